@@ -1,0 +1,254 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { Ajv } from 'ajv';
+import { type Static, Type } from 'typebox';
+import { OperatorError } from './errors.ts';
+
+const gibibyte = 1024 ** 3;
+const integer = (value: number, minimum: number, maximum: number, description: string) =>
+  Type.Integer({ default: value, minimum, maximum, description });
+const text = (value: string, description: string, pattern?: string) =>
+  Type.String({ default: value, description, maxLength: 4096, ...(pattern !== undefined && { pattern }) });
+
+/** `host:port`, with brackets around an IPv6 host. */
+const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
+
+/** Every key with its default, bound and doc line; README's table and `fleetpost config` are made from it. */
+export const configSchema = Type.Object(
+  {
+    listen: text(
+      '127.0.0.1:8443',
+      'Address of the device API, HTTPS only. Port 0 takes any free port.',
+      hostPort,
+    ),
+    admin: text(
+      '127.0.0.1:8444',
+      'Address of the admin API, plain HTTP: loopback only. Port 0 takes any free port.',
+      hostPort,
+    ),
+    data: Type.String({
+      default: './data',
+      minLength: 1,
+      maxLength: 4096,
+      description: 'The data folder.',
+    }),
+    tlsCertFile: text(
+      '',
+      'Certificate chain, PEM. Empty: a self-signed one made in DATA/tls, for loopback only.',
+    ),
+    tlsKeyFile: text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.'),
+    shards: integer(
+      Math.min(availableParallelism(), 256),
+      1,
+      256,
+      'Worker threads, each with a front end and one shard of the devices. Default: the number of cores, or what the data folder was made with.',
+    ),
+    mapBytesMax: integer(
+      64 * gibibyte,
+      16 * 1024 * 1024,
+      16_384 * gibibyte,
+      'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes.',
+    ),
+    hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
+    strictStatuses: Type.Boolean({
+      default: false,
+      description: "Answer only statuses of the specification's table (D8).",
+    }),
+    bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
+    bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
+    requestTimeoutSeconds: integer(90, 2, 7_200, 'Time a request may take in all, its body included.'),
+    streamKeepAliveSeconds: integer(30, 1, 300, 'Time between keep_alive events of a stream (D20).'),
+    streamsPerDeviceMax: integer(4, 1, 64, 'Open event streams of one device; the oldest makes room (D21).'),
+    streamsPerWorkerMax: integer(
+      250_000,
+      1,
+      10_000_000,
+      'Open event streams of one worker; one more is answered 503.',
+    ),
+    streamBufferBytesMax: integer(
+      65_536,
+      1_024,
+      1_048_576,
+      'Bytes that may wait for a stream that does not read (D21).',
+    ),
+    idempotencyWindowSeconds: integer(
+      86_400,
+      60,
+      604_800,
+      'Greatest age of an idempotency key, and how long it is remembered (D18).',
+    ),
+    idempotencySkewSeconds: integer(
+      300,
+      0,
+      3_600,
+      'How far ahead the time of an idempotency key may be (D18).',
+    ),
+    mailboxMailsMax: integer(
+      1_000,
+      1,
+      65_535,
+      'Mails in one mailbox, unless its fleet says otherwise (D16).',
+    ),
+    mailLifeSeconds: integer(
+      604_800,
+      1,
+      315_360_000,
+      'Life of a mail, unless its fleet or the mail says otherwise (D16).',
+    ),
+    fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
+    schemasPerFleetMax: integer(1_000, 1, 100_000, 'Schemas of one fleet.'),
+    schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
+    logRetentionSeconds: integer(
+      2_592_000,
+      60,
+      315_360_000,
+      'How long datapoints and messages stay in the ingest log.',
+    ),
+    activityFlushSeconds: integer(
+      5,
+      1,
+      300,
+      'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
+    ),
+    shardQueueMax: integer(
+      10_000,
+      1,
+      1_000_000,
+      'Writes that may wait for one shard; one more is answered 503.',
+    ),
+    shutdownSeconds: integer(10, 1, 14, 'Time requests in flight have to finish when the server stops.'),
+    logLevel: Type.Union(
+      ['trace', 'debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
+      { default: 'info', description: 'trace, debug, info, warn, error or silent.' },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type Config = Readonly<Static<typeof configSchema>>;
+export type ConfigKey = keyof Config;
+export type ConfigSource = 'default' | 'file' | 'environment' | 'flag';
+
+export interface EffectiveConfig {
+  values: Config;
+  sources: Readonly<Record<ConfigKey, ConfigSource>>;
+}
+
+export const configKeys = Object.keys(configSchema.properties) as ConfigKey[];
+
+interface KeyOptions {
+  default: string | number | boolean;
+  description: string;
+}
+
+function optionsOf(key: ConfigKey): KeyOptions {
+  return configSchema.properties[key] as unknown as KeyOptions;
+}
+
+export function configDefault(key: ConfigKey): string | number | boolean {
+  return optionsOf(key).default;
+}
+
+export function configDescription(key: ConfigKey): string {
+  return optionsOf(key).description;
+}
+
+/** `mailboxMailsMax` is `FLEETPOST_MAILBOX_MAILS_MAX`. */
+export function environmentName(key: ConfigKey): string {
+  return `FLEETPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+/** Text from the environment or a flag as the key's own type; what does not convert is left for the check. */
+function fromText(key: ConfigKey, value: string): unknown {
+  const fallback = configDefault(key);
+  if (typeof fallback === 'number') return value.trim() === '' ? value : Number(value);
+  if (typeof fallback === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
+  return value;
+}
+
+function readFile(path: string): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new OperatorError(`The configuration file ${path} cannot be read: ${(error as Error).message}`);
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new OperatorError(`The configuration file ${path} must hold one JSON object.`);
+  }
+  return parsed as Record<string, unknown>;
+}
+
+const check = new Ajv({ allErrors: true }).compile(configSchema);
+
+function refuse(values: Record<string, unknown>, origin: (key: string) => string): never {
+  const [first] = check.errors ?? [];
+  if (first === undefined) throw new OperatorError('The configuration is not valid.');
+  if (first.keyword === 'additionalProperties') {
+    const key = String(first.params.additionalProperty);
+    throw new OperatorError(`Configuration: there is no key "${key}" (from ${origin(key)}).`);
+  }
+  const key = first.instancePath.slice(1);
+  const allowed =
+    key === 'logLevel'
+      ? 'must be one of trace, debug, info, warn, error, silent'
+      : first.keyword === 'pattern'
+        ? 'must be HOST:PORT'
+        : (first.message ?? 'is not valid');
+  throw new OperatorError(
+    `Configuration: ${key} ${allowed}, not ${JSON.stringify(values[key])} (from ${origin(key)}).`,
+  );
+}
+
+/**
+ * Defaults, then the file, then `FLEETPOST_*`, then flags; checked once and frozen.
+ * @throws OperatorError naming the key of the first unknown key or bad value, and where it came from.
+ */
+export function loadConfig(
+  filePath: string | undefined,
+  environment: NodeJS.ProcessEnv,
+  flags: Partial<Record<ConfigKey, string>>,
+): EffectiveConfig {
+  const file = filePath === undefined ? {} : readFile(filePath);
+  const values: Record<string, unknown> = {};
+  const sources: Record<string, ConfigSource> = {};
+  const set = (key: string, value: unknown, source: ConfigSource): void => {
+    values[key] = value;
+    sources[key] = source;
+  };
+  for (const key of configKeys) set(key, configDefault(key), 'default');
+  for (const [key, value] of Object.entries(file)) set(key, value, 'file');
+  const names = new Map(configKeys.map((key) => [environmentName(key), key]));
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('FLEETPOST_') || value === undefined) continue;
+    const key = names.get(name);
+    if (key === undefined) throw new OperatorError(`Configuration: there is no key for ${name}.`);
+    set(key, fromText(key, value), 'environment');
+  }
+  for (const [key, value] of Object.entries(flags)) {
+    if (value !== undefined) set(key, fromText(key as ConfigKey, value), 'flag');
+  }
+  if (!check(values)) refuse(values, (key) => sources[key] ?? 'file');
+  return {
+    values: Object.freeze(values) as Config,
+    sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,
+  };
+}
+
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+/** Splits a checked `HOST:PORT`; brackets around IPv6 fall away. */
+export function parseHostPort(text: string): HostPort {
+  const colon = text.lastIndexOf(':');
+  const port = Number(text.slice(colon + 1));
+  if (port > 65_535) throw new OperatorError(`Configuration: there is no port ${port}.`);
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port };
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

@@ -1,0 +1,107 @@
+/**
+ * The one catalogue of errors: code, HTTP status, standing text. `deviceErrors` is D7's list, word for word
+ * (a test holds it against decisions.md and the README); `adminErrors` are what only operators can meet.
+ */
+export const deviceErrors = {
+  malformed_credentials: { status: 400, msg: 'A credential header is missing or has the wrong format.' },
+  fleet_host_mismatch: { status: 400, msg: 'The host name belongs to another fleet than X-Fleet-ID.' },
+  bad_request: { status: 400, msg: 'The request is malformed.' },
+  invalid_json: { status: 400, msg: 'The body is not JSON in UTF-8.' },
+  invalid_body: { status: 400, msg: 'The body is not what this route takes.' },
+  schema_mismatch: { status: 400, msg: 'The body does not match its schema.' },
+  invalid_mail_id: { status: 400, msg: 'A mail id is a UUIDv7.' },
+  invalid_idempotency_key: { status: 400, msg: 'Idempotency-Key must be a recently generated UUIDv7.' },
+  idempotency_key_reused: { status: 400, msg: 'This Idempotency-Key was used for a different request.' },
+  unauthorized: { status: 401, msg: 'The credentials were not accepted.' },
+  route_not_found: { status: 404, msg: 'There is no such route.' },
+  schema_not_found: { status: 404, msg: 'This fleet has no schema of that name.' },
+  mail_not_found: { status: 404, msg: 'This mailbox has no mail of that id.' },
+  mail_already_settled: { status: 409, msg: 'This mail was settled by another verb.' },
+  request_too_large: { status: 413, msg: 'The body is larger than the limit.' },
+  unsupported_media_type: { status: 415, msg: 'The body must be sent as application/json.' },
+  rate_limited: { status: 429, msg: 'Too many requests.' },
+  internal_error: { status: 500, msg: 'The server could not handle this request.' },
+  unavailable: { status: 503, msg: 'The server cannot take this request now.' },
+} as const;
+
+export const adminErrors = {
+  invalid_token: { status: 401, msg: 'The admin API needs its bearer token.' },
+  fleet_not_found: { status: 404, msg: 'There is no such fleet.' },
+  device_not_found: { status: 404, msg: 'There is no such device.' },
+  already_exists: { status: 409, msg: 'This id is taken.' },
+  mailbox_full: { status: 409, msg: 'The mailbox is full.' },
+  limit_reached: { status: 409, msg: 'A limit of this server is reached.' },
+  invalid_schema: { status: 400, msg: 'This is not a usable JSON Schema.' },
+} as const;
+
+const catalogue = { ...deviceErrors, ...adminErrors };
+
+export type ErrorCode = keyof typeof catalogue;
+
+/** D4's values of `detail`, for `malformed_credentials` and `unauthorized`. */
+export type CredentialDetail =
+  | 'invalid_credentials'
+  | 'invalid_fleet_id'
+  | 'invalid_device_id'
+  | 'invalid_device_secret'
+  | 'fleet_not_found'
+  | 'device_not_found'
+  | 'device_secret_incorrect'
+  | 'device_disabled'
+  | 'unknown';
+
+/** One failing place of a body: `path` is a JSON Pointer, `msg` a sentence. */
+export interface FieldError {
+  path: string;
+  msg: string;
+}
+
+export interface ErrorOptions {
+  /** Replaces the standing text. Must not repeat unchecked input. */
+  msg?: string;
+  detail?: CredentialDetail;
+  errors?: FieldError[];
+  /** The `X-Mailbox-Size` that D15 asks for on mail errors. */
+  mailboxSize?: number;
+  retryAfterSeconds?: number;
+  /** The connection is in a state that must not be read further (D9). */
+  closeConnection?: boolean;
+}
+
+/** The only error that reaches a caller; everything else that is thrown becomes `internal_error`. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly options: ErrorOptions;
+
+  constructor(code: ErrorCode, options: ErrorOptions = {}) {
+    super(options.msg ?? catalogue[code].msg);
+    this.name = 'ApiError';
+    this.code = code;
+    this.options = options;
+  }
+
+  get status(): number {
+    return catalogue[this.code].status;
+  }
+
+  /** D7's body: `error`, `msg`, and `detail` or `errors` where there are any. */
+  toJSON(): { error: ErrorCode; msg: string; detail?: CredentialDetail; errors?: FieldError[] } {
+    const { detail, errors } = this.options;
+    return { error: this.code, msg: this.message, ...(detail && { detail }), ...(errors && { errors }) };
+  }
+}
+
+/** A refusal for lack of room or time: 503 with `Retry-After`, naming the limit that was hit (D7). */
+export function unavailable(msg: string, retryAfterSeconds = 1): ApiError {
+  return new ApiError('unavailable', { msg, retryAfterSeconds });
+}
+
+/** The refusal of every bounded write queue. */
+export function queueFull(): ApiError {
+  return unavailable('The write queue of this shard is full (shardQueueMax).');
+}
+
+/** A sentence for the operator at start or on the command line: printed without a stack. */
+export class OperatorError extends Error {
+  override name = 'OperatorError';
+}

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+
+/** D1: the formats of the three credentials, and D2's of schema and mail names. */
+export const fleetIdPattern = /^[A-Za-z0-9]{8}$/;
+export const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
+export const deviceSecretPattern = /^FOS-[A-Za-z0-9]{32}$/;
+export const schemaNamePattern = /^[A-Za-z0-9_-]{1,255}$/;
+
+export const fleetIdLength = 8;
+export const deviceKeyLength = 18;
+
+declare const brand: unique symbol;
+/** Fleet id and device id in one: the 18 ASCII characters that name a device everywhere inside (D1). */
+export type DeviceKey = string & { readonly [brand]: 'DeviceKey' };
+
+/** Both ids must have been checked against D1 before. */
+export function deviceKeyOf(fleetId: string, deviceId: string): DeviceKey {
+  return (fleetId + deviceId) as DeviceKey;
+}
+
+export function fleetIdOf(device: DeviceKey): string {
+  return device.slice(0, fleetIdLength);
+}
+
+export function deviceIdOf(device: DeviceKey): string {
+  return device.slice(fleetIdLength);
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+/** Bytes from here up are thrown away: 252 is the largest multiple of 36, so every character is as likely. */
+const acceptedBytes = 252;
+
+function randomCharacters(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length + 4)) {
+      if (byte < acceptedBytes && text.length < length) text += alphabet[byte % alphabet.length];
+    }
+  }
+  return text;
+}
+
+export function generateFleetId(): string {
+  return randomCharacters(8);
+}
+
+export function generateDeviceId(): string {
+  return randomCharacters(10);
+}
+
+export function generateDeviceSecret(): string {
+  return `FOS-${randomCharacters(32)}`;
+}

@@ -1,0 +1,118 @@
+/**
+ * Counters that worker threads write and the main thread reads, in shared memory: counting costs an array
+ * access, and a scrape disturbs no worker. Each worker has a block of its own and is its only writer.
+ */
+export const statuses = [200, 201, 204, 400, 401, 404, 409, 413, 415, 429, 500, 503] as const;
+/** Upper bounds of the latency histogram, in seconds; one more cell holds what is beyond. */
+export const latencyBounds = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
+] as const;
+/** Upper bounds of the batch-size histogram, in writes. */
+export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
+
+const commitCells = 4;
+
+/** What a group commit counts. */
+export interface CommitMetrics {
+  committed(writes: number): void;
+  failed(): void;
+}
+
+/** One worker's block. Both sides are made with the same routes and so agree on the layout. */
+export class WorkerMetrics implements CommitMetrics {
+  readonly #cells: Float64Array<SharedArrayBuffer>;
+  readonly #routes: readonly string[];
+  readonly #latencyAt: number;
+  readonly #batchAt: number;
+
+  constructor(routes: readonly string[], buffer: SharedArrayBuffer) {
+    this.#cells = new Float64Array(buffer);
+    this.#routes = routes;
+    this.#latencyAt = commitCells + routes.length * statuses.length;
+    this.#batchAt = this.#latencyAt + latencyBounds.length + 2;
+  }
+
+  static allocate(routes: readonly string[]): SharedArrayBuffer {
+    const cells =
+      commitCells + routes.length * statuses.length + latencyBounds.length + 2 + batchBounds.length + 2;
+    return new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT);
+  }
+
+  answered(routeIndex: number, status: number, seconds: number): void {
+    const statusIndex = statuses.indexOf(status as (typeof statuses)[number]);
+    this.#add(commitCells + routeIndex * statuses.length + statusIndex, 1);
+    this.#observe(this.#latencyAt, latencyBounds, seconds);
+  }
+
+  streamOpened(): void {
+    this.#add(0, 1);
+  }
+
+  streamClosed(): void {
+    this.#add(0, -1);
+  }
+
+  committed(writes: number): void {
+    this.#add(1, 1);
+    this.#add(2, writes);
+    this.#observe(this.#batchAt, batchBounds, writes);
+  }
+
+  failed(): void {
+    this.#add(3, 1);
+  }
+
+  get openStreams(): number {
+    return this.#read(0);
+  }
+
+  get commits(): number {
+    return this.#read(1);
+  }
+
+  get committedWrites(): number {
+    return this.#read(2);
+  }
+
+  get failedCommits(): number {
+    return this.#read(3);
+  }
+
+  /** Every count of requests that is not zero. */
+  *requests(): Generator<{ route: string; status: number; count: number }> {
+    for (const [routeIndex, route] of this.#routes.entries()) {
+      for (const [statusIndex, status] of statuses.entries()) {
+        const count = this.#read(commitCells + routeIndex * statuses.length + statusIndex);
+        if (count > 0) yield { route, status, count };
+      }
+    }
+  }
+
+  /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
+  latency(): { counts: number[]; sum: number } {
+    return this.#histogram(this.#latencyAt, latencyBounds.length);
+  }
+
+  batchSizes(): { counts: number[]; sum: number } {
+    return this.#histogram(this.#batchAt, batchBounds.length);
+  }
+
+  #histogram(at: number, bounds: number): { counts: number[]; sum: number } {
+    return { counts: [...this.#cells.subarray(at, at + bounds + 1)], sum: this.#read(at + bounds + 1) };
+  }
+
+  #observe(at: number, bounds: readonly number[], value: number): void {
+    let bucket = 0;
+    while (bucket < bounds.length && value > (bounds[bucket] ?? 0)) bucket += 1;
+    this.#add(at + bucket, 1);
+    this.#add(at + bounds.length + 1, value);
+  }
+
+  #add(index: number, value: number): void {
+    this.#cells[index] = this.#read(index) + value;
+  }
+
+  #read(index: number): number {
+    return this.#cells[index] ?? 0;
+  }
+}
