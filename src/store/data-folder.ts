@@ -1,0 +1,171 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { OperatorError } from '../core/errors.ts';
+
+/** Raised when the layout of the folder or of a record changes. */
+const formatVersion = 1;
+
+interface Manifest {
+  format: number;
+  shards: number;
+}
+
+/** The data folder of one server: what is where, made on first use, held by one process at a time. */
+export class DataFolder {
+  readonly path: string;
+  readonly shards: number;
+  /** Whether this start made it. */
+  readonly isNew: boolean;
+
+  private constructor(path: string, shards: number, isNew: boolean) {
+    this.path = path;
+    this.shards = shards;
+    this.isNew = isNew;
+  }
+
+  /**
+   * Opens or makes the folder and locks it. `shards` is for a new folder; `required` when the operator set it.
+   * @throws OperatorError when the folder is in use, of another kind, of a newer version, of another shard
+   * count, or cannot be read or written.
+   */
+  static open(folder: string, shards: number, required: boolean): DataFolder {
+    const path = resolve(folder);
+    try {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      const manifest = readManifest(path);
+      lock(path);
+      if (manifest === undefined) {
+        writeDurable(join(path, 'manifest.json'), { format: formatVersion, shards }, 0o644);
+        return new DataFolder(path, shards, true);
+      }
+      if (required && manifest.shards !== shards) {
+        rmSync(join(path, 'lock'));
+        throw new OperatorError(
+          `The data folder ${path} has ${manifest.shards} shards and cannot be served with ${shards}: start with shards ${manifest.shards}, or without setting it.`,
+        );
+      }
+      return new DataFolder(path, manifest.shards, false);
+    } catch (error) {
+      if (error instanceof OperatorError) throw error;
+      throw new OperatorError(`The data folder ${path} cannot be used: ${(error as Error).message}`);
+    }
+  }
+
+  get registryFolder(): string {
+    return join(this.path, 'registry');
+  }
+
+  get shardFolders(): string[] {
+    return Array.from({ length: this.shards }, (_, shard) => join(this.path, 'shards', String(shard)));
+  }
+
+  get tlsFolder(): string {
+    return join(this.path, 'tls');
+  }
+
+  /** Where commands find the running server (client/connection.ts reads it). */
+  get adminFile(): string {
+    return join(this.path, 'admin.json');
+  }
+
+  /** What admin.json held before, if there was one. */
+  readAdminFile(): unknown {
+    try {
+      return JSON.parse(readFileSync(this.adminFile, 'utf8'));
+    } catch {
+      return undefined;
+    }
+  }
+
+  writeAdminFile(content: { url: string; token: string }): void {
+    writeDurable(this.adminFile, content, 0o600);
+  }
+
+  close(): void {
+    rmSync(join(this.path, 'lock'), { force: true });
+  }
+}
+
+function readManifest(path: string): Manifest | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(path, 'manifest.json'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const strangers = readdirSync(path).filter((name) => name !== 'lock');
+    if (strangers.length === 0) return undefined;
+    throw new OperatorError(
+      `${path} is not a Fleetpost data folder: it has files but no manifest.json. Name an empty folder, or restore the manifest.`,
+    );
+  }
+  let manifest: Partial<Manifest> | undefined;
+  try {
+    manifest = JSON.parse(text) as Partial<Manifest>;
+  } catch {
+    // Said below, with everything else that is not a manifest.
+  }
+  if (!Number.isInteger(manifest?.format) || !Number.isInteger(manifest?.shards)) {
+    throw new OperatorError(`${join(path, 'manifest.json')} is damaged: restore it from a backup.`);
+  }
+  const { format, shards } = manifest as Manifest;
+  if (format > formatVersion) {
+    throw new OperatorError(
+      `The data folder ${path} was written by a newer Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
+    );
+  }
+  return { format, shards };
+}
+
+/** Written beside and renamed over, so that a crash leaves the old file or the new one. */
+function writeDurable(file: string, content: object, mode: number): void {
+  const temporary = `${file}.new`;
+  writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode, flush: true });
+  renameSync(temporary, file);
+}
+
+/** When a process started, in clock ticks since boot: tells a process from a later one of the same number. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(pid: number, start: string | undefined): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+  }
+  const startNow = startOf(pid);
+  return startNow === undefined || start === undefined || startNow === start;
+}
+
+/** The lock names its holder, so that a kill -9 leaves nothing to clean up: a holder that is gone holds nothing. */
+function lock(path: string): void {
+  const file = join(path, 'lock');
+  const content = JSON.stringify({ pid: process.pid, start: startOf(process.pid) });
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    try {
+      writeFileSync(file, content, { flag: 'wx' });
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    let holder: { pid?: number; start?: string } = {};
+    try {
+      holder = JSON.parse(readFileSync(file, 'utf8')) as typeof holder;
+    } catch {
+      // Cut off while it was written: its writer is gone.
+    }
+    if (holder.pid !== undefined && holder.pid !== process.pid && isRunning(holder.pid, holder.start)) {
+      throw new OperatorError(
+        `The data folder ${path} is in use by process ${holder.pid}: stop that server first.`,
+      );
+    }
+    rmSync(file, { force: true });
+  }
+  throw new OperatorError(`The data folder ${path} is being taken by another server.`);
+}

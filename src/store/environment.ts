@@ -1,0 +1,111 @@
+import { type Database, open, type RootDatabase } from 'lmdb';
+
+/** A table of one environment: binary keys, binary values, ordered by key bytes. */
+export type Table = Database<Buffer, Buffer>;
+
+export interface EnvironmentOptions {
+  path: string;
+  tables: readonly string[];
+  mapBytesMax: number;
+  /** Threads that will read this environment at once. */
+  readersMax: number;
+  /**
+   * A shared counter of commits. A snapshot lives as long as its event-loop turn, so a thread that read
+   * just before another thread's commit would not see it: a reader that finds the counter moved renews.
+   */
+  commits: Int32Array<SharedArrayBuffer>;
+}
+
+const pageBytes = 4096;
+const roomCheckIntervalMs = 1_000;
+
+/** LMDB's own view of an environment; lmdb's typings leave it out. */
+interface NativeEnvironment {
+  info(): { lastPageNumber: number };
+}
+
+/**
+ * One LMDB environment as one thread sees it. Every thread of the process may open the same path and read;
+ * exactly one, its owner, may call `write`.
+ */
+export class Environment {
+  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #native: NativeEnvironment;
+  readonly #tables: ReadonlyMap<string, Table>;
+  readonly #commits: Int32Array<SharedArrayBuffer>;
+  readonly #pagesMax: number;
+  #seenCommits = -1;
+  #pagesChecked = 0;
+  #roomCheckedAtMs = 0;
+  #hasRoom = true;
+
+  constructor(options: EnvironmentOptions) {
+    this.#commits = options.commits;
+    this.#pagesMax = Math.floor(options.mapBytesMax / pageBytes);
+    this.#root = open<Buffer, Buffer>({
+      path: options.path,
+      noSubdir: false,
+      mapSize: options.mapBytesMax,
+      maxDbs: 32,
+      maxReaders: options.readersMax,
+      // Classic LMDB: a commit is on disk before anyone can see it, so nothing is ever read that a power
+      // cut could take back, and one promise says both.
+      overlappingSync: false,
+      // Each write is a transaction of its own; nothing is gained by waiting for the turn to end.
+      eventTurnBatching: false,
+      keyEncoding: 'binary',
+      encoding: 'binary',
+    });
+    this.#native = (this.#root as unknown as { env: NativeEnvironment }).env;
+    this.#tables = new Map(
+      options.tables.map((name) => [
+        name,
+        this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' }),
+      ]),
+    );
+  }
+
+  table(name: string): Table {
+    const table = this.#tables.get(name);
+    if (table === undefined) throw new Error(`no table ${name}`);
+    return table;
+  }
+
+  /** Call before reading outside `write`: afterwards every commit that was answered anywhere is visible. */
+  refresh(): void {
+    const commits = Atomics.load(this.#commits, 0);
+    if (commits === this.#seenCommits) return;
+    this.#seenCommits = commits;
+    this.#root.resetReadTxn();
+  }
+
+  /**
+   * Runs `apply` in one transaction; the promise settles when it is on disk (D19). The commit itself
+   * happens on LMDB's write thread, so this thread goes on reading meanwhile.
+   * @throws what `apply` threw or why LMDB refused (disk full, say): then nothing of it is stored. A plain
+   * `transaction` would commit what came before the throw; a child transaction does not, at no measurable cost.
+   */
+  async write(apply: () => void): Promise<void> {
+    await this.#root.childTransaction(apply);
+    Atomics.add(this.#commits, 0, 1);
+  }
+
+  /**
+   * Whether records may be added. lmdb-js grows a full map by itself, so `mapBytesMax` is kept here. Pages
+   * that deletions free are not counted by LMDB in reasonable time: past the limit, one batch a second is
+   * let through, and as long as those fit into freed pages the environment has room.
+   */
+  hasRoom(): boolean {
+    const now = Date.now();
+    if (Math.abs(now - this.#roomCheckedAtMs) < roomCheckIntervalMs) return this.#hasRoom;
+    this.#roomCheckedAtMs = now;
+    const pages = this.#native.info().lastPageNumber;
+    this.#hasRoom = pages < this.#pagesMax || pages === this.#pagesChecked;
+    this.#pagesChecked = pages;
+    return this.#hasRoom;
+  }
+
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+}
