@@ -1,0 +1,69 @@
+import { ApiError } from '../core/errors.ts';
+import type { JsonObject } from './payload.ts';
+import { Schema, type SchemaKind } from './schema.ts';
+
+/** What an operator declares of a fleet. Absent limits are the configuration's. */
+export interface Fleet {
+  fleetId: string;
+  name: string;
+  createdAtMs: number;
+  mailboxMailsMax?: number;
+  mailLifeSeconds?: number;
+}
+
+export interface SchemaText {
+  kind: SchemaKind;
+  name: string;
+  /** The JSON Schema as it was put. */
+  text: string;
+}
+
+/** One fleet with all its schemas: immutable, and what a worker is sent when anything of it changes. */
+export interface FleetSnapshot {
+  fleet: Fleet;
+  schemas: readonly SchemaText[];
+}
+
+/** A fleet as the request path sees it. */
+class FleetView {
+  readonly fleet: Fleet;
+  readonly #schemas: ReadonlyMap<string, Schema>;
+
+  constructor({ fleet, schemas }: FleetSnapshot) {
+    this.fleet = fleet;
+    this.#schemas = new Map(schemas.map(({ kind, name, text }) => [`${kind}/${name}`, new Schema(text)]));
+  }
+
+  schema(kind: SchemaKind, name: string): Schema | undefined {
+    return this.#schemas.get(`${kind}/${name}`);
+  }
+}
+
+/** The fleets as one thread knows them, replaced one snapshot at a time. */
+export class Fleets {
+  readonly #views: Map<string, FleetView>;
+
+  constructor(snapshots: readonly FleetSnapshot[]) {
+    this.#views = new Map(snapshots.map((snapshot) => [snapshot.fleet.fleetId, new FleetView(snapshot)]));
+  }
+
+  put(snapshot: FleetSnapshot): void {
+    this.#views.set(snapshot.fleet.fleetId, new FleetView(snapshot));
+  }
+
+  get(fleetId: string): Fleet | undefined {
+    return this.#views.get(fleetId)?.fleet;
+  }
+
+  /** @throws ApiError schema_not_found (D2, D12). */
+  schema(fleetId: string, kind: SchemaKind, name: string): Schema {
+    const schema = this.#views.get(fleetId)?.schema(kind, name);
+    if (schema === undefined) throw new ApiError('schema_not_found');
+    return schema;
+  }
+
+  /** Mail needs no schema; where one is defined it holds (D12). */
+  checkMail(fleetId: string, name: string, payload: JsonObject): void {
+    this.#views.get(fleetId)?.schema('mail', name)?.check(payload);
+  }
+}

@@ -1,0 +1,167 @@
+import { ApiError } from '../core/errors.ts';
+import { fleetIdLength } from '../core/identity.ts';
+import { pack, unpack } from '../store/codec.ts';
+import type { Environment, Table } from '../store/environment.ts';
+import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
+import { parseJson } from './payload.ts';
+import { checkSchema, type SchemaKind, schemaKinds } from './schema.ts';
+
+export const registryTables = ['fleets', 'schemas'] as const;
+
+export interface RegistryLimits {
+  fleetsMax: number;
+  schemasPerFleetMax: number;
+}
+
+/** Fields of a fleet that an operator changes: an absent one stays, null goes back to the configuration's. */
+export interface FleetChange {
+  name?: string;
+  mailboxMailsMax?: number | null;
+  mailLifeSeconds?: number | null;
+}
+
+/** fleet id, kind, name: a fleet's schemas lie together. */
+function schemaKey(fleetId: string, kind: SchemaKind, name: string): Buffer {
+  return Buffer.from(`${fleetId}${schemaKinds.indexOf(kind)}${name}`, 'latin1');
+}
+
+/**
+ * What operators declare, on the main thread: kept in an environment of its own and, whole, in memory. A
+ * change settles once it is on disk and every worker has it, so that a request sent after it finds it.
+ */
+export class Registry {
+  readonly #environment: Environment;
+  readonly #fleetTable: Table;
+  readonly #schemaTable: Table;
+  readonly #limits: RegistryLimits;
+  readonly #fleets = new Map<string, FleetSnapshot>();
+  #publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {};
+  /** Changes run one after another: each starts from what the one before it left. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(environment: Environment, limits: RegistryLimits) {
+    this.#environment = environment;
+    this.#fleetTable = environment.table('fleets');
+    this.#schemaTable = environment.table('schemas');
+    this.#limits = limits;
+    for (const { key, value } of this.#fleetTable.getRange({})) {
+      const fleetId = key.toString('latin1');
+      this.#fleets.set(fleetId, { fleet: unpack(value) as Fleet, schemas: [] });
+    }
+    for (const { key, value } of this.#schemaTable.getRange({})) {
+      const text = key.toString('latin1');
+      const snapshot = this.#fleets.get(text.slice(0, fleetIdLength));
+      const kind = schemaKinds[Number(text[fleetIdLength])];
+      if (snapshot === undefined || kind === undefined) continue;
+      const schema: SchemaText = { kind, name: text.slice(fleetIdLength + 1), text: value.toString('utf8') };
+      this.#fleets.set(snapshot.fleet.fleetId, { ...snapshot, schemas: [...snapshot.schemas, schema] });
+    }
+  }
+
+  /** Who is told of every change before it settles. */
+  onChange(publish: (snapshot: FleetSnapshot) => Promise<void>): void {
+    this.#publish = publish;
+  }
+
+  snapshots(): FleetSnapshot[] {
+    return [...this.#fleets.values()].sort((a, b) => (a.fleet.fleetId < b.fleet.fleetId ? -1 : 1));
+  }
+
+  /** @throws ApiError fleet_not_found. */
+  fleet(fleetId: string): FleetSnapshot {
+    const snapshot = this.#fleets.get(fleetId);
+    if (snapshot === undefined) throw new ApiError('fleet_not_found');
+    return snapshot;
+  }
+
+  /** @throws ApiError schema_not_found. */
+  schema(fleetId: string, kind: SchemaKind, name: string): SchemaText {
+    const schema = this.fleet(fleetId).schemas.find((one) => one.kind === kind && one.name === name);
+    if (schema === undefined) throw new ApiError('schema_not_found');
+    return schema;
+  }
+
+  /** @throws ApiError already_exists, limit_reached. */
+  createFleet(fleet: Fleet): Promise<void> {
+    return this.#change(async () => {
+      if (this.#fleets.has(fleet.fleetId)) throw new ApiError('already_exists');
+      if (this.#fleets.size >= this.#limits.fleetsMax) {
+        throw new ApiError('limit_reached', {
+          msg: 'This server has all the fleets it may have (fleetsMax).',
+        });
+      }
+      await this.#storeFleet({ fleet, schemas: [] });
+    });
+  }
+
+  changeFleet(fleetId: string, change: FleetChange): Promise<Fleet> {
+    return this.#change(async () => {
+      const snapshot = this.fleet(fleetId);
+      const merged = { ...snapshot.fleet, ...change };
+      const kept = Object.entries(merged).filter(([, value]) => value !== null && value !== undefined);
+      const fleet = Object.fromEntries(kept) as unknown as Fleet;
+      await this.#storeFleet({ ...snapshot, fleet });
+      return fleet;
+    });
+  }
+
+  /** Answers whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached. */
+  putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
+    return this.#change(async () => {
+      const snapshot = this.fleet(fleetId);
+      const value = parseJson(bytes);
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+        throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
+      }
+      checkSchema(value as Record<string, unknown>);
+      const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
+      if (others.length >= this.#limits.schemasPerFleetMax) {
+        throw new ApiError('limit_reached', {
+          msg: 'This fleet has all the schemas it may have (schemasPerFleetMax).',
+        });
+      }
+      await this.#environment.write(() => {
+        this.#schemaTable.putSync(schemaKey(fleetId, kind, name), bytes);
+      });
+      const schemas = [...others, { kind, name, text: bytes.toString('utf8') }];
+      await this.#replace({ ...snapshot, schemas });
+      return others.length === snapshot.schemas.length;
+    });
+  }
+
+  /** @throws ApiError schema_not_found. */
+  deleteSchema(fleetId: string, kind: SchemaKind, name: string): Promise<void> {
+    return this.#change(async () => {
+      const snapshot = this.fleet(fleetId);
+      const schema = this.schema(fleetId, kind, name);
+      await this.#environment.write(() => {
+        this.#schemaTable.removeSync(schemaKey(fleetId, kind, name));
+      });
+      await this.#replace({ ...snapshot, schemas: snapshot.schemas.filter((one) => one !== schema) });
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#last.catch(() => {});
+    await this.#environment.close();
+  }
+
+  #change<T>(change: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(change, change);
+    this.#last = result;
+    return result;
+  }
+
+  async #storeFleet(snapshot: FleetSnapshot): Promise<void> {
+    const key = Buffer.from(snapshot.fleet.fleetId, 'latin1');
+    await this.#environment.write(() => {
+      this.#fleetTable.putSync(key, pack(snapshot.fleet));
+    });
+    await this.#replace(snapshot);
+  }
+
+  async #replace(snapshot: FleetSnapshot): Promise<void> {
+    this.#fleets.set(snapshot.fleet.fleetId, snapshot);
+    await this.#publish(snapshot);
+  }
+}
