@@ -1,0 +1,42 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { pack, unpack } from '../store/codec.ts';
+import type { Device, DeviceCredentials } from './shard.ts';
+
+/** flags (1: enabled), number of secrets, their digests; then name, tags and creation time in msgpack. */
+const enabledFlag = 1;
+const digestBytes = 32;
+const headerBytes = 2;
+
+interface Description {
+  name: string;
+  tags: string[];
+  createdAtMs: number;
+}
+
+export function encodeDevice(device: Device): Buffer {
+  const header = Buffer.from([device.enabled ? enabledFlag : 0, device.secretDigests.length]);
+  const description: Description = {
+    name: device.name,
+    tags: [...device.tags],
+    createdAtMs: device.createdAtMs,
+  };
+  return Buffer.concat([header, ...device.secretDigests, pack(description)]);
+}
+
+/** The hot part only; the digests are copies and outlive `bytes`. */
+export function decodeCredentials(bytes: Buffer): DeviceCredentials {
+  const secretDigests: Uint8Array[] = [];
+  for (let i = 0; i < bytes.readUInt8(1); i += 1) {
+    const start = headerBytes + i * digestBytes;
+    secretDigests.push(Uint8Array.prototype.slice.call(bytes, start, start + digestBytes));
+  }
+  return { enabled: (bytes.readUInt8(0) & enabledFlag) !== 0, secretDigests };
+}
+
+export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
+  const credentials = decodeCredentials(bytes);
+  const description = unpack(
+    bytes.subarray(headerBytes + credentials.secretDigests.length * digestBytes),
+  ) as Description;
+  return { device, ...credentials, ...description };
+}

@@ -1,0 +1,113 @@
+import { ApiError, queueFull, unavailable } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { CommitMetrics } from '../core/metrics.ts';
+import type { Environment } from '../store/environment.ts';
+import type { Effects, ShardState } from './state.ts';
+import { type Answer, addsRecords, type Write } from './write.ts';
+
+interface Pending {
+  write: Write;
+  answer: Answer;
+  resolve(answer: Answer): void;
+  reject(error: Error): void;
+}
+
+/** Keeps one transaction, and what a thread copies for it, within bounds; the rest waits for the next. */
+const batchWritesMax = 4_096;
+
+export interface GroupCommitOptions {
+  environment: Environment;
+  state: ShardState;
+  queueMax: number;
+  metrics: CommitMetrics;
+  log: Log;
+  /** Called after each commit, once its writes are answered: store, answer, announce. */
+  onEffects(effects: Effects): void;
+}
+
+/**
+ * The one writer of a shard. All that waits is applied in one transaction, made durable, answered; what
+ * arrives meanwhile is the next batch. A lone write on an idle shard starts at once.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  #queue: Pending[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+  }
+
+  submit(write: Write): Promise<Answer> {
+    if (this.#queue.length >= this.#options.queueMax) {
+      return Promise.reject(queueFull());
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ write, answer: undefined, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Settles when all that was submitted before is on disk or refused. */
+  async drain(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      await this.#commit(this.#queue.splice(0, batchWritesMax));
+    }
+    this.#running = undefined;
+  }
+
+  async #commit(queued: Pending[]): Promise<void> {
+    const { environment, state, metrics, onEffects } = this.#options;
+    let batch = queued;
+    if (!environment.hasRoom()) {
+      batch = refuseGrowth(queued);
+    }
+    while (batch.length > 0) {
+      let culprit: Pending | undefined;
+      try {
+        await environment.write(() => {
+          for (culprit of batch) culprit.answer = state.apply(culprit.write);
+          culprit = undefined;
+          state.flush();
+        });
+      } catch (error) {
+        state.rollback();
+        batch = this.#withoutCulprit(batch, culprit, error as Error);
+        continue;
+      }
+      metrics.committed(batch.length);
+      for (const { resolve, answer } of batch) resolve(answer);
+      onEffects(state.takeEffects());
+      return;
+    }
+  }
+
+  /**
+   * A write that throws by itself (a poisoned record, a defect) is refused alone and the others are tried
+   * again; when LMDB refuses, for want of disk say, all are.
+   */
+  #withoutCulprit(batch: Pending[], culprit: Pending | undefined, error: Error): Pending[] {
+    const { metrics, log } = this.#options;
+    metrics.failed();
+    if (culprit !== undefined && !('code' in error)) {
+      log.error({ err: error, write: culprit.write.type }, 'a write failed and was taken back');
+      culprit.reject(new ApiError('internal_error'));
+      return batch.filter((pending) => pending !== culprit);
+    }
+    log.error({ err: error, writes: batch.length }, 'the store refused a commit; nothing of it was kept');
+    for (const { reject } of batch) reject(unavailable('The store cannot take writes now.', 5));
+    return [];
+  }
+}
+
+function refuseGrowth(batch: Pending[]): Pending[] {
+  const growing = batch.filter(({ write }) => addsRecords(write.type));
+  for (const { reject } of growing) reject(unavailable('The shard has reached mapBytesMax.', 30));
+  return batch.filter(({ write }) => !addsRecords(write.type));
+}

@@ -1,0 +1,54 @@
+import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
+
+/**
+ * Key layout of a shard's tables: fixed-width fields behind each other, big-endian, so that byte order is
+ * the order wanted and everything of a device, and of a fleet, lies together. LMDB copies a key during the
+ * call, so the builders of hot keys reuse one buffer each.
+ */
+export const sequenceBytes = 6;
+
+const device18 = Buffer.allocUnsafe(deviceKeyLength);
+const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
+
+/** devices, mailboxes, activity: device. */
+export function keyOfDevice(device: DeviceKey): Buffer {
+  device18.write(device, 0, 'latin1');
+  return device18;
+}
+
+/** mail: device, sequence. */
+export function keyOfMail(device: DeviceKey, sequence: number): Buffer {
+  deviceSequence.write(device, 0, 'latin1');
+  deviceSequence.writeUIntBE(sequence, deviceKeyLength, sequenceBytes);
+  return deviceSequence;
+}
+
+/** requeued: device, mail id. */
+export function keyOfRequeued(device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(device, 'latin1'), mailId]);
+}
+
+/** expiry: time in milliseconds, device, mail id. */
+export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([sequenceKey(expiresAtMs), Buffer.from(device, 'latin1'), mailId]);
+}
+
+/** idempotency: the key itself (a UUIDv7, so in order of time), device. */
+export function keyOfIdempotency(key: Uint8Array, device: DeviceKey): Buffer {
+  return Buffer.concat([key, Buffer.from(device, 'latin1')]);
+}
+
+/** log: position of the batch's first record; also a time as the front of a range. */
+export function sequenceKey(sequence: number): Buffer {
+  const key = Buffer.allocUnsafe(sequenceBytes);
+  key.writeUIntBE(sequence, 0, sequenceBytes);
+  return key;
+}
+
+export function readSequence(bytes: Buffer, offset: number): number {
+  return bytes.readUIntBE(offset, sequenceBytes);
+}
+
+export function readDevice(bytes: Buffer, offset: number): DeviceKey {
+  return bytes.toString('latin1', offset, offset + deviceKeyLength) as DeviceKey;
+}

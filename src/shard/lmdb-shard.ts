@@ -1,0 +1,114 @@
+import { queueFull } from '../core/errors.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { ShardReader } from './reader.ts';
+import type {
+  Activity,
+  Device,
+  DeviceChange,
+  DeviceCredentials,
+  DeviceStatus,
+  Enqueue,
+  EnqueueOutcome,
+  Ingest,
+  IngestOutcome,
+  Mail,
+  MailboxHead,
+  Page,
+  Settle,
+  SettleOutcome,
+  Shard,
+  StreamSink,
+} from './shard.ts';
+import type { Writes, WriteType } from './write.ts';
+
+/** The way to the shard's owner: a call on its own thread, a message from any other. */
+export interface OwnerLink {
+  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']>;
+  subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
+}
+
+/** The `Shard` on LMDB, for every thread alike: reads in place, writes over the link. */
+export class LmdbShard implements Shard {
+  readonly #reader: ShardReader;
+  readonly #owner: OwnerLink;
+  /** Writes under way to this shard from all threads; the bound holds for their sum. */
+  readonly #depth: Int32Array<SharedArrayBuffer>;
+  readonly #queueMax: number;
+
+  constructor(reader: ShardReader, owner: OwnerLink, depth: Int32Array<SharedArrayBuffer>, queueMax: number) {
+    this.#reader = reader;
+    this.#owner = owner;
+    this.#depth = depth;
+    this.#queueMax = queueMax;
+  }
+
+  accepts(): boolean {
+    return Atomics.load(this.#depth, 0) < this.#queueMax;
+  }
+
+  credentials(device: DeviceKey): DeviceCredentials | undefined {
+    return this.#reader.credentials(device);
+  }
+
+  mailboxSize(device: DeviceKey): number {
+    return this.#reader.mailboxSize(device);
+  }
+
+  mailboxHead(device: DeviceKey): MailboxHead {
+    return this.#reader.mailboxHead(device);
+  }
+
+  device(device: DeviceKey): DeviceStatus | undefined {
+    return this.#reader.device(device);
+  }
+
+  devices(fleetId: string, after: string, limit: number): DeviceStatus[] {
+    return this.#reader.devices(fleetId, after, limit);
+  }
+
+  mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
+    return this.#reader.mails(device, after, limit);
+  }
+
+  ingest(ingest: Ingest): Promise<IngestOutcome> {
+    return this.#write('ingest', ingest);
+  }
+
+  settle(settle: Settle): Promise<SettleOutcome> {
+    return this.#write('settle', settle);
+  }
+
+  enqueue(enqueue: Enqueue): Promise<EnqueueOutcome> {
+    return this.#write('enqueue', enqueue);
+  }
+
+  createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {
+    return this.#write('createDevices', devices);
+  }
+
+  changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean> {
+    return this.#write('changeDevice', { device, change });
+  }
+
+  deleteDevice(device: DeviceKey): Promise<boolean> {
+    return this.#write('deleteDevice', device);
+  }
+
+  noteActivity(activity: readonly Activity[]): Promise<void> {
+    return this.#write('noteActivity', activity);
+  }
+
+  subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
+    return this.#owner.subscribe(device, sink);
+  }
+
+  async #write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+    if (!this.accepts()) throw queueFull();
+    Atomics.add(this.#depth, 0, 1);
+    try {
+      return await this.#owner.write(type, given);
+    } finally {
+      Atomics.sub(this.#depth, 0, 1);
+    }
+  }
+}

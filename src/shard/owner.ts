@@ -1,0 +1,77 @@
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import type { CommitMetrics } from '../core/metrics.ts';
+import type { Environment } from '../store/environment.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { OwnerLink } from './lmdb-shard.ts';
+import type { ShardReader } from './reader.ts';
+import type { StreamSink } from './shard.ts';
+import { ShardState, type StateOptions } from './state.ts';
+import { StreamRegistry } from './streams.ts';
+import { openTables } from './tables.ts';
+import { sweepRecordsMax, type Write, type Writes, type WriteType } from './write.ts';
+
+export interface OwnerOptions extends StateOptions {
+  streamsPerDeviceMax: number;
+  shardQueueMax: number;
+}
+
+const sweepIntervalMs = 1_000;
+/** Expired mail is looked for every second; keys and the log, which are in no hurry, every minute. */
+const sweepsPerFullSweep = 60;
+
+/** The owning side of one shard: its one writer, its stream registry, its sweeper. */
+export class ShardOwner implements OwnerLink {
+  readonly #environment: Environment;
+  readonly #reader: ShardReader;
+  readonly #commits: GroupCommit;
+  readonly #streams: StreamRegistry;
+  readonly #sweeper: NodeJS.Timeout;
+  #sweeps = 0;
+
+  constructor(
+    environment: Environment,
+    reader: ShardReader,
+    options: OwnerOptions,
+    metrics: CommitMetrics,
+    log: Log,
+  ) {
+    this.#environment = environment;
+    this.#reader = reader;
+    this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
+    this.#commits = new GroupCommit({
+      environment,
+      state: new ShardState(openTables(environment), options),
+      queueMax: options.shardQueueMax,
+      metrics,
+      log,
+      onEffects: (effects) => this.#streams.deliver(effects),
+    });
+    this.#sweeper = setInterval(() => {
+      this.#sweep().catch((error: unknown) => log.error({ err: error }, 'the sweeper will try again'));
+    }, sweepIntervalMs);
+  }
+
+  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+    return this.#commits.submit({ type, given } as Write) as Promise<Writes[T]['answer']>;
+  }
+
+  async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
+    return this.#streams.add(device, sink);
+  }
+
+  /** Finishes what was submitted, on disk, and closes the environment. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    await this.#commits.drain();
+    await this.#environment.close();
+  }
+
+  async #sweep(): Promise<void> {
+    const nowMs = Date.now();
+    const full = this.#sweeps++ % sweepsPerFullSweep === 0;
+    if (!full && !this.#reader.hasDue(nowMs)) return;
+    const removed = await this.write('sweep', { nowMs });
+    if (Object.values(removed).includes(sweepRecordsMax)) await this.#sweep();
+  }
+}

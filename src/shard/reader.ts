@@ -1,0 +1,89 @@
+import { type DeviceKey, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
+import type { Environment } from '../store/environment.ts';
+import { decodeCredentials, decodeDevice } from './device-record.ts';
+import { keyOfDevice, keyOfMail, readDevice, readSequence, sequenceKey } from './keys.ts';
+import { decodeMail } from './mail-record.ts';
+import { readHead, readSize } from './mailbox-record.ts';
+import type { DeviceCredentials, DeviceStatus, Mail, MailboxHead, Page } from './shard.ts';
+import { openTables, type Tables } from './tables.ts';
+
+/** Sorts after every device id. */
+const afterDevices = '~'.repeat(10);
+
+/** A shard's reads, answered in place by whatever thread asks (design.md, rule 1). */
+export class ShardReader {
+  readonly #environment: Environment;
+  readonly #tables: Tables;
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+    this.#tables = openTables(environment);
+  }
+
+  credentials(device: DeviceKey): DeviceCredentials | undefined {
+    this.#environment.refresh();
+    const bytes = this.#tables.devices.getBinaryFast(keyOfDevice(device));
+    return bytes && decodeCredentials(bytes);
+  }
+
+  mailboxSize(device: DeviceKey): number {
+    this.#environment.refresh();
+    return this.#mailboxSize(device);
+  }
+
+  mailboxHead(device: DeviceKey): MailboxHead {
+    this.#environment.refresh();
+    const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    const size = mailbox === undefined ? 0 : readSize(mailbox);
+    if (mailbox === undefined || size === 0) return { size: 0, mail: undefined };
+    const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, readHead(mailbox)));
+    if (bytes === undefined) throw new Error('the head of a mailbox is missing');
+    return { size, mail: decodeMail(bytes) };
+  }
+
+  device(device: DeviceKey): DeviceStatus | undefined {
+    this.#environment.refresh();
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    return bytes && this.#status(device, bytes);
+  }
+
+  devices(fleetId: string, after: string, limit: number): DeviceStatus[] {
+    this.#environment.refresh();
+    const start = Buffer.from(`${fleetId}${after}\0`, 'latin1');
+    const end = Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1');
+    const entries = [...this.#tables.devices.getRange({ start, end, limit })];
+    return entries.map(({ key, value }) => this.#status(readDevice(key, 0), value));
+  }
+
+  mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
+    this.#environment.refresh();
+    const start = Buffer.from(keyOfMail(device, after === '' ? 0 : Number(after) + 1));
+    const end = Buffer.from(keyOfMail(device, 2 ** 48 - 1));
+    const entries = [...this.#tables.mail.getRange({ start, end, limit: limit + 1 })];
+    const page = entries.slice(0, limit);
+    const last = page.at(-1);
+    const next = entries.length > limit && last ? String(readSequence(last.key, deviceKeyLength)) : null;
+    return { items: page.map(({ value }) => decodeMail(value)), next };
+  }
+
+  /** Whether the sweeper would find anything, so that an idle shard commits nothing. */
+  hasDue(nowMs: number): boolean {
+    this.#environment.refresh();
+    for (const _key of this.#tables.expiry.getKeys({ end: sequenceKey(nowMs), limit: 1 })) return true;
+    return false;
+  }
+
+  #mailboxSize(device: DeviceKey): number {
+    const bytes = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    return bytes === undefined ? 0 : readSize(bytes);
+  }
+
+  #status(device: DeviceKey, bytes: Buffer): DeviceStatus {
+    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
+    return {
+      ...decodeDevice(device, bytes),
+      mailboxSize: this.#mailboxSize(device),
+      lastSeenMs: seen && readSequence(seen, 0),
+    };
+  }
+}

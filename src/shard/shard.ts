@@ -1,0 +1,149 @@
+import type { DeviceKey } from '../core/identity.ts';
+
+/** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
+export type Awaitable<T> = T | Promise<T>;
+
+/** What authenticating a request needs to know of a device. */
+export interface DeviceCredentials {
+  enabled: boolean;
+  /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
+  secretDigests: readonly Uint8Array[];
+}
+
+export interface Device extends DeviceCredentials {
+  device: DeviceKey;
+  name: string;
+  tags: readonly string[];
+  createdAtMs: number;
+}
+
+export interface DeviceStatus extends Device {
+  mailboxSize: number;
+  /** Undefined until the device's first request was written down. */
+  lastSeenMs: number | undefined;
+}
+
+/** Fields that an operator changes; an absent one stays. */
+export interface DeviceChange {
+  enabled?: boolean;
+  name?: string;
+  tags?: readonly string[];
+  secretDigests?: readonly Uint8Array[];
+}
+
+export interface Mail {
+  /** UUIDv7, 16 bytes. */
+  id: Buffer;
+  name: string;
+  /** The bytes as they were sent (D11); `{}` for mail without payload. */
+  payload: Buffer;
+  requeueCount: number;
+  fetchCount: number;
+  acceptedAtMs: number;
+  expiresAtMs: number;
+  firstFetchedAtMs: number | undefined;
+}
+
+export interface MailboxHead {
+  size: number;
+  /** Undefined exactly when size is 0. */
+  mail: Mail | undefined;
+}
+
+export type RecordKind = 'datapoint' | 'message';
+
+export interface Ingest {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Uint8Array;
+  /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
+  idempotency?: { key: Uint8Array; digest: Uint8Array };
+}
+
+export type IngestOutcome = 'stored' | 'replayed' | 'key_reused';
+
+export type SettleVerb = 'ack' | 'reject' | 'requeue';
+
+export interface Settle {
+  device: DeviceKey;
+  mailId: Uint8Array;
+  verb: SettleVerb;
+}
+
+export interface SettleOutcome {
+  result: 'settled' | 'not_found' | 'already_settled';
+  mailboxSize: number;
+}
+
+export interface Enqueue {
+  device: DeviceKey;
+  name: string;
+  payload: Uint8Array;
+  lifeSeconds: number;
+  mailboxMailsMax: number;
+}
+
+export type EnqueueOutcome =
+  | { result: 'queued'; mailId: Uint8Array; mailboxSize: number }
+  | { result: 'mailbox_full'; mailboxSize: number }
+  | { result: 'device_not_found' };
+
+/** What the front ends saw of a device since they last told: kept in memory between (D13). */
+export interface Activity {
+  device: DeviceKey;
+  lastSeenMs: number;
+  fetches: readonly { mailId: Uint8Array; count: number; firstMs: number }[];
+}
+
+/** One announced mail, as `new_mail` carries it (D20). */
+export interface Announcement {
+  mailId: string;
+  name: string;
+  mailboxSize: number;
+}
+
+/** Where the announcements of one stream go. Neither call may throw or block. */
+export interface StreamSink {
+  announce(announcement: Announcement): void;
+  /** The stream must end: displaced by a newer one, or the device was disabled, deleted or re-keyed (D21). */
+  end(): void;
+}
+
+export interface Page<T> {
+  items: T[];
+  /** Pass as `after` for the next page; null on the last one. */
+  next: string | null;
+}
+
+/**
+ * Everything that belongs to the devices of one shard. Every implementation passes one contract suite.
+ * Writes settle when they are durable (D19) and reject with `unavailable` when they cannot be taken.
+ */
+export interface Shard {
+  /** Whether a write would be taken now; asked before a body is read. */
+  accepts(): boolean;
+
+  credentials(device: DeviceKey): Awaitable<DeviceCredentials | undefined>;
+  mailboxSize(device: DeviceKey): Awaitable<number>;
+  mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;
+  device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
+  /** In order of device id, from the one after `after`. */
+  devices(fleetId: string, after: string, limit: number): Awaitable<DeviceStatus[]>;
+  /** In mailbox order. */
+  mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
+
+  ingest(ingest: Ingest): Promise<IngestOutcome>;
+  settle(settle: Settle): Promise<SettleOutcome>;
+  enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
+  /** All of them or, when one exists already, none: answers that one's key. */
+  createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
+  /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */
+  changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean>;
+  /** With its mailbox; ends its streams. False if there was no such device. */
+  deleteDevice(device: DeviceKey): Promise<boolean>;
+  noteActivity(activity: readonly Activity[]): Promise<void>;
+
+  /** Registers the stream before it settles, so that no mail that is announced after is missed. */
+  subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
+}

@@ -1,0 +1,144 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { formatUuid } from '../core/uuid.ts';
+import { decodeDevice, encodeDevice } from './device-record.ts';
+import { IdempotencyKeys } from './idempotency.ts';
+import { IngestLog } from './ingest-log.ts';
+import { keyOfDevice, sequenceKey } from './keys.ts';
+import { Mailboxes } from './mailbox.ts';
+import type { Activity, Announcement, Device, DeviceChange, Ingest, IngestOutcome } from './shard.ts';
+import type { Tables } from './tables.ts';
+import { type Answer, type Sweep, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
+
+/** What follows a commit, and only a commit: mail to announce, streams to end. */
+export interface Effects {
+  announcements: { device: DeviceKey; announcement: Announcement }[];
+  endedStreams: DeviceKey[];
+}
+
+export interface StateOptions {
+  idempotencyWindowSeconds: number;
+  logRetentionSeconds: number;
+}
+
+/**
+ * The domain as the owner of a shard writes it: applies writes one after another inside one transaction and
+ * collects what is to happen after the commit.
+ */
+export class ShardState {
+  readonly #tables: Tables;
+  readonly #mailboxes: Mailboxes;
+  readonly #log: IngestLog;
+  readonly #keys: IdempotencyKeys;
+  readonly #logRetentionMs: number;
+  #effects: Effects = { announcements: [], endedStreams: [] };
+
+  constructor(tables: Tables, options: StateOptions) {
+    this.#tables = tables;
+    this.#mailboxes = new Mailboxes(tables);
+    this.#log = new IngestLog(tables.log);
+    this.#keys = new IdempotencyKeys(tables.idempotency, options.idempotencyWindowSeconds);
+    this.#logRetentionMs = options.logRetentionSeconds * 1_000;
+  }
+
+  apply(write: Write): Answer {
+    switch (write.type) {
+      case 'ingest':
+        return this.#ingest(write.given);
+      case 'settle':
+        return this.#mailboxes.settle(write.given);
+      case 'enqueue': {
+        const outcome = this.#mailboxes.enqueue(write.given, Date.now());
+        if (outcome.result === 'queued') {
+          const announcement = {
+            mailId: formatUuid(outcome.mailId),
+            name: write.given.name,
+            mailboxSize: outcome.mailboxSize,
+          };
+          this.#effects.announcements.push({ device: write.given.device, announcement });
+        }
+        return outcome;
+      }
+      case 'createDevices':
+        return this.#createDevices(write.given);
+      case 'changeDevice':
+        return this.#changeDevice(write.given.device, write.given.change);
+      case 'deleteDevice':
+        return this.#deleteDevice(write.given);
+      case 'noteActivity':
+        for (const activity of write.given) this.#noteActivity(activity);
+        return undefined;
+      case 'sweep':
+        return this.#sweep(write.given);
+    }
+  }
+
+  /** Ends the transaction's writes. */
+  flush(): void {
+    this.#log.flush();
+  }
+
+  /** After a transaction that failed: nothing of it was. */
+  rollback(): void {
+    this.#log.rollback();
+    this.#effects = { announcements: [], endedStreams: [] };
+  }
+
+  /** After a commit: what it brought about, handed out once. */
+  takeEffects(): Effects {
+    const effects = this.#effects;
+    this.#effects = { announcements: [], endedStreams: [] };
+    return effects;
+  }
+
+  #ingest(ingest: Ingest): IngestOutcome {
+    if (ingest.idempotency !== undefined) {
+      const { key, digest } = ingest.idempotency;
+      const claim = this.#keys.claim(ingest.device, key, digest);
+      if (claim !== 'new') return claim === 'same' ? 'replayed' : 'key_reused';
+    }
+    this.#log.append(ingest);
+    return 'stored';
+  }
+
+  #createDevices(devices: readonly Device[]): DeviceKey | undefined {
+    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
+    if (taken !== undefined) return taken.device;
+    for (const device of devices) {
+      this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
+    }
+    return undefined;
+  }
+
+  #changeDevice(device: DeviceKey, change: DeviceChange): boolean {
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    if (bytes === undefined) return false;
+    const changed: Device = { ...decodeDevice(device, bytes), ...change };
+    this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
+    if (change.enabled === false || change.secretDigests !== undefined)
+      this.#effects.endedStreams.push(device);
+    return true;
+  }
+
+  #deleteDevice(device: DeviceKey): boolean {
+    if (!this.#tables.devices.doesExist(keyOfDevice(device))) return false;
+    this.#mailboxes.clear(device);
+    this.#tables.activity.removeSync(keyOfDevice(device));
+    this.#tables.devices.removeSync(keyOfDevice(device));
+    this.#effects.endedStreams.push(device);
+    return true;
+  }
+
+  #noteActivity(activity: Activity): void {
+    if (!this.#tables.devices.doesExist(keyOfDevice(activity.device))) return;
+    this.#tables.activity.putSync(keyOfDevice(activity.device), sequenceKey(activity.lastSeenMs));
+    if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
+  }
+
+  #sweep({ nowMs }: Sweep): SweepOutcome {
+    return {
+      mails: this.#mailboxes.expire(nowMs, sweepRecordsMax),
+      keys: this.#keys.expire(nowMs, sweepRecordsMax),
+      logBatches: this.#log.trim(nowMs - this.#logRetentionMs, sweepRecordsMax),
+    };
+  }
+}

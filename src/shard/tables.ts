@@ -1,0 +1,19 @@
+import type { Environment, Table } from '../store/environment.ts';
+
+export const tableNames = [
+  'devices',
+  'activity',
+  'mailboxes',
+  'mail',
+  'requeued',
+  'expiry',
+  'idempotency',
+  'log',
+] as const;
+
+/** The tables of a shard; keys.ts says how each is keyed. */
+export type Tables = Readonly<Record<(typeof tableNames)[number], Table>>;
+
+export function openTables(environment: Environment): Tables {
+  return Object.fromEntries(tableNames.map((name) => [name, environment.table(name)])) as Tables;
+}

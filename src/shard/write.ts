@@ -1,0 +1,47 @@
+import type { DeviceKey } from '../core/identity.ts';
+import type {
+  Activity,
+  Device,
+  DeviceChange,
+  Enqueue,
+  EnqueueOutcome,
+  Ingest,
+  IngestOutcome,
+  Settle,
+  SettleOutcome,
+} from './shard.ts';
+
+/** Limits of one round of the sweeper, so that it never holds up the writes behind it. */
+export const sweepRecordsMax = 1_000;
+
+export interface Sweep {
+  nowMs: number;
+}
+
+/** How many records the round removed of each table; as many as `sweepRecordsMax` means there are more. */
+export interface SweepOutcome {
+  mails: number;
+  keys: number;
+  logBatches: number;
+}
+
+/** Every write a shard knows: what it is given and what it answers. This is also what crosses threads. */
+export interface Writes {
+  ingest: { given: Ingest; answer: IngestOutcome };
+  settle: { given: Settle; answer: SettleOutcome };
+  enqueue: { given: Enqueue; answer: EnqueueOutcome };
+  createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
+  changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
+  deleteDevice: { given: DeviceKey; answer: boolean };
+  noteActivity: { given: readonly Activity[]; answer: undefined };
+  sweep: { given: Sweep; answer: SweepOutcome };
+}
+
+export type WriteType = keyof Writes;
+export type Write = { [T in WriteType]: { type: T; given: Writes[T]['given'] } }[WriteType];
+export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
+
+/** Writes that make the store larger: refused when it is full, while all others go on. */
+export function addsRecords(type: WriteType): boolean {
+  return type === 'ingest' || type === 'enqueue' || type === 'createDevices';
+}
