@@ -1,0 +1,73 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { ApiError, type CredentialDetail } from '../core/errors.ts';
+import {
+  type DeviceKey,
+  deviceIdPattern,
+  deviceKeyOf,
+  deviceSecretPattern,
+  fleetIdPattern,
+} from '../core/identity.ts';
+import type { Awaitable, DeviceCredentials } from '../shard/shard.ts';
+import type { HttpContext } from './context.ts';
+import type { HttpRequest } from './uws.ts';
+
+const texts: Record<CredentialDetail, string> = {
+  invalid_credentials: 'X-Fleet-ID, X-Device-ID and X-Device-Secret are required.',
+  invalid_fleet_id: 'X-Fleet-ID must be 8 letters or digits.',
+  invalid_device_id: 'X-Device-ID must be 10 letters or digits.',
+  invalid_device_secret: 'X-Device-Secret must be FOS- and 32 letters or digits.',
+  fleet_not_found: 'There is no such fleet.',
+  device_not_found: 'This fleet has no such device.',
+  device_secret_incorrect: 'The device secret is wrong.',
+  device_disabled: 'The device has been disabled.',
+  unknown: 'The credentials were not accepted.',
+};
+
+function malformed(detail: CredentialDetail): ApiError {
+  return new ApiError('malformed_credentials', { detail, msg: texts[detail] });
+}
+
+function refused(detail: CredentialDetail): ApiError {
+  return new ApiError('unauthorized', { detail, msg: texts[detail] });
+}
+
+/**
+ * D4's checks in D4's order. Reads the request before it returns, so it may answer later.
+ * @throws ApiError malformed_credentials, fleet_host_mismatch, unauthorized.
+ */
+export function authenticate(request: HttpRequest, context: HttpContext): Awaitable<DeviceKey> {
+  const fleetId = request.getHeader('x-fleet-id');
+  const deviceId = request.getHeader('x-device-id');
+  const secret = request.getHeader('x-device-secret');
+  if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
+  if (!fleetIdPattern.test(fleetId)) throw malformed('invalid_fleet_id');
+  if (!deviceIdPattern.test(deviceId)) throw malformed('invalid_device_id');
+  if (!deviceSecretPattern.test(secret)) throw malformed('invalid_device_secret');
+  const { hostSuffix } = context.config;
+  if (hostSuffix !== '') checkHost(request.getHeader('host'), hostSuffix, fleetId);
+  if (context.fleets.get(fleetId) === undefined) throw refused('fleet_not_found');
+  const device = deviceKeyOf(fleetId, deviceId);
+  const credentials = context.shards.of(device).credentials(device);
+  return credentials instanceof Promise
+    ? credentials.then((found) => checkSecret(device, secret, found))
+    : checkSecret(device, secret, credentials);
+}
+
+/** D5. */
+function checkHost(host: string, suffix: string, fleetId: string): void {
+  const name = host.replace(/:\d+$/, '').toLowerCase();
+  const ending = `.${suffix.toLowerCase()}`;
+  if (!name.endsWith(ending)) return;
+  if (name.slice(0, -ending.length) !== fleetId.toLowerCase()) throw new ApiError('fleet_host_mismatch');
+}
+
+/** Every digest is compared, in constant time each, whichever of them fits (D3). */
+function checkSecret(device: DeviceKey, secret: string, found: DeviceCredentials | undefined): DeviceKey {
+  if (found === undefined) throw refused('device_not_found');
+  const digest = hash('sha256', secret, 'buffer');
+  let matches = false;
+  for (const known of found.secretDigests) matches = timingSafeEqual(known, digest) || matches;
+  if (!matches) throw refused('device_secret_incorrect');
+  if (!found.enabled) throw refused('device_disabled');
+  return device;
+}

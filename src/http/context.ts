@@ -1,0 +1,19 @@
+import type { Config } from '../core/config.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import type { WorkerMetrics } from '../core/metrics.ts';
+import type { Fleets } from '../registry/fleet.ts';
+import type { Shard } from '../shard/shard.ts';
+import type { ActivityNotes } from './activity.ts';
+import type { EventStreams } from './event-streams.ts';
+
+/** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
+export interface HttpContext {
+  config: Config;
+  fleets: Fleets;
+  shards: { of(device: DeviceKey): Shard };
+  activity: ActivityNotes;
+  streams: EventStreams;
+  metrics: WorkerMetrics;
+  log: Log;
+}

@@ -1,0 +1,18 @@
+import { parseDatapoint } from '../../registry/payload.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { send } from '../send.ts';
+
+/** `POST /v1/datapoint/:schema_name`. */
+export const sendDatapoint: Endpoint = {
+  method: 'POST',
+  path: '/v1/datapoint/:schema_name',
+  takesBody: true,
+  writes: true,
+  header: 'idempotency-key',
+  handle: (request, context) =>
+    send(request, context, 'datapoint', () => {
+      const datapoint = parseDatapoint(request.body);
+      context.fleets.schema(request.fleetId, 'datapoint', request.parameter).check(datapoint);
+      return request.body;
+    }),
+};

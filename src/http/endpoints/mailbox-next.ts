@@ -1,0 +1,66 @@
+import { ApiError } from '../../core/errors.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import type { Mail, MailboxHead } from '../../shard/shard.ts';
+import type { HttpContext } from '../context.ts';
+import type { DeviceRequest, Endpoint } from '../endpoint.ts';
+import type { Reply } from '../reply.ts';
+
+const empty: Reply = {
+  status: 204,
+  headers: [
+    ['X-Mailbox-Size', '0'],
+    ['X-Mail-Name', ''],
+    ['X-Mail-Id', ''],
+  ],
+};
+
+/** D13's older shape. The payload goes in as the bytes it came in. */
+function envelope(mail: Mail, id: string): Buffer {
+  const front = `{"id":"${id}","msg_id":"${id}","name":"${mail.name}","payload":`;
+  return Buffer.concat([Buffer.from(front), mail.payload, Buffer.from('}')]);
+}
+
+function wantsEnvelope(query: string): boolean {
+  const shape = new URLSearchParams(query).get('shape');
+  if (shape === null || shape === 'payload') return false;
+  if (shape === 'envelope') return true;
+  throw new ApiError('bad_request', { msg: 'shape is envelope or payload.' });
+}
+
+function next(
+  { device, query, shard }: DeviceRequest,
+  noteFetch: (mailId: Buffer) => void,
+): Reply | Promise<Reply> {
+  const inEnvelope = query !== '' && wantsEnvelope(query);
+  const answer = ({ size, mail }: MailboxHead): Reply => {
+    if (mail === undefined) return empty;
+    noteFetch(mail.id);
+    const id = formatUuid(mail.id);
+    return {
+      status: 200,
+      body: inEnvelope ? envelope(mail, id) : mail.payload,
+      headers: [
+        ['X-Mailbox-Size', String(size)],
+        ['X-Mail-Name', mail.name],
+        ['X-Mail-Id', id],
+      ],
+    };
+  };
+  const head = shard.mailboxHead(device);
+  return head instanceof Promise ? head.then(answer) : answer(head);
+}
+
+/** `GET /v1/mailbox/next`: a peek that changes nothing but the mail's fetch count (D13). */
+export const mailboxNext: Endpoint = {
+  method: 'GET',
+  path: '/v1/mailbox/next',
+  handle: (request: DeviceRequest, { activity }: HttpContext) =>
+    next(request, (mailId) => activity.fetched(request.device, mailId)),
+};
+
+/** `HEAD /v1/mailbox/next`: the same without the body, and no fetch, since nothing was delivered. */
+export const mailboxNextHead: Endpoint = {
+  method: 'HEAD',
+  path: '/v1/mailbox/next',
+  handle: (request) => next(request, () => {}),
+};

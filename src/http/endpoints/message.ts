@@ -1,0 +1,20 @@
+import { emptyPayload, isEmpty, parseMessage } from '../../registry/payload.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { send } from '../send.ts';
+
+/** `POST /v1/msg/:schema_name`. An empty message needs its schema to exist, not to match (section 2). */
+export const sendMessage: Endpoint = {
+  method: 'POST',
+  path: '/v1/msg/:schema_name',
+  takesBody: true,
+  writes: true,
+  header: 'idempotency-key',
+  handle: (request, context) =>
+    send(request, context, 'message', () => {
+      const message = parseMessage(request.body);
+      const schema = context.fleets.schema(request.fleetId, 'message', request.parameter);
+      if (message === undefined) return emptyPayload;
+      if (!isEmpty(message)) schema.check(message);
+      return request.body;
+    }),
+};

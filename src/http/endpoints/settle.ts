@@ -1,0 +1,28 @@
+import { ApiError } from '../../core/errors.ts';
+import { parseUuid } from '../../core/uuid.ts';
+import type { SettleVerb } from '../../shard/shard.ts';
+import type { DeviceRequest, Endpoint } from '../endpoint.ts';
+import { type Reply, settled } from '../reply.ts';
+
+/** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15). Every answer carries the mailbox size. */
+function settle(verb: SettleVerb): Endpoint {
+  return {
+    method: 'PUT',
+    path: `/v1/mailbox/${verb}/:mail_id`,
+    writes: true,
+    async handle({ device, parameter, shard }: DeviceRequest): Promise<Reply> {
+      const mailId = parseUuid(parameter);
+      if (mailId === undefined) {
+        throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mailboxSize(device) });
+      }
+      const { result, mailboxSize } = await shard.settle({ device, mailId, verb });
+      if (result === 'not_found') throw new ApiError('mail_not_found', { mailboxSize });
+      if (result === 'already_settled') throw new ApiError('mail_already_settled', { mailboxSize });
+      return settled(mailboxSize);
+    },
+  };
+}
+
+export const ack = settle('ack');
+export const reject = settle('reject');
+export const requeue = settle('requeue');

@@ -1,0 +1,17 @@
+import { deviceIdOf } from '../../core/identity.ts';
+import type { Endpoint } from '../endpoint.ts';
+
+/** `GET /v1` (D23). */
+export const version: Endpoint = {
+  method: 'GET',
+  path: '/v1',
+  handle: ({ device, fleetId }) => ({
+    status: 200,
+    body: JSON.stringify({
+      fostrom: true,
+      endpoint: 'device',
+      endpoint_version: 1,
+      device: { fleet_id: fleetId, device_id: deviceIdOf(device) },
+    }),
+  }),
+};

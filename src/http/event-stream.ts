@@ -1,0 +1,120 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
+import type { Announcement, StreamSink } from '../shard/shard.ts';
+import type { HttpResponse } from './uws.ts';
+
+/** Announcements kept for a stream that is not open yet; beyond, hints are dropped: the mailbox is the truth. */
+const earlyAnnouncementsMax = 64;
+
+/**
+ * One event. `data` is JSON made here, and JSON has no raw line break, so nothing from outside can end a
+ * line. Browsers drop an event without data (D20).
+ */
+function formatEvent(name: string, data: object, id?: number): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** The mail's place in its mailbox, which its id ends in: the same for the same mail on every connection. */
+function eventId(mailId: string): number {
+  return Number.parseInt(mailId.slice(-8), 16);
+}
+
+function newMail({ mailId, name, mailboxSize }: Announcement): string {
+  return formatEvent('new_mail', { id: mailId, name, mailbox_size: mailboxSize }, eventId(mailId));
+}
+
+/** One event stream of a device (section 6, D20, D21), from its subscription to its end. */
+export class EventStream implements StreamSink {
+  readonly #device: DeviceKey;
+  readonly #bufferBytesMax: number;
+  readonly #onClose: () => void;
+  #response: HttpResponse | undefined;
+  #closed = false;
+  #opening = '';
+  #early: Announcement[] = [];
+  /** Bytes handed over since the library last said that the socket was full. */
+  #waitingBytes = 0;
+
+  constructor(device: DeviceKey, bufferBytesMax: number, onClose: () => void) {
+    this.#device = device;
+    this.#bufferBytesMax = bufferBytesMax;
+    this.#onClose = onClose;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** What the stream opens with: the mailbox as it is once the subscription stands. */
+  greet(mailboxSize: number, head: { mailId: string; name: string } | undefined): void {
+    const connected = {
+      fleet_id: fleetIdOf(this.#device),
+      device_id: deviceIdOf(this.#device),
+      mailbox_size: mailboxSize,
+    };
+    this.#opening = `retry: 5000\n\n${formatEvent('connected', connected)}`;
+    if (head !== undefined) this.#opening += newMail({ ...head, mailboxSize });
+    for (const announcement of this.#early) {
+      if (announcement.mailId !== head?.mailId) this.#opening += newMail(announcement);
+    }
+    this.#early = [];
+  }
+
+  /** Takes the response over, its status and headers written. */
+  open(response: HttpResponse): void {
+    if (this.#closed) {
+      response.endWithoutBody();
+      return;
+    }
+    this.#response = response;
+    response.onAborted(() => this.close());
+    response.onWritable(() => {
+      this.#waitingBytes = 0;
+      // Without a write here the library would time the stream out, healthy as it is.
+      response.write(':\n\n');
+      return true;
+    });
+    this.#write(this.#opening);
+    this.#opening = '';
+  }
+
+  announce(announcement: Announcement): void {
+    if (this.#response !== undefined) this.#write(newMail(announcement));
+    else if (this.#opening === '' && this.#early.length < earlyAnnouncementsMax)
+      this.#early.push(announcement);
+    else if (this.#opening !== '') this.#opening += newMail(announcement);
+  }
+
+  keepAlive(timeMs: number): void {
+    this.#write(formatEvent('keep_alive', { time: timeMs }));
+  }
+
+  end(): void {
+    const response = this.#response;
+    this.close();
+    if (response !== undefined) response.cork(() => response.end());
+  }
+
+  /** Ends the subscription; called when the connection is gone, or going. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#response = undefined;
+    this.#onClose();
+  }
+
+  #write(text: string): void {
+    const response = this.#response;
+    if (response === undefined) return;
+    let taken = true;
+    response.cork(() => {
+      taken = response.write(text);
+    });
+    if (taken) return;
+    this.#waitingBytes += text.length;
+    if (this.#waitingBytes > this.#bufferBytesMax) {
+      this.close();
+      response.close();
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import { ApiError } from '../core/errors.ts';
+import type { Ingest, IngestOutcome, RecordKind } from '../shard/shard.ts';
+import type { HttpContext } from './context.ts';
+import type { DeviceRequest } from './endpoint.ts';
+import { parseIdempotencyKey, requestDigest } from './idempotency-key.ts';
+import { type Reply, replayed, stored } from './reply.ts';
+
+function answer(outcome: IngestOutcome): Reply {
+  if (outcome === 'key_reused') throw new ApiError('idempotency_key_reused');
+  return outcome === 'replayed' ? replayed : stored;
+}
+
+/**
+ * The two send routes from the body on: body (400), schema (404, 400), idempotency key (400), then store.
+ * `check` parses the body, holds it against its schema and answers the payload to keep.
+ */
+export function send(
+  request: DeviceRequest,
+  { config }: HttpContext,
+  kind: RecordKind,
+  check: () => Buffer,
+): Promise<Reply> {
+  const { device, header, parameter: schema, shard } = request;
+  const payload = check();
+  const ingest: Ingest = { device, kind, schema, payload };
+  if (header !== '') {
+    const key = parseIdempotencyKey(header, config, Date.now());
+    ingest.idempotency = { key, digest: requestDigest(kind, schema, payload) };
+  }
+  return shard.ingest(ingest).then(answer);
+}
