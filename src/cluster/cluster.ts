@@ -1,0 +1,180 @@
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { type Config, parseHostPort } from '../core/config.ts';
+import { OperatorError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import { WorkerMetrics } from '../core/metrics.ts';
+import { routeNames } from '../http/server.ts';
+import {
+  type App,
+  type AppDescriptor,
+  createApp,
+  type ListenSocket,
+  type TlsFiles,
+  uws,
+} from '../http/uws.ts';
+import type { FleetSnapshot } from '../registry/fleet.ts';
+import { Channel } from './channel.ts';
+import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
+import { RemoteOwner } from './remote-owner.ts';
+import { cellOf, openShardEnvironment, Shards } from './shards.ts';
+
+export interface ClusterOptions {
+  config: Config;
+  shardFolders: readonly string[];
+  tls: TlsFiles;
+  fleets: readonly FleetSnapshot[];
+  log: Log;
+}
+
+interface Member {
+  worker: Worker;
+  channel: Channel;
+  descriptor: AppDescriptor;
+  exited: Promise<void>;
+}
+
+/** The worker threads and the listener that deals connections to them, from the main thread. */
+export class Cluster {
+  readonly shards: Shards;
+  readonly metrics: readonly WorkerMetrics[];
+  readonly #counters: SharedCounters;
+  readonly #members: readonly Member[];
+  readonly #config: Config;
+  readonly #acceptor: App;
+  #listenSocket: ListenSocket | undefined;
+  #stopping = false;
+
+  private constructor(
+    options: ClusterOptions,
+    counters: SharedCounters,
+    members: readonly Member[],
+    metrics: readonly WorkerMetrics[],
+  ) {
+    const { config, shardFolders, tls, log } = options;
+    this.#config = config;
+    this.#counters = counters;
+    this.#members = members;
+    this.metrics = metrics;
+    const environments = shardFolders.map((path, shard) =>
+      openShardEnvironment(path, shard, shardFolders.length, config, counters),
+    );
+    this.shards = new Shards(
+      environments,
+      members.map(({ channel }) => new RemoteOwner(channel)),
+      config,
+      counters,
+    );
+    // Must speak TLS itself: the library hands a connection on together with its session.
+    this.#acceptor = createApp(tls);
+    for (const { descriptor, worker } of members) {
+      this.#acceptor.addChildAppDescriptor(descriptor);
+      worker.on('exit', () => {
+        if (!this.#stopping) end(log, 'a worker thread ended');
+      });
+    }
+  }
+
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const { config, shardFolders, log } = options;
+    const shards = shardFolders.length;
+    const counters: SharedCounters = {
+      commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+      depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    };
+    const ports = meshOfPorts(shards);
+    const buffers = shardFolders.map(() => WorkerMetrics.allocate(routeNames));
+    const members = await Promise.all(
+      buffers.map((metrics, index) => {
+        const main = new MessageChannel();
+        const peerPorts = ports[index] ?? [];
+        const start: WorkerStart = {
+          index,
+          config,
+          shardFolders,
+          tls: options.tls,
+          fleets: options.fleets,
+          counters,
+          metrics,
+          mainPort: main.port1,
+          peerPorts,
+        };
+        return startMember(start, main.port2, log);
+      }),
+    );
+    return new Cluster(
+      options,
+      counters,
+      members,
+      buffers.map((buffer) => new WorkerMetrics(routeNames, buffer)),
+    );
+  }
+
+  /** Opens the port. Answers the one that was taken. @throws OperatorError when it cannot be had. */
+  listen(): number {
+    const { host, port } = parseHostPort(this.#config.listen);
+    this.#acceptor.listen(host, port, (socket) => {
+      this.#listenSocket = socket || undefined;
+    });
+    if (this.#listenSocket === undefined) {
+      throw new OperatorError(`${this.#config.listen} cannot be listened on: is another server using it?`);
+    }
+    return uws.us_socket_local_port(this.#listenSocket as Parameters<typeof uws.us_socket_local_port>[0]);
+  }
+
+  /** Settles when every worker answers requests by it. */
+  async putFleet(snapshot: FleetSnapshot): Promise<void> {
+    await Promise.all(this.#members.map(({ channel }) => channel.call({ type: 'putFleet', snapshot })));
+  }
+
+  /** Writes under way to a shard. */
+  queueDepth(shard: number): number {
+    return Atomics.load(cellOf(this.#counters.depths, shard), 0);
+  }
+
+  /** Stops accepting, lets requests in flight finish, ends streams, and has all of it on disk. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
+    for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
+    await Promise.all(this.#members.map(({ channel }) => channel.call({ type: 'drain' })));
+    await Promise.all(this.#members.map(({ channel }) => channel.call({ type: 'close' })));
+    await Promise.all(this.#members.map(({ exited }) => exited));
+    for (const { channel } of this.#members) channel.close();
+    this.#acceptor.close();
+    await this.shards.close();
+  }
+}
+
+/** `mesh[a][b]` is a's end of the channel between workers a and b. */
+function meshOfPorts(size: number): (MessagePort | undefined)[][] {
+  const mesh: (MessagePort | undefined)[][] = Array.from({ length: size }, () => Array(size).fill(undefined));
+  for (let a = 0; a < size; a += 1) {
+    for (let b = a + 1; b < size; b += 1) {
+      const { port1, port2 } = new MessageChannel();
+      (mesh[a] as MessagePort[])[b] = port1;
+      (mesh[b] as MessagePort[])[a] = port2;
+    }
+  }
+  return mesh;
+}
+
+async function startMember(start: WorkerStart, port: MessagePort, log: Log): Promise<Member> {
+  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+    workerData: start,
+    transferList: [start.mainPort, ...start.peerPorts.filter((peer) => peer !== undefined)],
+  });
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  worker.on('error', (error) => end(log, 'a worker thread failed', error));
+  const { descriptor } = await new Promise<WorkerReady>((resolve) => worker.once('message', resolve));
+  const refuse = (): Promise<never> => Promise.reject(new Error('the main thread owns no shard'));
+  return { worker, channel: new Channel(port, refuse, () => {}), descriptor, exited };
+}
+
+/**
+ * A worker that is gone takes its shard with it, and the library ends the process at the next connection it
+ * deals there: better at once, with a reason. Nothing is lost, since all that was answered is on disk.
+ */
+function end(log: Log, reason: string, error?: Error): void {
+  log.fatal({ err: error }, `${reason}; the process ends`);
+  process.kill(process.pid, 'SIGKILL');
+}

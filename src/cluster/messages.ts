@@ -1,0 +1,48 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { Config } from '../core/config.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
+import type { FleetSnapshot } from '../registry/fleet.ts';
+import type { Announcement } from '../shard/shard.ts';
+import type { Write } from '../shard/write.ts';
+
+/** Everything that crosses threads, by name. A call is answered; a notice is not. */
+export type Call =
+  | { type: 'write'; write: Write }
+  | { type: 'subscribe'; stream: number; device: DeviceKey }
+  | { type: 'putFleet'; snapshot: FleetSnapshot }
+  /** Finish what is in flight and close every connection. */
+  | { type: 'drain' }
+  /** Put what was written on disk and end. */
+  | { type: 'close' };
+
+export type Notice =
+  | { type: 'unsubscribe'; stream: number }
+  | { type: 'announce'; stream: number; announcement: Announcement }
+  | { type: 'endStream'; stream: number };
+
+/** Shared by all threads, one cell a shard. */
+export interface SharedCounters {
+  /** Commits, so that a reader knows when its snapshot is old. */
+  commits: SharedArrayBuffer;
+  /** Writes under way, so that their sum can be bounded. */
+  depths: SharedArrayBuffer;
+}
+
+export interface WorkerStart {
+  index: number;
+  config: Config;
+  shardFolders: readonly string[];
+  tls: TlsFiles;
+  fleets: readonly FleetSnapshot[];
+  counters: SharedCounters;
+  metrics: SharedArrayBuffer;
+  /** To the main thread, and to every other worker; none under the worker's own index. */
+  mainPort: MessagePort;
+  peerPorts: readonly (MessagePort | undefined)[];
+}
+
+/** A worker's one message to its parent: it can be dealt connections. */
+export interface WorkerReady {
+  descriptor: AppDescriptor;
+}

@@ -1,0 +1,71 @@
+import type { DeviceKey } from '../core/identity.ts';
+import type { OwnerLink } from '../shard/lmdb-shard.ts';
+import type { StreamSink } from '../shard/shard.ts';
+import type { Write, Writes, WriteType } from '../shard/write.ts';
+import type { Channel } from './channel.ts';
+import type { Notice } from './messages.ts';
+
+/** The owner of a shard on another thread, from here. */
+export class RemoteOwner implements OwnerLink {
+  readonly #channel: Channel;
+  readonly #sinks = new Map<number, StreamSink>();
+  #lastStream = 0;
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+  }
+
+  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+    return this.#channel.call({ type: 'write', write: { type, given } as Write }) as Promise<
+      Writes[T]['answer']
+    >;
+  }
+
+  async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
+    this.#lastStream += 1;
+    const stream = this.#lastStream;
+    this.#sinks.set(stream, sink);
+    await this.#channel.call({ type: 'subscribe', stream, device });
+    return () => {
+      if (this.#sinks.delete(stream)) this.#channel.tell({ type: 'unsubscribe', stream });
+    };
+  }
+
+  /** What the owner's registry has for a stream of this thread. */
+  receive(notice: Notice): void {
+    if (notice.type === 'announce') this.#sinks.get(notice.stream)?.announce(notice.announcement);
+    else if (notice.type === 'endStream') {
+      const sink = this.#sinks.get(notice.stream);
+      this.#sinks.delete(notice.stream);
+      sink?.end();
+    }
+  }
+}
+
+/** The streams of one other thread in this thread's registry: the far end of RemoteOwner. */
+export class RemoteStreams {
+  readonly #owner: OwnerLink;
+  readonly #channel: Channel;
+  readonly #leaves = new Map<number, () => void>();
+
+  constructor(owner: OwnerLink, channel: Channel) {
+    this.#owner = owner;
+    this.#channel = channel;
+  }
+
+  async subscribe(stream: number, device: DeviceKey): Promise<void> {
+    const leave = await this.#owner.subscribe(device, {
+      announce: (announcement) => this.#channel.tell({ type: 'announce', stream, announcement }),
+      end: () => {
+        this.#leaves.delete(stream);
+        this.#channel.tell({ type: 'endStream', stream });
+      },
+    });
+    this.#leaves.set(stream, leave);
+  }
+
+  unsubscribe(stream: number): void {
+    this.#leaves.get(stream)?.();
+    this.#leaves.delete(stream);
+  }
+}

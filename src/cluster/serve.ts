@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { createAdminServer } from '../admin/server.ts';
+import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
+import { OperatorError } from '../core/errors.ts';
+import { createLog, type Log } from '../core/log.ts';
+import { Fleets } from '../registry/fleet.ts';
+import { Registry, registryTables } from '../registry/registry.ts';
+import { DataFolder } from '../store/data-folder.ts';
+import { Environment } from '../store/environment.ts';
+import { findCertificate } from './certificate.ts';
+import { Cluster } from './cluster.ts';
+import { createDemo, type Demo } from './demo.ts';
+
+/** The registry is small; its map is bounded by the same key as a shard's. */
+const registryReadersMax = 32;
+
+/** A server that answers, as `serve` reports it. */
+export interface RunningServer {
+  url: string;
+  adminUrl: string;
+  folder: DataFolder;
+  certFile: string;
+  fleets: number;
+  /** Only on a first start. */
+  demo: Demo | undefined;
+  /** Finishes what is in flight and has all of it on disk. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts everything, in order of dependence, on the main thread.
+ * @throws OperatorError for whatever an operator can mend; nothing is left running or locked then.
+ */
+export async function startServer({ values: config, sources }: EffectiveConfig): Promise<RunningServer> {
+  const log = createLog(config.logLevel);
+  const admin = parseHostPort(config.admin);
+  if (!isLoopback(admin.host)) {
+    throw new OperatorError(
+      `The admin API speaks plain HTTP and cannot listen on ${admin.host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy.`,
+    );
+  }
+  const folder = DataFolder.open(config.data, config.shards, sources.shards !== 'default');
+  try {
+    return await startIn(folder, config, log);
+  } catch (error) {
+    folder.close();
+    throw error;
+  }
+}
+
+async function startIn(folder: DataFolder, config: Config, log: Log): Promise<RunningServer> {
+  const tls = await findCertificate(config, folder.tlsFolder);
+  const registry = new Registry(
+    new Environment({
+      path: folder.registryFolder,
+      tables: registryTables,
+      mapBytesMax: config.mapBytesMax,
+      readersMax: registryReadersMax,
+      commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+    }),
+    config,
+  );
+  const cluster = await Cluster.start({
+    config,
+    shardFolders: folder.shardFolders,
+    tls,
+    fleets: registry.snapshots(),
+    log,
+  });
+  const fleets = new Fleets(registry.snapshots());
+  registry.onChange(async (snapshot) => {
+    fleets.put(snapshot);
+    await cluster.putFleet(snapshot);
+  });
+  let ready = false;
+  let adminServer: FastifyInstance | undefined;
+  const stop = async (): Promise<void> => {
+    ready = false;
+    await adminServer?.close();
+    await cluster.stop();
+    await registry.close();
+    folder.close();
+  };
+  try {
+    const token = knownToken(folder) ?? randomBytes(32).toString('base64url');
+    const admin = await createAdminServer({
+      config,
+      token,
+      registry,
+      fleets,
+      shards: cluster.shards,
+      metrics: cluster.metrics,
+      queueDepth: (shard) => cluster.queueDepth(shard),
+      isReady: () => ready,
+      log,
+    });
+    adminServer = admin;
+    const { host } = parseHostPort(config.listen);
+    const url = `https://${bracketed(host)}:${cluster.listen()}`;
+    const adminUrl = await listenAdmin(admin, config);
+    folder.writeAdminFile({ url: adminUrl, token });
+    const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
+    const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
+    ready = true;
+    log.info({ url, adminUrl, data: folder.path, shards: folder.shards }, 'ready');
+    const fleetCount = registry.snapshots().length;
+    return { url, adminUrl, folder, certFile: tls.certFile, fleets: fleetCount, demo, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The token stays the same over restarts, so that scripts keep working. */
+function knownToken(folder: DataFolder): string | undefined {
+  const known = folder.readAdminFile() as { token?: unknown } | undefined;
+  return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
+}
+
+async function listenAdmin(server: FastifyInstance, config: Config): Promise<string> {
+  const { host, port } = parseHostPort(config.admin);
+  try {
+    await server.listen({ host, port });
+  } catch {
+    throw new OperatorError(
+      `${config.admin} cannot be listened on for the admin API: is another server using it?`,
+    );
+  }
+  const address = server.server.address();
+  const taken = typeof address === 'object' ? address?.port : undefined;
+  return `http://${bracketed(host)}:${taken ?? port}`;
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

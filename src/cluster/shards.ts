@@ -1,0 +1,64 @@
+import type { Config } from '../core/config.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import { LmdbShard, type OwnerLink } from '../shard/lmdb-shard.ts';
+import { ShardReader } from '../shard/reader.ts';
+import type { Shard } from '../shard/shard.ts';
+import { tableNames } from '../shard/tables.ts';
+import { Environment } from '../store/environment.ts';
+import type { SharedCounters } from './messages.ts';
+import { shardOf } from './placement.ts';
+
+/** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
+const spareReaders = 32;
+
+/** One cell of a counter that all threads share. */
+export function cellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {
+  return new Int32Array(buffer, shard * Int32Array.BYTES_PER_ELEMENT, 1);
+}
+
+export function openShardEnvironment(
+  path: string,
+  shard: number,
+  shards: number,
+  config: Config,
+  counters: SharedCounters,
+): Environment {
+  return new Environment({
+    path,
+    tables: tableNames,
+    mapBytesMax: config.mapBytesMax,
+    readersMax: shards + spareReaders,
+    commits: cellOf(counters.commits, shard),
+  });
+}
+
+/** Every shard as one thread sees it: reads in place, writes to the owner wherever it is. */
+export class Shards {
+  readonly all: readonly Shard[];
+  readonly #environments: readonly Environment[];
+
+  constructor(
+    environments: readonly Environment[],
+    owners: readonly OwnerLink[],
+    config: Config,
+    counters: SharedCounters,
+  ) {
+    this.#environments = environments;
+    this.all = owners.map((owner, index) => {
+      const environment = environments[index];
+      if (environment === undefined) throw new Error('every shard has an environment');
+      const depth = cellOf(counters.depths, index);
+      return new LmdbShard(new ShardReader(environment), owner, depth, config.shardQueueMax);
+    });
+  }
+
+  of(device: DeviceKey): Shard {
+    const shard = this.all[shardOf(device, this.all.length)];
+    if (shard === undefined) throw new Error('placement names a shard that is not there');
+    return shard;
+  }
+
+  async close(): Promise<void> {
+    for (const environment of this.#environments) await environment.close();
+  }
+}

@@ -1,0 +1,89 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { createLog } from '../core/log.ts';
+import { WorkerMetrics } from '../core/metrics.ts';
+import { ActivityNotes } from '../http/activity.ts';
+import { EventStreams } from '../http/event-streams.ts';
+import { DeviceServer, routeNames } from '../http/server.ts';
+import { Fleets } from '../registry/fleet.ts';
+import type { OwnerLink } from '../shard/lmdb-shard.ts';
+import { ShardOwner } from '../shard/owner.ts';
+import { ShardReader } from '../shard/reader.ts';
+import { Channel } from './channel.ts';
+import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
+import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
+import { openShardEnvironment, Shards } from './shards.ts';
+
+/** One worker thread: a front end and the shard of the same number. The only place that wires rooms together. */
+const start = workerData as WorkerStart;
+const { config, counters, index, shardFolders } = start;
+const log = createLog(config.logLevel, { worker: index });
+const metrics = new WorkerMetrics(routeNames, start.metrics);
+const fleets = new Fleets(start.fleets);
+
+const environments = shardFolders.map((path, shard) =>
+  openShardEnvironment(path, shard, shardFolders.length, config, counters),
+);
+const ownEnvironment = environments[index];
+if (ownEnvironment === undefined || parentPort === null) throw new Error('this file runs as a worker only');
+const parent = parentPort;
+
+const owner = new ShardOwner(ownEnvironment, new ShardReader(ownEnvironment), config, metrics, log);
+const remoteStreams = new Map<Channel, RemoteStreams>();
+const remoteOwners = new Map<Channel, RemoteOwner>();
+
+async function onCall(call: Call, channel: Channel): Promise<unknown> {
+  switch (call.type) {
+    case 'write':
+      return owner.write(call.write.type, call.write.given);
+    case 'subscribe':
+      return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
+    case 'putFleet':
+      return fleets.put(call.snapshot);
+    case 'drain':
+      return drain();
+    case 'close':
+      return close();
+  }
+}
+
+function onNotice(notice: Notice, channel: Channel): void {
+  if (notice.type === 'unsubscribe') remoteStreams.get(channel)?.unsubscribe(notice.stream);
+  else remoteOwners.get(channel)?.receive(notice);
+}
+
+const mainChannel = new Channel(start.mainPort, onCall, onNotice);
+const owners = start.peerPorts.map((port): OwnerLink => {
+  if (port === undefined) return owner;
+  const channel = new Channel(port, onCall, onNotice);
+  const remote = new RemoteOwner(channel);
+  remoteOwners.set(channel, remote);
+  remoteStreams.set(channel, new RemoteStreams(owner, channel));
+  return remote;
+});
+
+const shards = new Shards(environments, owners, config, counters);
+const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
+const streams = new EventStreams(config, metrics);
+const server = new DeviceServer({ config, fleets, shards, activity, streams, metrics, log }, start.tls);
+
+/** No connection is dealt here any more. Other workers may still write to this shard. */
+async function drain(): Promise<void> {
+  streams.endAll();
+  await server.close(config.shutdownSeconds);
+  await activity.close();
+}
+
+/** Every worker has drained: nothing will be written any more. */
+async function close(): Promise<void> {
+  await owner.close();
+  await shards.close();
+  // The answer to this call has to leave before the ports are closed.
+  setImmediate(() => {
+    for (const channel of [mainChannel, ...remoteOwners.keys()]) channel.close();
+    parent.close();
+  });
+}
+
+// Holds the thread's event loop open: an app that is only dealt connections does not.
+parent.on('message', () => {});
+parent.postMessage({ descriptor: server.descriptor } satisfies WorkerReady);
