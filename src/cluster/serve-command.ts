@@ -32,22 +32,14 @@ export function addServeCommand(program: Command): void {
     .action(async (flags: ServeFlags) => {
       // Loaded here, so that the other commands need not wait for the server's libraries.
       const { startServer } = await import('./serve.ts');
+      // Before anything is started, so that no signal ends the process on the way; a second one does nothing.
+      const signalled = new Promise<void>((resolve) => {
+        process.on('SIGTERM', resolve).on('SIGINT', resolve);
+      });
       const server = await startServer(effectiveConfig(flags));
       console.log(flags.json ? report(server) : greeting(server));
-      const stop = (): void => {
-        process.off('SIGTERM', stop).off('SIGINT', stop);
-        process.on('SIGTERM', () => {}).on('SIGINT', () => {});
-        server.stop().then(
-          () => {
-            process.exitCode = 0;
-          },
-          (error: unknown) => {
-            console.error(`fleetpost: the server did not stop cleanly: ${(error as Error).message}`);
-            process.exit(1);
-          },
-        );
-      };
-      process.on('SIGTERM', stop).on('SIGINT', stop);
+      await signalled;
+      await server.stop();
     });
 }
 

@@ -102,6 +102,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
     folder.writeAdminFile({ url: adminUrl, token });
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
+    if (folder.isNew) folder.complete();
     ready = true;
     log.info({ url, adminUrl, data: folder.path, shards: folder.shards }, 'ready');
     const fleetCount = registry.snapshots().length;

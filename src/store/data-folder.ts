@@ -8,6 +8,8 @@ const formatVersion = 1;
 interface Manifest {
   format: number;
   shards: number;
+  /** False until the first start has come to its end. Nothing was answered before that, so it starts over. */
+  complete: boolean;
 }
 
 /** The data folder of one server: what is where, made on first use, held by one process at a time. */
@@ -34,9 +36,10 @@ export class DataFolder {
       mkdirSync(path, { recursive: true, mode: 0o700 });
       const manifest = readManifest(path);
       lock(path);
-      if (manifest === undefined) {
-        writeDurable(join(path, 'manifest.json'), { format: formatVersion, shards }, 0o644);
-        return new DataFolder(path, shards, true);
+      if (!manifest?.complete) {
+        const folder = new DataFolder(path, shards, true);
+        folder.#startOver();
+        return folder;
       }
       if (required && manifest.shards !== shards) {
         rmSync(join(path, 'lock'));
@@ -49,6 +52,11 @@ export class DataFolder {
       if (error instanceof OperatorError) throw error;
       throw new OperatorError(`The data folder ${path} cannot be used: ${(error as Error).message}`);
     }
+  }
+
+  /** The end of a first start: from now on what is here is kept. */
+  complete(): void {
+    this.#writeManifest(true);
   }
 
   get registryFolder(): string {
@@ -84,6 +92,17 @@ export class DataFolder {
   close(): void {
     rmSync(join(this.path, 'lock'), { force: true });
   }
+
+  #startOver(): void {
+    this.#writeManifest(false);
+    for (const name of ['registry', 'shards'])
+      rmSync(join(this.path, name), { recursive: true, force: true });
+  }
+
+  #writeManifest(complete: boolean): void {
+    const manifest: Manifest = { format: formatVersion, shards: this.shards, complete };
+    writeDurable(join(this.path, 'manifest.json'), manifest, 0o644);
+  }
 }
 
 function readManifest(path: string): Manifest | undefined {
@@ -104,16 +123,20 @@ function readManifest(path: string): Manifest | undefined {
   } catch {
     // Said below, with everything else that is not a manifest.
   }
-  if (!Number.isInteger(manifest?.format) || !Number.isInteger(manifest?.shards)) {
+  if (
+    !Number.isInteger(manifest?.format) ||
+    !Number.isInteger(manifest?.shards) ||
+    typeof manifest?.complete !== 'boolean'
+  ) {
     throw new OperatorError(`${join(path, 'manifest.json')} is damaged: restore it from a backup.`);
   }
-  const { format, shards } = manifest as Manifest;
+  const { format, shards, complete } = manifest as Manifest;
   if (format > formatVersion) {
     throw new OperatorError(
       `The data folder ${path} was written by a newer Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
     );
   }
-  return { format, shards };
+  return { format, shards, complete };
 }
 
 /** Written beside and renamed over, so that a crash leaves the old file or the new one. */

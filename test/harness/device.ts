@@ -17,35 +17,36 @@ export interface Credentials {
   'X-Device-Secret': string;
 }
 
-export interface TestFleet {
-  fleetId: string;
-  createDevice(body?: object): Promise<TestDevice>;
-  putSchema(kind: string, name: string, schema: object): Promise<void>;
-}
-
 export const anyObject = { type: 'object' };
+
+export class TestFleet {
+  /** Another process takes over after a restart. */
+  server: TestServer;
+  readonly fleetId: string;
+
+  constructor(server: TestServer, fleetId: string) {
+    this.server = server;
+    this.fleetId = fleetId;
+  }
+
+  async createDevice(body: object = {}): Promise<TestDevice> {
+    const path = `/fleets/${this.fleetId}/devices`;
+    const answer = await this.server.admin<{ device_id: string; device_secret: string }>('POST', path, body);
+    if (answer.status !== 201) throw new Error(JSON.stringify(answer));
+    return new TestDevice(this.server, this.fleetId, answer.body.device_id, answer.body.device_secret);
+  }
+
+  async putSchema(kind: string, name: string, schema: object): Promise<void> {
+    const answer = await this.server.admin('PUT', `/fleets/${this.fleetId}/schemas/${kind}/${name}`, schema);
+    if (answer.status !== 200 && answer.status !== 201) throw new Error(JSON.stringify(answer));
+  }
+}
 
 /** A fleet with a datapoint schema `reading` and a message schema `note` that take any object. */
 export async function createFleet(server: TestServer, body: object = {}): Promise<TestFleet> {
   const created = await server.admin<{ fleet_id: string }>('POST', '/fleets', body);
   if (created.status !== 201) throw new Error(JSON.stringify(created));
-  const fleetId = created.body.fleet_id;
-  const fleet: TestFleet = {
-    fleetId,
-    async createDevice(device = {}) {
-      const answer = await server.admin<{ device_id: string; device_secret: string }>(
-        'POST',
-        `/fleets/${fleetId}/devices`,
-        device,
-      );
-      if (answer.status !== 201) throw new Error(JSON.stringify(answer));
-      return new TestDevice(server, fleetId, answer.body.device_id, answer.body.device_secret);
-    },
-    async putSchema(kind, name, schema) {
-      const answer = await server.admin('PUT', `/fleets/${fleetId}/schemas/${kind}/${name}`, schema);
-      if (answer.status !== 200 && answer.status !== 201) throw new Error(JSON.stringify(answer));
-    },
-  };
+  const fleet = new TestFleet(server, created.body.fleet_id);
   await fleet.putSchema('datapoint', 'reading', anyObject);
   await fleet.putSchema('message', 'note', anyObject);
   return fleet;
@@ -67,6 +68,11 @@ export class TestDevice {
 
   get credentials(): Credentials {
     return { 'X-Fleet-ID': this.fleetId, 'X-Device-ID': this.deviceId, 'X-Device-Secret': this.secret };
+  }
+
+  /** Where the admin API has this device. */
+  get adminPath(): string {
+    return `/fleets/${this.fleetId}/devices/${this.deviceId}`;
   }
 
   /** The same device towards another process, after a restart. */
@@ -116,7 +122,7 @@ export class TestDevice {
     payload = '{}',
     query = '',
   ): Promise<{ status: number; mailId: string; size: number; body: Record<string, unknown> }> {
-    const path = `/fleets/${this.fleetId}/devices/${this.deviceId}/mail/${name}${query}`;
+    const path = `${this.adminPath}/mail/${name}${query}`;
     const { status, body } = await this.server.admin('POST', path, payload);
     return { status, mailId: body.mail_id as string, size: body.mailbox_size as number, body };
   }

@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { Config } from '../core/config.ts';
+import { ApiError } from '../core/errors.ts';
+import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import type { WorkerMetrics } from '../core/metrics.ts';
+import type { Fleets } from '../registry/fleet.ts';
+import type { Registry } from '../registry/registry.ts';
+import type { Shard } from '../shard/shard.ts';
+
+/** Everything the admin server is given. */
+export interface AdminContext {
+  config: Config;
+  /** The one bearer token of `/admin/v1`. */
+  token: string;
+  registry: Registry;
+  /** The registry's fleets with compiled schemas, for checking mail. */
+  fleets: Fleets;
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  /** One a worker; worker k owns shard k. */
+  metrics: readonly WorkerMetrics[];
+  /** Writes under way to a shard. */
+  queueDepth(shard: number): number;
+  isReady(): boolean;
+  log: Log;
+}
+
+/** Fastify with routes typed by their TypeBox schemas. */
+export type AdminApp = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/**
+ * The device a path names. The fleet is known to exist then; whether the device does, its shard says.
+ * @throws ApiError fleet_not_found; device_not_found for an id that no device can have (D1).
+ */
+export function deviceOf(context: AdminContext, path: { fleet_id: string; device_id: string }): DeviceKey {
+  const { fleet } = context.registry.fleet(path.fleet_id);
+  if (!deviceIdPattern.test(path.device_id)) throw new ApiError('device_not_found');
+  return deviceKeyOf(fleet.fleetId, path.device_id);
+}

@@ -1,0 +1,141 @@
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../core/errors.ts';
+import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../core/identity.ts';
+import type { DeviceChange } from '../shard/shard.ts';
+import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
+import { listDevices } from './device-list.ts';
+import {
+  describeDevice,
+  deviceDocument,
+  deviceId,
+  devicePath,
+  errorAnswers,
+  fleetPath,
+  listOf,
+  name,
+  pageLimit,
+  secretDocument,
+  tags,
+} from './documents.ts';
+import { digestOf, newDevice } from './new-device.ts';
+
+const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name, tags }), {
+  additionalProperties: false,
+});
+const deviceChange = Type.Partial(Type.Object({ enabled: Type.Boolean(), name, tags }), {
+  additionalProperties: false,
+});
+const createdDevice = Type.Interface(
+  [secretDocument],
+  Type.Pick(deviceDocument, ['name', 'tags', 'enabled', 'created_at']).properties,
+);
+
+/** An absent field is left out, for the shard takes one that is there as a change. */
+function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceChange {
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(name !== undefined && { name }),
+    ...(tags !== undefined && { tags }),
+  };
+}
+
+/** `/fleets/{fleet_id}/devices`, each device under it, and the renewal of its secret. */
+export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
+  const { registry, shards } = context;
+
+  app.get(
+    '/fleets/:fleet_id/devices',
+    {
+      schema: {
+        params: fleetPath,
+        querystring: Type.Object({
+          after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
+          limit: pageLimit,
+        }),
+        response: { 200: listOf(deviceDocument), ...errorAnswers },
+      },
+    },
+    async ({ params, query }) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      const { items, next } = await listDevices(shards.all, fleet.fleetId, query.after, query.limit);
+      return { items: items.map(describeDevice), next };
+    },
+  );
+
+  app.post(
+    '/fleets/:fleet_id/devices',
+    { schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } } },
+    async ({ params, body }, reply) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
+      const { device, name, tags, enabled, createdAtMs } = made.device;
+      const taken = await shards.of(device).createDevices([made.device]);
+      if (taken !== undefined) throw new ApiError('already_exists');
+      reply.code(201);
+      return {
+        fleet_id: fleet.fleetId,
+        device_id: deviceIdOf(device),
+        device_secret: made.secret,
+        name,
+        tags: [...tags],
+        enabled,
+        created_at: new Date(createdAtMs).toISOString(),
+      };
+    },
+  );
+
+  const readDevice = async (path: Static<typeof devicePath>): Promise<Static<typeof deviceDocument>> => {
+    const device = deviceOf(context, path);
+    const status = await shards.of(device).device(device);
+    if (status === undefined) throw new ApiError('device_not_found');
+    return describeDevice(status);
+  };
+
+  app.get(
+    '/fleets/:fleet_id/devices/:device_id',
+    { schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } } },
+    async ({ params }) => readDevice(params),
+  );
+
+  app.patch(
+    '/fleets/:fleet_id/devices/:device_id',
+    {
+      schema: { params: devicePath, body: deviceChange, response: { 200: deviceDocument, ...errorAnswers } },
+    },
+    async ({ params, body }) => {
+      const device = deviceOf(context, params);
+      const found = await shards.of(device).changeDevice(device, changeOf(body));
+      if (!found) throw new ApiError('device_not_found');
+      return readDevice(params);
+    },
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/devices/:device_id',
+    { schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } } },
+    async ({ params }, reply) => {
+      const device = deviceOf(context, params);
+      if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.post(
+    '/fleets/:fleet_id/devices/:device_id/rotate-secret',
+    {
+      schema: {
+        description: 'A new secret, shown once. The old one stops working at once.',
+        params: devicePath,
+        body: Type.Object({}, { additionalProperties: false }),
+        response: { 200: secretDocument, ...errorAnswers },
+      },
+    },
+    async ({ params }) => {
+      const device = deviceOf(context, params);
+      const secret = generateDeviceSecret();
+      const found = await shards.of(device).changeDevice(device, { secretDigests: [digestOf(secret)] });
+      if (!found) throw new ApiError('device_not_found');
+      return { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), device_secret: secret };
+    },
+  );
+}

@@ -1,0 +1,104 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import type { Config } from '../core/config.ts';
+import {
+  deviceIdOf,
+  deviceIdPattern,
+  deviceSecretPattern,
+  fleetIdOf,
+  fleetIdPattern,
+} from '../core/identity.ts';
+import type { Fleet } from '../registry/fleet.ts';
+import type { DeviceStatus } from '../shard/shard.ts';
+
+/** The shapes of the admin API, as its OpenAPI document has them, and how each is made. */
+export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>
+  Type.Unsafe<(T extends 'string' ? string : number) | null>({ type: [type, 'null'], ...options });
+
+export const fleetId = Type.String({ pattern: fleetIdPattern.source });
+export const deviceId = Type.String({ pattern: deviceIdPattern.source });
+export const name = Type.String({ maxLength: 255 });
+export const tags = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+  maxItems: 32,
+  uniqueItems: true,
+});
+export const time = Type.String({ description: 'ISO 8601, UTC' });
+
+export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
+export const mailLifeSeconds = { minimum: 1, maximum: 315_360_000 };
+
+/** Null goes back to the configuration's. */
+export const fleetLimits = Type.Object({
+  mailbox_mails_max: nullable('integer', mailboxMailsMax),
+  mail_life_seconds: nullable('integer', mailLifeSeconds),
+}).properties;
+
+export const fleetPath = Type.Object({ fleet_id: Type.String() });
+export const devicePath = Type.Object({ fleet_id: Type.String(), device_id: Type.String() });
+
+export const pageLimit = Type.Integer({ minimum: 1, maximum: 1_000, default: 100 });
+
+export function listOf<T extends TSchema>(item: T) {
+  return Type.Object({
+    items: Type.Array(item),
+    next: nullable('string', { description: 'Pass as `after` for the next page; null on the last.' }),
+  });
+}
+
+export const errorDocument = Type.Object({
+  error: Type.String(),
+  msg: Type.String(),
+  errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), msg: Type.String() }))),
+});
+
+/** What every route may answer besides its success. */
+export const errorAnswers = { '4xx': errorDocument, '5xx': errorDocument };
+
+export const fleetDocument = Type.Object({
+  fleet_id: fleetId,
+  name,
+  created_at: time,
+  mailbox_mails_max: Type.Integer(),
+  mail_life_seconds: Type.Integer(),
+});
+
+/** With the limits that hold: the fleet's own or the configuration's. */
+export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleetDocument> {
+  return {
+    fleet_id: fleet.fleetId,
+    name: fleet.name,
+    created_at: new Date(fleet.createdAtMs).toISOString(),
+    mailbox_mails_max: fleet.mailboxMailsMax ?? config.mailboxMailsMax,
+    mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
+  };
+}
+
+export const deviceDocument = Type.Object({
+  fleet_id: fleetId,
+  device_id: deviceId,
+  name,
+  tags,
+  enabled: Type.Boolean(),
+  created_at: time,
+  last_seen: nullable('string'),
+  mailbox_size: Type.Integer(),
+});
+
+export function describeDevice(status: DeviceStatus): Static<typeof deviceDocument> {
+  return {
+    fleet_id: fleetIdOf(status.device),
+    device_id: deviceIdOf(status.device),
+    name: status.name,
+    tags: [...status.tags],
+    enabled: status.enabled,
+    created_at: new Date(status.createdAtMs).toISOString(),
+    last_seen: status.lastSeenMs === undefined ? null : new Date(status.lastSeenMs).toISOString(),
+    mailbox_size: status.mailboxSize,
+  };
+}
+
+/** The only document with a secret in it: shown once, when the secret is made. */
+export const secretDocument = Type.Object({
+  fleet_id: fleetId,
+  device_id: deviceId,
+  device_secret: Type.String({ pattern: deviceSecretPattern.source }),
+});

@@ -1,0 +1,79 @@
+import { type Static, Type } from 'typebox';
+import { generateFleetId } from '../core/identity.ts';
+import type { FleetChange } from '../registry/registry.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import {
+  describeFleet,
+  errorAnswers,
+  fleetDocument,
+  fleetId,
+  fleetLimits,
+  fleetPath,
+  listOf,
+  name,
+  pageLimit,
+} from './documents.ts';
+
+const changeable = { name, ...fleetLimits };
+const newFleet = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }), {
+  additionalProperties: false,
+});
+const fleetChange = Type.Partial(Type.Object(changeable), { additionalProperties: false });
+
+/** An absent field is left out, for the registry takes one that is there as a change. */
+function changeOf(body: Static<typeof fleetChange>): FleetChange {
+  return {
+    ...(body.name !== undefined && { name: body.name }),
+    ...(body.mailbox_mails_max !== undefined && { mailboxMailsMax: body.mailbox_mails_max }),
+    ...(body.mail_life_seconds !== undefined && { mailLifeSeconds: body.mail_life_seconds }),
+  };
+}
+
+/** `/fleets` and `/fleets/{fleet_id}`. */
+export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext): void {
+  app.get(
+    '/fleets',
+    {
+      schema: {
+        querystring: Type.Object({ after: Type.String({ default: '', maxLength: 8 }), limit: pageLimit }),
+        response: { 200: listOf(fleetDocument), ...errorAnswers },
+      },
+    },
+    async ({ query: { after, limit } }) => {
+      const rest = registry.snapshots().filter(({ fleet }) => fleet.fleetId > after);
+      const page = rest.slice(0, limit).map(({ fleet }) => fleet);
+      const next = rest.length > limit ? (page.at(-1)?.fleetId ?? null) : null;
+      return { items: page.map((fleet) => describeFleet(fleet, config)), next };
+    },
+  );
+
+  app.post(
+    '/fleets',
+    { schema: { body: newFleet, response: { 201: fleetDocument, ...errorAnswers } } },
+    async ({ body }, reply) => {
+      const id = body.fleet_id ?? generateFleetId();
+      await registry.createFleet({
+        fleetId: id,
+        name: body.name ?? '',
+        createdAtMs: Date.now(),
+        ...(body.mailbox_mails_max != null && { mailboxMailsMax: body.mailbox_mails_max }),
+        ...(body.mail_life_seconds != null && { mailLifeSeconds: body.mail_life_seconds }),
+      });
+      reply.code(201);
+      return describeFleet(registry.fleet(id).fleet, config);
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id',
+    { schema: { params: fleetPath, response: { 200: fleetDocument, ...errorAnswers } } },
+    async ({ params }) => describeFleet(registry.fleet(params.fleet_id).fleet, config),
+  );
+
+  app.patch(
+    '/fleets/:fleet_id',
+    { schema: { params: fleetPath, body: fleetChange, response: { 200: fleetDocument, ...errorAnswers } } },
+    async ({ params, body }) =>
+      describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config),
+  );
+}

@@ -1,0 +1,136 @@
+import { Type } from 'typebox';
+import { ApiError } from '../core/errors.ts';
+import { schemaNamePattern } from '../core/identity.ts';
+import { formatUuid } from '../core/uuid.ts';
+import { emptyPayload, parseMessage } from '../registry/payload.ts';
+import type { EnqueueOutcome, Mail } from '../shard/shard.ts';
+import { bytesBody } from './bodies.ts';
+import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
+import {
+  devicePath,
+  errorAnswers,
+  listOf,
+  mailboxMailsMax,
+  mailLifeSeconds,
+  nullable,
+  pageLimit,
+  time,
+} from './documents.ts';
+
+const waitingMail = Type.Object({
+  mail_id: Type.String(),
+  name: Type.String(),
+  payload: Type.Object({}),
+  accepted_at: time,
+  expires_at: time,
+  fetch_count: Type.Integer(),
+  first_fetched_at: nullable('string'),
+  requeue_count: Type.Integer(),
+});
+/** Documented by its shape, sent as the bytes of `describePage`. */
+const mailPage = Type.Unsafe<Buffer>(listOf(waitingMail));
+const sentMail = Type.Object({ mail_id: Type.String(), mailbox_size: Type.Integer() });
+
+function answer(outcome: EnqueueOutcome, limit: number): { mail_id: string; mailbox_size: number } {
+  if (outcome.result === 'device_not_found') throw new ApiError('device_not_found');
+  if (outcome.result === 'mailbox_full') {
+    throw new ApiError('mailbox_full', {
+      msg: `The mailbox holds ${limit} mails or more (mailboxMailsMax).`,
+    });
+  }
+  return { mail_id: formatUuid(outcome.mailId), mailbox_size: outcome.mailboxSize };
+}
+
+/** One mail as JSON, with the payload's own bytes in it (D11): numbers beyond 2^53 would not survive parsing. */
+function describeMail(mail: Mail): Buffer {
+  const front = JSON.stringify({ mail_id: formatUuid(mail.id), name: mail.name });
+  const back = JSON.stringify({
+    accepted_at: new Date(mail.acceptedAtMs).toISOString(),
+    expires_at: new Date(mail.expiresAtMs).toISOString(),
+    fetch_count: mail.fetchCount,
+    first_fetched_at:
+      mail.firstFetchedAtMs === undefined ? null : new Date(mail.firstFetchedAtMs).toISOString(),
+    requeue_count: mail.requeueCount,
+  });
+  return Buffer.concat([
+    Buffer.from(`${front.slice(0, -1)},"payload":`),
+    mail.payload,
+    Buffer.from(`,${back.slice(1)}`),
+  ]);
+}
+
+const comma = Buffer.from(',');
+
+function describePage(mails: readonly Mail[], next: string | null): Buffer {
+  const items = mails.flatMap((mail, index) =>
+    index === 0 ? [describeMail(mail)] : [comma, describeMail(mail)],
+  );
+  return Buffer.concat([
+    Buffer.from('{"items":['),
+    ...items,
+    Buffer.from(`],"next":${JSON.stringify(next)}}`),
+  ]);
+}
+
+/** `…/devices/{device_id}/mail`: sending one, and looking at what waits. */
+export function addMailRoutes(app: AdminApp, context: AdminContext): void {
+  const { config, fleets, shards } = context;
+
+  app.post(
+    '/fleets/:fleet_id/devices/:device_id/mail/:name',
+    {
+      bodyLimit: config.bodyBytesMax,
+      schema: {
+        params: Type.Interface([devicePath], { name: Type.String() }),
+        querystring: Type.Object({
+          life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
+          mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
+        }),
+        body: bytesBody('The payload itself, a JSON object, delivered byte for byte; none is {}.'),
+        response: { 201: sentMail, ...errorAnswers },
+      },
+    },
+    async ({ params, query, body }, reply) => {
+      const device = deviceOf(context, params);
+      const { fleet_id: fleetId, name } = params;
+      if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
+      const bytes = body ?? emptyPayload;
+      const message = parseMessage(bytes);
+      fleets.checkMail(fleetId, name, message ?? {});
+      const fleet = fleets.get(fleetId);
+      const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
+      const outcome = await shards.of(device).enqueue({
+        device,
+        name,
+        // Memory of its own: a view of Node's pool would cross threads with all of the pool around it.
+        payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
+        lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+        mailboxMailsMax: limit,
+      });
+      reply.code(201);
+      return answer(outcome, limit);
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/devices/:device_id/mail',
+    {
+      schema: {
+        description: 'The mailbox in its order, head first: a list of mails, each with its payload.',
+        params: devicePath,
+        querystring: Type.Object({
+          after: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 48 - 2 })),
+          limit: pageLimit,
+        }),
+        response: { 200: mailPage, ...errorAnswers },
+      },
+    },
+    async ({ params, query: { after, limit } }, reply) => {
+      const device = deviceOf(context, params);
+      const shard = shards.of(device);
+      if ((await shard.credentials(device)) === undefined) throw new ApiError('device_not_found');
+      const { items, next } = await shard.mails(device, after === undefined ? '' : String(after), limit);
+      return reply.type('application/json').send(describePage(items, next));
+    },
+  );
+}

@@ -1,0 +1,149 @@
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { Type } from 'typebox';
+import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+
+/** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
+type Buckets = { counts: number[]; sum: number };
+
+/** A histogram whose counts are kept elsewhere: prom-client's own can only be filled one value at a time. */
+class SharedHistogram {
+  readonly type = 'histogram';
+  readonly aggregator = 'sum';
+  readonly name: string;
+  readonly help: string;
+  readonly #bounds: readonly number[];
+  readonly #label: string;
+  readonly #read: () => Buckets[];
+
+  /** `read` answers one histogram for each value of the label, which is its index. */
+  constructor(name: string, help: string, bounds: readonly number[], label: string, read: () => Buckets[]) {
+    this.name = name;
+    this.help = help;
+    this.#bounds = bounds;
+    this.#label = label;
+    this.#read = read;
+  }
+
+  /** What prom-client asks of a metric. */
+  get() {
+    const { name, help, type, aggregator } = this;
+    return {
+      name,
+      help,
+      type,
+      aggregator,
+      values: this.#read().flatMap((buckets, index) => this.#values(buckets, index)),
+    };
+  }
+
+  #values({ counts, sum }: Buckets, index: number) {
+    const labels = { [this.#label]: index };
+    let count = 0;
+    const buckets = counts.map((inBucket, bucket) => {
+      count += inBucket;
+      return {
+        metricName: `${this.name}_bucket`,
+        labels: { ...labels, le: this.#bounds[bucket] ?? '+Inf' },
+        value: count,
+      };
+    });
+    return [
+      ...buckets,
+      { metricName: `${this.name}_sum`, labels, value: sum },
+      { metricName: `${this.name}_count`, labels, value: count },
+    ];
+  }
+}
+
+/** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
+export function createMetrics({ metrics, queueDepth }: AdminContext): Registry {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  new Counter({
+    name: 'fleetpost_requests_total',
+    help: 'Requests answered on the device API.',
+    labelNames: ['route', 'status'],
+    registers,
+    collect() {
+      this.reset();
+      for (const worker of metrics) {
+        for (const { route, status, count } of worker.requests()) this.inc({ route, status }, count);
+      }
+    },
+  });
+
+  const addHistogram = (histogram: SharedHistogram): void =>
+    registry.registerMetric(histogram as unknown as Metric);
+  const addCounter = (
+    name: string,
+    help: string,
+    read: (worker: WorkerMetrics) => number,
+  ): Counter<'shard'> =>
+    new Counter({
+      name,
+      help,
+      labelNames: ['shard'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [shard, worker] of metrics.entries()) this.inc({ shard }, read(worker));
+      },
+    });
+  const addGauge = (
+    name: string,
+    help: string,
+    label: string,
+    read: (index: number, worker: WorkerMetrics) => number,
+  ) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      collect() {
+        for (const [index, worker] of metrics.entries()) this.set({ [label]: index }, read(index, worker));
+      },
+    });
+
+  addHistogram(
+    new SharedHistogram(
+      'fleetpost_request_duration_seconds',
+      'Time from the head of a request to its answer.',
+      latencyBounds,
+      'worker',
+      () => metrics.map((worker) => worker.latency()),
+    ),
+  );
+  addGauge('fleetpost_streams_open', 'Open event streams.', 'worker', (_, { openStreams }) => openStreams);
+  addGauge('fleetpost_shard_queue_depth', 'Writes under way.', 'shard', (shard) => queueDepth(shard));
+  addCounter('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
+  addCounter(
+    'fleetpost_commit_failures_total',
+    'Transactions taken back.',
+    ({ failedCommits }) => failedCommits,
+  );
+  addCounter('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  addHistogram(
+    new SharedHistogram(
+      'fleetpost_commit_batch_size',
+      'Writes in one transaction.',
+      batchBounds,
+      'shard',
+      () => metrics.map((worker) => worker.batchSizes()),
+    ),
+  );
+  return registry;
+}
+
+/** `/metrics`, in Prometheus' text format. */
+export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
+  const registry = createMetrics(context);
+  app.get(
+    '/metrics',
+    { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
+    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+  );
+}

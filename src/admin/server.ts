@@ -1,0 +1,84 @@
+import swagger from '@fastify/swagger';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { Ajv } from 'ajv';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { ApiError } from '../core/errors.ts';
+import { requireToken } from './authorization.ts';
+import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import type { AdminContext } from './context.ts';
+import { addDeviceRoutes } from './devices.ts';
+import { errorHandler } from './errors.ts';
+import { addFleetRoutes } from './fleets.ts';
+import { addHealthRoutes } from './health.ts';
+import { addImportRoute } from './import.ts';
+import { addMailRoutes } from './mail.ts';
+import { addMetricsRoute } from './metrics.ts';
+import { addSchemaRoutes } from './schemas.ts';
+
+/** Time that requests under way have when the server closes. */
+const closeTimeoutMs = 2_000;
+
+/** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
+const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
+const ofBody = new Ajv({ allErrors: true, strict: false });
+
+/** The admin API, ready to listen (control plane only: on the main thread, where no device is slowed by it). */
+export async function createAdminServer(context: AdminContext): Promise<FastifyInstance> {
+  const onError = errorHandler(context.log);
+  const app = Fastify({
+    logger: false,
+    bodyLimit: documentBytesMax,
+    frameworkErrors: onError,
+    // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
+    routerOptions: { maxParamLength: 16_384 },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? ofBody : ofText).compile(schema));
+  app.setErrorHandler(onError);
+  app.setNotFoundHandler(async () => {
+    throw new ApiError('route_not_found');
+  });
+  app.removeAllContentTypeParsers();
+  closeInTime(app);
+
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Fleetpost admin API', version: '1' },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      security: [{ token: [] }],
+    },
+  });
+  await app.register(async (open) => {
+    addHealthRoutes(open, context);
+    addMetricsRoute(open, context);
+    open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  });
+  await app.register(
+    async (admin) => {
+      admin.addHook('onRequest', requireToken(context.token));
+      await admin.register(async (documents) => {
+        takeDocuments(documents);
+        addFleetRoutes(documents, context);
+        addDeviceRoutes(documents, context);
+        addImportRoute(documents, context);
+      });
+      await admin.register(async (bytes) => {
+        takeBytes(bytes);
+        addSchemaRoutes(bytes, context);
+        addMailRoutes(bytes, context);
+      });
+    },
+    { prefix: '/admin/v1' },
+  );
+  await app.ready();
+  return app;
+}
+
+/** A client that neither reads nor leaves must not hold up the end of the server. */
+function closeInTime(app: FastifyInstance): void {
+  let timer: NodeJS.Timeout | undefined;
+  app.addHook('preClose', async () => {
+    timer = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs);
+  });
+  app.addHook('onClose', async () => clearTimeout(timer));
+}

@@ -1,0 +1,99 @@
+import { OperatorError } from '../core/errors.ts';
+
+/** What the admin API answers to a list: `next` is the cursor of the next page, null on the last. */
+export interface List<T> {
+  items: T[];
+  next: string | null;
+}
+
+/** A body as it goes out: JSON of a value, or JSON text that is sent byte for byte. */
+export type Body = { json: unknown } | { bytes: Uint8Array };
+
+interface ErrorDocument {
+  error?: unknown;
+  msg?: unknown;
+  errors?: { path: string; msg: string }[];
+}
+
+const pageItemsMax = 1_000;
+
+/** The admin API of a running server. Every method throws an OperatorError when it is refused or not there. */
+export class AdminClient {
+  readonly #url: string;
+  readonly #token: string;
+
+  /** `url` is that of the server, without a path. */
+  constructor({ url, token }: { url: string; token: string }) {
+    this.#url = url.replace(/\/+$/, '');
+    this.#token = token;
+  }
+
+  /** `T` is what the route is documented to answer; undefined for 204. */
+  async request<T>(method: string, path: string, body?: Body): Promise<T> {
+    const text = await this.requestText(method, path, body);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+
+  /** The answer's text as it came. */
+  async requestText(method: string, path: string, body?: Body): Promise<string> {
+    const response = await this.open(method, path, body);
+    return response.text();
+  }
+
+  /** Items from the one after `after`, over as many pages as it takes to have `limit` of them. */
+  async list<T>(path: string, { after, limit }: { after?: string; limit: number }): Promise<List<T>> {
+    const items: T[] = [];
+    let next: string | null = after ?? null;
+    do {
+      const query = new URLSearchParams({ limit: String(Math.min(limit - items.length, pageItemsMax)) });
+      if (next !== null) query.set('after', next);
+      const page: List<T> = await this.request('GET', `${path}?${query}`);
+      items.push(...page.items);
+      next = page.next;
+    } while (next !== null && items.length < limit);
+    return { items, next };
+  }
+
+  /** A success whose body has not been read. `path` is what comes after `/admin/v1`. */
+  async open(method: string, path: string, body?: Body): Promise<Response> {
+    const headers = new Headers({ Authorization: `Bearer ${this.#token}` });
+    if (body !== undefined) headers.set('Content-Type', 'application/json');
+    let response: Response;
+    try {
+      response = await fetch(`${this.#url}/admin/v1${path}`, {
+        method,
+        headers,
+        ...(body !== undefined && { body: 'json' in body ? JSON.stringify(body.json) : body.bytes }),
+      });
+    } catch (error) {
+      throw unreachable(this.#url, error as Error);
+    }
+    if (response.ok) return response;
+    throw new OperatorError(sentence(response.status, await response.text()));
+  }
+}
+
+/** Path segments, each escaped: `pathOf('fleets', id)` is `/fleets/ID`. */
+export function pathOf(...segments: string[]): string {
+  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
+}
+
+function unreachable(url: string, { cause, message }: Error): OperatorError {
+  const { code, message: reason = message } = (cause ?? {}) as { code?: string; message?: string };
+  if (code === 'ECONNREFUSED') return new OperatorError(`No server answers at ${url}. Is it running?`);
+  return new OperatorError(`The server at ${url} cannot be reached: ${reason}.`);
+}
+
+function sentence(status: number, text: string): string {
+  let document: ErrorDocument = {};
+  try {
+    document = JSON.parse(text) as ErrorDocument;
+  } catch {
+    // Not from Fleetpost: said below.
+  }
+  if (typeof document?.msg !== 'string')
+    return `The server answered with status ${status}; is it Fleetpost's admin API?`;
+  const places = (document.errors ?? []).map(({ path, msg }) => `${path === '' ? 'it' : path} ${msg}`);
+  if (places.length === 0) return document.msg;
+  return `${document.msg.replace(/\.$/, '')}: ${places.join('; ')}.`;
+}

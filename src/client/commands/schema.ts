@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { OperatorError } from '../../core/errors.ts';
+import { type List, pathOf } from '../admin-client.ts';
+import { type ConnectionOptions, connect } from '../connection.ts';
+import { fleetCommand } from '../options.ts';
+import { listText, print } from '../output.ts';
+
+interface FleetOptions extends ConnectionOptions {
+  fleet: string;
+}
+
+interface SchemaName {
+  kind: string;
+  name: string;
+}
+
+async function readInput(file: string): Promise<Buffer> {
+  try {
+    return file === '-' ? await buffer(process.stdin) : await readFile(file);
+  } catch (error) {
+    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+/** `schema put|list|show|delete`. KIND is datapoint, message or mail. */
+export function addSchemaCommands(program: Command): void {
+  const group = program
+    .command('schema')
+    .description("keep a fleet's JSON Schemas of datapoints, messages and mail");
+  const pathTo = (options: FleetOptions, kind: string, name: string): string =>
+    pathOf('fleets', options.fleet, 'schemas', kind, name);
+
+  fleetCommand(group, 'put <kind> <name> <file>', 'store a JSON Schema; FILE - is standard input').action(
+    async (kind: string, name: string, file: string, options: FleetOptions) => {
+      const bytes = await readInput(file);
+      const schema = await connect(options).request<SchemaName>('PUT', pathTo(options, kind, name), {
+        bytes,
+      });
+      print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
+    },
+  );
+
+  fleetCommand(group, 'list', 'list the schemas of a fleet').action(async (options: FleetOptions) => {
+    const schemas = await connect(options).request<List<SchemaName>>(
+      'GET',
+      pathOf('fleets', options.fleet, 'schemas'),
+    );
+    print(options, schemas, listText(schemas, ['kind', 'name'], 'This fleet has no schemas.'));
+  });
+
+  fleetCommand(group, 'show <kind> <name>', 'print a schema as it was put').action(
+    async (kind: string, name: string, options: FleetOptions) => {
+      const text = await connect(options).requestText('GET', pathTo(options, kind, name));
+      process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+    },
+  );
+
+  fleetCommand(group, 'delete <kind> <name>', 'delete a schema').action(
+    async (kind: string, name: string, options: FleetOptions) => {
+      await connect(options).request('DELETE', pathTo(options, kind, name));
+      print(options, { ok: true }, 'The schema is deleted.');
+    },
+  );
+}

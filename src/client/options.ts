@@ -1,0 +1,37 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { withConnectionOptions } from './connection.ts';
+
+/** Reads an option as a whole number within bounds. */
+export function integer(minimum: number, maximum: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= minimum && value <= maximum) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${minimum} to ${maximum}.`);
+  };
+}
+
+/** Collects an option that may be given several times. */
+export function several(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+/** A command that talks to a running server. */
+export function clientCommand(group: Command, nameAndArguments: string, description: string): Command {
+  return withConnectionOptions(group.command(nameAndArguments).description(description));
+}
+
+/** One that works within a fleet. */
+export function fleetCommand(group: Command, nameAndArguments: string, description: string): Command {
+  return clientCommand(group, nameAndArguments, description).requiredOption('--fleet <id>', 'the fleet');
+}
+
+export interface ListOptions {
+  limit: number;
+  after?: string;
+}
+
+export function withListOptions(command: Command, limitMax = 1_000_000): Command {
+  return command
+    .option('--limit <n>', 'items at most', integer(1, limitMax), 100)
+    .option('--after <cursor>', '"next" of the list before');
+}

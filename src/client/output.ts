@@ -1,0 +1,49 @@
+/** Prints the one JSON document of `--json`, or else the text for people. */
+export function print(options: { json?: boolean }, document: unknown, text: string): void {
+  process.stdout.write(`${options.json ? JSON.stringify(document) : text}\n`);
+}
+
+/** Names and payloads come from elsewhere: no control character of theirs reaches the terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, '\u{fffd}');
+}
+
+/** Aligned columns under their titles. */
+export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [titles, ...rows.map((row) => row.map(printable))];
+  const widths = titles.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** The fields of one document, a line each. */
+export function fields(document: object): string {
+  const entries = Object.entries(document).filter(([, value]) => value !== undefined);
+  const width = Math.max(...entries.map(([key]) => key.length));
+  return entries.map(([key, value]) => `${key.padEnd(width)}  ${printable(cellOf(value))}`).join('\n');
+}
+
+/** Any value in one line; what there is none of is a dash. */
+export function cellOf(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-';
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellOf).join(' ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** A list for people: a table, and how to go on where there is more. */
+export function listText<T extends object>(
+  list: { items: readonly T[]; next: string | null },
+  columns: readonly (keyof T & string)[],
+  nothing: string,
+): string {
+  if (list.items.length === 0) return nothing;
+  const rows = list.items.map((item) => columns.map((column) => cellOf(item[column])));
+  const more = list.next === null ? '' : `\nThere are more: go on with --after ${list.next}`;
+  return table(columns, rows) + more;
+}

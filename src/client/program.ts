@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { OperatorError } from '../core/errors.ts';
+import { addDeviceCommands } from './commands/device.ts';
+import { addFleetCommands } from './commands/fleet.ts';
+import { addMailCommands } from './commands/mail.ts';
+import { addSchemaCommands } from './commands/schema.ts';
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** `fleetpost` with every command that talks to a running server; whoever serves adds the rest. */
+export function createProgram(): Command {
+  const program = new Command('fleetpost')
+    .description('A self-hosted HTTPS endpoint for devices.')
+    .version(version())
+    // Inherited by the commands that are added from here on.
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
+  addFleetCommands(program);
+  addDeviceCommands(program);
+  addSchemaCommands(program);
+  addMailCommands(program);
+  return program;
+}
+
+/** Runs the command that `argv` names. What goes wrong is one sentence on stderr and exit status 1. */
+export async function run(program: Command, argv: readonly string[]): Promise<void> {
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    process.exitCode = 1;
+    const reason = error instanceof OperatorError ? error.message : `unexpected: ${(error as Error).message}`;
+    process.stderr.write(`fleetpost: ${reason}\n`);
+  }
+}

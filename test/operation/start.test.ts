@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { execute, fleetpost } from '../harness/command.ts';
+import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+
+const loopback = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+
+/** Starts `serve` as a person would, and answers what it printed once it is there. */
+async function serve(data: string): Promise<{ text: string; stop(): Promise<number | null> }> {
+  const args = [mainFile, 'serve', '--data', data, '--shards', String(shards), ...loopback];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const exit = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  let text = '';
+  for await (const chunk of child.stdout) {
+    text += chunk;
+    if (/Found .*\n/.test(text) || text.includes('/v1/events\n')) break;
+  }
+  return {
+    text,
+    stop: () => {
+      child.kill('SIGTERM');
+      return exit;
+    },
+  };
+}
+
+it('the first start makes everything and prints commands that work; the second prints no secret', async () => {
+  const data = join(temporaryFolder(), 'data');
+  const first = await serve(data);
+  const commands = first.text.split('\n').filter((line) => line.startsWith('curl '));
+  expect(commands).toHaveLength(5);
+  const outputs: string[] = [];
+  for (const command of commands.slice(0, 4)) outputs.push((await execute('bash', ['-c', command])).stdout);
+  const [heartbeat, datapoint, fetched, acked] = outputs;
+  expect(heartbeat).toMatch(/^HTTP\/1.1 201[\s\S]*X-Messages-Available: true/);
+  expect(datapoint).toMatch(/^HTTP\/1.1 201/);
+  expect(fetched).toMatch(/^HTTP\/1.1 200[\s\S]*X-Mail-Name: welcome[\s\S]*Hello from Fleetpost/);
+  expect(acked).toMatch(/^HTTP\/1.1 200[\s\S]*X-Mailbox-Size: 0/);
+  const stream = await execute('bash', ['-c', `timeout 2 ${commands[4]}`]);
+  expect(stream.stdout).toMatch(/^retry: 5000\n\nevent: connected\ndata: \{"fleet_id"/);
+  expect(await first.stop()).toBe(0);
+
+  const certificate = new X509Certificate(readFileSync(join(data, 'tls', 'cert.pem')));
+  expect(certificate.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1');
+  expect(certificate.publicKey.asymmetricKeyDetails).toMatchObject({ namedCurve: 'prime256v1' });
+  expect(statSync(join(data, 'tls', 'key.pem')).mode & 0o777).toBe(0o600);
+  expect(statSync(join(data, 'admin.json')).mode & 0o777).toBe(0o600);
+
+  const second = await serve(data);
+  expect(second.text).toMatch(new RegExp(`Found .*: ${shards} shards, 1 fleet`));
+  expect(second.text).not.toContain('FOS-');
+  expect(await second.stop()).toBe(0);
+});
+
+it('the token stays the same over a restart, and a folder keeps its shard count', async () => {
+  const data = temporaryFolder();
+  const first = await TestServer.start({}, data);
+  const { token } = first;
+  await first.stop();
+  await using second = await TestServer.start({}, data);
+  expect(second.token).toBe(token);
+  await second.stop();
+  const other = await fleetpost(['serve', '--data', data, '--shards', String(shards + 1), ...loopback]);
+  expect(other.status).toBe(1);
+  expect(other.stderr).toMatch(new RegExp(`has ${shards} shards`));
+});
+
+it.each([
+  [['--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0'], /needs a certificate that devices can trust/],
+  [['--listen', '127.0.0.1:0', '--admin', '0.0.0.0:0'], /admin API speaks plain HTTP/],
+  [['--listen', '8443'], /must be HOST:PORT/],
+  [[...loopback, '--shards', '0'], /shards must be >= 1/],
+  [[...loopback, '--config', '/nowhere.json'], /cannot be read/],
+])('serve %j is refused with a sentence', async (args, message) => {
+  const { status, stdout, stderr } = await fleetpost(['serve', '--data', temporaryFolder(), ...args]);
+  expect(status).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(message);
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+});
+
+it('certificate files that do not fit are named', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'cert.pem'), 'nonsense');
+  writeFileSync(join(folder, 'key.pem'), 'nonsense');
+  const environment = { FLEETPOST_TLS_CERT_FILE: join(folder, 'cert.pem') };
+  const half = await fleetpost(['serve', '--data', join(folder, 'a'), ...loopback], environment);
+  expect(half.stderr).toMatch(/go together/);
+  const bad = await fleetpost(['serve', '--data', join(folder, 'b'), ...loopback], {
+    ...environment,
+    FLEETPOST_TLS_KEY_FILE: join(folder, 'key.pem'),
+  });
+  expect(bad.stderr).toMatch(/certificate .*cert\.pem cannot be used/);
+});
+
+it('a data folder that is in use, damaged, foreign or from a newer version is refused', async () => {
+  await using server = await TestServer.start();
+  const start = (data: string) => fleetpost(['serve', '--data', data, ...loopback]);
+  expect((await start(server.report.data)).stderr).toMatch(/in use by process/);
+  const folder = temporaryFolder();
+  const withManifest = (name: string, manifest: string): string => {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, 'manifest.json'), manifest);
+    return join(folder, name);
+  };
+  expect((await start(withManifest('damaged', '{"format":'))).stderr).toMatch(/is damaged/);
+  expect((await start(withManifest('newer', '{"format":99,"shards":1,"complete":true}'))).stderr).toMatch(
+    /newer Fleetpost/,
+  );
+  mkdirSync(join(folder, 'foreign'));
+  writeFileSync(join(folder, 'foreign', 'letters.txt'), 'dear');
+  expect((await start(join(folder, 'foreign'))).stderr).toMatch(/not a Fleetpost data folder/);
+});
+
+it('a port that is taken is refused, and the folder is free again', async () => {
+  await using server = await TestServer.start();
+  const data = temporaryFolder();
+  const taken = new URL(server.url).host;
+  const serveOn = (listen: string, admin: string) =>
+    fleetpost(['serve', '--data', data, '--listen', listen, '--admin', admin]);
+  const refused = await serveOn(taken, '127.0.0.1:0');
+  expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/another server using it/) });
+  const admin = new URL(server.report.admin_url).host;
+  const refusedToo = await serveOn('127.0.0.1:0', admin);
+  expect(refusedToo).toMatchObject({ status: 1, stderr: expect.stringMatching(/admin API/) });
+  // Nothing was answered yet, so this is still a first start, with whatever shard count is asked for now.
+  await using after = await TestServer.start({}, data);
+  expect(after.report.demo).not.toBeNull();
+  expect(await after.stop()).toBe(0);
+});
+
+it('fleetpost config shows every value with its source', async () => {
+  const { stdout } = await fleetpost(['config', '--json', '--shards', '5'], { FLEETPOST_LOG_LEVEL: 'warn' });
+  const { items } = JSON.parse(stdout) as { items: { key: string; value: unknown; source: string }[] };
+  const of = (key: string) => items.find((item) => item.key === key);
+  expect(of('shards')).toMatchObject({ value: 5, source: 'flag' });
+  expect(of('logLevel')).toMatchObject({ value: 'warn', source: 'environment' });
+  expect(of('bodyBytesMax')).toMatchObject({ value: 65_536, source: 'default' });
+});

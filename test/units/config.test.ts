@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import {
+  configDefault,
+  configDescription,
+  configKeys,
+  environmentName,
+  loadConfig,
+} from '../../src/core/config.ts';
+import { temporaryFolder } from '../harness/server.ts';
+
+function file(content: string): string {
+  const path = join(temporaryFolder(), 'config.json');
+  writeFileSync(path, content);
+  return path;
+}
+
+it('flags win over the environment, that over the file, that over defaults', () => {
+  const path = file('{"listen":"127.0.0.1:1","admin":"127.0.0.1:2","data":"/file","hostSuffix":"a.example"}');
+  const environment = { FLEETPOST_LISTEN: '127.0.0.1:3', FLEETPOST_DATA: '/environment' };
+  const { values, sources } = loadConfig(path, environment, { data: '/flag' });
+  expect(values).toMatchObject({
+    data: '/flag',
+    listen: '127.0.0.1:3',
+    admin: '127.0.0.1:2',
+    bodyBytesMax: 65_536,
+  });
+  expect(sources).toMatchObject({
+    data: 'flag',
+    listen: 'environment',
+    admin: 'file',
+    bodyBytesMax: 'default',
+  });
+});
+
+it('text from the environment takes the type of its key', () => {
+  const { values } = loadConfig(undefined, { FLEETPOST_STRICT_STATUSES: 'true', FLEETPOST_SHARDS: '3' }, {});
+  expect(values).toMatchObject({ strictStatuses: true, shards: 3 });
+});
+
+it.each([
+  ['{"shards":0}', {}, /shards must be >= 1, not 0 \(from file\)/],
+  ['{"shards":"two"}', {}, /shards must be integer/],
+  ['{"shardz":2}', {}, /no key "shardz" \(from file\)/],
+  ['{"listen":"8443"}', {}, /listen must be HOST:PORT/],
+  ['{"logLevel":"loud"}', {}, /logLevel must be one of/],
+  ['[]', {}, /one JSON object/],
+  ['{', {}, /cannot be read/],
+  ['{}', { FLEETPOST_SHARDZ: '1' }, /no key for FLEETPOST_SHARDZ/],
+  ['{}', { FLEETPOST_SHARDS: 'many' }, /shards must be integer.*from environment/],
+  ['{}', { FLEETPOST_SHARDS: '' }, /shards must be integer/],
+])('refuses %s with %o, naming the key', (content, environment, message) => {
+  expect(() => loadConfig(file(content), environment, {})).toThrow(message);
+});
+
+it('every key has a default within its bounds, a doc line and an environment name of its own', () => {
+  expect(() => loadConfig(undefined, {}, {})).not.toThrow();
+  for (const key of configKeys) {
+    expect(configDefault(key)).toBeDefined();
+    expect(configDescription(key).length).toBeGreaterThan(10);
+  }
+  expect(new Set(configKeys.map(environmentName)).size).toBe(configKeys.length);
+});

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { createProgram } from '../../src/client/program.ts';
+import { addConfigCommand } from '../../src/cluster/config-command.ts';
+import { addServeCommand } from '../../src/cluster/serve-command.ts';
+import { configDefault, configDescription, configKeys } from '../../src/core/config.ts';
+import { deviceErrors } from '../../src/core/errors.ts';
+import { routeNames } from '../../src/http/server.ts';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+/** The rows of the table that begins with this heading, as cells. */
+function table(heading: string): string[][] {
+  const start = readme.indexOf(`\n| ${heading} |`);
+  expect(start, `no table "${heading}"`).toBeGreaterThan(0);
+  const lines = readme.slice(start + 1).split('\n');
+  const end = lines.findIndex((line) => !line.startsWith('|'));
+  return lines.slice(2, end).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+it('the configuration table is the configuration', () => {
+  expect(table('Key')).toEqual(
+    configKeys.map((key) => [
+      `\`${key}\``,
+      key === 'shards' ? 'number of cores' : `\`${JSON.stringify(configDefault(key))}\``,
+      configDescription(key),
+    ]),
+  );
+});
+
+it('the errors table is the catalogue (D7)', () => {
+  expect(table('Code')).toEqual(
+    Object.entries(deviceErrors).map(([code, { status, msg }]) => [`\`${code}\``, String(status), msg]),
+  );
+});
+
+it('the device API table is the routes', () => {
+  const documented = table('Request').map(([request]) => request?.replaceAll('`', ''));
+  expect(documented.sort()).toEqual(routeNames.filter((name) => name !== 'unknown').sort());
+});
+
+it('the commands table is the commands', () => {
+  const program = createProgram();
+  addServeCommand(program);
+  addConfigCommand(program);
+  const names = program.commands.flatMap((command) =>
+    command.commands.length === 0
+      ? [command.name()]
+      : command.commands.map((sub) => `${command.name()} ${sub.name()}`),
+  );
+  expect(
+    table('Command')
+      .map(([name]) => name?.replaceAll('`', ''))
+      .sort(),
+  ).toEqual(names.sort());
+});
