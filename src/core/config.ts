@@ -96,7 +96,7 @@ export const configSchema = Type.Object(
       'Life of a mail, unless its fleet or the mail says otherwise (D16).',
     ),
     fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
-    schemasPerFleetMax: integer(1_000, 1, 100_000, 'Schemas of one fleet.'),
+    schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
     schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
     logRetentionSeconds: integer(
       2_592_000,
@@ -116,7 +116,7 @@ export const configSchema = Type.Object(
       1_000_000,
       'Writes that may wait for one shard; one more is answered 503.',
     ),
-    shutdownSeconds: integer(10, 1, 14, 'Time requests in flight have to finish when the server stops.'),
+    shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
     logLevel: Type.Union(
       ['trace', 'debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
       { default: 'info', description: 'trace, debug, info, warn, error or silent.' },

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 /** D1: the formats of the three credentials, and D2's of schema and mail names. */
 export const fleetIdPattern = /^[A-Za-z0-9]{8}$/;
@@ -30,12 +30,27 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 /** Bytes from here up are thrown away: 252 is the largest multiple of 36, so every character is as likely. */
 const acceptedBytes = 252;
 
+/** Drawn in advance: a call into the generator costs as much as thousands of bytes of it. */
+const pool = Buffer.alloc(4_096);
+let poolAt = pool.length;
+
+function randomByte(): number {
+  if (poolAt === pool.length) {
+    randomFillSync(pool);
+    poolAt = 0;
+  }
+  const byte = pool.readUInt8(poolAt);
+  // A used byte is in some secret: it does not stay in memory.
+  pool.writeUInt8(0, poolAt);
+  poolAt += 1;
+  return byte;
+}
+
 function randomCharacters(length: number): string {
   let text = '';
   while (text.length < length) {
-    for (const byte of randomBytes(length + 4)) {
-      if (byte < acceptedBytes && text.length < length) text += alphabet[byte % alphabet.length];
-    }
+    const byte = randomByte();
+    if (byte < acceptedBytes) text += alphabet[byte % alphabet.length];
   }
   return text;
 }

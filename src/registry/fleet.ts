@@ -29,9 +29,15 @@ class FleetView {
   readonly fleet: Fleet;
   readonly #schemas: ReadonlyMap<string, Schema>;
 
-  constructor({ fleet, schemas }: FleetSnapshot) {
+  /** Takes over from `before` what did not change, so that a change of one schema recompiles that one. */
+  constructor({ fleet, schemas }: FleetSnapshot, before: FleetView | undefined) {
     this.fleet = fleet;
-    this.#schemas = new Map(schemas.map(({ kind, name, text }) => [`${kind}/${name}`, new Schema(text)]));
+    this.#schemas = new Map(
+      schemas.map(({ kind, name, text }) => {
+        const known = before?.schema(kind, name);
+        return [`${kind}/${name}`, known?.text === text ? known : new Schema(text)];
+      }),
+    );
   }
 
   schema(kind: SchemaKind, name: string): Schema | undefined {
@@ -41,14 +47,15 @@ class FleetView {
 
 /** The fleets as one thread knows them, replaced one snapshot at a time. */
 export class Fleets {
-  readonly #views: Map<string, FleetView>;
+  readonly #views = new Map<string, FleetView>();
 
   constructor(snapshots: readonly FleetSnapshot[]) {
-    this.#views = new Map(snapshots.map((snapshot) => [snapshot.fleet.fleetId, new FleetView(snapshot)]));
+    for (const snapshot of snapshots) this.put(snapshot);
   }
 
   put(snapshot: FleetSnapshot): void {
-    this.#views.set(snapshot.fleet.fleetId, new FleetView(snapshot));
+    const { fleetId } = snapshot.fleet;
+    this.#views.set(fleetId, new FleetView(snapshot, this.#views.get(fleetId)));
   }
 
   get(fleetId: string): Fleet | undefined {

@@ -3,8 +3,8 @@ import { ApiError } from '../core/errors.ts';
 
 export type JsonObject = Record<string, unknown>;
 
-/** How a message or mail without fields is stored and delivered (D13). */
-export const emptyPayload: Buffer = Buffer.from('{}');
+/** How a message or mail without fields is stored and delivered (D13). Crosses threads: no view of Node's pool. */
+export const emptyPayload: Buffer = Buffer.alloc(2, '{}');
 
 /**
  * The value of a body for checking; what is stored is always the bytes themselves (D11).

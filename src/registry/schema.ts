@@ -39,16 +39,16 @@ export function checkSchema(schema: JsonObject): void {
 
 /** A stored schema, compiled when it is first needed. */
 export class Schema {
-  readonly #text: string;
+  readonly text: string;
   #validate: ValidateFunction | undefined;
 
   constructor(text: string) {
-    this.#text = text;
+    this.text = text;
   }
 
   /** @throws ApiError schema_mismatch with the failing paths. */
   check(value: JsonObject): void {
-    this.#validate ??= compile(JSON.parse(this.#text) as JsonObject);
+    this.#validate ??= compile(JSON.parse(this.text) as JsonObject);
     let matches: boolean;
     try {
       matches = this.#validate(value) === true;

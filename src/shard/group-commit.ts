@@ -95,7 +95,9 @@ export class GroupCommit {
   #withoutCulprit(batch: Pending[], culprit: Pending | undefined, error: Error): Pending[] {
     const { metrics, log } = this.#options;
     metrics.failed();
-    if (culprit !== undefined && !('code' in error)) {
+    // LMDB's errors carry its number; a defect of ours carries none, or one of Node's names.
+    const isFromStore = typeof (error as { code?: unknown }).code === 'number';
+    if (culprit !== undefined && !isFromStore) {
       log.error({ err: error, write: culprit.write.type }, 'a write failed and was taken back');
       culprit.reject(new ApiError('internal_error'));
       return batch.filter((pending) => pending !== culprit);

@@ -5,9 +5,12 @@ import type { SettleVerb } from './shard.ts';
 /** D15: the same verb again is answered 200 for the mails settled last, this many of them. */
 export const settledMax = 32;
 
-/** A requeued mail is still there, so only what removed a mail is remembered. */
-export type SettledVerb = Exclude<SettleVerb, 'requeue'> | 'expired';
-const verbs: readonly SettledVerb[] = ['ack', 'reject', 'expired'];
+/**
+ * A requeued mail is still there, so only what removed a mail is remembered. Mail that expired is not: it
+ * would push out what the device itself settled, and a late answer to it is 404.
+ */
+export type SettledVerb = Exclude<SettleVerb, 'requeue'>;
+const verbs: readonly SettledVerb[] = ['ack', 'reject'];
 
 /**
  * The small record of a mailbox: so that size and head never need a scan. Live sequences lie from `head`
@@ -53,7 +56,7 @@ export function decodeMailbox(bytes: Buffer): MailboxRecord {
   const settled: MailboxRecord['settled'] = [];
   for (let start = headerBytes; start < bytes.length; start += settledBytes) {
     const mailId = Buffer.from(bytes.subarray(start, start + uuidBytesLength));
-    settled.push({ mailId, verb: verbs[bytes.readUInt8(start + uuidBytesLength)] ?? 'expired' });
+    settled.push({ mailId, verb: verbs[bytes.readUInt8(start + uuidBytesLength)] ?? 'reject' });
   }
   return {
     size: readSize(bytes),

@@ -29,13 +29,17 @@ export const routes: readonly Route[] = [
 /** One request on a connection of its own, with exactly these headers besides Host and those of its body. */
 export async function ask(
   server: TestServer,
-  { method, path, body = '' }: Route,
+  { method, path, body = '', chunked = false }: Route,
   headers: Record<string, string> = {},
 ): Promise<RawAnswer> {
   const connection = await RawConnection.open(server);
-  const length: Record<string, string> =
-    body === '' ? {} : { 'Content-Length': `${Buffer.byteLength(body)}` };
-  connection.write(requestText(method, path, { ...length, ...headers }, body));
+  const bytes = Buffer.byteLength(body);
+  let framing: Record<string, string> = {};
+  if (chunked) framing = { 'Transfer-Encoding': 'chunked' };
+  else if (bytes > 0) framing = { 'Content-Length': String(bytes) };
+  const chunk = bytes === 0 ? '' : `${bytes.toString(16)}\r\n${body}\r\n`;
+  const sent = chunked ? `${chunk}0\r\n\r\n` : body;
+  connection.write(requestText(method, path, { ...framing, ...headers }, sent));
   const answer = await connection.answer(method === 'HEAD');
   connection.destroy();
   return answer;

@@ -1,7 +1,5 @@
-import { createWriteStream, renameSync, statSync } from 'node:fs';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
+import { renameSync, rmSync, statSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
@@ -17,6 +15,31 @@ interface ImportOptions extends ConnectionOptions {
   tag?: string[];
 }
 
+/**
+ * A new file, for its owner only, beside the one it replaces once it is whole. Opened before anything is
+ * made: no device must come to be whose secret has nowhere to go.
+ */
+async function openPartial(file: string): Promise<{ partial: string; handle: FileHandle }> {
+  const partial = `${file}.${process.pid}.partial`;
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isFile()) throw new Error('it is not a regular file');
+    return { partial, handle: await open(partial, 'wx', 0o600) };
+  } catch (error) {
+    throw new OperatorError(`${file} cannot be written: ${(error as Error).message}.`);
+  }
+}
+
+function progressBar({ count, json }: ImportOptions): SingleBar | undefined {
+  if (json || !process.stderr.isTTY) return undefined;
+  const bar = new SingleBar({
+    format: 'Devices {bar} {value} of {total}, {eta_formatted} left',
+    stream: process.stderr,
+  });
+  bar.start(count, 0);
+  return bar;
+}
+
 const newline = 0x0a;
 
 function countLines(bytes: Uint8Array): number {
@@ -25,59 +48,49 @@ function countLines(bytes: Uint8Array): number {
   return lines;
 }
 
-/** The file appears whole or not at all; so what is there must be a file. */
-function checkTarget(file: string): void {
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isFile()) throw new OperatorError(`${file} is not a file.`);
-}
-
-/** Writes what arrives into a new file of mode 0600, durably. `onDevices` is told how many lines of devices there are. */
+/** Writes what arrives and tells how many devices there are so far; settles when it is on disk. */
 async function receive(
-  body: ReadableStream,
-  file: string,
+  response: Response,
+  handle: FileHandle,
   onDevices: (total: number) => void,
 ): Promise<void> {
-  // The first line is the header.
-  let devices = -1;
-  await pipeline(
-    Readable.fromWeb(body),
-    async function* (chunks: AsyncIterable<Uint8Array>) {
-      for await (const chunk of chunks) {
-        devices += countLines(chunk);
-        onDevices(devices);
-        yield chunk;
-      }
-    },
-    createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }),
-  );
+  let lines = 0;
+  for await (const chunk of response.body ?? []) {
+    await handle.appendFile(chunk);
+    lines += countLines(chunk);
+    // The first line is the header.
+    onDevices(lines - 1);
+  }
+  await handle.sync();
 }
 
 async function importDevices(options: ImportOptions): Promise<void> {
   const { fleet, count, out, tag } = options;
-  checkTarget(out);
-  const path = `${pathOf('fleets', fleet)}/devices:import`;
-  const response = await connect(options).open('POST', path, { json: { count, tags: tag } });
-  const partial = `${out}.${process.pid}.partial`;
-  const format = 'Devices {bar} {value}/{total} | {eta_formatted} left';
-  const bar =
-    process.stderr.isTTY && !options.json ? new SingleBar({ format, stream: process.stderr }) : undefined;
-  bar?.start(count, 0);
+  const client = connect(options);
+  const { partial, handle } = await openPartial(out);
+  let bar: SingleBar | undefined;
   let received = 0;
-  let reason = '';
   try {
-    await receive(response.body as ReadableStream, partial, (total) => {
-      received = Math.max(0, total);
-      bar?.update(received);
+    const path = `${pathOf('fleets', fleet)}/devices:import`;
+    const response = await client.open('POST', path, { json: { count, tags: tag } });
+    bar = progressBar(options);
+    await receive(response, handle, (total) => {
+      received = total;
+      bar?.update(total);
     });
+    if (received !== count) throw new Error('the transfer ended early');
   } catch (error) {
-    reason = ` (${(error as Error).message})`;
-  }
-  bar?.stop();
-  if (received !== count || reason !== '') {
-    // Those devices exist, and their secrets are nowhere else: the file stays.
-    throw new OperatorError(
-      `Only ${received} of ${count} devices arrived${reason}; what did is in ${partial}.`,
-    );
+    if (received > 0) {
+      // Those devices exist, and their secrets are nowhere else.
+      throw new OperatorError(
+        `Only ${received} of ${count} devices arrived (${(error as Error).message}); their secrets are in ${partial}.`,
+      );
+    }
+    rmSync(partial);
+    throw error;
+  } finally {
+    bar?.stop();
+    await handle.close();
   }
   renameSync(partial, out);
   const document = { fleet_id: fleet, count, file: out };

@@ -18,7 +18,6 @@ interface SendOptions extends DeviceOptions {
 interface WaitingMail {
   mail_id: string;
   name: string;
-  payload: object;
   accepted_at: string;
   expires_at: string;
   fetch_count: number;
@@ -55,7 +54,7 @@ async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
     return;
   }
   const mails = JSON.parse(text) as List<WaitingMail>;
-  const columns = ['mail_id', 'name', 'accepted_at', 'fetch_count', 'requeue_count', 'payload'] as const;
+  const columns = ['mail_id', 'name', 'accepted_at', 'expires_at', 'fetch_count', 'requeue_count'] as const;
   print(options, mails, listText(mails, columns, 'The mailbox is empty.'));
 }
 
@@ -69,7 +68,8 @@ export function addMailCommands(program: Command): void {
     .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, 315_360_000))
     .action(sendMail);
 
-  withListOptions(deviceCommand(group, 'list', 'list the mails that wait, head first'), 1_000).action(
-    listMail,
-  );
+  withListOptions(
+    deviceCommand(group, 'list', 'list the mails that wait, head first; --json has their payloads'),
+    1_000,
+  ).action(listMail);
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
@@ -24,23 +24,32 @@ async function readInput(file: string): Promise<Buffer> {
   }
 }
 
-/** `schema put|list|show|delete`. KIND is datapoint, message or mail. */
+/** A command on one schema, by its kind and name. */
+function schemaCommand(group: Command, verb: string, description: string): Command {
+  return fleetCommand(group, verb, description)
+    .addArgument(new Argument('<kind>').choices(['datapoint', 'message', 'mail']))
+    .argument('<name>');
+}
+
+function pathTo({ fleet }: FleetOptions, kind: string, name: string): string {
+  return pathOf('fleets', fleet, 'schemas', kind, name);
+}
+
+/** `schema put|list|show|delete`. */
 export function addSchemaCommands(program: Command): void {
   const group = program
     .command('schema')
     .description("keep a fleet's JSON Schemas of datapoints, messages and mail");
-  const pathTo = (options: FleetOptions, kind: string, name: string): string =>
-    pathOf('fleets', options.fleet, 'schemas', kind, name);
 
-  fleetCommand(group, 'put <kind> <name> <file>', 'store a JSON Schema; FILE - is standard input').action(
-    async (kind: string, name: string, file: string, options: FleetOptions) => {
+  schemaCommand(group, 'put', 'store a JSON Schema')
+    .argument('<file>', '- is standard input')
+    .action(async (kind: string, name: string, file: string, options: FleetOptions) => {
       const bytes = await readInput(file);
       const schema = await connect(options).request<SchemaName>('PUT', pathTo(options, kind, name), {
         bytes,
       });
       print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
-    },
-  );
+    });
 
   fleetCommand(group, 'list', 'list the schemas of a fleet').action(async (options: FleetOptions) => {
     const schemas = await connect(options).request<List<SchemaName>>(
@@ -50,14 +59,14 @@ export function addSchemaCommands(program: Command): void {
     print(options, schemas, listText(schemas, ['kind', 'name'], 'This fleet has no schemas.'));
   });
 
-  fleetCommand(group, 'show <kind> <name>', 'print a schema as it was put').action(
+  schemaCommand(group, 'show', 'print a schema as it was put').action(
     async (kind: string, name: string, options: FleetOptions) => {
       const text = await connect(options).requestText('GET', pathTo(options, kind, name));
       process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
     },
   );
 
-  fleetCommand(group, 'delete <kind> <name>', 'delete a schema').action(
+  schemaCommand(group, 'delete', 'delete a schema').action(
     async (kind: string, name: string, options: FleetOptions) => {
       await connect(options).request('DELETE', pathTo(options, kind, name));
       print(options, { ok: true }, 'The schema is deleted.');

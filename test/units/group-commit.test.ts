@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { createLog } from '../../src/core/log.ts';
+import { GroupCommit } from '../../src/shard/group-commit.ts';
+import { readLog } from '../../src/shard/ingest-log.ts';
+import { keyOfDevice } from '../../src/shard/keys.ts';
+import { ShardReader } from '../../src/shard/reader.ts';
+import type { Ingest } from '../../src/shard/shard.ts';
+import { ShardState } from '../../src/shard/state.ts';
+import { openTables, type Tables, tableNames } from '../../src/shard/tables.ts';
+import { Environment } from '../../src/store/environment.ts';
+import { temporaryFolder } from '../harness/server.ts';
+
+const mapBytesMax = 16 * 1024 * 1024;
+const device = deviceKeyOf('FLEET001', 'DEVICE0001');
+
+let environment: Environment;
+let tables: Tables;
+let commits: GroupCommit;
+let batches: number[];
+
+beforeEach(() => {
+  environment = new Environment({
+    path: temporaryFolder(),
+    tables: tableNames,
+    mapBytesMax,
+    readersMax: 8,
+    commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  });
+  tables = openTables(environment);
+  batches = [];
+  commits = new GroupCommit({
+    environment,
+    state: new ShardState(tables, { idempotencyWindowSeconds: 3_600, logRetentionSeconds: 3_600 }),
+    queueMax: 1_000,
+    metrics: { committed: (writes) => batches.push(writes), failed: () => {} },
+    log: createLog('silent'),
+    onEffects: () => {},
+  });
+});
+afterEach(async () => {
+  await commits.drain();
+  await environment.close();
+});
+
+function ingest(payload: string, from: DeviceKey = device): Promise<unknown> {
+  const given: Ingest = { device: from, kind: 'datapoint', schema: 'reading', payload: Buffer.from(payload) };
+  return commits.submit({ type: 'ingest', given });
+}
+
+function payloads(): string[] {
+  environment.refresh();
+  return [...readLog(tables.log)].map(({ payload }) => payload.toString());
+}
+
+it('writes of one turn share one transaction, in their order', async () => {
+  await Promise.all(['1', '2', '3'].map((payload) => ingest(payload)));
+  await ingest('4');
+  expect(batches).toEqual([3, 1]);
+  expect(payloads()).toEqual(['1', '2', '3', '4']);
+});
+
+it('a poisoned record fails its own write alone; the others of the batch are stored once', async () => {
+  await environment.write(() => {
+    tables.mailboxes.putSync(keyOfDevice(device), Buffer.from([1]));
+  });
+  const mailId = Buffer.alloc(16, 7);
+  const results = await Promise.allSettled([
+    ingest('before'),
+    commits.submit({ type: 'settle', given: { device, mailId, verb: 'ack' } }),
+    ingest('after'),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(results[1]).toMatchObject({ reason: { code: 'internal_error' } });
+  expect(payloads()).toEqual(['before', 'after']);
+});
+
+it('one write more than the queue holds is refused', async () => {
+  const waiting = Array.from({ length: 1_000 }, (_, index) => ingest(String(index)));
+  await expect(ingest('one more')).rejects.toMatchObject({ code: 'unavailable' });
+  await Promise.all(waiting);
+  expect(payloads()).toHaveLength(1_000);
+});
+
+it('a full map refuses what adds records, and takes the rest; what is there stays readable', async () => {
+  const large = 'x'.repeat(60_000);
+  let stored = 0;
+  let refusal: unknown;
+  const endMs = Date.now() + 30_000;
+  while (refusal === undefined && Date.now() < endMs) {
+    await ingest(large).then(
+      () => {
+        stored += 1;
+      },
+      (error: unknown) => {
+        refusal = error;
+      },
+    );
+  }
+  expect(refusal).toMatchObject({ code: 'unavailable', options: { retryAfterSeconds: 30 } });
+  expect(stored).toBeGreaterThan(200);
+  const settle = commits.submit({ type: 'settle', given: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
+  await expect(settle).resolves.toMatchObject({ result: 'not_found' });
+  expect(new ShardReader(environment).mailboxSize(device)).toBe(0);
+  expect(payloads()).toHaveLength(stored);
+});
