@@ -13,6 +13,7 @@ import {
   uws,
 } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
+import { versionsBytes } from '../shard/versions.ts';
 import { Channel } from './channel.ts';
 import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner } from './remote-owner.ts';
@@ -80,6 +81,7 @@ export class Cluster {
     const counters: SharedCounters = {
       commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
       depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+      versions: shardFolders.map(() => new SharedArrayBuffer(versionsBytes)),
     };
     const ports = meshOfPorts(shards);
     const buffers = shardFolders.map(() => WorkerMetrics.allocate(routeNames));

@@ -21,12 +21,14 @@ export type Notice =
   | { type: 'announce'; stream: number; announcement: Announcement }
   | { type: 'endStream'; stream: number };
 
-/** Shared by all threads, one cell a shard. */
+/** Shared by all threads, one cell a shard, or one block. */
 export interface SharedCounters {
   /** Commits, so that a reader knows when its snapshot is old. */
   commits: SharedArrayBuffer;
   /** Writes under way, so that their sum can be bounded. */
   depths: SharedArrayBuffer;
+  /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
+  versions: readonly SharedArrayBuffer[];
 }
 
 export interface WorkerStart {

@@ -4,6 +4,7 @@ import { LmdbShard, type OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardReader } from '../shard/reader.ts';
 import type { Shard } from '../shard/shard.ts';
 import { tableNames } from '../shard/tables.ts';
+import { DeviceVersions } from '../shard/versions.ts';
 import { Environment } from '../store/environment.ts';
 import type { SharedCounters } from './messages.ts';
 import { shardOf } from './placement.ts';
@@ -14,6 +15,12 @@ const spareReaders = 32;
 /** One cell of a counter that all threads share. */
 export function cellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {
   return new Int32Array(buffer, shard * Int32Array.BYTES_PER_ELEMENT, 1);
+}
+
+export function versionsOf(counters: SharedCounters, shard: number): DeviceVersions {
+  const buffer = counters.versions[shard];
+  if (buffer === undefined) throw new Error('every shard has its versions');
+  return new DeviceVersions(new Int32Array(buffer));
 }
 
 export function openShardEnvironment(
@@ -48,7 +55,12 @@ export class Shards {
       const environment = environments[index];
       if (environment === undefined) throw new Error('every shard has an environment');
       const depth = cellOf(counters.depths, index);
-      return new LmdbShard(new ShardReader(environment), owner, depth, config.shardQueueMax);
+      return new LmdbShard(
+        new ShardReader(environment, versionsOf(counters, index)),
+        owner,
+        depth,
+        config.shardQueueMax,
+      );
     });
   }
 

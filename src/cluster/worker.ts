@@ -3,6 +3,7 @@ import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
 import { ActivityNotes } from '../http/activity.ts';
 import { EventStreams } from '../http/event-streams.ts';
+import { KnownDevices } from '../http/known-device.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
 import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
@@ -11,7 +12,7 @@ import { ShardReader } from '../shard/reader.ts';
 import { Channel } from './channel.ts';
 import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
-import { openShardEnvironment, Shards } from './shards.ts';
+import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
 
 /** One worker thread: a front end and the shard of the same number. The only place that wires rooms together. */
 const start = workerData as WorkerStart;
@@ -27,7 +28,17 @@ const ownEnvironment = environments[index];
 if (ownEnvironment === undefined || parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;
 
-const owner = new ShardOwner(ownEnvironment, new ShardReader(ownEnvironment), config, metrics, log);
+const versions = versionsOf(counters, index);
+const reader = new ShardReader(ownEnvironment, versions);
+const owner = new ShardOwner(
+  ownEnvironment,
+  reader,
+  versions,
+  cellOf(counters.depths, index),
+  config,
+  metrics,
+  log,
+);
 const remoteStreams = new Map<Channel, RemoteStreams>();
 const remoteOwners = new Map<Channel, RemoteOwner>();
 
@@ -64,7 +75,11 @@ const owners = start.peerPorts.map((port): OwnerLink => {
 const shards = new Shards(environments, owners, config, counters);
 const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
-const server = new DeviceServer({ config, fleets, shards, activity, streams, metrics, log }, start.tls);
+const known = new KnownDevices(config.knownDevicesMax);
+const server = new DeviceServer(
+  { config, fleets, shards, known, activity, streams, metrics, log },
+  start.tls,
+);
 
 /** No connection is dealt here any more. Other workers may still write to this shard. */
 async function drain(): Promise<void> {

@@ -56,6 +56,12 @@ export const configSchema = Type.Object(
     }),
     bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
     bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
+    knownDevicesMax: integer(
+      200_000,
+      2,
+      10_000_000,
+      'Devices that each worker remembers after they showed their secret, some 300 bytes each.',
+    ),
     requestTimeoutSeconds: integer(90, 2, 7_200, 'Time a request may take in all, its body included.'),
     streamKeepAliveSeconds: integer(30, 1, 300, 'Time between keep_alive events of a stream (D20).'),
     streamsPerDeviceMax: integer(4, 1, 64, 'Open event streams of one device; the oldest makes room (D21).'),

@@ -2,7 +2,10 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { Activity, Shard } from '../shard/shard.ts';
 
-interface Note {
+/** What is noted of one device until the next flush. */
+export interface Note {
+  /** False once it is being written: the next sight of the device makes another. */
+  isOpen: boolean;
   lastSeenMs: number;
   fetches: Map<string, { mailId: Buffer; count: number; firstMs: number }> | undefined;
 }
@@ -26,8 +29,9 @@ export class ActivityNotes {
     this.#timer = setInterval(() => this.#flush(), flushSeconds * 1_000);
   }
 
-  seen(device: DeviceKey): void {
-    this.#note(device);
+  seen(known: { device: DeviceKey; note: Note | undefined }): void {
+    if (known.note?.isOpen) known.note.lastSeenMs = Date.now();
+    else known.note = this.#note(known.device);
   }
 
   fetched(device: DeviceKey, mailId: Buffer): void {
@@ -51,7 +55,7 @@ export class ActivityNotes {
     let note = this.#notes.get(device);
     if (note === undefined) {
       if (this.#notes.size >= notesMax) this.#flush();
-      note = { lastSeenMs: nowMs, fetches: undefined };
+      note = { isOpen: true, lastSeenMs: nowMs, fetches: undefined };
       this.#notes.set(device, note);
     }
     note.lastSeenMs = nowMs;
@@ -62,6 +66,7 @@ export class ActivityNotes {
     const notes = this.#notes;
     if (notes.size === 0) return;
     this.#notes = new Map();
+    for (const note of notes.values()) note.isOpen = false;
     this.#writing = this.#writing
       .then(() => this.#write(notes))
       .catch((error: unknown) => this.#log.warn({ err: error }, 'some last-seen times were not written'));

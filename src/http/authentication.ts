@@ -9,6 +9,7 @@ import {
 } from '../core/identity.ts';
 import type { Awaitable, DeviceCredentials } from '../shard/shard.ts';
 import type { HttpContext } from './context.ts';
+import { KnownDevice } from './known-device.ts';
 import type { HttpRequest } from './uws.ts';
 
 const texts: Record<CredentialDetail, string> = {
@@ -35,10 +36,15 @@ function refused(detail: CredentialDetail): ApiError {
  * D4's checks in D4's order. Reads the request before it returns, so it may answer later.
  * @throws ApiError malformed_credentials, fleet_host_mismatch, unauthorized.
  */
-export function authenticate(request: HttpRequest, context: HttpContext): Awaitable<DeviceKey> {
+export function authenticate(request: HttpRequest, context: HttpContext): Awaitable<KnownDevice> {
   const fleetId = request.getHeader('x-fleet-id');
   const deviceId = request.getHeader('x-device-id');
   const secret = request.getHeader('x-device-secret');
+  const known = context.known.get((fleetId + deviceId) as DeviceKey);
+  // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
+  if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret)) {
+    if (context.config.hostSuffix === '') return known;
+  }
   if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
   if (!fleetIdPattern.test(fleetId)) throw malformed('invalid_fleet_id');
   if (!deviceIdPattern.test(deviceId)) throw malformed('invalid_device_id');
@@ -47,10 +53,16 @@ export function authenticate(request: HttpRequest, context: HttpContext): Awaita
   if (hostSuffix !== '') checkHost(request.getHeader('host'), hostSuffix, fleetId);
   if (context.fleets.get(fleetId) === undefined) throw refused('fleet_not_found');
   const device = deviceKeyOf(fleetId, deviceId);
-  const credentials = context.shards.of(device).credentials(device);
-  return credentials instanceof Promise
-    ? credentials.then((found) => checkSecret(device, secret, found))
-    : checkSecret(device, secret, credentials);
+  const shard = context.shards.of(device);
+  const watch = shard.watch(device);
+  const admit = (found: DeviceCredentials | undefined): KnownDevice => {
+    checkSecret(secret, found);
+    const admitted = new KnownDevice(device, fleetId, shard, secret, watch);
+    if (watch !== undefined) context.known.put(admitted);
+    return admitted;
+  };
+  const credentials = shard.credentials(device);
+  return credentials instanceof Promise ? credentials.then(admit) : admit(credentials);
 }
 
 /** D5. */
@@ -62,12 +74,11 @@ function checkHost(host: string, suffix: string, fleetId: string): void {
 }
 
 /** Every digest is compared, in constant time each, whichever of them fits (D3). */
-function checkSecret(device: DeviceKey, secret: string, found: DeviceCredentials | undefined): DeviceKey {
+function checkSecret(secret: string, found: DeviceCredentials | undefined): void {
   if (found === undefined) throw refused('device_not_found');
   const digest = hash('sha256', secret, 'buffer');
   let matches = false;
   for (const known of found.secretDigests) matches = timingSafeEqual(known, digest) || matches;
   if (!matches) throw refused('device_secret_incorrect');
   if (!found.enabled) throw refused('device_disabled');
-  return device;
 }

@@ -5,59 +5,83 @@ import type { HttpResponse } from './uws.ts';
 const discardBytesMax = 1024 * 1024;
 
 export interface BodyLimits {
-  bytesMax: number;
-  timeoutSeconds: number;
+  bodyBytesMax: number;
+  bodyTimeoutSeconds: number;
 }
 
 const tooLarge = (limit: number): ApiError =>
   new ApiError('request_too_large', { msg: `The body is larger than ${limit} bytes (bodyBytesMax).` });
 
-/**
- * Collects a request body. Must be called before the handler returns.
- * @throws ApiError request_too_large; bad_request when it takes longer than its time, closing the connection.
- */
-export function readBody(
-  response: HttpResponse,
-  declaredBytes: number,
-  limits: BodyLimits,
-  onCancel: (cancel: () => void) => void,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let received = 0;
-    let timer: NodeJS.Timeout | undefined;
-    let done = false;
-    const finish = (settle: () => void): void => {
-      if (done) return;
-      done = true;
-      clearTimeout(timer);
-      settle();
-    };
-    onCancel(() => finish(() => {}));
-    response.onData((chunk, isLast) => {
-      if (done) return;
-      received += chunk.byteLength;
-      if (received <= limits.bytesMax) {
-        // The chunk's memory is taken back when this callback returns.
-        if (chunk.byteLength > 0) chunks.push(Buffer.from(chunk.slice(0)));
-      } else {
-        chunks.length = 0;
-        if (isLast || received > discardBytesMax) return finish(() => reject(tooLarge(limits.bytesMax)));
-      }
-      if (isLast)
-        return finish(() => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-      timer ??= setTimeout(() => finish(() => reject(tooSlow())), limits.timeoutSeconds * 1_000);
-      // Re-arms the library's idle timer of 10 s, which would cut a body that trickles (D22).
-      response.pause();
-      response.resume();
-    });
-    if (declaredBytes > discardBytesMax) finish(() => reject(tooLarge(limits.bytesMax)));
-  });
-}
-
-function tooSlow(): ApiError {
-  return new ApiError('bad_request', {
+const tooSlow = (): ApiError =>
+  new ApiError('bad_request', {
     msg: 'The body did not arrive in time (bodyTimeoutSeconds).',
     closeConnection: true,
   });
+
+/**
+ * Collects one request body and tells of its end once: with the bytes, with `request_too_large`, or with
+ * `bad_request` when it takes longer than its time. Must be made before the handler returns. Callbacks, for
+ * a promise a request is what a datapoint can least afford.
+ */
+export class BodyReader {
+  readonly #response: HttpResponse;
+  readonly #limits: BodyLimits;
+  readonly #onBody: (bytes: Buffer) => void;
+  readonly #onError: (error: ApiError) => void;
+  readonly #chunks: Buffer[] = [];
+  #received = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #done = false;
+
+  constructor(
+    response: HttpResponse,
+    declaredBytes: number,
+    limits: BodyLimits,
+    onBody: (bytes: Buffer) => void,
+    onError: (error: ApiError) => void,
+  ) {
+    this.#response = response;
+    this.#limits = limits;
+    this.#onBody = onBody;
+    this.#onError = onError;
+    response.onData((chunk, isLast) => {
+      if (!this.#done) this.#take(chunk, isLast);
+    });
+    if (declaredBytes > discardBytesMax) this.#fail(tooLarge(limits.bodyBytesMax));
+  }
+
+  /** Nobody is waiting any more. */
+  cancel(): void {
+    this.#done = true;
+    clearTimeout(this.#timer);
+  }
+
+  #take(chunk: ArrayBuffer, isLast: boolean): void {
+    const { bodyBytesMax, bodyTimeoutSeconds } = this.#limits;
+    this.#received += chunk.byteLength;
+    const isTooLarge = this.#received > bodyBytesMax;
+    if (isTooLarge) this.#chunks.length = 0;
+    // The chunk's memory is taken back when this callback returns; and a copy that has memory of its own
+    // crosses threads without its neighbours.
+    else this.#chunks.push(Buffer.from(chunk.slice(0)));
+    if (isTooLarge && (isLast || this.#received > discardBytesMax)) this.#fail(tooLarge(bodyBytesMax));
+    else if (isLast) this.#finish();
+    else {
+      this.#timer ??= setTimeout(() => this.#fail(tooSlow()), bodyTimeoutSeconds * 1_000);
+      // Re-arms the library's idle timer of 10 s, which would cut a body that trickles (D22).
+      this.#response.pause();
+      this.#response.resume();
+    }
+  }
+
+  #finish(): void {
+    this.cancel();
+    const [first, second] = this.#chunks;
+    this.#onBody(first !== undefined && second === undefined ? first : Buffer.concat(this.#chunks));
+  }
+
+  #fail(error: ApiError): void {
+    this.cancel();
+    this.#onError(error);
+  }
 }

@@ -6,12 +6,14 @@ import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
 import type { EventStreams } from './event-streams.ts';
+import type { KnownDevices } from './known-device.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
   config: Config;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
+  known: KnownDevices;
   activity: ActivityNotes;
   streams: EventStreams;
   metrics: WorkerMetrics;

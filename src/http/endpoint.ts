@@ -1,21 +1,42 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Awaitable, Shard } from '../shard/shard.ts';
 import type { HttpContext } from './context.ts';
+import type { KnownDevice } from './known-device.ts';
 import type { Reply } from './reply.ts';
 
-/** An authenticated request as an endpoint sees it: copied out of the library, complete, within its limits. */
-export interface DeviceRequest {
-  device: DeviceKey;
-  fleetId: string;
-  shard: Shard;
+/** What is read off a request before its handler returns. */
+export interface Given {
   /** The path's parameter, or ''. */
   parameter: string;
   /** Behind the question mark, as it was sent. */
   query: string;
   /** The one header that the endpoint asked for, or ''. */
   header: string;
-  /** Empty where the endpoint takes none. */
+  /** Complete and within its limit; empty where there is none. */
   body: Buffer;
+}
+
+/** An authenticated request as an endpoint sees it. */
+export class DeviceRequest {
+  readonly known: KnownDevice;
+  readonly given: Given;
+
+  constructor(known: KnownDevice, given: Given) {
+    this.known = known;
+    this.given = given;
+  }
+
+  get device(): DeviceKey {
+    return this.known.device;
+  }
+
+  get fleetId(): string {
+    return this.known.fleetId;
+  }
+
+  get shard(): Shard {
+    return this.known.shard;
+  }
 }
 
 /** One route of section 4. A handler returns its reply or throws an ApiError. */

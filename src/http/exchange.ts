@@ -1,7 +1,8 @@
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
-import { errorReply, type Reply, statusLines } from './reply.ts';
+import type { BodyReader } from './body.ts';
+import { errorReply, type Reply } from './reply.ts';
 import type { HttpResponse } from './uws.ts';
 
 /**
@@ -17,7 +18,10 @@ export class Exchange {
   readonly #log: Log;
   readonly startedAtMs = performance.now();
   #open = true;
-  #onClose: (() => void)[] | undefined;
+  /** The exchanges that wait for something, this one among them; undefined while its handler runs. */
+  #pending: Set<Exchange> | undefined;
+  /** Being read; nobody waits for it once the exchange is over. */
+  body: BodyReader | undefined;
 
   constructor(
     response: HttpResponse,
@@ -33,13 +37,17 @@ export class Exchange {
     this.#strictStatuses = strictStatuses;
     this.#metrics = metrics;
     this.#log = log;
-    response.onAborted(() => this.#close());
   }
 
-  /** Called once, when the exchange is over: answered, or its client gone. */
-  onClose(callback: () => void): void {
-    this.#onClose ??= [];
-    this.#onClose.push(callback);
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  /** Must be called before a handler returns that has not answered: the library ends the process else. */
+  defer(pending: Set<Exchange>): void {
+    this.#pending = pending;
+    pending.add(this);
+    this.#response.onAborted(() => this.#close());
   }
 
   reply(reply: Reply): void {
@@ -47,9 +55,12 @@ export class Exchange {
       reply.stream?.close();
       return;
     }
+    const deferred = this.#pending !== undefined;
     this.#close();
     this.#metrics.answered(this.#routeIndex, reply.status, (performance.now() - this.startedAtMs) / 1_000);
-    this.#response.cork(() => this.#write(reply));
+    // Inside its handler the library has corked the socket already.
+    if (deferred) this.#response.cork(() => this.#write(reply));
+    else this.#write(reply);
   }
 
   fail(error: unknown): void {
@@ -60,20 +71,16 @@ export class Exchange {
 
   #write(reply: Reply): void {
     const response = this.#response;
-    response.writeStatus(statusLines[reply.status] ?? String(reply.status));
-    response.writeHeader('Cache-Control', 'no-store');
-    // With the close flag the library writes this header itself.
-    if (!reply.closeConnection) response.writeHeader('Connection', 'keep-alive');
-    response.writeHeader('Content-Type', reply.stream ? 'text/event-stream' : 'application/json');
-    for (const [name, value] of reply.headers ?? []) response.writeHeader(name, value);
+    response.writeStatus(reply.head);
     if (reply.stream) reply.stream.open(response);
     else if (reply.body === undefined || this.#isHead) response.endWithoutBody();
-    else response.end(reply.body, reply.closeConnection ?? false);
+    else if (reply.closeConnection) response.end(reply.body, true);
+    else response.end(reply.body);
   }
 
   #close(): void {
     this.#open = false;
-    for (const callback of this.#onClose ?? []) callback();
-    this.#onClose = undefined;
+    this.body?.cancel();
+    this.#pending?.delete(this);
   }
 }

@@ -1,18 +1,21 @@
 import type { ApiError } from '../core/errors.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** What a handler returns. The common headers of D22 are added where it is written. */
+export type ReplyHeaders = readonly (readonly [name: string, value: string])[];
+
+/** What a handler returns; made by `createReply`. */
 export interface Reply {
-  status: number;
+  readonly status: number;
+  /** Status line and headers as they go out, but for what the library adds: Date, Content-Length. */
+  readonly head: string;
   /** Absent: no body byte and no Content-Length. */
-  body?: string | Buffer;
-  headers?: readonly (readonly [string, string])[];
-  closeConnection?: boolean;
+  readonly body?: string | Buffer;
+  readonly closeConnection?: boolean;
   /** In place of a body: the response stays open and belongs to the stream. */
-  stream?: EventStream;
+  readonly stream?: EventStream;
 }
 
-export const statusLines: Readonly<Record<number, string>> = {
+const statusLines: Readonly<Record<number, string>> = {
   200: '200 OK',
   201: '201 Created',
   204: '204 No Content',
@@ -27,6 +30,36 @@ export const statusLines: Readonly<Record<number, string>> = {
   503: '503 Service Unavailable',
 };
 
+/**
+ * Status line and headers in one text, which the library takes in one call: each call into it costs as much
+ * as all the rest of a heartbeat. It filters no line break, so every value must be of our own making or have
+ * been checked for its characters.
+ */
+function headOf(status: number, contentType: string, headers: ReplyHeaders, keepAlive: boolean): string {
+  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\n`;
+  // With the close flag the library writes this header itself.
+  if (keepAlive) head += 'Connection: keep-alive\r\n';
+  head += `Content-Type: ${contentType}`;
+  for (const [name, value] of headers) head += `\r\n${name}: ${value}`;
+  return head;
+}
+
+/** A reply with the headers that every response carries (D22). */
+export function createReply(
+  status: number,
+  body: string | Buffer | undefined,
+  headers: ReplyHeaders = [],
+  closeConnection = false,
+): Reply {
+  const head = headOf(status, 'application/json', headers, !closeConnection);
+  return body === undefined ? { status, head, closeConnection } : { status, head, body, closeConnection };
+}
+
+/** The opening of an event stream. */
+export function createStreamReply(stream: EventStream): Reply {
+  return { status: 200, head: headOf(200, 'text/event-stream', [], true), stream };
+}
+
 /** D8: for devices that know only the specification's table. */
 const strictStatuses: Readonly<Record<number, number>> = { 409: 400, 413: 400, 415: 400, 429: 500, 503: 500 };
 
@@ -37,29 +70,22 @@ export function errorReply(error: ApiError, strict: boolean): Reply {
   if (mailboxSize !== undefined) headers.push(['X-Mailbox-Size', String(mailboxSize)]);
   if (retryAfterSeconds !== undefined) headers.push(['Retry-After', String(retryAfterSeconds)]);
   const status = (strict && strictStatuses[error.status]) || error.status;
-  return {
-    status,
-    body: JSON.stringify(error),
-    headers,
-    ...(closeConnection && { closeConnection }),
-  };
+  return createReply(status, JSON.stringify(error), headers, closeConnection);
 }
 
 const okBody = '{"ok":true}';
 
 /** 201 of the send routes. */
-export const stored: Reply = { status: 201, body: okBody };
-export const replayed: Reply = { status: 201, body: okBody, headers: [['Idempotent-Replayed', 'true']] };
+export const stored: Reply = createReply(201, okBody);
+export const replayed: Reply = createReply(201, okBody, [['Idempotent-Replayed', 'true']]);
 
 export function settled(mailboxSize: number): Reply {
-  return { status: 200, body: okBody, headers: [['X-Mailbox-Size', String(mailboxSize)]] };
+  return createReply(200, okBody, [['X-Mailbox-Size', String(mailboxSize)]]);
 }
 
-const heartbeats = {
-  empty: { status: 201, body: okBody, headers: [['X-Messages-Available', 'false']] },
-  waiting: { status: 201, body: okBody, headers: [['X-Messages-Available', 'true']] },
-} as const;
+const mailboxEmpty = createReply(201, okBody, [['X-Messages-Available', 'false']]);
+const mailWaiting = createReply(201, okBody, [['X-Messages-Available', 'true']]);
 
 export function heartbeat(available: boolean): Reply {
-  return available ? heartbeats.waiting : heartbeats.empty;
+  return available ? mailWaiting : mailboxEmpty;
 }

@@ -20,7 +20,8 @@ export function send(
   kind: RecordKind,
   check: () => Buffer,
 ): Promise<Reply> {
-  const { device, header, parameter: schema, shard } = request;
+  const { device, shard } = request;
+  const { header, parameter: schema } = request.given;
   const payload = check();
   const ingest: Ingest = { device, kind, schema, payload };
   if (header !== '') {

@@ -1,14 +1,14 @@
 import { ApiError, queueFull, unavailable } from '../core/errors.ts';
-import { fleetIdOf } from '../core/identity.ts';
 import type { Awaitable } from '../shard/shard.ts';
 import { authenticate } from './authentication.ts';
-import { readBody } from './body.ts';
+import { BodyReader } from './body.ts';
 import type { HttpContext } from './context.ts';
-import type { Endpoint } from './endpoint.ts';
+import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
 import { Exchange } from './exchange.ts';
 import { checkFraming, chunked } from './framing.ts';
-import type { Reply } from './reply.ts';
+import type { KnownDevice } from './known-device.ts';
+import { createReply } from './reply.ts';
 import {
   type App,
   type AppDescriptor,
@@ -27,10 +27,9 @@ export const routeNames: readonly string[] = [
 ];
 
 /** D23. */
-const root: Reply = {
-  status: 200,
-  body: '{"fostrom":true,"endpoint":"device","latest_endpoint_version":1}',
-};
+const root = createReply(200, '{"fostrom":true,"endpoint":"device","latest_endpoint_version":1}');
+
+const noBody = Buffer.alloc(0);
 
 const drainPollMs = 20;
 
@@ -76,17 +75,11 @@ export class DeviceServer {
     this.#app[method](endpoint.path, (response, request) => {
       const exchange = this.#exchange(response, index, endpoint.method === 'HEAD');
       try {
-        const reply = this.#answer(endpoint, response, request, exchange);
-        if (!(reply instanceof Promise)) return exchange.reply(reply);
-        this.#pending.add(exchange);
-        exchange.onClose(() => this.#pending.delete(exchange));
-        reply.then(
-          (later) => exchange.reply(later),
-          (error: unknown) => exchange.fail(error),
-        );
+        this.#accept(endpoint, response, request, exchange);
       } catch (error) {
         exchange.fail(error);
       }
+      if (exchange.isOpen) exchange.defer(this.#pending);
     });
   }
 
@@ -96,42 +89,47 @@ export class DeviceServer {
   }
 
   /** The order of checks of decisions.md. Everything is read off the request before this returns. */
-  #answer(
-    endpoint: Endpoint,
-    response: HttpResponse,
-    request: HttpRequest,
-    exchange: Exchange,
-  ): Awaitable<Reply> {
+  #accept(endpoint: Endpoint, response: HttpResponse, request: HttpRequest, exchange: Exchange): void {
     const declaredBytes = checkFraming(request);
     const contentType = endpoint.takesBody ? request.getHeader('content-type') : '';
-    const given = {
+    const given: Given = {
       parameter: endpoint.path.includes(':') ? (request.getParameter(0) ?? '') : '',
       query: request.getQuery() ?? '',
       header: endpoint.header === undefined ? '' : request.getHeader(endpoint.header),
+      body: noBody,
     };
-    const device = authenticate(request, this.#context);
+    const known = authenticate(request, this.#context);
     if (endpoint.takesBody && declaredBytes > 0) checkContentType(contentType);
-    const body = declaredBytes === 0 ? noBody : this.#body(response, declaredBytes, exchange);
-    return then(device, (known) => {
-      this.#context.activity.seen(known);
-      const shard = this.#context.shards.of(known);
-      if (endpoint.writes && !shard.accepts()) throw queueFull();
-      return then(body, (bytes) => {
-        if (endpoint.takesBody && declaredBytes === chunked && bytes.length > 0)
-          checkContentType(contentType);
-        const fleetId = fleetIdOf(known);
-        return endpoint.handle({ device: known, fleetId, shard, ...given, body: bytes }, this.#context);
-      });
-    });
+    if (known instanceof Promise) known.catch((error: unknown) => exchange.fail(error));
+    else if (endpoint.writes && !known.shard.accepts()) throw queueFull();
+    if (declaredBytes === 0) {
+      this.#handle(endpoint, known, given, exchange);
+      return;
+    }
+    const onBody = (body: Buffer): void => {
+      given.body = body;
+      try {
+        if (endpoint.takesBody && declaredBytes === chunked && body.length > 0) checkContentType(contentType);
+        this.#handle(endpoint, known, given, exchange);
+      } catch (error) {
+        exchange.fail(error);
+      }
+    };
+    const onError = (error: ApiError): void => exchange.fail(error);
+    exchange.body = new BodyReader(response, declaredBytes, this.#context.config, onBody, onError);
   }
 
-  #body(response: HttpResponse, declaredBytes: number, exchange: Exchange): Promise<Buffer> {
-    const { bodyBytesMax, bodyTimeoutSeconds } = this.#context.config;
-    const limits = { bytesMax: bodyBytesMax, timeoutSeconds: bodyTimeoutSeconds };
-    const body = readBody(response, declaredBytes, limits, (cancel) => exchange.onClose(cancel));
-    // Answered before its body was read, a request leaves nobody to hear that the body failed too.
-    body.catch(() => {});
-    return body;
+  #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
+    const reply = then(known, (device) => {
+      this.#context.activity.seen(device);
+      return endpoint.handle(new DeviceRequest(device, given), this.#context);
+    });
+    if (reply instanceof Promise) {
+      reply.then(
+        (later) => exchange.reply(later),
+        (error: unknown) => exchange.fail(error),
+      );
+    } else exchange.reply(reply);
   }
 
   /** Nothing should take this long; should it, the device is told rather than left hanging. */
@@ -144,8 +142,6 @@ export class DeviceServer {
     }
   }
 }
-
-const noBody = Buffer.alloc(0);
 
 /** Goes on at once with a value that is there: no promise on the hot path. */
 function then<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {

@@ -1,8 +1,9 @@
-import { ApiError, queueFull, unavailable } from '../core/errors.ts';
+import { ApiError, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { CommitMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
 import type { Effects, ShardState } from './state.ts';
+import type { DeviceVersions } from './versions.ts';
 import { type Answer, addsRecords, type Write } from './write.ts';
 
 interface Pending {
@@ -18,7 +19,9 @@ const batchWritesMax = 4_096;
 export interface GroupCommitOptions {
   environment: Environment;
   state: ShardState;
-  queueMax: number;
+  versions: DeviceVersions;
+  /** Writes under way to this shard. Each is counted in by whoever submits it, and out here. */
+  depth: Int32Array<SharedArrayBuffer>;
   metrics: CommitMetrics;
   log: Log;
   /** Called after each commit, once its writes are answered: store, answer, announce. */
@@ -39,9 +42,6 @@ export class GroupCommit {
   }
 
   submit(write: Write): Promise<Answer> {
-    if (this.#queue.length >= this.#options.queueMax) {
-      return Promise.reject(queueFull());
-    }
     return new Promise((resolve, reject) => {
       this.#queue.push({ write, answer: undefined, resolve, reject });
       this.#running ??= this.#run();
@@ -57,13 +57,15 @@ export class GroupCommit {
     // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
     await Promise.resolve();
     while (this.#queue.length > 0) {
-      await this.#commit(this.#queue.splice(0, batchWritesMax));
+      const batch = this.#queue.splice(0, batchWritesMax);
+      await this.#commit(batch);
+      Atomics.sub(this.#options.depth, 0, batch.length);
     }
     this.#running = undefined;
   }
 
   async #commit(queued: Pending[]): Promise<void> {
-    const { environment, state, metrics, onEffects } = this.#options;
+    const { environment, state, versions, metrics, onEffects } = this.#options;
     let batch = queued;
     if (!environment.hasRoom()) {
       batch = refuseGrowth(queued);
@@ -82,8 +84,10 @@ export class GroupCommit {
         continue;
       }
       metrics.committed(batch.length);
+      const effects = state.takeEffects();
+      for (const device of effects.changed) versions.raise(device);
       for (const { resolve, answer } of batch) resolve(answer);
-      onEffects(state.takeEffects());
+      onEffects(effects);
       return;
     }
   }

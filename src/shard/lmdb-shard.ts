@@ -18,6 +18,7 @@ import type {
   SettleOutcome,
   Shard,
   StreamSink,
+  Watch,
 } from './shard.ts';
 import type { Writes, WriteType } from './write.ts';
 
@@ -44,6 +45,10 @@ export class LmdbShard implements Shard {
 
   accepts(): boolean {
     return Atomics.load(this.#depth, 0) < this.#queueMax;
+  }
+
+  watch(device: DeviceKey): Watch {
+    return this.#reader.watch(device);
   }
 
   credentials(device: DeviceKey): DeviceCredentials | undefined {
@@ -102,13 +107,10 @@ export class LmdbShard implements Shard {
     return this.#owner.subscribe(device, sink);
   }
 
-  async #write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
-    if (!this.accepts()) throw queueFull();
+  /** Counted in here, and out by the owner when it answers: a batch at a time, and no promise more. */
+  #write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+    if (!this.accepts()) return Promise.reject(queueFull());
     Atomics.add(this.#depth, 0, 1);
-    try {
-      return await this.#owner.write(type, given);
-    } finally {
-      Atomics.sub(this.#depth, 0, 1);
-    }
+    return this.#owner.write(type, given);
   }
 }

@@ -76,10 +76,10 @@ export class Mailboxes {
     return { result: 'settled', mailboxSize: record.size };
   }
 
-  /** Removes mail whose life is over, oldest first, at most `limit`. Answers how many. */
-  expire(nowMs: number, limit: number): number {
+  /** Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was. */
+  expire(nowMs: number, limit: number): DeviceKey[] {
     const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(nowMs), limit })];
-    for (const key of due) {
+    return due.map((key) => {
       const device = readDevice(key, 6);
       const mailId = key.subarray(24);
       const record = this.#load(device);
@@ -89,8 +89,8 @@ export class Mailboxes {
         this.#remove(device, record, sequence, this.#read(device, sequence));
         this.#store(device, record);
       }
-    }
-    return due.length;
+      return device;
+    });
   }
 
   /** D13: fetches are counted in memory and reach the mail here, every few seconds. */

@@ -9,11 +9,11 @@ import type { StreamSink } from './shard.ts';
 import { ShardState, type StateOptions } from './state.ts';
 import { StreamRegistry } from './streams.ts';
 import { openTables } from './tables.ts';
+import type { DeviceVersions } from './versions.ts';
 import { sweepRecordsMax, type Write, type Writes, type WriteType } from './write.ts';
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
-  shardQueueMax: number;
 }
 
 const sweepIntervalMs = 1_000;
@@ -24,6 +24,7 @@ const sweepsPerFullSweep = 60;
 export class ShardOwner implements OwnerLink {
   readonly #environment: Environment;
   readonly #reader: ShardReader;
+  readonly #depth: Int32Array<SharedArrayBuffer>;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
@@ -32,17 +33,21 @@ export class ShardOwner implements OwnerLink {
   constructor(
     environment: Environment,
     reader: ShardReader,
+    versions: DeviceVersions,
+    depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
     metrics: CommitMetrics,
     log: Log,
   ) {
     this.#environment = environment;
+    this.#depth = depth;
     this.#reader = reader;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
     this.#commits = new GroupCommit({
       environment,
       state: new ShardState(openTables(environment), options),
-      queueMax: options.shardQueueMax,
+      versions,
+      depth,
       metrics,
       log,
       onEffects: (effects) => this.#streams.deliver(effects),
@@ -71,6 +76,7 @@ export class ShardOwner implements OwnerLink {
     const nowMs = Date.now();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (!full && !this.#reader.hasDue(nowMs)) return;
+    Atomics.add(this.#depth, 0, 1);
     const removed = await this.write('sweep', { nowMs });
     if (Object.values(removed).includes(sweepRecordsMax)) await this.#sweep();
   }

@@ -4,8 +4,9 @@ import { decodeCredentials, decodeDevice } from './device-record.ts';
 import { keyOfDevice, keyOfMail, readDevice, readSequence, sequenceKey } from './keys.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
-import type { DeviceCredentials, DeviceStatus, Mail, MailboxHead, Page } from './shard.ts';
+import type { DeviceCredentials, DeviceStatus, Mail, MailboxHead, Page, Watch } from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
+import type { DeviceVersions } from './versions.ts';
 
 /** Sorts after every device id. */
 const afterDevices = '~'.repeat(10);
@@ -13,11 +14,17 @@ const afterDevices = '~'.repeat(10);
 /** A shard's reads, answered in place by whatever thread asks (design.md, rule 1). */
 export class ShardReader {
   readonly #environment: Environment;
+  readonly #versions: DeviceVersions;
   readonly #tables: Tables;
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, versions: DeviceVersions) {
     this.#environment = environment;
+    this.#versions = versions;
     this.#tables = openTables(environment);
+  }
+
+  watch(device: DeviceKey): Watch {
+    return this.#versions.watch(device);
   }
 
   credentials(device: DeviceKey): DeviceCredentials | undefined {

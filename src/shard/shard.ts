@@ -110,6 +110,11 @@ export interface StreamSink {
   end(): void;
 }
 
+/** Tells, in the time of a memory access, whether anything of a device has changed since it was made. */
+export interface Watch {
+  isCurrent(): boolean;
+}
+
 export interface Page<T> {
   items: T[];
   /** Pass as `after` for the next page; null on the last one. */
@@ -124,6 +129,8 @@ export interface Shard {
   /** Whether a write would be taken now; asked before a body is read. */
   accepts(): boolean;
 
+  /** Taken before reading, it says how long what was read holds. Undefined where the engine cannot tell. */
+  watch(device: DeviceKey): Watch | undefined;
   credentials(device: DeviceKey): Awaitable<DeviceCredentials | undefined>;
   mailboxSize(device: DeviceKey): Awaitable<number>;
   mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;

@@ -11,8 +11,14 @@ import { type Answer, type Sweep, type SweepOutcome, sweepRecordsMax, type Write
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
 export interface Effects {
+  /** Devices whose credentials or mailbox are other than before. */
+  changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
+}
+
+function noEffects(): Effects {
+  return { changed: [], announcements: [], endedStreams: [] };
 }
 
 export interface StateOptions {
@@ -30,7 +36,7 @@ export class ShardState {
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
   readonly #logRetentionMs: number;
-  #effects: Effects = { announcements: [], endedStreams: [] };
+  #effects: Effects = noEffects();
 
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
@@ -45,8 +51,10 @@ export class ShardState {
       case 'ingest':
         return this.#ingest(write.given);
       case 'settle':
+        this.#effects.changed.push(write.given.device);
         return this.#mailboxes.settle(write.given);
       case 'enqueue': {
+        this.#effects.changed.push(write.given.device);
         const outcome = this.#mailboxes.enqueue(write.given, Date.now());
         if (outcome.result === 'queued') {
           const announcement = {
@@ -80,13 +88,13 @@ export class ShardState {
   /** After a transaction that failed: nothing of it was. */
   rollback(): void {
     this.#log.rollback();
-    this.#effects = { announcements: [], endedStreams: [] };
+    this.#effects = noEffects();
   }
 
   /** After a commit: what it brought about, handed out once. */
   takeEffects(): Effects {
     const effects = this.#effects;
-    this.#effects = { announcements: [], endedStreams: [] };
+    this.#effects = noEffects();
     return effects;
   }
 
@@ -112,6 +120,7 @@ export class ShardState {
   #changeDevice(device: DeviceKey, change: DeviceChange): boolean {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return false;
+    this.#effects.changed.push(device);
     const changed: Device = { ...decodeDevice(device, bytes), ...change };
     this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
     if (change.enabled === false || change.secretDigests !== undefined)
@@ -121,6 +130,7 @@ export class ShardState {
 
   #deleteDevice(device: DeviceKey): boolean {
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return false;
+    this.#effects.changed.push(device);
     this.#mailboxes.clear(device);
     this.#tables.activity.removeSync(keyOfDevice(device));
     this.#tables.devices.removeSync(keyOfDevice(device));
@@ -135,8 +145,10 @@ export class ShardState {
   }
 
   #sweep({ nowMs }: Sweep): SweepOutcome {
+    const expired = this.#mailboxes.expire(nowMs, sweepRecordsMax);
+    this.#effects.changed.push(...expired);
     return {
-      mails: this.#mailboxes.expire(nowMs, sweepRecordsMax),
+      mails: expired.length,
       keys: this.#keys.expire(nowMs, sweepRecordsMax),
       logBatches: this.#log.trim(nowMs - this.#logRetentionMs, sweepRecordsMax),
     };

@@ -4,10 +4,13 @@ import { createLog } from '../../src/core/log.ts';
 import { GroupCommit } from '../../src/shard/group-commit.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
 import { keyOfDevice } from '../../src/shard/keys.ts';
+import { LmdbShard } from '../../src/shard/lmdb-shard.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
 import type { Ingest } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
 import { openTables, type Tables, tableNames } from '../../src/shard/tables.ts';
+import { DeviceVersions, versionsBytes } from '../../src/shard/versions.ts';
+import type { Write } from '../../src/shard/write.ts';
 import { Environment } from '../../src/store/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
@@ -18,8 +21,11 @@ let environment: Environment;
 let tables: Tables;
 let commits: GroupCommit;
 let batches: number[];
+const versions = new DeviceVersions(new Int32Array(new SharedArrayBuffer(versionsBytes)));
+const depth = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 beforeEach(() => {
+  Atomics.store(depth, 0, 0);
   environment = new Environment({
     path: temporaryFolder(),
     tables: tableNames,
@@ -32,7 +38,8 @@ beforeEach(() => {
   commits = new GroupCommit({
     environment,
     state: new ShardState(tables, { idempotencyWindowSeconds: 3_600, logRetentionSeconds: 3_600 }),
-    queueMax: 1_000,
+    versions,
+    depth,
     metrics: { committed: (writes) => batches.push(writes), failed: () => {} },
     log: createLog('silent'),
     onEffects: () => {},
@@ -75,10 +82,19 @@ it('a poisoned record fails its own write alone; the others of the batch are sto
   expect(payloads()).toEqual(['before', 'after']);
 });
 
-it('one write more than the queue holds is refused', async () => {
-  const waiting = Array.from({ length: 1_000 }, (_, index) => ingest(String(index)));
-  await expect(ingest('one more')).rejects.toMatchObject({ code: 'unavailable' });
+it('one write more than the queue holds is refused, and the queue empties', async () => {
+  const owner = {
+    write: (type: string, given: unknown) => commits.submit({ type, given } as Write) as Promise<never>,
+    subscribe: () => Promise.reject(new Error('not here')),
+  };
+  const shard = new LmdbShard(new ShardReader(environment, versions), owner, depth, 1_000);
+  const given: Ingest = { device, kind: 'datapoint', schema: 'reading', payload: Buffer.from('{}') };
+  const waiting = Array.from({ length: 1_000 }, () => shard.ingest(given));
+  expect(shard.accepts()).toBe(false);
+  await expect(shard.ingest(given)).rejects.toMatchObject({ code: 'unavailable' });
   await Promise.all(waiting);
+  await commits.drain();
+  expect(shard.accepts()).toBe(true);
   expect(payloads()).toHaveLength(1_000);
 });
 
@@ -101,6 +117,6 @@ it('a full map refuses what adds records, and takes the rest; what is there stay
   expect(stored).toBeGreaterThan(200);
   const settle = commits.submit({ type: 'settle', given: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
   await expect(settle).resolves.toMatchObject({ result: 'not_found' });
-  expect(new ShardReader(environment).mailboxSize(device)).toBe(0);
+  expect(new ShardReader(environment, versions).mailboxSize(device)).toBe(0);
   expect(payloads()).toHaveLength(stored);
 });

@@ -11,8 +11,9 @@ export const sendDatapoint: Endpoint = {
   header: 'idempotency-key',
   handle: (request, context) =>
     send(request, context, 'datapoint', () => {
-      const datapoint = parseDatapoint(request.body);
-      context.fleets.schema(request.fleetId, 'datapoint', request.parameter).check(datapoint);
-      return request.body;
+      const { body, parameter } = request.given;
+      const datapoint = parseDatapoint(body);
+      context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint);
+      return body;
     }),
 };

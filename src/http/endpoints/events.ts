@@ -2,7 +2,7 @@ import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { HttpContext } from '../context.ts';
 import type { DeviceRequest, Endpoint } from '../endpoint.ts';
-import type { Reply } from '../reply.ts';
+import { createStreamReply, type Reply } from '../reply.ts';
 
 /** Whether an Accept header allows an event stream; none at all allows everything (RFC 9110, 12.5.1). */
 function allowsEventStream(accept: string): boolean {
@@ -19,8 +19,8 @@ export const events: Endpoint = {
   method: 'GET',
   path: '/v1/events',
   header: 'accept',
-  async handle({ device, header, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
-    if (!allowsEventStream(header)) {
+  async handle({ device, given, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
+    if (!allowsEventStream(given.header)) {
       throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
     }
     let leave: () => void = () => {};
@@ -35,6 +35,6 @@ export const events: Endpoint = {
       throw error;
     }
     if (stream.isClosed) leave();
-    return { status: 200, stream };
+    return createStreamReply(stream);
   },
 };

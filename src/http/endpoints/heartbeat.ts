@@ -5,8 +5,8 @@ import { heartbeat } from '../reply.ts';
 export const heartbeatEndpoint: Endpoint = {
   method: 'POST',
   path: '/v1/heartbeat',
-  handle({ device, shard }) {
-    const size = shard.mailboxSize(device);
+  handle({ known }) {
+    const size = known.mailboxSize();
     return typeof size === 'number' ? heartbeat(size > 0) : size.then((later) => heartbeat(later > 0));
   },
 };

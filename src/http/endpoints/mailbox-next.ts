@@ -3,16 +3,13 @@ import { formatUuid } from '../../core/uuid.ts';
 import type { Mail, MailboxHead } from '../../shard/shard.ts';
 import type { HttpContext } from '../context.ts';
 import type { DeviceRequest, Endpoint } from '../endpoint.ts';
-import type { Reply } from '../reply.ts';
+import { createReply, type Reply } from '../reply.ts';
 
-const empty: Reply = {
-  status: 204,
-  headers: [
-    ['X-Mailbox-Size', '0'],
-    ['X-Mail-Name', ''],
-    ['X-Mail-Id', ''],
-  ],
-};
+const empty = createReply(204, undefined, [
+  ['X-Mailbox-Size', '0'],
+  ['X-Mail-Name', ''],
+  ['X-Mail-Id', ''],
+]);
 
 /** D13's older shape. The payload goes in as the bytes it came in. */
 function envelope(mail: Mail, id: string): Buffer {
@@ -28,23 +25,19 @@ function wantsEnvelope(query: string): boolean {
 }
 
 function next(
-  { device, query, shard }: DeviceRequest,
+  { device, given, shard }: DeviceRequest,
   noteFetch: (mailId: Buffer) => void,
 ): Reply | Promise<Reply> {
-  const inEnvelope = query !== '' && wantsEnvelope(query);
+  const inEnvelope = given.query !== '' && wantsEnvelope(given.query);
   const answer = ({ size, mail }: MailboxHead): Reply => {
     if (mail === undefined) return empty;
     noteFetch(mail.id);
     const id = formatUuid(mail.id);
-    return {
-      status: 200,
-      body: inEnvelope ? envelope(mail, id) : mail.payload,
-      headers: [
-        ['X-Mailbox-Size', String(size)],
-        ['X-Mail-Name', mail.name],
-        ['X-Mail-Id', id],
-      ],
-    };
+    return createReply(200, inEnvelope ? envelope(mail, id) : mail.payload, [
+      ['X-Mailbox-Size', String(size)],
+      ['X-Mail-Name', mail.name],
+      ['X-Mail-Id', id],
+    ]);
   };
   const head = shard.mailboxHead(device);
   return head instanceof Promise ? head.then(answer) : answer(head);

@@ -11,10 +11,11 @@ export const sendMessage: Endpoint = {
   header: 'idempotency-key',
   handle: (request, context) =>
     send(request, context, 'message', () => {
-      const message = parseMessage(request.body);
-      const schema = context.fleets.schema(request.fleetId, 'message', request.parameter);
+      const { body, parameter } = request.given;
+      const message = parseMessage(body);
+      const schema = context.fleets.schema(request.fleetId, 'message', parameter);
       if (message === undefined) return emptyPayload;
       if (!isEmpty(message)) schema.check(message);
-      return request.body;
+      return body;
     }),
 };

@@ -10,8 +10,8 @@ function settle(verb: SettleVerb): Endpoint {
     method: 'PUT',
     path: `/v1/mailbox/${verb}/:mail_id`,
     writes: true,
-    async handle({ device, parameter, shard }: DeviceRequest): Promise<Reply> {
-      const mailId = parseUuid(parameter);
+    async handle({ device, given, shard }: DeviceRequest): Promise<Reply> {
+      const mailId = parseUuid(given.parameter);
       if (mailId === undefined) {
         throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mailboxSize(device) });
       }

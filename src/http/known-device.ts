@@ -1,0 +1,73 @@
+import type { DeviceKey } from '../core/identity.ts';
+import type { Awaitable, Shard, Watch } from '../shard/shard.ts';
+import type { Note } from './activity.ts';
+
+/** A device that has shown its secret, and what was read of it since; good while nothing of it has changed. */
+export class KnownDevice {
+  readonly device: DeviceKey;
+  readonly fleetId: string;
+  readonly shard: Shard;
+  /** Where it was last noted that the device is there. */
+  note: Note | undefined;
+  readonly #secret: string;
+  readonly #watch: Watch | undefined;
+  #mailboxSize: number | undefined;
+
+  constructor(device: DeviceKey, fleetId: string, shard: Shard, secret: string, watch: Watch | undefined) {
+    this.device = device;
+    this.fleetId = fleetId;
+    this.shard = shard;
+    this.#secret = secret;
+    this.#watch = watch;
+  }
+
+  get isCurrent(): boolean {
+    return this.#watch?.isCurrent() ?? false;
+  }
+
+  /** In constant time for a secret of the right length (D3). */
+  accepts(secret: string): boolean {
+    if (secret.length !== this.#secret.length) return false;
+    let difference = 0;
+    for (let i = 0; i < secret.length; i += 1)
+      difference |= secret.charCodeAt(i) ^ this.#secret.charCodeAt(i);
+    return difference === 0;
+  }
+
+  mailboxSize(): Awaitable<number> {
+    if (this.#mailboxSize !== undefined && this.isCurrent) return this.#mailboxSize;
+    const size = this.shard.mailboxSize(this.device);
+    if (this.isCurrent && typeof size === 'number') this.#mailboxSize = size;
+    return size;
+  }
+}
+
+/**
+ * The devices that were seen last, so that the next request of one costs no digest and no read. Two
+ * generations: when the young one is full it becomes the old one, and what was not asked for since is dropped.
+ */
+export class KnownDevices {
+  readonly #generationMax: number;
+  #young = new Map<DeviceKey, KnownDevice>();
+  #old = new Map<DeviceKey, KnownDevice>();
+
+  constructor(devicesMax: number) {
+    this.#generationMax = Math.ceil(devicesMax / 2);
+  }
+
+  get(device: DeviceKey): KnownDevice | undefined {
+    const young = this.#young.get(device);
+    if (young !== undefined) return young;
+    const old = this.#old.get(device);
+    if (old !== undefined) this.put(old);
+    return old;
+  }
+
+  put(known: KnownDevice): void {
+    if (this.#young.size >= this.#generationMax) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(known.device, known);
+  }
+}
