@@ -73,8 +73,11 @@ function checkHost(host: string, suffix: string, fleetId: string): void {
   if (name.slice(0, -ending.length) !== fleetId.toLowerCase()) throw new ApiError('fleet_host_mismatch');
 }
 
-/** Every digest is compared, in constant time each, whichever of them fits (D3). */
-function checkSecret(secret: string, found: DeviceCredentials | undefined): void {
+/**
+ * Every digest is compared, in constant time each, whichever of them fits (D3).
+ * @throws ApiError unauthorized.
+ */
+export function checkSecret(secret: string, found: DeviceCredentials | undefined): void {
   if (found === undefined) throw refused('device_not_found');
   const digest = hash('sha256', secret, 'buffer');
   let matches = false;

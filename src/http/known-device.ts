@@ -9,7 +9,7 @@ export class KnownDevice {
   readonly shard: Shard;
   /** Where it was last noted that the device is there. */
   note: Note | undefined;
-  readonly #secret: string;
+  readonly secret: string;
   readonly #watch: Watch | undefined;
   #mailboxSize: number | undefined;
 
@@ -17,7 +17,7 @@ export class KnownDevice {
     this.device = device;
     this.fleetId = fleetId;
     this.shard = shard;
-    this.#secret = secret;
+    this.secret = secret;
     this.#watch = watch;
   }
 
@@ -27,10 +27,9 @@ export class KnownDevice {
 
   /** In constant time for a secret of the right length (D3). */
   accepts(secret: string): boolean {
-    if (secret.length !== this.#secret.length) return false;
+    if (secret.length !== this.secret.length) return false;
     let difference = 0;
-    for (let i = 0; i < secret.length; i += 1)
-      difference |= secret.charCodeAt(i) ^ this.#secret.charCodeAt(i);
+    for (let i = 0; i < secret.length; i += 1) difference |= secret.charCodeAt(i) ^ this.secret.charCodeAt(i);
     return difference === 0;
   }
 

@@ -6,7 +6,7 @@ import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
 import { Exchange } from './exchange.ts';
-import { checkFraming, chunked } from './framing.ts';
+import { checkFraming } from './framing.ts';
 import type { KnownDevice } from './known-device.ts';
 import { createReply } from './reply.ts';
 import {
@@ -99,7 +99,8 @@ export class DeviceServer {
       body: noBody,
     };
     const known = authenticate(request, this.#context);
-    if (endpoint.takesBody && declaredBytes > 0) checkContentType(contentType);
+    const isWelcome = !endpoint.takesBody || isJson(contentType);
+    if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
     if (known instanceof Promise) known.catch((error: unknown) => exchange.fail(error));
     else if (endpoint.writes && !known.shard.accepts()) throw queueFull();
     if (declaredBytes === 0) {
@@ -109,13 +110,14 @@ export class DeviceServer {
     const onBody = (body: Buffer): void => {
       given.body = body;
       try {
-        if (endpoint.takesBody && declaredBytes === chunked && body.length > 0) checkContentType(contentType);
+        if (body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
         this.#handle(endpoint, known, given, exchange);
       } catch (error) {
         exchange.fail(error);
       }
     };
-    const onError = (error: ApiError): void => exchange.fail(error);
+    const onError = (error: ApiError): void =>
+      exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
     exchange.body = new BodyReader(response, declaredBytes, this.#context.config, onBody, onError);
   }
 
@@ -149,7 +151,7 @@ function then<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awai
 }
 
 /** D10: application/json, with or without parameters. */
-function checkContentType(contentType: string): void {
-  const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== 'application/json') throw new ApiError('unsupported_media_type');
+function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }

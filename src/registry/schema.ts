@@ -15,6 +15,8 @@ const metaSchema = new Ajv2020({ strict: false, validateFormats: false });
 function compile(schema: JsonObject): ValidateFunction {
   const ajv = new Ajv2020({
     allErrors: true,
+    // Else `required: ["constructor"]` would be met by every object.
+    ownProperties: true,
     strict: false,
     validateFormats: false,
     meta: false,
@@ -54,7 +56,7 @@ export class Schema {
       matches = this.#validate(value) === true;
     } catch (error) {
       if (error instanceof RangeError) {
-        throw new ApiError('schema_mismatch', { msg: 'The body is nested too deeply for its schema.' });
+        throw new ApiError('schema_mismatch', { errors: [{ path: '', msg: 'is nested too deeply' }] });
       }
       throw error;
     }

@@ -1,17 +1,26 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
+import { checkSecret } from '../authentication.ts';
 import type { HttpContext } from '../context.ts';
 import type { DeviceRequest, Endpoint } from '../endpoint.ts';
 import { createStreamReply, type Reply } from '../reply.ts';
 
+/** Media ranges that an event stream falls under, the most specific first: it decides. */
+const ranges = ['text/event-stream', 'text/*', '*/*'];
+
 /** Whether an Accept header allows an event stream; none at all allows everything (RFC 9110, 12.5.1). */
 function allowsEventStream(accept: string): boolean {
   if (accept === '') return true;
-  return accept.split(',').some((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    const allowed = type === 'text/event-stream' || type === 'text/*' || type === '*/*';
-    return allowed && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
+  const refusedByRange = new Map<string, boolean>();
+  for (const part of accept.split(',')) {
+    const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    refusedByRange.set(
+      range,
+      parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)),
+    );
+  }
+  const deciding = ranges.find((range) => refusedByRange.has(range));
+  return deciding !== undefined && refusedByRange.get(deciding) === false;
 }
 
 /** `GET /v1/events` (section 6, D20, D21). */
@@ -19,15 +28,18 @@ export const events: Endpoint = {
   method: 'GET',
   path: '/v1/events',
   header: 'accept',
-  async handle({ device, given, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
+  async handle({ known, given, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
     if (!allowsEventStream(given.header)) {
       throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
     }
+    const { device } = known;
     let leave: () => void = () => {};
     const stream = streams.create(device, () => leave());
     try {
       // Subscribed before the mailbox is read: what arrives between is announced twice rather than never.
       leave = await shard.subscribe(device, stream);
+      // A device that was disabled or re-keyed on the way here had no stream yet that could be ended (D21).
+      if (!known.isCurrent) checkSecret(known.secret, await shard.credentials(device));
       const { size, mail } = await shard.mailboxHead(device);
       stream.greet(size, mail && { mailId: formatUuid(mail.id), name: mail.name });
     } catch (error) {
