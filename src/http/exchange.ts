@@ -5,6 +5,17 @@ import type { BodyReader } from './body.ts';
 import { errorReply, type Reply } from './reply.ts';
 import type { HttpResponse } from './uws.ts';
 
+/** What all exchanges of a front end share. */
+export interface FrontEnd {
+  readonly strictStatuses: boolean;
+  readonly metrics: WorkerMetrics;
+  readonly log: Log;
+  /** Those whose handler has returned without an answer. */
+  readonly pending: Set<Exchange>;
+  /** Set when the server stops: connections end with their next answer, so that the last ones can finish. */
+  isClosing: boolean;
+}
+
 /**
  * One request and its one answer. Only this class writes to the socket, at most once, and never after the
  * client has gone: uWebSockets.js ends the process over either.
@@ -13,30 +24,19 @@ export class Exchange {
   readonly #response: HttpResponse;
   readonly #routeIndex: number;
   readonly #isHead: boolean;
-  readonly #strictStatuses: boolean;
-  readonly #metrics: WorkerMetrics;
-  readonly #log: Log;
+  readonly #frontEnd: FrontEnd;
   readonly startedAtMs = performance.now();
   #open = true;
-  /** The exchanges that wait for something, this one among them; undefined while its handler runs. */
-  #pending: Set<Exchange> | undefined;
+  /** Whether its handler has returned without an answer. */
+  #deferred = false;
   /** Being read; nobody waits for it once the exchange is over. */
   body: BodyReader | undefined;
 
-  constructor(
-    response: HttpResponse,
-    routeIndex: number,
-    isHead: boolean,
-    strictStatuses: boolean,
-    metrics: WorkerMetrics,
-    log: Log,
-  ) {
+  constructor(response: HttpResponse, routeIndex: number, isHead: boolean, frontEnd: FrontEnd) {
     this.#response = response;
     this.#routeIndex = routeIndex;
     this.#isHead = isHead;
-    this.#strictStatuses = strictStatuses;
-    this.#metrics = metrics;
-    this.#log = log;
+    this.#frontEnd = frontEnd;
   }
 
   get isOpen(): boolean {
@@ -44,9 +44,9 @@ export class Exchange {
   }
 
   /** Must be called before a handler returns that has not answered: the library ends the process else. */
-  defer(pending: Set<Exchange>): void {
-    this.#pending = pending;
-    pending.add(this);
+  defer(): void {
+    this.#deferred = true;
+    this.#frontEnd.pending.add(this);
     this.#response.onAborted(() => this.#close());
   }
 
@@ -55,32 +55,44 @@ export class Exchange {
       reply.stream?.close();
       return;
     }
-    const deferred = this.#pending !== undefined;
     this.#close();
-    this.#metrics.answered(this.#routeIndex, reply.status, (performance.now() - this.startedAtMs) / 1_000);
+    this.#frontEnd.metrics.answered(
+      this.#routeIndex,
+      reply.status,
+      (performance.now() - this.startedAtMs) / 1_000,
+    );
     // Inside its handler the library has corked the socket already.
-    if (deferred) this.#response.cork(() => this.#write(reply));
+    if (this.#deferred) this.#response.cork(() => this.#write(reply));
     else this.#write(reply);
   }
 
   fail(error: unknown): void {
-    if (!(error instanceof ApiError)) this.#log.error({ err: error }, 'a handler failed');
+    if (!(error instanceof ApiError)) this.#frontEnd.log.error({ err: error }, 'a handler failed');
     const known = error instanceof ApiError ? error : new ApiError('internal_error');
-    this.reply(errorReply(known, this.#strictStatuses));
+    this.reply(errorReply(known, this.#frontEnd.strictStatuses));
   }
 
   #write(reply: Reply): void {
     const response = this.#response;
-    response.writeStatus(reply.head);
-    if (reply.stream) reply.stream.open(response);
-    else if (reply.body === undefined || this.#isHead) response.endWithoutBody();
-    else if (reply.closeConnection) response.end(reply.body, true);
-    else response.end(reply.body);
+    if (reply.stream) {
+      response.writeStatus(reply.head);
+      reply.stream.open(response);
+    } else if (reply.body === undefined || this.#isHead) {
+      response.writeStatus(reply.head);
+      response.endWithoutBody();
+    } else if (reply.closeConnection || this.#frontEnd.isClosing) {
+      // The library writes the header of a connection that is closed by itself.
+      response.writeStatus(reply.head.replace('Connection: keep-alive\r\n', ''));
+      response.end(reply.body, true);
+    } else {
+      response.writeStatus(reply.head);
+      response.end(reply.body);
+    }
   }
 
   #close(): void {
     this.#open = false;
     this.body?.cancel();
-    this.#pending?.delete(this);
+    if (this.#deferred) this.#frontEnd.pending.delete(this);
   }
 }

@@ -35,11 +35,8 @@ const statusLines: Readonly<Record<number, string>> = {
  * as all the rest of a heartbeat. It filters no line break, so every value must be of our own making or have
  * been checked for its characters.
  */
-function headOf(status: number, contentType: string, headers: ReplyHeaders, keepAlive: boolean): string {
-  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\n`;
-  // With the close flag the library writes this header itself.
-  if (keepAlive) head += 'Connection: keep-alive\r\n';
-  head += `Content-Type: ${contentType}`;
+function headOf(status: number, contentType: string, headers: ReplyHeaders): string {
+  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\nConnection: keep-alive\r\nContent-Type: ${contentType}`;
   for (const [name, value] of headers) head += `\r\n${name}: ${value}`;
   return head;
 }
@@ -51,13 +48,13 @@ export function createReply(
   headers: ReplyHeaders = [],
   closeConnection = false,
 ): Reply {
-  const head = headOf(status, 'application/json', headers, !closeConnection);
+  const head = headOf(status, 'application/json', headers);
   return body === undefined ? { status, head, closeConnection } : { status, head, body, closeConnection };
 }
 
 /** The opening of an event stream. */
 export function createStreamReply(stream: EventStream): Reply {
-  return { status: 200, head: headOf(200, 'text/event-stream', [], true), stream };
+  return { status: 200, head: headOf(200, 'text/event-stream', []), stream };
 }
 
 /** D8: for devices that know only the specification's table. */

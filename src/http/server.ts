@@ -5,7 +5,7 @@ import { BodyReader } from './body.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, type FrontEnd } from './exchange.ts';
 import { checkFraming } from './framing.ts';
 import type { KnownDevice } from './known-device.ts';
 import { createReply } from './reply.ts';
@@ -37,21 +37,26 @@ const drainPollMs = 20;
 export class DeviceServer {
   readonly #app: App;
   readonly #context: HttpContext;
-  readonly #pending = new Set<Exchange>();
+  readonly #frontEnd: FrontEnd;
   readonly #deadline: NodeJS.Timeout;
 
   constructor(context: HttpContext, tls: TlsFiles) {
     this.#context = context;
+    const { config, metrics, log } = context;
+    const { strictStatuses } = config;
+    this.#frontEnd = { strictStatuses, metrics, log, pending: new Set(), isClosing: false };
     // Leaves the library's name out of every response.
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
     this.#app = createApp(tls);
     for (const [index, endpoint] of endpoints.entries()) this.#register(endpoint, index);
     this.#app.get('/', (response) => {
-      this.#exchange(response, endpoints.length, false).reply(root);
+      new Exchange(response, endpoints.length, false, this.#frontEnd).reply(root);
     });
     this.#app.any('/*', (response, request) => {
-      const exchange = this.#exchange(response, endpoints.length + 1, request.getMethod() === 'head');
-      exchange.fail(new ApiError('route_not_found'));
+      const isHead = request.getMethod() === 'head';
+      new Exchange(response, endpoints.length + 1, isHead, this.#frontEnd).fail(
+        new ApiError('route_not_found'),
+      );
     });
     this.#deadline = setInterval(() => this.#failOverdue(), 1_000);
   }
@@ -63,7 +68,8 @@ export class DeviceServer {
   /** Waits for requests in flight, at most `seconds`, then closes every connection. */
   async close(seconds: number): Promise<void> {
     const endMs = performance.now() + seconds * 1_000;
-    while (this.#pending.size > 0 && performance.now() < endMs) {
+    this.#frontEnd.isClosing = true;
+    while (this.#frontEnd.pending.size > 0 && performance.now() < endMs) {
       await new Promise((resolve) => setTimeout(resolve, drainPollMs));
     }
     clearInterval(this.#deadline);
@@ -73,19 +79,14 @@ export class DeviceServer {
   #register(endpoint: Endpoint, index: number): void {
     const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
     this.#app[method](endpoint.path, (response, request) => {
-      const exchange = this.#exchange(response, index, endpoint.method === 'HEAD');
+      const exchange = new Exchange(response, index, endpoint.method === 'HEAD', this.#frontEnd);
       try {
         this.#accept(endpoint, response, request, exchange);
       } catch (error) {
         exchange.fail(error);
       }
-      if (exchange.isOpen) exchange.defer(this.#pending);
+      if (exchange.isOpen) exchange.defer();
     });
-  }
-
-  #exchange(response: HttpResponse, routeIndex: number, isHead: boolean): Exchange {
-    const { config, log, metrics } = this.#context;
-    return new Exchange(response, routeIndex, isHead, config.strictStatuses, metrics, log);
   }
 
   /** The order of checks of decisions.md. Everything is read off the request before this returns. */
@@ -137,7 +138,7 @@ export class DeviceServer {
   /** Nothing should take this long; should it, the device is told rather than left hanging. */
   #failOverdue(): void {
     const oldestMs = performance.now() - this.#context.config.requestTimeoutSeconds * 1_000;
-    for (const exchange of this.#pending) {
+    for (const exchange of this.#frontEnd.pending) {
       if (exchange.startedAtMs < oldestMs) {
         exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
       }
