@@ -10,7 +10,7 @@ import {
 import type { Awaitable, DeviceCredentials } from '../shard/shard.ts';
 import type { HttpContext } from './context.ts';
 import { KnownDevice } from './known-device.ts';
-import type { HttpRequest } from './uws.ts';
+import type { RequestHeaders } from './request-headers.ts';
 
 const texts: Record<CredentialDetail, string> = {
   invalid_credentials: 'X-Fleet-ID, X-Device-ID and X-Device-Secret are required.',
@@ -33,13 +33,11 @@ function refused(detail: CredentialDetail): ApiError {
 }
 
 /**
- * D4's checks in D4's order. Reads the request before it returns, so it may answer later.
+ * D4's checks in D4's order.
  * @throws ApiError malformed_credentials, fleet_host_mismatch, unauthorized.
  */
-export function authenticate(request: HttpRequest, context: HttpContext): Awaitable<KnownDevice> {
-  const fleetId = request.getHeader('x-fleet-id');
-  const deviceId = request.getHeader('x-device-id');
-  const secret = request.getHeader('x-device-secret');
+export function authenticate(headers: RequestHeaders, context: HttpContext): Awaitable<KnownDevice> {
+  const { fleetId, deviceId, secret } = headers;
   const known = context.known.get((fleetId + deviceId) as DeviceKey);
   // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
   if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret)) {
@@ -50,7 +48,7 @@ export function authenticate(request: HttpRequest, context: HttpContext): Awaita
   if (!deviceIdPattern.test(deviceId)) throw malformed('invalid_device_id');
   if (!deviceSecretPattern.test(secret)) throw malformed('invalid_device_secret');
   const { hostSuffix } = context.config;
-  if (hostSuffix !== '') checkHost(request.getHeader('host'), hostSuffix, fleetId);
+  if (hostSuffix !== '') checkHost(headers.host, hostSuffix, fleetId);
   if (context.fleets.get(fleetId) === undefined) throw refused('fleet_not_found');
   const device = deviceKeyOf(fleetId, deviceId);
   const shard = context.shards.of(device);

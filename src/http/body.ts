@@ -1,16 +1,22 @@
 import { ApiError } from '../core/errors.ts';
 import type { HttpResponse } from './uws.ts';
 
-/** What is beyond a body's limit is read and dropped up to here, so that every client sees its 413 (D9). */
-const discardBytesMax = 1024 * 1024;
+/**
+ * What is beyond a body's limit is read and dropped up to here, so that every client sees its 413 (D9): most
+ * read no answer before they have sent all. A connection that goes on beyond is closed with its answer.
+ */
+const discardBytesMax = 32 * 1024 * 1024;
 
 export interface BodyLimits {
   bodyBytesMax: number;
   bodyTimeoutSeconds: number;
 }
 
-const tooLarge = (limit: number): ApiError =>
-  new ApiError('request_too_large', { msg: `The body is larger than ${limit} bytes (bodyBytesMax).` });
+const tooLarge = (limit: number, closeConnection: boolean): ApiError =>
+  new ApiError('request_too_large', {
+    msg: `The body is larger than ${limit} bytes (bodyBytesMax).`,
+    closeConnection,
+  });
 
 const tooSlow = (): ApiError =>
   new ApiError('bad_request', {
@@ -30,12 +36,11 @@ export class BodyReader {
   readonly #onError: (error: ApiError) => void;
   readonly #chunks: Buffer[] = [];
   #received = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #startedAtMs = performance.now();
   #done = false;
 
   constructor(
     response: HttpResponse,
-    declaredBytes: number,
     limits: BodyLimits,
     onBody: (bytes: Buffer) => void,
     onError: (error: ApiError) => void,
@@ -47,31 +52,36 @@ export class BodyReader {
     response.onData((chunk, isLast) => {
       if (!this.#done) this.#take(chunk, isLast);
     });
-    if (declaredBytes > discardBytesMax) this.#fail(tooLarge(limits.bodyBytesMax));
   }
 
   /** Nobody is waiting any more. */
   cancel(): void {
     this.#done = true;
-    clearTimeout(this.#timer);
+  }
+
+  /** To be called every second: ends a body that has had its time, and keeps one that pauses alive. */
+  watch(nowMs: number): void {
+    if (this.#done) return;
+    if (nowMs - this.#startedAtMs > this.#limits.bodyTimeoutSeconds * 1_000) {
+      this.#fail(tooSlow());
+      return;
+    }
+    // Re-arms the library's idle timer of 10 s, which would cut a body that trickles (D22).
+    this.#response.pause();
+    this.#response.resume();
   }
 
   #take(chunk: ArrayBuffer, isLast: boolean): void {
-    const { bodyBytesMax, bodyTimeoutSeconds } = this.#limits;
+    const { bodyBytesMax } = this.#limits;
     this.#received += chunk.byteLength;
     const isTooLarge = this.#received > bodyBytesMax;
     if (isTooLarge) this.#chunks.length = 0;
     // The chunk's memory is taken back when this callback returns; and a copy that has memory of its own
     // crosses threads without its neighbours.
     else this.#chunks.push(Buffer.from(chunk.slice(0)));
-    if (isTooLarge && (isLast || this.#received > discardBytesMax)) this.#fail(tooLarge(bodyBytesMax));
+    const isEndless = this.#received > discardBytesMax;
+    if (isTooLarge && (isLast || isEndless)) this.#fail(tooLarge(bodyBytesMax, isEndless));
     else if (isLast) this.#finish();
-    else {
-      this.#timer ??= setTimeout(() => this.#fail(tooSlow()), bodyTimeoutSeconds * 1_000);
-      // Re-arms the library's idle timer of 10 s, which would cut a body that trickles (D22).
-      this.#response.pause();
-      this.#response.resume();
-    }
   }
 
   #finish(): void {

@@ -3,6 +3,7 @@ import type { Awaitable, Shard } from '../shard/shard.ts';
 import type { HttpContext } from './context.ts';
 import type { KnownDevice } from './known-device.ts';
 import type { Reply } from './reply.ts';
+import type { RequestHeaders } from './request-headers.ts';
 
 /** What is read off a request before its handler returns. */
 export interface Given {
@@ -10,8 +11,7 @@ export interface Given {
   parameter: string;
   /** Behind the question mark, as it was sent. */
   query: string;
-  /** The one header that the endpoint asked for, or ''. */
-  header: string;
+  headers: RequestHeaders;
   /** Complete and within its limit; empty where there is none. */
   body: Buffer;
 }
@@ -47,6 +47,5 @@ export interface Endpoint {
   takesBody?: boolean;
   /** Changes the mailbox or the log: refused early while the shard's queue is full. */
   writes?: boolean;
-  header?: string;
   handle(request: DeviceRequest, context: HttpContext): Awaitable<Reply>;
 }

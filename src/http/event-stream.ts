@@ -63,7 +63,8 @@ export class EventStream implements StreamSink {
   /** Takes the response over, its status and headers written. */
   open(response: HttpResponse): void {
     if (this.#closed) {
-      response.endWithoutBody();
+      // An end with a length: without one the client would wait for the stream to begin.
+      response.end();
       return;
     }
     this.#response = response;

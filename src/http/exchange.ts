@@ -45,6 +45,7 @@ export class Exchange {
 
   /** Must be called before a handler returns that has not answered: the library ends the process else. */
   defer(): void {
+    if (this.#deferred) return;
     this.#deferred = true;
     this.#frontEnd.pending.add(this);
     this.#response.onAborted(() => this.#close());
@@ -64,6 +65,15 @@ export class Exchange {
     // Inside its handler the library has corked the socket already.
     if (this.#deferred) this.#response.cork(() => this.#write(reply));
     else this.#write(reply);
+  }
+
+  /**
+   * Refuses a request of which it is unclear where it ends, a turn later: what the client sent behind it may
+   * be here already, and the library would still answer that, but closes a connection that has an answer due.
+   */
+  refuse(error: unknown): void {
+    this.defer();
+    setImmediate(() => this.fail(error));
   }
 
   fail(error: unknown): void {
@@ -86,8 +96,22 @@ export class Exchange {
       response.end(reply.body, true);
     } else {
       response.writeStatus(reply.head);
-      response.end(reply.body);
+      this.#end(reply.body);
     }
+  }
+
+  /**
+   * Hands over as much as the socket takes, the rest when there is room: what `end` is given the library keeps
+   * in memory, and a client may ask again and again and never read.
+   */
+  #end(body: string | Buffer): void {
+    const response = this.#response;
+    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    const [, isDone] = response.tryEnd(body, bytes);
+    if (isDone) return;
+    const whole = Buffer.from(body);
+    response.onAborted(() => {});
+    response.onWritable((offset) => response.tryEnd(whole.subarray(offset), bytes)[0]);
   }
 
   #close(): void {

@@ -21,11 +21,11 @@ export function send(
   check: () => Buffer,
 ): Promise<Reply> {
   const { device, shard } = request;
-  const { header, parameter: schema } = request.given;
+  const { headers, parameter: schema } = request.given;
   const payload = check();
   const ingest: Ingest = { device, kind, schema, payload };
-  if (header !== '') {
-    const key = parseIdempotencyKey(header, config, Date.now());
+  if (headers.idempotencyKey !== '') {
+    const key = parseIdempotencyKey(headers.idempotencyKey, config, Date.now());
     ingest.idempotency = { key, digest: requestDigest(kind, schema, payload) };
   }
   return shard.ingest(ingest).then(answer);

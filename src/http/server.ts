@@ -6,9 +6,9 @@ import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
 import { Exchange, type FrontEnd } from './exchange.ts';
-import { checkFraming } from './framing.ts';
 import type { KnownDevice } from './known-device.ts';
-import { createReply } from './reply.ts';
+import { createReply, errorReply, type Reply } from './reply.ts';
+import { RequestHeaders } from './request-headers.ts';
 import {
   type App,
   type AppDescriptor,
@@ -28,6 +28,10 @@ export const routeNames: readonly string[] = [
 
 /** D23. */
 const root = createReply(200, '{"fostrom":true,"endpoint":"device","latest_endpoint_version":1}');
+
+function unknownRoute(strict: boolean): Reply {
+  return errorReply(new ApiError('route_not_found'), strict);
+}
 
 const noBody = Buffer.alloc(0);
 
@@ -49,16 +53,11 @@ export class DeviceServer {
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
     this.#app = createApp(tls);
     for (const [index, endpoint] of endpoints.entries()) this.#register(endpoint, index);
-    this.#app.get('/', (response) => {
-      new Exchange(response, endpoints.length, false, this.#frontEnd).reply(root);
-    });
+    this.#app.get('/', (response, request) => this.#answerAnyone(response, request, endpoints.length, root));
     this.#app.any('/*', (response, request) => {
-      const isHead = request.getMethod() === 'head';
-      new Exchange(response, endpoints.length + 1, isHead, this.#frontEnd).fail(
-        new ApiError('route_not_found'),
-      );
+      this.#answerAnyone(response, request, endpoints.length + 1, unknownRoute(strictStatuses));
     });
-    this.#deadline = setInterval(() => this.#failOverdue(), 1_000);
+    this.#deadline = setInterval(() => this.#watchPending(), 1_000);
   }
 
   get descriptor(): AppDescriptor {
@@ -76,6 +75,18 @@ export class DeviceServer {
     this.#app.close();
   }
 
+  /** Routes without credentials: the same answer for all, unless it is unclear where the request ends. */
+  #answerAnyone(response: HttpResponse, request: HttpRequest, routeIndex: number, reply: Reply): void {
+    const exchange = new Exchange(response, routeIndex, request.getMethod() === 'head', this.#frontEnd);
+    try {
+      // Throws for a request that can be read in two ways.
+      new RequestHeaders(request).bodyBytes;
+      exchange.reply(reply);
+    } catch (error) {
+      exchange.refuse(error);
+    }
+  }
+
   #register(endpoint: Endpoint, index: number): void {
     const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
     this.#app[method](endpoint.path, (response, request) => {
@@ -83,7 +94,8 @@ export class DeviceServer {
       try {
         this.#accept(endpoint, response, request, exchange);
       } catch (error) {
-        exchange.fail(error);
+        if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
+        else exchange.fail(error);
       }
       if (exchange.isOpen) exchange.defer();
     });
@@ -91,16 +103,16 @@ export class DeviceServer {
 
   /** The order of checks of decisions.md. Everything is read off the request before this returns. */
   #accept(endpoint: Endpoint, response: HttpResponse, request: HttpRequest, exchange: Exchange): void {
-    const declaredBytes = checkFraming(request);
-    const contentType = endpoint.takesBody ? request.getHeader('content-type') : '';
+    const headers = new RequestHeaders(request);
+    const declaredBytes = headers.bodyBytes;
     const given: Given = {
       parameter: endpoint.path.includes(':') ? (request.getParameter(0) ?? '') : '',
       query: request.getQuery() ?? '',
-      header: endpoint.header === undefined ? '' : request.getHeader(endpoint.header),
+      headers,
       body: noBody,
     };
-    const known = authenticate(request, this.#context);
-    const isWelcome = !endpoint.takesBody || isJson(contentType);
+    const known = authenticate(headers, this.#context);
+    const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
     if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
     if (known instanceof Promise) known.catch((error: unknown) => exchange.fail(error));
     else if (endpoint.writes && !known.shard.accepts()) throw queueFull();
@@ -119,7 +131,7 @@ export class DeviceServer {
     };
     const onError = (error: ApiError): void =>
       exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
-    exchange.body = new BodyReader(response, declaredBytes, this.#context.config, onBody, onError);
+    exchange.body = new BodyReader(response, this.#context.config, onBody, onError);
   }
 
   #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
@@ -136,9 +148,11 @@ export class DeviceServer {
   }
 
   /** Nothing should take this long; should it, the device is told rather than left hanging. */
-  #failOverdue(): void {
-    const oldestMs = performance.now() - this.#context.config.requestTimeoutSeconds * 1_000;
+  #watchPending(): void {
+    const nowMs = performance.now();
+    const oldestMs = nowMs - this.#context.config.requestTimeoutSeconds * 1_000;
     for (const exchange of this.#frontEnd.pending) {
+      exchange.body?.watch(nowMs);
       if (exchange.startedAtMs < oldestMs) {
         exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
       }

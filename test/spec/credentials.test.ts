@@ -1,6 +1,6 @@
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { ask, expectError, type Route, routes, valuesOf } from '../harness/routes.ts';
 import { TestServer } from '../harness/server.ts';
 
@@ -93,10 +93,35 @@ describe('D4: well-formed credentials that fail are 401, section 7', () => {
     expect((await disabled.heartbeat()).status).toBe(201);
   });
 
-  it('D4: a deleted device is device_not_found', async () => {
-    const deleted = await fleet.createDevice();
-    await server.admin('DELETE', deleted.adminPath);
-    expectError(await deleted.heartbeat(), ...refusal('device_not_found'));
+  it.each([
+    ['disabled', 'device_disabled', 'PATCH', '', { enabled: false }],
+    ['deleted', 'device_not_found', 'DELETE', '', undefined],
+    ['re-keyed', 'device_secret_incorrect', 'POST', '/rotate-secret', undefined],
+  ])(
+    'D4: a device that is %s is refused on its next request, on every worker',
+    async (_, detail, method, path, body) => {
+      const changed = await fleet.createDevice();
+      const agents = [1, 2, 3].map(() => oneConnection(server));
+      const ask = () =>
+        Promise.all(agents.map((agent) => changed.request('POST', '/v1/heartbeat', undefined, {}, agent)));
+      for (let time = 0; time < 2; time += 1) {
+        expect((await ask()).map(({ status }) => status)).toEqual([201, 201, 201]);
+      }
+      await server.admin(method, `${changed.adminPath}${path}`, body);
+      for (const answer of await ask()) expectError(answer, ...refusal(detail));
+      await Promise.all(agents.map((agent) => agent.destroy()));
+    },
+  );
+
+  it('D4: a device that is deleted and made again has a new secret and an empty mailbox', async () => {
+    const device_id = 'REBORN0001';
+    const before = await fleet.createDevice({ device_id });
+    await before.sendMail();
+    expect((await before.next()).status).toBe(200);
+    await server.admin('DELETE', before.adminPath);
+    const after = await fleet.createDevice({ device_id });
+    expect((await after.next()).status).toBe(204);
+    expectError(await before.next(), ...refusal('device_secret_incorrect'));
   });
 });
 

@@ -26,8 +26,11 @@ interface Received {
 }
 
 const openStreams: Stream[] = [];
+const rawConnections: RawConnection[] = [];
 afterEach(async () => {
   for (const stream of openStreams.splice(0)) await stream.close();
+  for (const connection of rawConnections.splice(0)) connection.destroy();
+  await expect.poll(() => openCount(server), patience).toBe(0);
 });
 
 /** A device's stream as the `eventsource` package reads it, on a connection of its own. */
@@ -98,8 +101,14 @@ async function openCount(of: TestServer): Promise<number> {
   return (await streamCounts(of)).reduce((sum, count) => sum + count, 0);
 }
 
+async function connectRaw(to = server): Promise<RawConnection> {
+  const connection = await RawConnection.open(to);
+  rawConnections.push(connection);
+  return connection;
+}
+
 async function openRaw(device: TestDevice): Promise<RawConnection> {
-  const connection = await RawConnection.open(device.server);
+  const connection = await connectRaw(device.server);
   connection.write(requestText('GET', '/v1/events', { ...device.credentials, ...accept }));
   await expect.poll(() => connection.text, patience).toContain('event: connected\n');
   return connection;
@@ -122,7 +131,6 @@ describe('D20, section 6: what a stream says', () => {
     const events = unchunked(opening).split('\n\n');
     expect(events[0]).toBe('retry: 5000');
     expect(events[1]).toMatch(/^event: connected\ndata: \{.*\}$/);
-    connection.destroy();
   });
 
   it('D20: connected tells fleet, device and mailbox size, once', async () => {
@@ -304,14 +312,14 @@ describe('D21: streams of one device', () => {
 
   it('D21: of many streams that are opened at once four stay, and every other is ended', async () => {
     const device = await fleet.createDevice();
-    const connections = await Promise.all(Array.from({ length: 24 }, () => RawConnection.open(server)));
+    const connections = await Promise.all(Array.from({ length: 24 }, () => connectRaw()));
     for (const connection of connections) {
       connection.write(requestText('GET', '/v1/events', { ...device.credentials, ...accept }));
     }
-    await expect.poll(() => connections.filter(isOver).length, patience).toBe(20);
+    // Sooner than the library closes a connection on which nothing happens.
+    await expect.poll(() => connections.filter(isOver).length, { timeout: 5_000 }).toBe(20);
     for (const one of connections) {
       if (!isOver(one)) await expect.poll(() => one.text, patience).toContain('event: connected\n');
-      one.destroy();
     }
   });
 
@@ -357,7 +365,7 @@ describe('D21: streams of one device', () => {
   it('D21: a stream that is being opened while its device is disabled does not outlive it', async () => {
     for (let round = 0; round < 30; round += 1) {
       const device = await fleet.createDevice();
-      const connections = await Promise.all(Array.from({ length: 12 }, () => RawConnection.open(server)));
+      const connections = await Promise.all(Array.from({ length: 12 }, () => connectRaw()));
       const disabled = server.admin('PATCH', device.adminPath, { enabled: false });
       for (const connection of connections) {
         connection.write(requestText('GET', '/v1/events', { ...device.credentials, ...accept }));
@@ -368,7 +376,6 @@ describe('D21: streams of one device', () => {
       await expect
         .poll(() => connections.filter((one) => !isOver(one)).length, { timeout: 1_000, interval: 10 })
         .toBe(0);
-      for (const connection of connections) connection.destroy();
     }
   });
 
@@ -392,31 +399,6 @@ describe('D21: streams of one device', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_000);
     expect((await stream.has('new_mail', 1)).map(({ data }) => data.id)).toEqual([mailId]);
   });
-
-  it('D21: a stream that does not read is cut, and a new one finds its mail announced', async () => {
-    await using own = await TestServer.start({ mailboxMailsMax: 65_535 });
-    const device = await (await createFleet(own)).createDevice();
-    const { mailId: head } = await device.sendMail();
-    const deaf = await openRaw(device);
-    deaf.socket.pause();
-    // The 64 KiB begin to count where the kernel's buffers, some megabytes on this way, are full.
-    const name = 'x'.repeat(255);
-    let sent = 0;
-    let isCut = false;
-    const send = async (): Promise<void> => {
-      while (!isCut && sent < 60_000) {
-        sent += 1;
-        await device.sendMail(name);
-        if (sent % 500 === 0) isCut = (await openCount(own)) === 0;
-      }
-    };
-    await Promise.all(Array.from({ length: 32 }, send));
-    expect(isCut).toBe(true);
-    deaf.socket.resume();
-    await deaf.closed();
-    const [announced] = await (await Stream.open(device)).has('new_mail', 1);
-    expect(announced?.data.id).toBe(head);
-  }, 180_000);
 });
 
 it('section 6: a server that stops ends its streams', async () => {

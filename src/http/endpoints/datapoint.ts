@@ -8,7 +8,6 @@ export const sendDatapoint: Endpoint = {
   path: '/v1/datapoint/:schema_name',
   takesBody: true,
   writes: true,
-  header: 'idempotency-key',
   handle: (request, context) =>
     send(request, context, 'datapoint', () => {
       const { body, parameter } = request.given;

@@ -27,9 +27,8 @@ function allowsEventStream(accept: string): boolean {
 export const events: Endpoint = {
   method: 'GET',
   path: '/v1/events',
-  header: 'accept',
   async handle({ known, given, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
-    if (!allowsEventStream(given.header)) {
+    if (!allowsEventStream(given.headers.accept)) {
       throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
     }
     const { device } = known;

@@ -8,7 +8,6 @@ export const sendMessage: Endpoint = {
   path: '/v1/msg/:schema_name',
   takesBody: true,
   writes: true,
-  header: 'idempotency-key',
   handle: (request, context) =>
     send(request, context, 'message', () => {
       const { body, parameter } = request.given;
