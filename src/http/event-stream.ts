@@ -32,8 +32,9 @@ export class EventStream implements StreamSink {
   #closed = false;
   #opening = '';
   #early: Announcement[] = [];
-  /** Bytes handed over since the library last said that the socket was full. */
-  #waitingBytes = 0;
+  /** Whether the library has said that the socket takes no more. */
+  #isFull = false;
+  #waiting = '';
 
   constructor(device: DeviceKey, bufferBytesMax: number, onClose: () => void) {
     this.#device = device;
@@ -70,9 +71,10 @@ export class EventStream implements StreamSink {
     this.#response = response;
     response.onAborted(() => this.close());
     response.onWritable(() => {
-      this.#waitingBytes = 0;
       // Without a write here the library would time the stream out, healthy as it is.
-      response.write(':\n\n');
+      const text = this.#waiting === '' ? ':\n\n' : this.#waiting;
+      this.#waiting = '';
+      this.#hand(text);
       return true;
     });
     this.#write(this.#opening);
@@ -104,18 +106,24 @@ export class EventStream implements StreamSink {
     this.#onClose();
   }
 
+  /** While the socket is full, what is to come waits here, where it can be counted, and not in the library. */
   #write(text: string): void {
+    if (this.#isFull) {
+      this.#waiting += text;
+      if (this.#waiting.length > this.#bufferBytesMax) this.#cut();
+    } else this.#hand(text);
+  }
+
+  #hand(text: string): void {
     const response = this.#response;
-    if (response === undefined) return;
-    let taken = true;
-    response.cork(() => {
-      taken = response.write(text);
+    response?.cork(() => {
+      this.#isFull = !response.write(text);
     });
-    if (taken) return;
-    this.#waitingBytes += text.length;
-    if (this.#waitingBytes > this.#bufferBytesMax) {
-      this.close();
-      response.close();
-    }
+  }
+
+  #cut(): void {
+    const response = this.#response;
+    this.close();
+    response?.close();
   }
 }
