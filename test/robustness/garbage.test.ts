@@ -103,10 +103,10 @@ describe('clients that vanish with a reset', () => {
       },
     ],
     ['after the handshake', async () => (await openTls(server)).tcp],
-    ['in the middle of the headers', () => after((text) => text.slice(0, 90))],
-    ['in the middle of the body', () => after((text) => text.slice(0, -9))],
-    ['while their datapoint waits for the disk', () => after((text) => text)],
-    ['with many requests behind each other', () => after((text) => text.repeat(20))],
+    ['in the middle of the headers', () => havingSent((text) => text.slice(0, 90))],
+    ['in the middle of the body', () => havingSent((text) => text.slice(0, -9))],
+    ['while their datapoint waits for the disk', () => havingSent((text) => text)],
+    ['with many requests behind each other', () => havingSent((text) => text.repeat(20))],
     [
       'with a stream open',
       async () => {
@@ -118,7 +118,7 @@ describe('clients that vanish with a reset', () => {
     ],
   ];
 
-  async function after(part: (text: string) => string): Promise<Socket> {
+  async function havingSent(part: (text: string) => string): Promise<Socket> {
     const { tls, tcp } = await openTls(server);
     await new Promise<void>((resolve) =>
       tls.write(part(datapoint(device, '{"celsius":21.5}')), () => resolve()),
