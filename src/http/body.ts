@@ -18,6 +18,11 @@ const tooLarge = (limit: number, closeConnection: boolean): ApiError =>
     closeConnection,
   });
 
+/** Of a length that is not worth waiting for the client is told at once. @throws ApiError request_too_large. */
+export function checkDeclared(declaredBytes: number, { bodyBytesMax }: BodyLimits): void {
+  if (declaredBytes > discardBytesMax) throw tooLarge(bodyBytesMax, true);
+}
+
 const tooSlow = (): ApiError =>
   new ApiError('bad_request', {
     msg: 'The body did not arrive in time (bodyTimeoutSeconds).',

@@ -1,7 +1,7 @@
 import { ApiError, queueFull, unavailable } from '../core/errors.ts';
 import type { Awaitable } from '../shard/shard.ts';
 import { authenticate } from './authentication.ts';
-import { BodyReader } from './body.ts';
+import { BodyReader, checkDeclared } from './body.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
@@ -120,6 +120,7 @@ export class DeviceServer {
       this.#handle(endpoint, known, given, exchange);
       return;
     }
+    checkDeclared(declaredBytes, this.#context.config);
     const onBody = (body: Buffer): void => {
       given.body = body;
       try {
