@@ -6,7 +6,7 @@ import { createFleet, type TestDevice, type TestFleet } from '../harness/device.
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { TestServer } from '../harness/server.ts';
 import { openTls } from './vanishing.ts';
-import { expectAlive, metric, openFiles, openStreams, ownMebibytes, until } from './vitals.ts';
+import { expectAlive, metric, openFiles, openStreams, ownMebibytes, pause, until } from './vitals.ts';
 
 /** What all of this may cost in memory: twice what the admin API heaps up between two collections. */
 const growthMebibytesMax = 128;
@@ -174,24 +174,47 @@ it('500 streams open at once all hear of their mail, and all leave', async () =>
   await until(async () => (await openStreams(server)) === 0);
 });
 
+/** Sends the packet again and again and reads nothing; answers the most memory that the server took for it. */
+async function neverRead(packet: string, packets: number): Promise<number> {
+  const connection = await RawConnection.open(server);
+  connection.socket.setMaxListeners(0).pause();
+  let peak = 0;
+  for (let i = 0; i < packets && !connection.socket.destroyed; i += 1) {
+    await Promise.race([
+      new Promise<void>((resolve) => connection.socket.write(packet, () => resolve())),
+      once(connection.socket, 'close'),
+    ]);
+    // Each packet is to be read by itself.
+    await pause(1);
+    peak = Math.max(peak, ownMebibytes(server));
+  }
+  connection.destroy();
+  return peak;
+}
+
 it('a client that asks for large mail again and again and never reads does not fill the memory', async () => {
   const device = await fleet.createDevice();
   await device.sendMail('note', `{"text":"${'x'.repeat(65_000)}"}`);
   const request = requestText('GET', '/v1/mailbox/next', { ...device.credentials });
   const before = ownMebibytes(server);
-  let peak = before;
-  const connection = await RawConnection.open(server);
-  connection.socket.setMaxListeners(0).pause();
   // 400 MB of answers in all; the server may close the connection, but must not keep them.
-  for (let i = 0; i < 200 && !connection.socket.destroyed; i += 1) {
-    await Promise.race([
-      new Promise<void>((resolve) => connection.socket.write(request.repeat(30), () => resolve())),
-      once(connection.socket, 'close'),
-    ]);
-    peak = Math.max(peak, ownMebibytes(server));
-  }
+  const peak = await neverRead(request.repeat(30), 200);
   await expectAlive(server, device);
-  peak = Math.max(peak, ownMebibytes(server));
-  connection.destroy();
-  expect(peak - before).toBeLessThan(growthMebibytesMax);
+  expect(Math.max(peak, ownMebibytes(server)) - before).toBeLessThan(growthMebibytesMax);
+});
+
+/**
+ * The library forgets what does not fit behind a full cork buffer of 16 KiB when the socket takes no more
+ * (mended upstream in 2026, not in 20.51), and ends the process over an answer that is therefore not complete:
+ * so the buffer and the socket must be full in the middle of an answer, which the mix of answers decides.
+ */
+it('answers that nobody reads do not end the process, wherever the socket is full', async () => {
+  const device = await fleet.createDevice();
+  await device.sendMail('note', `{"text":"${'x'.repeat(20_000)}"}`);
+  const root = requestText('GET', '/', {});
+  const unknown = requestText('GET', '/n', {});
+  const next = requestText('GET', '/v1/mailbox/next', { ...device.credentials });
+  for (let mix = 0; mix < 10; mix += 1) await neverRead(unknown.repeat(mix) + root.repeat(50) + next, 300);
+  for (let mix = 30; mix < 58; mix += 3) await neverRead(root.repeat(mix) + unknown.repeat(74 - mix), 400);
+  await expectAlive(server, device);
 });
