@@ -1,0 +1,52 @@
+/** What is measured; the last word of each name is its unit, the p's are percentiles of latency. */
+export interface Figures {
+  operationsPerSecond?: number;
+  /** User and system time of all processes and threads of the server, divided by the requests answered. */
+  cpuMicrosecondsPerOperation?: number;
+  p50Milliseconds?: number;
+  p99Milliseconds?: number;
+  p999Milliseconds?: number;
+  /** Growth of the server's resident memory. */
+  bytesPerStream?: number;
+  bytesPerRecord?: number;
+  /** From the start of the process to its first answer. */
+  startMilliseconds?: number;
+}
+
+/** Under what it was measured; absent where it plays no part. */
+export interface Conditions {
+  shards?: number;
+  connections?: number;
+  devices?: number;
+  queuedMails?: number;
+  streams?: number;
+  payloadBytes?: number;
+  /** What an answer promises: 'fsync before 201', 'appendfsync always', 'none'. */
+  durability?: string;
+  /** Closed: the next request waits for the last answer. Open: requests arrive at a constant rate. */
+  loop?: 'closed' | 'open';
+  ratePerSecond?: number;
+  batch?: number;
+}
+
+/** One figure of the report: medians over its rounds. */
+export interface Result {
+  /** The benchmark it belongs to, as `npm run bench -- NAME` takes it. */
+  benchmark: string;
+  /** One line in the benchmark's table: 'heartbeat', 'datapoint with key'. */
+  workload: string;
+  /** Who was measured: 'fleetpost', 'nginx'. */
+  subject: string;
+  conditions: Conditions;
+  rounds: number;
+  figures: Figures;
+  /** The median of the ratios of each round, side by side, of CPU per operation or of time. */
+  ratio?: { to: string; value: number };
+}
+
+/** Something that could not be measured here, and what would help. */
+export interface Skipped {
+  benchmark: string;
+  subject: string;
+  reason: string;
+}
