@@ -11,9 +11,38 @@ export interface FrontEnd {
   readonly metrics: WorkerMetrics;
   readonly log: Log;
   /** Those whose handler has returned without an answer. */
-  readonly pending: Set<Exchange>;
+  readonly pending: PendingExchanges;
   /** Set when the server stops: connections end with their next answer, so that the last ones can finish. */
   isClosing: boolean;
+}
+
+/**
+ * Exchanges that wait for their answer, in no order. An array and not a Set: V8 links each table of a Set to
+ * the one that follows it as entries come and go, and so carried every request through two garbage collections.
+ */
+export class PendingExchanges {
+  readonly #exchanges: Exchange[] = [];
+
+  get size(): number {
+    return this.#exchanges.length;
+  }
+
+  add(exchange: Exchange): void {
+    exchange.pendingIndex = this.#exchanges.push(exchange) - 1;
+  }
+
+  /** The last takes its place. */
+  remove(exchange: Exchange): void {
+    const last = this.#exchanges.pop();
+    if (last === undefined || last === exchange) return;
+    this.#exchanges[exchange.pendingIndex] = last;
+    last.pendingIndex = exchange.pendingIndex;
+  }
+
+  /** As they are now: whoever goes over them may end them. */
+  all(): Exchange[] {
+    return [...this.#exchanges];
+  }
 }
 
 /**
@@ -29,6 +58,8 @@ export class Exchange {
   #open = true;
   /** Whether its handler has returned without an answer. */
   #deferred = false;
+  /** Its place among the pending. */
+  pendingIndex = 0;
   /** Being read; nobody waits for it once the exchange is over. */
   body: BodyReader | undefined;
 
@@ -117,6 +148,6 @@ export class Exchange {
   #close(): void {
     this.#open = false;
     this.body?.cancel();
-    if (this.#deferred) this.#frontEnd.pending.delete(this);
+    if (this.#deferred) this.#frontEnd.pending.remove(this);
   }
 }

@@ -5,7 +5,7 @@ import { BodyReader, checkDeclared } from './body.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
-import { Exchange, type FrontEnd } from './exchange.ts';
+import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
 import type { KnownDevice } from './known-device.ts';
 import { createReply, errorReply, type Reply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
@@ -48,7 +48,7 @@ export class DeviceServer {
     this.#context = context;
     const { config, metrics, log } = context;
     const { strictStatuses } = config;
-    this.#frontEnd = { strictStatuses, metrics, log, pending: new Set(), isClosing: false };
+    this.#frontEnd = { strictStatuses, metrics, log, pending: new PendingExchanges(), isClosing: false };
     // Leaves the library's name out of every response.
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
     this.#app = createApp(tls);
@@ -152,7 +152,7 @@ export class DeviceServer {
   #watchPending(): void {
     const nowMs = performance.now();
     const oldestMs = nowMs - this.#context.config.requestTimeoutSeconds * 1_000;
-    for (const exchange of this.#frontEnd.pending) {
+    for (const exchange of this.#frontEnd.pending.all()) {
       exchange.body?.watch(nowMs);
       if (exchange.startedAtMs < oldestMs) {
         exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
