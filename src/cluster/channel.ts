@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { ApiError, type ErrorCode, type ErrorOptions } from '../core/errors.ts';
+import type { Completion } from '../shard/write.ts';
 import type { Call, Notice } from './messages.ts';
 
 type Frame =
@@ -8,43 +9,41 @@ type Frame =
   | { answerTo: number; code: ErrorCode; options: ErrorOptions }
   | { notice: Notice };
 
-interface Waiting {
-  resolve(answer: unknown): void;
-  reject(error: Error): void;
-}
-
 /**
  * Two threads talking over one port. All that piles up in a turn of the event loop travels as one message:
  * a crossing costs tens of microseconds, its content next to nothing.
  */
 export class Channel {
   readonly #port: MessagePort;
-  readonly #onCall: (call: Call) => Promise<unknown>;
+  readonly #onCall: (call: Call, completion: Completion<unknown>) => void;
   readonly #onNotice: (notice: Notice) => void;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, Completion<unknown>>();
   #outgoing: Frame[] = [];
   #lastCall = 0;
 
   constructor(
     port: MessagePort,
-    onCall: (call: Call, channel: Channel) => Promise<unknown>,
+    onCall: (call: Call, completion: Completion<unknown>, channel: Channel) => void,
     onNotice: (notice: Notice, channel: Channel) => void,
   ) {
     this.#port = port;
-    this.#onCall = (call) => onCall(call, this);
+    this.#onCall = (call, completion) => onCall(call, completion, this);
     this.#onNotice = (notice) => onNotice(notice, this);
     port.on('message', (frames: Frame[]) => {
       for (const frame of frames) this.#receive(frame);
     });
   }
 
+  /** Completes as the other side does; an ApiError crosses as it is. */
+  call(body: Call, completion: Completion<unknown>): void {
+    this.#lastCall += 1;
+    this.#waiting.set(this.#lastCall, completion);
+    this.#send({ call: this.#lastCall, body });
+  }
+
   /** @throws ApiError as the other side threw it. */
-  call(body: Call): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.#lastCall += 1;
-      this.#waiting.set(this.#lastCall, { resolve, reject });
-      this.#send({ call: this.#lastCall, body });
-    });
+  ask(body: Call): Promise<unknown> {
+    return new Promise((resolve, reject) => this.call(body, { resolve, reject }));
   }
 
   tell(notice: Notice): void {
@@ -80,10 +79,10 @@ export class Channel {
   }
 
   #serve(call: number, body: Call): void {
-    this.#onCall(body).then(
-      (answer) => this.#send({ answerTo: call, answer }),
-      (error: unknown) => this.#send(refusal(call, error)),
-    );
+    this.#onCall(body, {
+      resolve: (answer) => this.#send({ answerTo: call, answer }),
+      reject: (error) => this.#send(refusal(call, error)),
+    });
   }
 }
 

@@ -125,7 +125,7 @@ export class Cluster {
 
   /** Settles when every worker answers requests by it. */
   async putFleet(snapshot: FleetSnapshot): Promise<void> {
-    await Promise.all(this.#members.map(({ channel }) => channel.call({ type: 'putFleet', snapshot })));
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'putFleet', snapshot })));
   }
 
   /** Writes under way to a shard. */
@@ -138,8 +138,8 @@ export class Cluster {
     this.#stopping = true;
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
-    await Promise.all(this.#members.map(({ channel }) => channel.call({ type: 'drain' })));
-    await Promise.all(this.#members.map(({ channel }) => channel.call({ type: 'close' })));
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'drain' })));
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'close' })));
     await Promise.all(this.#members.map(({ exited }) => exited));
     for (const { channel } of this.#members) channel.close();
     this.#acceptor.close();

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
 import type { StreamSink } from '../shard/shard.ts';
-import type { Write, Writes, WriteType } from '../shard/write.ts';
+import type { Answer, Completion, Write } from '../shard/write.ts';
 import type { Channel } from './channel.ts';
 import type { Notice } from './messages.ts';
 
@@ -15,17 +15,15 @@ export class RemoteOwner implements OwnerLink {
     this.#channel = channel;
   }
 
-  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
-    return this.#channel.call({ type: 'write', write: { type, given } as Write }) as Promise<
-      Writes[T]['answer']
-    >;
+  write(write: Write, completion: Completion<Answer>): void {
+    this.#channel.call({ type: 'write', write }, completion as Completion<unknown>);
   }
 
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
     this.#lastStream += 1;
     const stream = this.#lastStream;
     this.#sinks.set(stream, sink);
-    await this.#channel.call({ type: 'subscribe', stream, device });
+    await this.#channel.ask({ type: 'subscribe', stream, device });
     return () => {
       if (this.#sinks.delete(stream)) this.#channel.tell({ type: 'unsubscribe', stream });
     };

@@ -9,6 +9,7 @@ import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardOwner } from '../shard/owner.ts';
 import { ShardReader } from '../shard/reader.ts';
+import type { Completion } from '../shard/write.ts';
 import { Channel } from './channel.ts';
 import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
@@ -42,10 +43,13 @@ const owner = new ShardOwner(
 const remoteStreams = new Map<Channel, RemoteStreams>();
 const remoteOwners = new Map<Channel, RemoteOwner>();
 
-async function onCall(call: Call, channel: Channel): Promise<unknown> {
+function onCall(call: Call, completion: Completion<unknown>, channel: Channel): void {
+  if (call.type === 'write') owner.write(call.write, completion);
+  else answer(call, channel).then(completion.resolve, completion.reject);
+}
+
+async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel): Promise<unknown> {
   switch (call.type) {
-    case 'write':
-      return owner.write(call.write.type, call.write.given);
     case 'subscribe':
       return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
     case 'putFleet':

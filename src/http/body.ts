@@ -30,7 +30,8 @@ const tooSlow = (): ApiError =>
   });
 
 /**
- * Collects one request body and tells of its end once: with the bytes, with `request_too_large`, or with
+ * Collects one request body and tells of its end once: with the bytes (the library's own, gone when the
+ * callback returns: whoever keeps them copies them), with `request_too_large`, or with
  * `bad_request` when it takes longer than its time. Must be made before the handler returns. Callbacks, for
  * a promise a request is what a datapoint can least afford.
  */
@@ -79,20 +80,16 @@ export class BodyReader {
   #take(chunk: ArrayBuffer, isLast: boolean): void {
     const { bodyBytesMax } = this.#limits;
     this.#received += chunk.byteLength;
-    const isTooLarge = this.#received > bodyBytesMax;
-    if (isTooLarge) this.#chunks.length = 0;
-    // The chunk's memory is taken back when this callback returns; and a copy that has memory of its own
-    // crosses threads without its neighbours.
-    else this.#chunks.push(Buffer.from(chunk.slice(0)));
-    const isEndless = this.#received > discardBytesMax;
-    if (isTooLarge && (isLast || isEndless)) this.#fail(tooLarge(bodyBytesMax, isEndless));
-    else if (isLast) this.#finish();
-  }
-
-  #finish(): void {
-    this.cancel();
-    const [first, second] = this.#chunks;
-    this.#onBody(first !== undefined && second === undefined ? first : Buffer.concat(this.#chunks));
+    if (this.#received > bodyBytesMax) {
+      this.#chunks.length = 0;
+      const isEndless = this.#received > discardBytesMax;
+      if (isLast || isEndless) this.#fail(tooLarge(bodyBytesMax, isEndless));
+    } else if (isLast) {
+      this.#done = true;
+      const last = Buffer.from(chunk);
+      // Most bodies come in one piece, and that one need not be copied.
+      this.#onBody(this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last]));
+    } else this.#chunks.push(Buffer.from(chunk.slice(0)));
   }
 
   #fail(error: ApiError): void {

@@ -12,7 +12,7 @@ export interface Given {
   /** Behind the question mark, as it was sent. */
   query: string;
   headers: RequestHeaders;
-  /** Complete and within its limit; empty where there is none. */
+  /** Complete and within its limit; empty where there is none. Gone after the handler's first `await`. */
   body: Buffer;
 }
 

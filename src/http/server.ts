@@ -122,7 +122,7 @@ export class DeviceServer {
     }
     checkDeclared(declaredBytes, this.#context.config);
     const onBody = (body: Buffer): void => {
-      given.body = body;
+      given.body = known instanceof Promise ? Buffer.from(body) : body;
       try {
         if (body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
         this.#handle(endpoint, known, given, exchange);

@@ -4,13 +4,12 @@ import type { CommitMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
 import type { Effects, ShardState } from './state.ts';
 import type { DeviceVersions } from './versions.ts';
-import { type Answer, addsRecords, type Write } from './write.ts';
+import { type Answer, addsRecords, type Completion, type Write } from './write.ts';
 
 interface Pending {
   write: Write;
+  completion: Completion<Answer>;
   answer: Answer;
-  resolve(answer: Answer): void;
-  reject(error: Error): void;
 }
 
 /** Keeps one transaction, and what a thread copies for it, within bounds; the rest waits for the next. */
@@ -41,11 +40,9 @@ export class GroupCommit {
     this.#options = options;
   }
 
-  submit(write: Write): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ write, answer: undefined, resolve, reject });
-      this.#running ??= this.#run();
-    });
+  submit(write: Write, completion: Completion<Answer>): void {
+    this.#queue.push({ write, completion, answer: undefined });
+    this.#running ??= this.#run();
   }
 
   /** Settles when all that was submitted before is on disk or refused. */
@@ -73,11 +70,17 @@ export class GroupCommit {
     while (batch.length > 0) {
       let culprit: Pending | undefined;
       try {
-        await environment.write(() => {
-          for (culprit of batch) culprit.answer = state.apply(culprit.write);
-          culprit = undefined;
-          state.flush();
-        });
+        const appended = state.appendOnly(batch);
+        if (appended !== undefined) {
+          await environment.append('log', appended.key, appended.value);
+          for (const pending of batch) pending.answer = 'stored';
+        } else {
+          await environment.write(() => {
+            for (culprit of batch) culprit.answer = state.apply(culprit.write);
+            culprit = undefined;
+            state.flush();
+          });
+        }
       } catch (error) {
         state.rollback();
         batch = this.#withoutCulprit(batch, culprit, error as Error);
@@ -86,7 +89,7 @@ export class GroupCommit {
       metrics.committed(batch.length);
       const effects = state.takeEffects();
       for (const device of effects.changed) versions.raise(device);
-      for (const { resolve, answer } of batch) resolve(answer);
+      for (const { completion, answer } of batch) completion.resolve(answer);
       onEffects(effects);
       return;
     }
@@ -103,17 +106,19 @@ export class GroupCommit {
     const isFromStore = typeof (error as { code?: unknown }).code === 'number';
     if (culprit !== undefined && !isFromStore) {
       log.error({ err: error, write: culprit.write.type }, 'a write failed and was taken back');
-      culprit.reject(new ApiError('internal_error'));
+      culprit.completion.reject(new ApiError('internal_error'));
       return batch.filter((pending) => pending !== culprit);
     }
     log.error({ err: error, writes: batch.length }, 'the store refused a commit; nothing of it was kept');
-    for (const { reject } of batch) reject(unavailable('The store cannot take writes now.', 5));
+    for (const { completion } of batch)
+      completion.reject(unavailable('The store cannot take writes now.', 5));
     return [];
   }
 }
 
 function refuseGrowth(batch: Pending[]): Pending[] {
   const growing = batch.filter(({ write }) => addsRecords(write.type));
-  for (const { reject } of growing) reject(unavailable('The shard has reached mapBytesMax.', 30));
+  for (const { completion } of growing)
+    completion.reject(unavailable('The shard has reached mapBytesMax.', 30));
   return batch.filter(({ write }) => !addsRecords(write.type));
 }

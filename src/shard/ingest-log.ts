@@ -1,37 +1,35 @@
-import type { DeviceKey } from '../core/identity.ts';
-import { deviceKeyLength } from '../core/identity.ts';
 import { generateUuid, uuidBytesLength, uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
-import { readDevice, readSequence, sequenceKey } from './keys.ts';
-import type { Ingest, RecordKind } from './shard.ts';
+import { readSequence, sequenceKey } from './keys.ts';
+import { type DecodedLogRecord, decodeLogRecord } from './log-record.ts';
 
 /**
  * The ingest log of a shard: append-only, one value a commit (design.md: a batch as one appended record
  * costs a twentieth of keyed ones). Key: the position of the batch's first record. Value: format 1, the
- * first record's id 16, count 4; then per record device 18, kind 1, schema length 1, schema, payload
- * length 3, payload. The id of record i is the first id plus i in its last four bytes; its time is the id's.
+ * first record's id 16, count 4; then the records. The id of record i is the first id plus i in its last four
+ * bytes; its time is the id's.
  */
 const formatVersion = 1;
 const headerBytes = 1 + uuidBytesLength + 4;
-const recordHeaderBytes = deviceKeyLength + 1 + 1 + 3;
 /** A larger batch is cut, since LMDB needs one run of free pages for each value. */
 const batchBytesMax = 1024 * 1024;
-const kinds: readonly RecordKind[] = ['datapoint', 'message'];
 
-export interface LogRecord {
+export interface LogRecord extends Omit<DecodedLogRecord, 'end'> {
   position: number;
   /** UUIDv7, 16 bytes. */
   id: Buffer;
-  device: DeviceKey;
-  kind: RecordKind;
-  schema: string;
-  payload: Buffer;
+}
+
+/** One value of the log, ready to be put. */
+export interface LogBatch {
+  key: Buffer;
+  value: Buffer;
 }
 
 export class IngestLog {
   readonly #table: Table;
   #next: number;
-  #pending: Ingest[] = [];
+  #pending: Uint8Array[] = [];
   #pendingBytes = headerBytes;
 
   constructor(table: Table) {
@@ -40,21 +38,25 @@ export class IngestLog {
   }
 
   /** Inside a write transaction; `flush` before it ends. */
-  append(ingest: Ingest): void {
-    const bytes = recordHeaderBytes + ingest.schema.length + ingest.payload.length;
-    if (this.#pending.length > 0 && this.#pendingBytes + bytes > batchBytesMax) this.flush();
-    this.#pending.push(ingest);
-    this.#pendingBytes += bytes;
+  append(record: Uint8Array): void {
+    if (this.#pending.length > 0 && this.#pendingBytes + record.length > batchBytesMax) this.flush();
+    this.#pending.push(record);
+    this.#pendingBytes += record.length;
   }
 
   flush(): void {
     if (this.#pending.length === 0) return;
-    this.#table.putSync(sequenceKey(this.#next), encodeBatch(this.#pending, this.#pendingBytes), {
-      append: true,
-    });
-    this.#next += this.#pending.length;
-    this.#pending = [];
-    this.#pendingBytes = headerBytes;
+    const { key, value } = this.#take();
+    this.#table.putSync(key, value, { append: true });
+  }
+
+  /** All of them as one value for the caller to put; undefined when they are too many bytes for one. */
+  batch(records: readonly Uint8Array[]): LogBatch | undefined {
+    const bytes = records.reduce((sum, { length }) => sum + length, headerBytes);
+    if (bytes > batchBytesMax) return undefined;
+    this.#pending = [...records];
+    this.#pendingBytes = bytes;
+    return this.#take();
   }
 
   /** After a transaction that failed: what it appended never was. */
@@ -62,6 +64,17 @@ export class IngestLog {
     this.#pending = [];
     this.#pendingBytes = headerBytes;
     this.#next = endOfLog(this.#table);
+  }
+
+  #take(): LogBatch {
+    const taken = {
+      key: sequenceKey(this.#next),
+      value: encodeBatch(this.#pending, this.#pendingBytes),
+    };
+    this.#next += this.#pending.length;
+    this.#pending = [];
+    this.#pendingBytes = headerBytes;
+    return taken;
   }
 
   /** Removes batches from the front whose records are all older, at most `limit`. Answers how many. */
@@ -85,20 +98,15 @@ function endOfLog(table: Table): number {
   return 0;
 }
 
-function encodeBatch(records: readonly Ingest[], byteLength: number): Buffer {
+function encodeBatch(records: readonly Uint8Array[], byteLength: number): Buffer {
   const bytes = Buffer.allocUnsafe(byteLength);
   bytes.writeUInt8(formatVersion, 0);
   bytes.set(generateUuid(), 1);
   bytes.writeUInt32BE(records.length, 1 + uuidBytesLength);
   let at = headerBytes;
-  for (const { device, kind, schema, payload } of records) {
-    at += bytes.write(device, at, 'latin1');
-    at = bytes.writeUInt8(kinds.indexOf(kind), at);
-    at = bytes.writeUInt8(schema.length, at);
-    at += bytes.write(schema, at, 'latin1');
-    at = bytes.writeUIntBE(payload.length, at, 3);
-    bytes.set(payload, at);
-    at += payload.length;
+  for (const record of records) {
+    bytes.set(record, at);
+    at += record.length;
   }
   return bytes;
 }
@@ -109,20 +117,9 @@ function* decodeBatch(position: number, bytes: Buffer): Generator<LogRecord> {
   for (let index = 0; index < count; index += 1) {
     const id = Buffer.from(bytes.subarray(1, 1 + uuidBytesLength));
     id.writeUInt32BE((id.readUInt32BE(12) + index) % 2 ** 32, 12);
-    const device = readDevice(bytes, at);
-    const kind = kinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint';
-    const schemaAt = at + deviceKeyLength + 2;
-    const payloadLengthAt = schemaAt + bytes.readUInt8(schemaAt - 1);
-    const payloadAt = payloadLengthAt + 3;
-    at = payloadAt + bytes.readUIntBE(payloadLengthAt, 3);
-    yield {
-      position: position + index,
-      id,
-      device,
-      kind,
-      schema: bytes.toString('latin1', schemaAt, payloadLengthAt),
-      payload: Buffer.from(bytes.subarray(payloadAt, at)),
-    };
+    const { end, ...record } = decodeLogRecord(bytes, at);
+    at = end;
+    yield { position: position + index, id, ...record };
   }
 }
 

@@ -1,5 +1,6 @@
 import { queueFull } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import { encodeLogRecord } from './log-record.ts';
 import type { ShardReader } from './reader.ts';
 import type {
   Activity,
@@ -20,11 +21,12 @@ import type {
   StreamSink,
   Watch,
 } from './shard.ts';
-import type { Writes, WriteType } from './write.ts';
+import type { Answer, Append, Completion, Write, Writes, WriteType } from './write.ts';
 
 /** The way to the shard's owner: a call on its own thread, a message from any other. */
 export interface OwnerLink {
-  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']>;
+  /** Callbacks, for there is one promise a request and it is made where the request is. */
+  write(write: Write, completion: Completion<Answer>): void;
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
 }
 
@@ -76,7 +78,9 @@ export class LmdbShard implements Shard {
   }
 
   ingest(ingest: Ingest): Promise<IngestOutcome> {
-    return this.#write('ingest', ingest);
+    const append: Append = { device: ingest.device, record: encodeLogRecord(ingest) };
+    if (ingest.idempotency !== undefined) append.idempotency = ingest.idempotency;
+    return this.#write('ingest', append);
   }
 
   settle(settle: Settle): Promise<SettleOutcome> {
@@ -111,6 +115,8 @@ export class LmdbShard implements Shard {
   #write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
     if (!this.accepts()) return Promise.reject(queueFull());
     Atomics.add(this.#depth, 0, 1);
-    return this.#owner.write(type, given);
+    return new Promise((resolve, reject) => {
+      this.#owner.write({ type, given } as Write, { resolve: resolve as (answer: Answer) => void, reject });
+    });
   }
 }

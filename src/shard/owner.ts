@@ -10,7 +10,7 @@ import { ShardState, type StateOptions } from './state.ts';
 import { StreamRegistry } from './streams.ts';
 import { openTables } from './tables.ts';
 import type { DeviceVersions } from './versions.ts';
-import { sweepRecordsMax, type Write, type Writes, type WriteType } from './write.ts';
+import { type Answer, type Completion, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
@@ -57,8 +57,8 @@ export class ShardOwner implements OwnerLink {
     }, sweepIntervalMs);
   }
 
-  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
-    return this.#commits.submit({ type, given } as Write) as Promise<Writes[T]['answer']>;
+  write(write: Write, completion: Completion<Answer>): void {
+    this.#commits.submit(write, completion);
   }
 
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
@@ -77,7 +77,12 @@ export class ShardOwner implements OwnerLink {
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (!full && !this.#reader.hasDue(nowMs)) return;
     Atomics.add(this.#depth, 0, 1);
-    const removed = await this.write('sweep', { nowMs });
+    const removed = await new Promise<SweepOutcome>((resolve, reject) => {
+      this.write(
+        { type: 'sweep', given: { nowMs } },
+        { resolve: resolve as (answer: Answer) => void, reject },
+      );
+    });
     if (Object.values(removed).includes(sweepRecordsMax)) await this.#sweep();
   }
 }

@@ -140,6 +140,7 @@ export interface Shard {
   /** In mailbox order. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
 
+  /** Has copied the payload when it returns. */
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;

@@ -2,12 +2,19 @@ import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
-import { IngestLog } from './ingest-log.ts';
+import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice, sequenceKey } from './keys.ts';
 import { Mailboxes } from './mailbox.ts';
-import type { Activity, Announcement, Device, DeviceChange, Ingest, IngestOutcome } from './shard.ts';
+import type { Activity, Announcement, Device, DeviceChange, IngestOutcome } from './shard.ts';
 import type { Tables } from './tables.ts';
-import { type Answer, type Sweep, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
+import {
+  type Answer,
+  type Append,
+  type Sweep,
+  type SweepOutcome,
+  sweepRecordsMax,
+  type Write,
+} from './write.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
 export interface Effects {
@@ -80,6 +87,19 @@ export class ShardState {
     }
   }
 
+  /**
+   * A batch of nothing but new records, as the one value that stores them all: it needs no look at the store
+   * and so no transaction of ours. Undefined where it does need one.
+   */
+  appendOnly(batch: readonly { write: Write }[]): LogBatch | undefined {
+    const records: Uint8Array[] = [];
+    for (const { write } of batch) {
+      if (write.type !== 'ingest' || write.given.idempotency !== undefined) return undefined;
+      records.push(write.given.record);
+    }
+    return this.#log.batch(records);
+  }
+
   /** Ends the transaction's writes. */
   flush(): void {
     this.#log.flush();
@@ -98,13 +118,12 @@ export class ShardState {
     return effects;
   }
 
-  #ingest(ingest: Ingest): IngestOutcome {
-    if (ingest.idempotency !== undefined) {
-      const { key, digest } = ingest.idempotency;
-      const claim = this.#keys.claim(ingest.device, key, digest);
+  #ingest({ device, idempotency, record }: Append): IngestOutcome {
+    if (idempotency !== undefined) {
+      const claim = this.#keys.claim(device, idempotency.key, idempotency.digest);
       if (claim !== 'new') return claim === 'same' ? 'replayed' : 'key_reused';
     }
-    this.#log.append(ingest);
+    this.#log.append(record);
     return 'stored';
   }
 

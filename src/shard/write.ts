@@ -25,9 +25,12 @@ export interface SweepOutcome {
   logBatches: number;
 }
 
+/** An `Ingest` on its way to the owner: the record is as the log keeps it. */
+export type Append = Pick<Ingest, 'device' | 'idempotency'> & { record: Uint8Array };
+
 /** Every write a shard knows: what it is given and what it answers. This is also what crosses threads. */
 export interface Writes {
-  ingest: { given: Ingest; answer: IngestOutcome };
+  ingest: { given: Append; answer: IngestOutcome };
   settle: { given: Settle; answer: SettleOutcome };
   enqueue: { given: Enqueue; answer: EnqueueOutcome };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
@@ -35,6 +38,12 @@ export interface Writes {
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
   sweep: { given: Sweep; answer: SweepOutcome };
+}
+
+/** Told once how a write ended: answered when it is durable, or refused. */
+export interface Completion<T> {
+  resolve(answer: T): void;
+  reject(error: Error): void;
 }
 
 export type WriteType = keyof Writes;

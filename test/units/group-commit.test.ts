@@ -5,12 +5,13 @@ import { GroupCommit } from '../../src/shard/group-commit.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
 import { keyOfDevice } from '../../src/shard/keys.ts';
 import { LmdbShard } from '../../src/shard/lmdb-shard.ts';
+import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
 import type { Ingest } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
 import { openTables, type Tables, tableNames } from '../../src/shard/tables.ts';
 import { DeviceVersions, versionsBytes } from '../../src/shard/versions.ts';
-import type { Write } from '../../src/shard/write.ts';
+import type { Answer, Completion, Write } from '../../src/shard/write.ts';
 import { Environment } from '../../src/store/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
@@ -50,9 +51,18 @@ afterEach(async () => {
   await environment.close();
 });
 
+function submit(write: Write): Promise<unknown> {
+  return new Promise((resolve, reject) => commits.submit(write, { resolve, reject }));
+}
+
 function ingest(payload: string, from: DeviceKey = device): Promise<unknown> {
-  const given: Ingest = { device: from, kind: 'datapoint', schema: 'reading', payload: Buffer.from(payload) };
-  return commits.submit({ type: 'ingest', given });
+  const record = encodeLogRecord({
+    device: from,
+    kind: 'datapoint',
+    schema: 'reading',
+    payload: Buffer.from(payload),
+  });
+  return submit({ type: 'ingest', given: { device: from, record } });
 }
 
 function payloads(): string[] {
@@ -74,7 +84,7 @@ it('a poisoned record fails its own write alone; the others of the batch are sto
   const mailId = Buffer.alloc(16, 7);
   const results = await Promise.allSettled([
     ingest('before'),
-    commits.submit({ type: 'settle', given: { device, mailId, verb: 'ack' } }),
+    submit({ type: 'settle', given: { device, mailId, verb: 'ack' } }),
     ingest('after'),
   ]);
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -84,7 +94,7 @@ it('a poisoned record fails its own write alone; the others of the batch are sto
 
 it('one write more than the queue holds is refused, and the queue empties', async () => {
   const owner = {
-    write: (type: string, given: unknown) => commits.submit({ type, given } as Write) as Promise<never>,
+    write: (write: Write, completion: Completion<Answer>) => commits.submit(write, completion),
     subscribe: () => Promise.reject(new Error('not here')),
   };
   const shard = new LmdbShard(new ShardReader(environment, versions), owner, depth, 1_000);
@@ -115,7 +125,7 @@ it('a full map refuses what adds records, and takes the rest; what is there stay
   }
   expect(refusal).toMatchObject({ code: 'unavailable', options: { retryAfterSeconds: 30 } });
   expect(stored).toBeGreaterThan(200);
-  const settle = commits.submit({ type: 'settle', given: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
+  const settle = submit({ type: 'settle', given: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
   await expect(settle).resolves.toMatchObject({ result: 'not_found' });
   expect(new ShardReader(environment, versions).mailboxSize(device)).toBe(0);
   expect(payloads()).toHaveLength(stored);

@@ -1,0 +1,46 @@
+import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
+import { readDevice } from './keys.ts';
+import type { Ingest, RecordKind } from './shard.ts';
+
+/** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
+const headerBytes = deviceKeyLength + 1 + 1 + 3;
+const kinds: readonly RecordKind[] = ['datapoint', 'message'];
+
+/**
+ * One record as the log keeps it. Encoded once, by the thread that read the request off its socket, it is only
+ * copied from there on: through the channel and into the batch.
+ */
+export function encodeLogRecord({ device, kind, schema, payload }: Ingest): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + schema.length + payload.length);
+  bytes.write(device, 0, 'latin1');
+  bytes[deviceKeyLength] = kinds.indexOf(kind);
+  bytes[deviceKeyLength + 1] = schema.length;
+  bytes.write(schema, deviceKeyLength + 2, 'latin1');
+  const at = bytes.writeUIntBE(payload.length, deviceKeyLength + 2 + schema.length, 3);
+  bytes.set(payload, at);
+  return bytes;
+}
+
+export interface DecodedLogRecord {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
+  /** Where the next record begins. */
+  end: number;
+}
+
+/** The record that begins at `at`. */
+export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
+  const schemaAt = at + deviceKeyLength + 2;
+  const payloadLengthAt = schemaAt + bytes.readUInt8(schemaAt - 1);
+  const payloadAt = payloadLengthAt + 3;
+  const end = payloadAt + bytes.readUIntBE(payloadLengthAt, 3);
+  return {
+    device: readDevice(bytes, at),
+    kind: kinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint',
+    schema: bytes.toString('latin1', schemaAt, payloadLengthAt),
+    payload: Buffer.from(bytes.subarray(payloadAt, end)),
+    end,
+  };
+}
