@@ -50,6 +50,12 @@ export class Channel {
     this.#send({ notice });
   }
 
+  /** Without waiting for what else this turn may bring. */
+  tellNow(notice: Notice): void {
+    this.tell(notice);
+    this.#flush();
+  }
+
   close(): void {
     this.#flush();
     this.#port.close();

@@ -15,6 +15,7 @@ import {
 import type { FleetSnapshot } from '../registry/fleet.ts';
 import { versionsBytes } from '../shard/versions.ts';
 import { Channel } from './channel.ts';
+import { allocateCrossing } from './crossing.ts';
 import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner } from './remote-owner.ts';
 import { cellOf, openShardEnvironment, Shards } from './shards.ts';
@@ -82,6 +83,7 @@ export class Cluster {
       commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
       depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
       versions: shardFolders.map(() => new SharedArrayBuffer(versionsBytes)),
+      crossing: allocateCrossing(shards),
     };
     const ports = meshOfPorts(shards);
     const buffers = shardFolders.map(() => WorkerMetrics.allocate(routeNames));

@@ -1,10 +1,12 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Config } from '../core/config.ts';
+import type { ErrorCode, ErrorOptions } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
 import type { Announcement } from '../shard/shard.ts';
-import type { Write } from '../shard/write.ts';
+import type { Answer, Write } from '../shard/write.ts';
+import type { CrossingMemory } from './crossing.ts';
 
 /** Everything that crosses threads, by name. A call is answered; a notice is not. */
 export type Call =
@@ -17,6 +19,11 @@ export type Call =
   | { type: 'close' };
 
 export type Notice =
+  /** Look at your rings: you said that you would not by yourself. */
+  | { type: 'wake' }
+  /** To a write that came by ring, what does not fit there. */
+  | { type: 'answered'; call: number; answer: Answer }
+  | { type: 'refused'; call: number; code: ErrorCode; options: ErrorOptions }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }
   | { type: 'endStream'; stream: number };
@@ -29,6 +36,7 @@ export interface SharedCounters {
   depths: SharedArrayBuffer;
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
+  crossing: CrossingMemory;
 }
 
 export interface WorkerStart {

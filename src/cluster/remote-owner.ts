@@ -9,14 +9,21 @@ import type { Notice } from './messages.ts';
 export class RemoteOwner implements OwnerLink {
   readonly #channel: Channel;
   readonly #sinks = new Map<number, StreamSink>();
+  readonly #send: (write: Write, completion: Completion<Answer>) => boolean;
   #lastStream = 0;
 
-  constructor(channel: Channel) {
+  /** `send` takes what need not go through the port, and says whether it did. */
+  constructor(
+    channel: Channel,
+    send: (write: Write, completion: Completion<Answer>) => boolean = () => false,
+  ) {
     this.#channel = channel;
+    this.#send = send;
   }
 
   write(write: Write, completion: Completion<Answer>): void {
-    this.#channel.call({ type: 'write', write }, completion as Completion<unknown>);
+    if (!this.#send(write, completion))
+      this.#channel.call({ type: 'write', write }, completion as Completion<unknown>);
   }
 
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { ApiError } from '../core/errors.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
 import { ActivityNotes } from '../http/activity.ts';
@@ -11,6 +12,7 @@ import { ShardOwner } from '../shard/owner.ts';
 import { ShardReader } from '../shard/reader.ts';
 import type { Completion } from '../shard/write.ts';
 import { Channel } from './channel.ts';
+import { Crossing } from './crossing.ts';
 import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
 import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
@@ -30,16 +32,19 @@ if (ownEnvironment === undefined || parentPort === null) throw new Error('this f
 const parent = parentPort;
 
 const versions = versionsOf(counters, index);
+const depth = cellOf(counters.depths, index);
 const reader = new ShardReader(ownEnvironment, versions);
-const owner = new ShardOwner(
-  ownEnvironment,
-  reader,
-  versions,
-  cellOf(counters.depths, index),
-  config,
-  metrics,
-  log,
+const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, metrics, log, () =>
+  crossing.drain(),
 );
+const crossing = new Crossing({
+  index,
+  workers: shardFolders.length,
+  memory: counters.crossing,
+  gatherMilliseconds: config.gatherMilliseconds,
+  depth,
+  onWrite: (write, completion) => owner.write(write, completion),
+});
 const remoteStreams = new Map<Channel, RemoteStreams>();
 const remoteOwners = new Map<Channel, RemoteOwner>();
 
@@ -62,15 +67,26 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
 }
 
 function onNotice(notice: Notice, channel: Channel): void {
-  if (notice.type === 'unsubscribe') remoteStreams.get(channel)?.unsubscribe(notice.stream);
-  else remoteOwners.get(channel)?.receive(notice);
+  switch (notice.type) {
+    case 'wake':
+      return crossing.look();
+    case 'answered':
+      return crossing.complete(notice.call, notice.answer);
+    case 'refused':
+      return crossing.complete(notice.call, new ApiError(notice.code, notice.options));
+    case 'unsubscribe':
+      return remoteStreams.get(channel)?.unsubscribe(notice.stream);
+    default:
+      return remoteOwners.get(channel)?.receive(notice);
+  }
 }
 
 const mainChannel = new Channel(start.mainPort, onCall, onNotice);
-const owners = start.peerPorts.map((port): OwnerLink => {
+const owners = start.peerPorts.map((port, peer): OwnerLink => {
   if (port === undefined) return owner;
   const channel = new Channel(port, onCall, onNotice);
-  const remote = new RemoteOwner(channel);
+  crossing.connect(peer, channel);
+  const remote = new RemoteOwner(channel, (write, completion) => crossing.send(peer, write, completion));
   remoteOwners.set(channel, remote);
   remoteStreams.set(channel, new RemoteStreams(owner, channel));
   return remote;
@@ -94,6 +110,7 @@ async function drain(): Promise<void> {
 
 /** Every worker has drained: nothing will be written any more. */
 async function close(): Promise<void> {
+  crossing.close();
   await owner.close();
   await shards.close();
   // The answer to this call has to leave before the ports are closed.

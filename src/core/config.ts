@@ -116,6 +116,12 @@ export const configSchema = Type.Object(
       300,
       'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
     ),
+    gatherMilliseconds: integer(
+      4,
+      0,
+      50,
+      'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits.',
+    ),
     shardQueueMax: integer(
       10_000,
       1,

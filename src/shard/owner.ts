@@ -14,6 +14,7 @@ import { type Answer, type Completion, type SweepOutcome, sweepRecordsMax, type 
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
+  gatherMilliseconds: number;
 }
 
 const sweepIntervalMs = 1_000;
@@ -38,6 +39,8 @@ export class ShardOwner implements OwnerLink {
     options: OwnerOptions,
     metrics: CommitMetrics,
     log: Log,
+    /** Brings in, by `write`, what other threads have left for this shard. */
+    collect: () => void,
   ) {
     this.#environment = environment;
     this.#depth = depth;
@@ -50,6 +53,8 @@ export class ShardOwner implements OwnerLink {
       depth,
       metrics,
       log,
+      gatherMilliseconds: options.gatherMilliseconds,
+      collect,
       onEffects: (effects) => this.#streams.deliver(effects),
     });
     this.#sweeper = setInterval(() => {

@@ -43,6 +43,8 @@ beforeEach(() => {
     depth,
     metrics: { committed: (writes) => batches.push(writes), failed: () => {} },
     log: createLog('silent'),
+    gatherMilliseconds: 0,
+    collect: () => {},
     onEffects: () => {},
   });
 });

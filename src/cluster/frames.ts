@@ -1,0 +1,115 @@
+import { deviceKeyLength } from '../core/identity.ts';
+import { uuidBytesLength } from '../core/uuid.ts';
+import { readDevice } from '../shard/keys.ts';
+import type { IngestOutcome, SettleOutcome, SettleVerb } from '../shard/shard.ts';
+import type { Answer, Write } from '../shard/write.ts';
+import type { RingWriter } from './ring.ts';
+
+/**
+ * The writes that every request may make, and their answers, as bytes in a ring: kind 1, call 4, then what
+ * the kind has. All other writes, and every refusal, go through the port.
+ *
+ * append: record. appendOnce: key 16, digest 32, record. settle: verb 1, device 18, mail id 16.
+ * ingested: outcome 1. settled: result 1, mailbox size 4.
+ */
+const kinds = { append: 0, appendOnce: 1, settle: 2, ingested: 3, settled: 4 } as const;
+const callAt = 1;
+const bodyAt = 5;
+const digestBytes = 32;
+const onceBytes = uuidBytesLength + digestBytes;
+
+const verbs: readonly SettleVerb[] = ['ack', 'reject', 'requeue'];
+const outcomes: readonly IngestOutcome[] = ['stored', 'replayed', 'key_reused'];
+const results: readonly SettleOutcome['result'][] = ['settled', 'not_found', 'already_settled'];
+
+function start(ring: RingWriter, kind: number, call: number, bodyBytes: number): number {
+  const at = ring.reserve(bodyAt + bodyBytes);
+  if (at < 0) return -1;
+  ring.bytes[at] = kind;
+  ring.bytes.writeUInt32LE(call, at + callAt);
+  return at + bodyAt;
+}
+
+/** False for a write that has no frame, and when the ring is full. */
+export function putWrite(ring: RingWriter, call: number, write: Write): boolean {
+  if (write.type === 'ingest') {
+    const { idempotency, record } = write.given;
+    if (idempotency === undefined) {
+      const at = start(ring, kinds.append, call, record.length);
+      if (at < 0) return false;
+      ring.bytes.set(record, at);
+      return true;
+    }
+    const at = start(ring, kinds.appendOnce, call, onceBytes + record.length);
+    if (at < 0) return false;
+    ring.bytes.set(idempotency.key, at);
+    ring.bytes.set(idempotency.digest, at + uuidBytesLength);
+    ring.bytes.set(record, at + onceBytes);
+    return true;
+  }
+  if (write.type !== 'settle') return false;
+  const at = start(ring, kinds.settle, call, 1 + deviceKeyLength + uuidBytesLength);
+  if (at < 0) return false;
+  ring.bytes[at] = verbs.indexOf(write.given.verb);
+  ring.bytes.write(write.given.device, at + 1, 'latin1');
+  ring.bytes.set(write.given.mailId, at + 1 + deviceKeyLength);
+  return true;
+}
+
+/** False for an answer that has no frame, and when the ring is full. */
+export function putAnswer(ring: RingWriter, call: number, answer: Answer): boolean {
+  if (typeof answer === 'string') {
+    const at = start(ring, kinds.ingested, call, 1);
+    if (at < 0) return false;
+    ring.bytes[at] = outcomes.indexOf(answer as IngestOutcome);
+    return true;
+  }
+  const { result, mailboxSize } = answer as SettleOutcome;
+  const at = start(ring, kinds.settled, call, 5);
+  if (at < 0) return false;
+  ring.bytes[at] = results.indexOf(result);
+  ring.bytes.writeUInt32LE(mailboxSize, at + 1);
+  return true;
+}
+
+export interface FrameReceiver {
+  write(call: number, write: Write): void;
+  answer(call: number, answer: Answer): void;
+}
+
+/** Reads the frame at `at`; what it hands out are copies. */
+export function takeFrame(bytes: Buffer, at: number, length: number, receiver: FrameReceiver): void {
+  const call = bytes.readUInt32LE(at + callAt);
+  const body = at + bodyAt;
+  const end = at + length;
+  switch (bytes[at]) {
+    case kinds.append: {
+      const record = Buffer.from(bytes.subarray(body, end));
+      return receiver.write(call, { type: 'ingest', given: { device: readDevice(record, 0), record } });
+    }
+    case kinds.appendOnce: {
+      const once = Buffer.from(bytes.subarray(body, end));
+      const record = once.subarray(onceBytes);
+      const idempotency = {
+        key: once.subarray(0, uuidBytesLength),
+        digest: once.subarray(uuidBytesLength, onceBytes),
+      };
+      const given = { device: readDevice(record, 0), record, idempotency };
+      return receiver.write(call, { type: 'ingest', given });
+    }
+    case kinds.settle: {
+      const device = readDevice(bytes, body + 1);
+      const mailId = Buffer.from(bytes.subarray(body + 1 + deviceKeyLength, end));
+      const verb = verbs[bytes.readUInt8(body)] ?? 'ack';
+      return receiver.write(call, { type: 'settle', given: { device, mailId, verb } });
+    }
+    case kinds.ingested:
+      return receiver.answer(call, outcomes[bytes.readUInt8(body)] ?? 'stored');
+    case kinds.settled: {
+      const result = results[bytes.readUInt8(body)] ?? 'not_found';
+      return receiver.answer(call, { result, mailboxSize: bytes.readUInt32LE(body + 1) });
+    }
+    default:
+      throw new Error('a frame of no known kind');
+  }
+}
