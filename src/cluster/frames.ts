@@ -82,34 +82,31 @@ export function takeFrame(bytes: Buffer, at: number, length: number, receiver: F
   const call = bytes.readUInt32LE(at + callAt);
   const body = at + bodyAt;
   const end = at + length;
-  switch (bytes[at]) {
-    case kinds.append: {
-      const record = Buffer.from(bytes.subarray(body, end));
-      return receiver.write(call, { type: 'ingest', given: { device: readDevice(record, 0), record } });
-    }
-    case kinds.appendOnce: {
-      const once = Buffer.from(bytes.subarray(body, end));
-      const record = once.subarray(onceBytes);
-      const idempotency = {
-        key: once.subarray(0, uuidBytesLength),
-        digest: once.subarray(uuidBytesLength, onceBytes),
-      };
-      const given = { device: readDevice(record, 0), record, idempotency };
-      return receiver.write(call, { type: 'ingest', given });
-    }
-    case kinds.settle: {
-      const device = readDevice(bytes, body + 1);
-      const mailId = Buffer.from(bytes.subarray(body + 1 + deviceKeyLength, end));
-      const verb = verbs[bytes.readUInt8(body)] ?? 'ack';
-      return receiver.write(call, { type: 'settle', given: { device, mailId, verb } });
-    }
-    case kinds.ingested:
-      return receiver.answer(call, outcomes[bytes.readUInt8(body)] ?? 'stored');
-    case kinds.settled: {
-      const result = results[bytes.readUInt8(body)] ?? 'not_found';
-      return receiver.answer(call, { result, mailboxSize: bytes.readUInt32LE(body + 1) });
-    }
-    default:
-      throw new Error('a frame of no known kind');
+  const kind = bytes.readUInt8(at);
+  if (kind >= kinds.ingested) receiver.answer(call, takeAnswer(bytes, body, kind));
+  else receiver.write(call, takeWrite(bytes, body, end, kind));
+}
+
+function takeWrite(bytes: Buffer, body: number, end: number, kind: number): Write {
+  if (kind === kinds.settle) {
+    const device = readDevice(bytes, body + 1);
+    const mailId = Buffer.from(bytes.subarray(body + 1 + deviceKeyLength, end));
+    return { type: 'settle', given: { device, mailId, verb: verbs[bytes.readUInt8(body)] ?? 'ack' } };
   }
+  const copy = Buffer.from(bytes.subarray(body, end));
+  if (kind === kinds.append) {
+    return { type: 'ingest', given: { device: readDevice(copy, 0), record: copy } };
+  }
+  const record = copy.subarray(onceBytes);
+  const idempotency = {
+    key: copy.subarray(0, uuidBytesLength),
+    digest: copy.subarray(uuidBytesLength, onceBytes),
+  };
+  return { type: 'ingest', given: { device: readDevice(record, 0), record, idempotency } };
+}
+
+function takeAnswer(bytes: Buffer, body: number, kind: number): Answer {
+  if (kind === kinds.ingested) return outcomes[bytes.readUInt8(body)] ?? 'stored';
+  const result = results[bytes.readUInt8(body)] ?? 'not_found';
+  return { result, mailboxSize: bytes.readUInt32LE(body + 1) };
 }

@@ -69,15 +69,19 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
 function onNotice(notice: Notice, channel: Channel): void {
   switch (notice.type) {
     case 'wake':
-      return crossing.look();
+      crossing.look();
+      break;
     case 'answered':
-      return crossing.complete(notice.call, notice.answer);
+      crossing.complete(notice.call, notice.answer);
+      break;
     case 'refused':
-      return crossing.complete(notice.call, new ApiError(notice.code, notice.options));
+      crossing.complete(notice.call, new ApiError(notice.code, notice.options));
+      break;
     case 'unsubscribe':
-      return remoteStreams.get(channel)?.unsubscribe(notice.stream);
+      remoteStreams.get(channel)?.unsubscribe(notice.stream);
+      break;
     default:
-      return remoteOwners.get(channel)?.receive(notice);
+      remoteOwners.get(channel)?.receive(notice);
   }
 }
 

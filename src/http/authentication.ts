@@ -1,12 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { ApiError, type CredentialDetail } from '../core/errors.ts';
-import {
-  type DeviceKey,
-  deviceIdPattern,
-  deviceKeyOf,
-  deviceSecretPattern,
-  fleetIdPattern,
-} from '../core/identity.ts';
+import { deviceIdPattern, deviceKeyOf, deviceSecretPattern, fleetIdPattern } from '../core/identity.ts';
 import type { Awaitable, DeviceCredentials } from '../shard/shard.ts';
 import type { HttpContext } from './context.ts';
 import { KnownDevice } from './known-device.ts';
@@ -38,7 +32,7 @@ function refused(detail: CredentialDetail): ApiError {
  */
 export function authenticate(headers: RequestHeaders, context: HttpContext): Awaitable<KnownDevice> {
   const { fleetId, deviceId, secret } = headers;
-  const known = context.known.get((fleetId + deviceId) as DeviceKey);
+  const known = context.known.get(deviceId);
   // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
   if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret)) {
     if (context.config.hostSuffix === '') return known;

@@ -43,6 +43,8 @@ export class DeviceRequest {
 export interface Endpoint {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT';
   path: string;
+  /** Reads what stands behind the question mark; nobody else is given it. */
+  takesQuery?: boolean;
   /** Takes JSON: the content type and the size are checked before the handler runs. */
   takesBody?: boolean;
   /** Changes the mailbox or the log: refused early while the shard's queue is full. */

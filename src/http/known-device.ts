@@ -21,6 +21,10 @@ export class KnownDevice {
     this.#watch = watch;
   }
 
+  get deviceId(): string {
+    return this.device.slice(this.fleetId.length);
+  }
+
   get isCurrent(): boolean {
     return this.#watch?.isCurrent() ?? false;
   }
@@ -44,20 +48,21 @@ export class KnownDevice {
 /**
  * The devices that were seen last, so that the next request of one costs no digest and no read. Two
  * generations: when the young one is full it becomes the old one, and what was not asked for since is dropped.
+ * By device id alone, which comes as one string: two fleets that share an id take turns.
  */
 export class KnownDevices {
   readonly #generationMax: number;
-  #young = new Map<DeviceKey, KnownDevice>();
-  #old = new Map<DeviceKey, KnownDevice>();
+  #young = new Map<string, KnownDevice>();
+  #old = new Map<string, KnownDevice>();
 
   constructor(devicesMax: number) {
     this.#generationMax = Math.ceil(devicesMax / 2);
   }
 
-  get(device: DeviceKey): KnownDevice | undefined {
-    const young = this.#young.get(device);
+  get(deviceId: string): KnownDevice | undefined {
+    const young = this.#young.get(deviceId);
     if (young !== undefined) return young;
-    const old = this.#old.get(device);
+    const old = this.#old.get(deviceId);
     if (old !== undefined) this.put(old);
     return old;
   }
@@ -67,6 +72,6 @@ export class KnownDevices {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(known.device, known);
+    this.#young.set(known.deviceId, known);
   }
 }

@@ -89,10 +89,11 @@ export class DeviceServer {
 
   #register(endpoint: Endpoint, index: number): void {
     const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
+    const hasParameter = endpoint.path.includes(':');
     this.#app[method](endpoint.path, (response, request) => {
       const exchange = new Exchange(response, index, endpoint.method === 'HEAD', this.#frontEnd);
       try {
-        this.#accept(endpoint, response, request, exchange);
+        this.#accept(endpoint, hasParameter, response, request, exchange);
       } catch (error) {
         if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
         else exchange.fail(error);
@@ -102,12 +103,18 @@ export class DeviceServer {
   }
 
   /** The order of checks of decisions.md. Everything is read off the request before this returns. */
-  #accept(endpoint: Endpoint, response: HttpResponse, request: HttpRequest, exchange: Exchange): void {
+  #accept(
+    endpoint: Endpoint,
+    hasParameter: boolean,
+    response: HttpResponse,
+    request: HttpRequest,
+    exchange: Exchange,
+  ): void {
     const headers = new RequestHeaders(request);
     const declaredBytes = headers.bodyBytes;
     const given: Given = {
-      parameter: endpoint.path.includes(':') ? (request.getParameter(0) ?? '') : '',
-      query: request.getQuery() ?? '',
+      parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
+      query: endpoint.takesQuery ? (request.getQuery() ?? '') : '',
       headers,
       body: noBody,
     };

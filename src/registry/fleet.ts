@@ -27,21 +27,20 @@ export interface FleetSnapshot {
 /** A fleet as the request path sees it. */
 class FleetView {
   readonly fleet: Fleet;
-  readonly #schemas: ReadonlyMap<string, Schema>;
+  readonly #schemas: Readonly<Record<SchemaKind, Map<string, Schema>>>;
 
   /** Takes over from `before` what did not change, so that a change of one schema recompiles that one. */
   constructor({ fleet, schemas }: FleetSnapshot, before: FleetView | undefined) {
     this.fleet = fleet;
-    this.#schemas = new Map(
-      schemas.map(({ kind, name, text }) => {
-        const known = before?.schema(kind, name);
-        return [`${kind}/${name}`, known?.text === text ? known : new Schema(text)];
-      }),
-    );
+    this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
+    for (const { kind, name, text } of schemas) {
+      const known = before?.schema(kind, name);
+      this.#schemas[kind].set(name, known?.text === text ? known : new Schema(text));
+    }
   }
 
   schema(kind: SchemaKind, name: string): Schema | undefined {
-    return this.#schemas.get(`${kind}/${name}`);
+    return this.#schemas[kind].get(name);
   }
 }
 

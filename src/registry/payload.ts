@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { ApiError } from '../core/errors.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -11,9 +11,11 @@ export const emptyPayload: Buffer = Buffer.alloc(2, '{}');
  * @throws ApiError invalid_json for what is not JSON or not UTF-8.
  */
 export function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new ApiError('invalid_json');
+  // Most bodies are ASCII, which becomes a string without decoding.
+  const encoding = isAscii(bytes) ? 'latin1' : 'utf8';
+  if (encoding === 'utf8' && !isUtf8(bytes)) throw new ApiError('invalid_json');
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return JSON.parse(bytes.toString(encoding));
   } catch {
     throw new ApiError('invalid_json');
   }

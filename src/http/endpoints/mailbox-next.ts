@@ -47,6 +47,7 @@ function next(
 export const mailboxNext: Endpoint = {
   method: 'GET',
   path: '/v1/mailbox/next',
+  takesQuery: true,
   handle: (request: DeviceRequest, { activity }: HttpContext) =>
     next(request, (mailId) => activity.fetched(request.device, mailId)),
 };
@@ -55,5 +56,6 @@ export const mailboxNext: Endpoint = {
 export const mailboxNextHead: Endpoint = {
   method: 'HEAD',
   path: '/v1/mailbox/next',
+  takesQuery: true,
   handle: (request) => next(request, () => {}),
 };
