@@ -51,10 +51,11 @@ export class IngestLog {
   }
 
   /** All of them as one value for the caller to put; undefined when they are too many bytes for one. */
-  batch(records: readonly Uint8Array[]): LogBatch | undefined {
-    const bytes = records.reduce((sum, { length }) => sum + length, headerBytes);
+  batch(records: Uint8Array[]): LogBatch | undefined {
+    let bytes = headerBytes;
+    for (const { length } of records) bytes += length;
     if (bytes > batchBytesMax) return undefined;
-    this.#pending = [...records];
+    this.#pending = records;
     this.#pendingBytes = bytes;
     return this.#take();
   }
