@@ -4,6 +4,8 @@ export interface BenchmarkOptions {
   rounds: number;
   /** Of each round of each subject. */
   seconds: number;
+  /** The sizes that the goals name, of fleets above all: they take minutes to load. */
+  full: boolean;
   /** A line of progress: what runs now. */
   progress(text: string): void;
   skip(skipped: Omit<Skipped, 'benchmark'>): void;
@@ -15,5 +17,7 @@ export interface Benchmark {
   name: string;
   /** One sentence for the report: what it shows. */
   about: string;
+  /** What this machine lacks for it and how to get it; undefined or absent when it can run. */
+  missing?(): string | undefined;
   run(options: BenchmarkOptions): Promise<Omit<Result, 'benchmark'>[]>;
 }

@@ -3,6 +3,8 @@ export interface Figures {
   operationsPerSecond?: number;
   /** User and system time of all processes and threads of the server, divided by the requests answered. */
   cpuMicrosecondsPerOperation?: number;
+  /** Where one operation is too short for microseconds. */
+  nanosecondsPerOperation?: number;
   p50Milliseconds?: number;
   p99Milliseconds?: number;
   p999Milliseconds?: number;
@@ -40,8 +42,8 @@ export interface Result {
   conditions: Conditions;
   rounds: number;
   figures: Figures;
-  /** The median of the ratios of each round, side by side, of CPU per operation or of time. */
-  ratio?: { to: string; value: number };
+  /** The median of the ratios of one figure in each round, side by side. */
+  ratio?: { to: string; figure: keyof Figures; value: number };
 }
 
 /** Something that could not be measured here, and what would help. */
@@ -49,4 +51,15 @@ export interface Skipped {
   benchmark: string;
   subject: string;
   reason: string;
+}
+
+/** What a run leaves behind: the raw JSON, and what the page is made of. */
+export interface Report {
+  /** ISO 8601. */
+  startedAt: string;
+  /** What it ran on, as the page prints it: 'CPU', 'Memory', 'Node', a library's name. */
+  machine: Readonly<Record<string, string>>;
+  benchmarks: readonly { name: string; about: string }[];
+  results: readonly Result[];
+  skipped: readonly Skipped[];
 }

@@ -13,12 +13,10 @@ import {
   uws,
 } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
-import { versionsBytes } from '../shard/versions.ts';
 import { Channel } from './channel.ts';
-import { allocateCrossing } from './crossing.ts';
 import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner } from './remote-owner.ts';
-import { cellOf, openShardEnvironment, Shards } from './shards.ts';
+import { allocateCounters, cellOf, openShardEnvironment, Shards } from './shards.ts';
 
 export interface ClusterOptions {
   config: Config;
@@ -79,12 +77,7 @@ export class Cluster {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const { config, shardFolders, log } = options;
     const shards = shardFolders.length;
-    const counters: SharedCounters = {
-      commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
-      depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
-      versions: shardFolders.map(() => new SharedArrayBuffer(versionsBytes)),
-      crossing: allocateCrossing(shards),
-    };
+    const counters = allocateCounters(shards);
     const ports = meshOfPorts(shards);
     const buffers = shardFolders.map(() => WorkerMetrics.allocate(routeNames));
     const members = await Promise.all(

@@ -4,13 +4,23 @@ import { LmdbShard, type OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardReader } from '../shard/reader.ts';
 import type { Shard } from '../shard/shard.ts';
 import { tableNames } from '../shard/tables.ts';
-import { DeviceVersions } from '../shard/versions.ts';
+import { DeviceVersions, versionsBytes } from '../shard/versions.ts';
 import { Environment } from '../store/environment.ts';
+import { allocateCrossing } from './crossing.ts';
 import type { SharedCounters } from './messages.ts';
 import { shardOf } from './placement.ts';
 
 /** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
 const spareReaders = 32;
+
+export function allocateCounters(shards: number): SharedCounters {
+  return {
+    commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
+    crossing: allocateCrossing(shards),
+  };
+}
 
 /** One cell of a counter that all threads share. */
 export function cellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {

@@ -1,0 +1,36 @@
+import type { Benchmark } from './benchmark.ts';
+import { micro } from './micro/index.ts';
+import { besideNginx } from './workloads/closed-loop.ts';
+import {
+  datapoint,
+  datapointWithKey,
+  getNext,
+  headNext,
+  heartbeat,
+  message,
+} from './workloads/device-requests.ts';
+import { disk } from './workloads/disk.ts';
+import { eventStreams } from './workloads/event-streams.ts';
+import { fleetSize } from './workloads/fleet-size.ts';
+import { handshakes } from './workloads/handshakes.ts';
+import { latency } from './workloads/latency.ts';
+import { ack, cycle } from './workloads/mail.ts';
+import { mixedFleet } from './workloads/mixed-fleet.ts';
+import { peers } from './workloads/peers.ts';
+import { shards } from './workloads/shards.ts';
+
+/** Everything that can be measured, in the order of the report. */
+export const benchmarks: readonly Benchmark[] = [
+  ...[heartbeat, datapoint, datapointWithKey, message, headNext, getNext].map(besideNginx),
+  ack,
+  cycle,
+  peers,
+  shards,
+  latency,
+  eventStreams,
+  handshakes,
+  mixedFleet,
+  fleetSize,
+  disk,
+  micro,
+];

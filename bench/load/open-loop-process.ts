@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createHistogram } from 'node:perf_hooks';
+import { connect, createSecureContext } from 'node:tls';
+import { uuidv7 } from 'uuidv7';
+import { ClientConnection } from './client-connection.ts';
+import type { GeneratorReport } from './generator.ts';
+import type { LoopProcessOptions } from './open-loop.ts';
+import { keyPlace, lengthDigits } from './requests.ts';
+
+const options = JSON.parse(process.argv[2] ?? '') as LoopProcessOptions;
+const { connections, ratePerSecond, statuses } = options;
+
+/** So that opening thousands of connections does not let any time out. */
+const handshakesAtOnce = 32;
+/** Time that the last answers have. */
+const drainMs = 10_000;
+/** A turn of the event loop that takes longer makes requests late. */
+const slowTurnMs = 1;
+/** Of the time: stalls of the machine are less, and a generator without time to spare is more. */
+const slowShareMax = 0.5;
+
+interface Prebuilt {
+  bytes: Buffer;
+  /** Where its Idempotency-Key goes; -1 for none. */
+  keyAt: number;
+}
+
+function readRequests(file: string): Prebuilt[] {
+  const all = readFileSync(file);
+  const requests: Prebuilt[] = [];
+  for (let at = 0; at < all.length; ) {
+    const start = at + lengthDigits;
+    at = start + Number(all.toString('latin1', at, start));
+    const bytes = all.subarray(start, at);
+    requests.push({ bytes, keyAt: bytes.indexOf(keyPlace) });
+  }
+  return requests;
+}
+
+function bytesOf({ bytes, keyAt }: Prebuilt): Buffer {
+  if (keyAt < 0) return bytes;
+  const keyed = Buffer.from(bytes);
+  keyed.write(uuidv7(), keyAt, 'latin1');
+  return keyed;
+}
+
+/**
+ * Sends at a constant rate: the request of number N is due N intervals after the start, come what may. Without
+ * a rate it is a closed loop, and a request is due when a connection is idle.
+ */
+class Loop {
+  readonly #requests = readRequests(options.requestFile);
+  readonly #intervalMs = ratePerSecond === undefined ? undefined : 1_000 / ratePerSecond;
+  /** Connections without a request in flight, in a ring, so that each gets its turn. */
+  readonly #idle: ClientConnection[] = [];
+  #idleAt = 0;
+  #idleCount = 0;
+  #startMs = 0;
+  #steadyMs = 0;
+  #endMs = 0;
+  #isSteady = false;
+  #sent = 0;
+  #answered = 0;
+  #lastTurnMs = 0;
+  /** In nanoseconds, from the time a request was due. */
+  readonly #latency = createHistogram();
+  /** Spent in slow turns of the event loop. */
+  #slowMs = 0;
+  readonly #errors = { status: 0, closed: 0, unanswered: 0 };
+
+  async open(): Promise<void> {
+    const secureContext = createSecureContext({ ca: readFileSync(options.certFile) });
+    const { hostname: host, port } = new URL(options.url);
+    const openOne = async (): Promise<void> => {
+      const socket = connect({ host, port: Number(port), secureContext });
+      await once(socket, 'secureConnect');
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        this.#errors.closed += 1;
+      });
+      this.#setIdle(new ClientConnection(socket, (connection, status) => this.#take(connection, status)));
+    };
+    for (let left = connections; left > 0; left -= handshakesAtOnce) {
+      await Promise.all(Array.from({ length: Math.min(left, handshakesAtOnce) }, openOne));
+    }
+  }
+
+  /** Runs without pause between the turns of the event loop: a timer would be up to a millisecond late. */
+  run(): Promise<void> {
+    this.#startMs = performance.now();
+    this.#steadyMs = this.#startMs + options.warmUpSeconds * 1_000;
+    this.#endMs = this.#steadyMs + options.seconds * 1_000;
+    return new Promise((resolve) => {
+      const turn = (): void => {
+        const nowMs = performance.now();
+        this.#noteTurn(nowMs);
+        this.#sendDue(nowMs);
+        const isOver = this.#dueMs(nowMs) >= this.#endMs && this.#answered === this.#sent;
+        if (isOver || nowMs > this.#endMs + drainMs || this.#errors.closed > 0) resolve();
+        else setImmediate(turn);
+      };
+      turn();
+    });
+  }
+
+  /** A generator that is busy all the time would measure itself. */
+  get isTooBusy(): boolean {
+    return this.#intervalMs !== undefined && this.#slowMs > slowShareMax * options.seconds * 1_000;
+  }
+
+  report(): GeneratorReport {
+    this.#errors.unanswered = this.#sent - this.#answered;
+    return {
+      requests: this.#answered,
+      p50Microseconds: this.#latency.percentile(50) / 1_000,
+      p99Microseconds: this.#latency.percentile(99) / 1_000,
+      p999Microseconds: this.#latency.percentile(99.9) / 1_000,
+      errors: this.#errors,
+    };
+  }
+
+  /** Of the next request. */
+  #dueMs(nowMs: number): number {
+    return this.#intervalMs === undefined ? nowMs : this.#startMs + this.#sent * this.#intervalMs;
+  }
+
+  #setIdle(connection: ClientConnection): void {
+    this.#idle[(this.#idleAt + this.#idleCount) % connections] = connection;
+    this.#idleCount += 1;
+  }
+
+  #noteTurn(nowMs: number): void {
+    if (nowMs >= this.#steadyMs) {
+      if (!this.#isSteady) process.stderr.write(`steady ${this.#answered}\n`);
+      this.#isSteady = true;
+      const turnMs = nowMs - this.#lastTurnMs;
+      if (turnMs > slowTurnMs) this.#slowMs += turnMs;
+    }
+    this.#lastTurnMs = nowMs;
+  }
+
+  #sendDue(nowMs: number): void {
+    while (this.#idleCount > 0) {
+      const dueMs = this.#dueMs(nowMs);
+      if (dueMs > nowMs || dueMs >= this.#endMs) return;
+      const connection = this.#idle[this.#idleAt] as ClientConnection;
+      this.#idleAt = (this.#idleAt + 1) % connections;
+      this.#idleCount -= 1;
+      const request = this.#requests[this.#sent % this.#requests.length] as Prebuilt;
+      this.#sent += 1;
+      connection.send(bytesOf(request), dueMs);
+    }
+  }
+
+  #take(connection: ClientConnection, status: number): void {
+    const nowMs = performance.now();
+    this.#answered += 1;
+    if (!statuses.includes(status)) this.#errors.status += 1;
+    if (connection.dueMs >= this.#steadyMs) this.#latency.record(nanoseconds(nowMs - connection.dueMs));
+    this.#setIdle(connection);
+    this.#sendDue(nowMs);
+  }
+}
+
+function nanoseconds(ms: number): number {
+  return Math.max(1, Math.round(ms * 1e6));
+}
+
+const loop = new Loop();
+await loop.open();
+await loop.run();
+process.stderr.write('end\n');
+if (loop.isTooBusy) {
+  process.stderr.write(`The generator is too slow here for ${ratePerSecond} requests/s.\n`, () =>
+    process.exit(1),
+  );
+} else process.stdout.write(`${JSON.stringify(loop.report())}\n`, () => process.exit());

@@ -1,0 +1,67 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { RunningServer } from '../servers/subject.ts';
+import type { Order, Word } from './stream-holder.ts';
+
+const file = new URL('stream-holder.ts', import.meta.url).pathname;
+
+/** Two, so that a pause of one delays half of the announcements and not all. */
+const holderCount = 2;
+
+/** Processes that hold event streams; gone with this one, or when it is disposed of. */
+export class StreamHolders implements Disposable {
+  readonly #children: readonly ChildProcess[];
+
+  private constructor(children: readonly ChildProcess[]) {
+    this.#children = children;
+  }
+
+  /** Opens a stream for each request. @throws Error when one cannot be opened. */
+  static async open(server: RunningServer, requests: readonly string[]): Promise<StreamHolders> {
+    const children = Array.from({ length: holderCount }, () =>
+      fork(file, { execArgv: ['--import', import.meta.resolve('tsx')] }),
+    );
+    const holders = new StreamHolders(children);
+    const { url, certFile } = server;
+    try {
+      await holders.#ask((index) => ({
+        type: 'hold',
+        hold: { url, certFile, requests: requests.filter((_, at) => at % holderCount === index) },
+      }));
+    } catch (error) {
+      holders[Symbol.dispose]();
+      throw error;
+    }
+    return holders;
+  }
+
+  /** What was announced since the last report, in no order, and how many streams have been closed in all. */
+  async report(): Promise<{ latenciesMicroseconds: number[]; closed: number }> {
+    const words = await this.#ask(() => ({ type: 'report' }));
+    const reports = words.filter((word) => word.type === 'report');
+    return {
+      latenciesMicroseconds: reports.flatMap((report) => report.latenciesMicroseconds),
+      closed: reports.reduce((sum, { closed }) => sum + closed, 0),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    for (const child of this.#children) child.kill('SIGKILL');
+  }
+
+  #ask(orderOf: (index: number) => Order): Promise<Word[]> {
+    return Promise.all(
+      this.#children.map(async (child, index) => {
+        child.send(orderOf(index));
+        const [word] = (await Promise.race([once(child, 'message'), ended(child)])) as [Word];
+        if (word.type === 'failed') throw new Error(`an event stream could not be opened: ${word.reason}`);
+        return word;
+      }),
+    );
+  }
+}
+
+async function ended(child: ChildProcess): Promise<never> {
+  await once(child, 'exit');
+  throw new Error('a process that holds event streams has ended');
+}

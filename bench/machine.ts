@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, cpus, release, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+// So that it is loaded, which says which of the packages fits this machine.
+import '../src/http/uws.ts';
+import { postgresPrograms } from './servers/fastify/postgres.ts';
+
+const require = createRequire(import.meta.url);
+/** The version of an installed package. */
+function versionOf(folder: string): string {
+  const manifest = readFileSync(new URL(`../node_modules/${folder}/package.json`, import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** Of the two packages that the server may use, the one that its loader has loaded. */
+function uwsVersion(): string {
+  const [folder = 'uWebSockets.js'] = Object.keys(require.cache).flatMap(
+    (file) => /node_modules\/(uWebSockets\.js[^/]*)\//.exec(file)?.[1] ?? [],
+  );
+  return versionOf(folder);
+}
+
+/** What a program says of its version, in numbers; undefined where it is not installed. */
+function programVersion(file: string, argument: string): string | undefined {
+  const { stdout, stderr, error } = spawnSync(file, [argument], { encoding: 'utf8' });
+  return error ? undefined : /\d+\.\d+[\w.-]*/.exec(stdout + stderr)?.[0];
+}
+
+/** Of the folder that everything is stored in while it is measured. */
+export function dataFilesystem(): string {
+  const { stdout } = spawnSync('df', ['--output=fstype,source', tmpdir()], { encoding: 'utf8' });
+  return stdout?.trim().split('\n').at(-1)?.replace(/\s+/, ' on ') ?? 'unknown';
+}
+
+/** What the run runs on, as the report prints it. */
+export function describeMachine(): Record<string, string> {
+  const programs = postgresPrograms();
+  const facts: Record<string, string | undefined> = {
+    CPU: `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores`,
+    Memory: `${(totalmem() / 2 ** 30).toFixed(1)} GiB`,
+    Kernel: `Linux ${release()}`,
+    'Data on': `${tmpdir()}, ${dataFilesystem()}`,
+    Node: process.versions.node,
+    'OpenSSL of Node': process.versions.openssl,
+    'uWebSockets.js': uwsVersion(),
+    lmdb: versionOf('lmdb'),
+    Fastify: versionOf('fastify'),
+    nginx: programVersion('nginx', '-v'),
+    wrk: programVersion('wrk', '-v'),
+    Redis: programVersion('redis-server', '--version'),
+    PostgreSQL: programs && programVersion(join(programs, 'postgres'), '--version'),
+  };
+  const present = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined);
+  return Object.fromEntries(present);
+}

@@ -1,0 +1,50 @@
+import type { HttpContext } from '../../src/http/context.ts';
+import type { RequestHeaders as Headers } from '../../src/http/request-headers.ts';
+import { built } from '../built.ts';
+import { fleetId } from '../servers/devices.ts';
+import { type Group, type Microbench, repeated } from './microbench.ts';
+import { requestWith } from './request.ts';
+import { cycled } from './samples.ts';
+import { openTemporaryShard } from './temporary-shard.ts';
+
+const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
+const { authenticate } =
+  await built<typeof import('../../src/http/authentication.ts')>('http/authentication.js');
+const { KnownDevices } = await built<typeof import('../../src/http/known-device.ts')>('http/known-device.js');
+const { RequestHeaders } =
+  await built<typeof import('../../src/http/request-headers.ts')>('http/request-headers.js');
+const { Fleets } = await built<typeof import('../../src/registry/fleet.ts')>('registry/fleet.js');
+
+const deviceCount = 1_000;
+
+/** The check of the three credential headers: for a device seen before, and for one not seen yet. */
+export async function credentials(): Promise<Group> {
+  const { shard, devices, ...opened } = await openTemporaryShard(deviceCount);
+  const headers = devices.map(
+    ({ deviceId, secret }): Headers =>
+      new RequestHeaders(
+        requestWith({ 'x-fleet-id': fleetId, 'x-device-id': deviceId, 'x-device-secret': secret }),
+      ),
+  );
+  const snapshot = { fleet: { fleetId, name: '', createdAtMs: Date.now() }, schemas: [] };
+  const shared = {
+    config: loadConfig(undefined, {}, {}).values,
+    fleets: new Fleets([snapshot]),
+    shards: { of: () => shard },
+  };
+  // The rest of the context belongs to endpoints.
+  const contextOf = (devicesMax: number): HttpContext =>
+    ({ ...shared, known: new KnownDevices(devicesMax) }) as unknown as HttpContext;
+  const check = (workload: string, context: HttpContext): Microbench => ({
+    ...repeated(workload, (index) => authenticate(cycled(headers, index), context)),
+    conditions: { devices: deviceCount },
+  });
+  return {
+    benches: [
+      check('credentials of a known device', contextOf(2 * deviceCount)),
+      // It remembers two, so that every one of the thousand comes as if for the first time.
+      check('credentials at first sight', contextOf(2)),
+    ],
+    [Symbol.asyncDispose]: opened[Symbol.asyncDispose],
+  };
+}

@@ -1,0 +1,50 @@
+import { built } from '../built.ts';
+import { type Group, repeated } from './microbench.ts';
+import { cycled, payload } from './samples.ts';
+import { openTemporaryShard } from './temporary-shard.ts';
+
+const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
+const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
+const { parseIdempotencyKey, requestDigest } =
+  await built<typeof import('../../src/http/idempotency-key.ts')>('http/idempotency-key.js');
+const { IdempotencyKeys } =
+  await built<typeof import('../../src/shard/idempotency.ts')>('shard/idempotency.js');
+
+const claimsPerTransaction = 256;
+
+/** What an Idempotency-Key adds to a request, in the front end and in the store. */
+export async function idempotency(): Promise<Group> {
+  const { environment, devices, ...opened } = await openTemporaryShard(1_000);
+  const { values: config } = loadConfig(undefined, {}, {});
+  const nowMs = Date.now();
+  const texts = Array.from({ length: 1_000 }, () => formatUuid(generateUuid()));
+  const store = new IdempotencyKeys(environment.table('idempotency'), config.idempotencyWindowSeconds);
+  const digest = requestDigest('datapoint', 'reading', payload);
+  const claim = (key: () => Uint8Array, expected: string) => (): Promise<void> =>
+    environment.write(() => {
+      for (let index = 0; index < claimsPerTransaction; index += 1) {
+        const outcome = store.claim(cycled(devices, index).device.device, key(), digest);
+        if (outcome !== expected) throw new Error(`a claim was ${outcome}, not ${expected}`);
+      }
+    });
+  const claims = {
+    conditions: { batch: claimsPerTransaction },
+    operations: claimsPerTransaction,
+    isAsync: true,
+  };
+  const known = generateUuid();
+  await claim(() => known, 'new')();
+  return {
+    benches: [
+      repeated('idempotency key parsed', (index) => parseIdempotencyKey(cycled(texts, index), config, nowMs)),
+      repeated('digest of a request', () => requestDigest('datapoint', 'reading', payload)),
+      {
+        workload: 'new key claimed in the store, with its commit',
+        ...claims,
+        run: claim(generateUuid, 'new'),
+      },
+      { workload: 'known key found in the store, with a commit', ...claims, run: claim(() => known, 'same') },
+    ],
+    [Symbol.asyncDispose]: opened[Symbol.asyncDispose],
+  };
+}

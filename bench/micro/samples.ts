@@ -1,0 +1,37 @@
+import type { Device } from '../../src/shard/shard.ts';
+import { built } from '../built.ts';
+import { fleetId } from '../servers/devices.ts';
+import { payloadOf, payloadSchema } from '../servers/payload-schema.ts';
+
+const { deviceKeyOf, generateDeviceId, generateDeviceSecret } =
+  await built<typeof import('../../src/core/identity.ts')>('core/identity.js');
+const { digestOf } = await built<typeof import('../../src/admin/new-device.ts')>('admin/new-device.js');
+
+/** What the whole-server benchmarks send as well. */
+export const payload = Buffer.from(payloadOf(100));
+export const schemaText = JSON.stringify(payloadSchema);
+
+export interface SampleDevice {
+  device: Device;
+  deviceId: string;
+  secret: string;
+}
+
+export function sampleDevice(): SampleDevice {
+  const deviceId = generateDeviceId();
+  const secret = generateDeviceSecret();
+  const device: Device = {
+    device: deviceKeyOf(fleetId, deviceId),
+    enabled: true,
+    secretDigests: [digestOf(secret)],
+    name: 'Pump 1',
+    tags: ['outdoor'],
+    createdAtMs: Date.now(),
+  };
+  return { device, deviceId, secret };
+}
+
+/** `values[index]`, and from the front again behind the last. */
+export function cycled<T>(values: readonly T[], index: number): T {
+  return values[index % values.length] as T;
+}

@@ -1,0 +1,47 @@
+import type { Shard } from '../../src/shard/shard.ts';
+import type { Environment } from '../../src/store/environment.ts';
+import { built } from '../built.ts';
+import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
+import { type SampleDevice, sampleDevice } from './samples.ts';
+
+const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
+const { createLog } = await built<typeof import('../../src/core/log.ts')>('core/log.js');
+const { allocateCounters, cellOf, openShardEnvironment, Shards, versionsOf } =
+  await built<typeof import('../../src/cluster/shards.ts')>('cluster/shards.js');
+const { ShardOwner } = await built<typeof import('../../src/shard/owner.ts')>('shard/owner.js');
+const { ShardReader } = await built<typeof import('../../src/shard/reader.ts')>('shard/reader.js');
+
+/** One shard with its owner on this thread, on disk in a folder that goes with it, and some devices in it. */
+export interface TemporaryShard extends AsyncDisposable {
+  shard: Shard;
+  environment: Environment;
+  devices: readonly SampleDevice[];
+}
+
+export async function openTemporaryShard(deviceCount: number): Promise<TemporaryShard> {
+  const folder = temporaryFolder();
+  const { values: config } = loadConfig(undefined, {}, {});
+  const counters = allocateCounters(1);
+  const environment = openShardEnvironment(folder, 0, 1, config, counters);
+  const versions = versionsOf(counters, 0);
+  const owner = new ShardOwner(
+    environment,
+    new ShardReader(environment, versions),
+    versions,
+    cellOf(counters.depths, 0),
+    config,
+    { committed: () => {}, failed: () => {} },
+    createLog('error'),
+    () => {},
+  );
+  const shards = new Shards([environment], [owner], config, counters);
+  const [shard] = shards.all;
+  if (shard === undefined) throw new Error('one shard was opened');
+  const devices = Array.from({ length: deviceCount }, sampleDevice);
+  await shard.createDevices(devices.map(({ device }) => device));
+  const close = async (): Promise<void> => {
+    await owner.close();
+    removeFolder(folder);
+  };
+  return { shard, environment, devices, [Symbol.asyncDispose]: close };
+}

@@ -1,0 +1,85 @@
+import type { Mail } from '../../src/shard/shard.ts';
+import type { Table } from '../../src/store/environment.ts';
+import { built } from '../built.ts';
+import { type Group, group, type Microbench, repeated } from './microbench.ts';
+import { cycled, payload, sampleDevice } from './samples.ts';
+
+const { decodeMail, encodeMail } =
+  await built<typeof import('../../src/shard/mail-record.ts')>('shard/mail-record.js');
+const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize, settledMax } =
+  await built<typeof import('../../src/shard/mailbox-record.ts')>('shard/mailbox-record.js');
+const { decodeCredentials, decodeDevice, encodeDevice } =
+  await built<typeof import('../../src/shard/device-record.ts')>('shard/device-record.js');
+const { IngestLog, readLog } =
+  await built<typeof import('../../src/shard/ingest-log.ts')>('shard/ingest-log.js');
+const { encodeLogRecord } =
+  await built<typeof import('../../src/shard/log-record.ts')>('shard/log-record.js');
+const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
+
+/** The records of the store, written and read. */
+export async function values(): Promise<Group> {
+  const device = sampleDevice().device;
+  const deviceBytes = encodeDevice(device);
+  const mail: Mail = {
+    id: generateUuid(),
+    name: 'water',
+    payload,
+    requeueCount: 0,
+    fetchCount: 0,
+    acceptedAtMs: Date.now(),
+    expiresAtMs: Date.now() + 604_800_000,
+    firstFetchedAtMs: undefined,
+  };
+  const mailBytes = encodeMail(mail);
+  const settled = Array.from({ length: settledMax }, () => ({
+    mailId: generateUuid(),
+    verb: 'ack' as const,
+  }));
+  const mailbox = { ...emptyMailbox(), size: 3, head: 40, tail: 43, settled };
+  const mailboxBytes = encodeMailbox(mailbox);
+  return group(
+    repeated('mail record written', () => encodeMail(mail)),
+    repeated('mail record read', () => decodeMail(mailBytes)),
+    repeated('mailbox record written', () => encodeMailbox(mailbox)),
+    repeated('mailbox record read', () => decodeMailbox(mailboxBytes)),
+    repeated(
+      'size and head read off a mailbox record',
+      () => readSize(mailboxBytes) + readHead(mailboxBytes),
+    ),
+    repeated('device record written', () => encodeDevice(device)),
+    repeated('device record read', () => decodeDevice(device.device, deviceBytes)),
+    repeated('credentials read off a device record', () => decodeCredentials(deviceBytes)),
+    ...logBatches(256),
+  );
+}
+
+/** Per record, in one batch of `batch`: the codec with a table that keeps only the last value. */
+function logBatches(batch: number): Microbench[] {
+  const entry = { key: Buffer.alloc(6), value: Buffer.alloc(0) };
+  const table = {
+    putSync: (key: Buffer, value: Buffer): boolean => {
+      Object.assign(entry, { key, value });
+      return true;
+    },
+    getRange: () => (entry.value.length === 0 ? [] : [entry]),
+  } as unknown as Table;
+  const log = new IngestLog(table);
+  const devices = Array.from({ length: batch }, () => sampleDevice().device.device);
+  const write = (): void => {
+    for (let index = 0; index < batch; index += 1) {
+      const device = cycled(devices, index);
+      log.append(encodeLogRecord({ device, kind: 'datapoint', schema: 'reading', payload }));
+    }
+    log.flush();
+  };
+  write();
+  const batches = {
+    conditions: { batch, payloadBytes: payload.length },
+    operations: batch,
+    isAsync: false,
+  };
+  return [
+    { ...batches, workload: 'ingest-log record written', run: write },
+    { ...batches, workload: 'ingest-log record read', run: () => [...readLog(table)].length },
+  ];
+}

@@ -1,0 +1,12 @@
+import { findCertificate } from '../../src/cluster/certificate.ts';
+import { loadConfig } from '../../src/core/config.ts';
+import type { TlsFiles } from '../../src/http/uws.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+let made: Promise<TlsFiles> | undefined;
+
+/** The certificate that Fleetpost makes for itself (ECDSA P-256), the same for all subjects of this run. */
+export function certificate(): Promise<TlsFiles> {
+  made ??= findCertificate(loadConfig(undefined, {}, {}).values, temporaryFolder());
+  return made;
+}

@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+import { AdminClient, pathOf } from '../../src/client/admin-client.ts';
+import { type Config, type ConfigKey, environmentName } from '../../src/core/config.ts';
+import { certificate } from './certificate.ts';
+import { fleetId } from './devices.ts';
+import { datapointSchema, messageSchema, payloadSchema } from './payload-schema.ts';
+import { ServerProcess } from './server-process.ts';
+import type { Credentials, RunningServer, StartOptions, Subject } from './subject.ts';
+import { removeFolder, temporaryFolder } from './temporary-folder.ts';
+
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+
+/** Requests that queue mail at once: enough to fill the batches of every shard. */
+export const enqueuesAtOnce = 64;
+/** The most devices that one import makes. */
+const importMax = 1_000_000;
+
+export interface FleetpostOptions extends StartOptions {
+  /** Anything else of the configuration. */
+  config?: Partial<Config>;
+}
+
+export interface Mail {
+  device: Credentials;
+  /** JSON text. */
+  payload: string;
+}
+
+/** A real server process on a data folder of its own, with the fleet, the two schemas and its devices. */
+export class Fleetpost implements RunningServer {
+  readonly data = join(temporaryFolder(), 'data');
+  readonly certFile: string;
+  readonly devices: Credentials[] = [];
+  readonly #environment: NodeJS.ProcessEnv;
+  #process: ServerProcess | undefined;
+  #url = '';
+  #adminUrl = '';
+  #admin: AdminClient | undefined;
+
+  private constructor(certFile: string, environment: NodeJS.ProcessEnv) {
+    this.certFile = certFile;
+    this.#environment = environment;
+  }
+
+  static async start({ shards, devices, tls, config = {} }: FleetpostOptions): Promise<Fleetpost> {
+    const { certFile, keyFile } = tls ?? (await certificate());
+    const values = { shards, logLevel: 'warn', tlsCertFile: certFile, tlsKeyFile: keyFile, ...config };
+    const environment: NodeJS.ProcessEnv = {
+      FLEETPOST_LISTEN: '127.0.0.1:0',
+      FLEETPOST_ADMIN: '127.0.0.1:0',
+    };
+    for (const [key, value] of Object.entries(values)) {
+      environment[environmentName(key as ConfigKey)] = String(value);
+    }
+    const server = new Fleetpost(certFile, environment);
+    await server.begin();
+    await server.admin.request('POST', '/fleets', { json: { fleet_id: fleetId } });
+    for (const [kind, name] of [
+      ['datapoint', datapointSchema],
+      ['message', messageSchema],
+    ] as const) {
+      const path = pathOf('fleets', fleetId, 'schemas', kind, name);
+      await server.admin.request('PUT', path, { json: payloadSchema });
+    }
+    await server.importDevices(devices);
+    return server;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  /** Without a path; `/metrics` is there for everyone. */
+  get adminUrl(): string {
+    return this.#adminUrl;
+  }
+
+  get admin(): AdminClient {
+    if (this.#admin === undefined) throw new Error('the server has not been started');
+    return this.#admin;
+  }
+
+  get token(): string {
+    return (JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as { token: string }).token;
+  }
+
+  processIds(): number[] {
+    return this.#process ? [this.#process.pid] : [];
+  }
+
+  /** Starts the process on its data folder; settles once it says that it is ready. Its ports are new ones. */
+  async begin(): Promise<void> {
+    this.#process = await ServerProcess.start(process.execPath, [mainFile, 'serve', '--json'], {
+      environment: { ...this.#environment, FLEETPOST_DATA: this.data },
+    });
+    const report = JSON.parse(await this.#process.firstLine) as { url: string; admin_url: string };
+    this.#url = report.url;
+    this.#adminUrl = report.admin_url;
+    this.#admin = new AdminClient({ url: report.admin_url, token: this.token });
+  }
+
+  /** Ends the process; its data stays. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    await this.#process?.stop(signal);
+  }
+
+  async restart(signal?: NodeJS.Signals): Promise<void> {
+    await this.end(signal);
+    await this.begin();
+  }
+
+  /** Makes more devices, and adds them to `devices`. */
+  async importDevices(count: number): Promise<void> {
+    for (let left = count; left > 0; left -= importMax) {
+      const json = { count: Math.min(left, importMax) };
+      const csv = await this.admin.requestText('POST', `/fleets/${fleetId}/devices:import`, { json });
+      const [, ...lines] = csv.trimEnd().split('\n');
+      for (const line of lines) {
+        const [, deviceId = '', secret = ''] = line.split(',');
+        this.devices.push({ fleetId, deviceId, secret });
+      }
+    }
+  }
+
+  /** Queues mail, each device's in the order given; answers the mail ids in that order. */
+  async enqueue(mails: readonly Mail[]): Promise<string[]> {
+    const pool = new Pool(this.#adminUrl, { connections: enqueuesAtOnce });
+    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
+    const post = async ({ device, payload }: Mail): Promise<string> => {
+      const path = pathOf(
+        'admin',
+        'v1',
+        'fleets',
+        device.fleetId,
+        'devices',
+        device.deviceId,
+        'mail',
+        'water',
+      );
+      const { statusCode, body } = await pool.request({ method: 'POST', path, headers, body: payload });
+      const answer = (await body.json()) as { mail_id: string };
+      if (statusCode !== 201) throw new Error(`mail was refused: ${JSON.stringify(answer)}`);
+      return answer.mail_id;
+    };
+    const ids: string[] = [];
+    try {
+      for (let start = 0; start < mails.length; start += enqueuesAtOnce) {
+        ids.push(...(await Promise.all(mails.slice(start, start + enqueuesAtOnce).map(post))));
+      }
+    } finally {
+      await pool.destroy();
+    }
+    return ids;
+  }
+
+  async answersByStatus(): Promise<ReadonlyMap<number, number>> {
+    const metrics = await (await fetch(`${this.#adminUrl}/metrics`)).text();
+    const counts = new Map<number, number>();
+    for (const [, labels = '', value] of metrics.matchAll(/^fleetpost_requests_total\{(.*)\} (\d+)$/gm)) {
+      const status = Number(/status="(\d+)"/.exec(labels)?.[1]);
+      counts.set(status, (counts.get(status) ?? 0) + Number(value));
+    }
+    return counts;
+  }
+
+  async stop(): Promise<void> {
+    await this.end();
+    removeFolder(join(this.data, '..'));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
+
+export const fleetpost: Subject & { start(options: FleetpostOptions): Promise<Fleetpost> } = {
+  name: 'fleetpost',
+  durability: 'fsync before the answer',
+  missing: () => undefined,
+  start: (options) => Fleetpost.start(options),
+};

@@ -1,0 +1,35 @@
+import type { BenchmarkOptions } from '../benchmark.ts';
+import type { RunningServer, Subject } from './subject.ts';
+
+export interface Started {
+  subject: Subject;
+  shards: number;
+  server: RunningServer;
+}
+
+/**
+ * Starts subjects side by side and stops all of them when `use` is done. One that is missing here is skipped
+ * with what would help.
+ */
+export async function withServers<T>(
+  wanted: readonly { subject: Subject; shards: number }[],
+  devices: number,
+  { progress, skip }: BenchmarkOptions,
+  use: (started: readonly Started[]) => Promise<T>,
+): Promise<T> {
+  const started: Started[] = [];
+  try {
+    for (const { subject, shards } of wanted) {
+      const reason = subject.missing();
+      if (reason !== undefined) {
+        skip({ subject: subject.name, reason });
+        continue;
+      }
+      progress(`starting ${subject.name}`);
+      started.push({ subject, shards, server: await subject.start({ shards, devices }) });
+    }
+    return await use(started);
+  } finally {
+    for (const { server } of started) await server.stop();
+  }
+}

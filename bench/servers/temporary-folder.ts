@@ -1,0 +1,23 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const folders = new Set<string>();
+
+process.on('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Under os.tmpdir(), that is where TMPDIR says; gone when this process ends, or before. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fleetpost-bench-'));
+  // A peer may run as another user and has its data further down.
+  chmodSync(folder, 0o711);
+  folders.add(folder);
+  return folder;
+}
+
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+  folders.delete(folder);
+}

@@ -1,0 +1,66 @@
+import type { Benchmark } from '../benchmark.ts';
+import { interleave, type Lane } from '../interleave.ts';
+import { closedLoop, missingWrk } from '../load/wrk.ts';
+import { fleetpost } from '../servers/fleetpost.ts';
+import { nginx } from '../servers/nginx.ts';
+import { withServers } from '../servers/started.ts';
+import type { Workload } from './device-requests.ts';
+import { aim, conditionsOf, devices, type Target } from './target.ts';
+
+export const connectionCounts = [64, 256];
+
+const wanted = [
+  { subject: nginx, shards: 1 },
+  { subject: fleetpost, shards: 1 },
+  { subject: nginx, shards: 2 },
+  { subject: fleetpost, shards: 2 },
+];
+
+export function closedLoopLane(
+  target: Target,
+  connections: number,
+  seconds: number,
+  compareWith?: Lane['compareWith'],
+): Lane {
+  const { server, subject, workload, requests, status } = target;
+  return {
+    workload: workload.name,
+    subject: subject.name,
+    conditions: { ...conditionsOf(target), connections, loop: 'closed' },
+    measure: () => closedLoop(server, { requests, status, connections, seconds }),
+    ...(compareWith && { compareWith }),
+  };
+}
+
+/** Beside nginx, which answers the same number of requests without looking at them. */
+export function besideNginx(workload: Workload): Benchmark {
+  return {
+    name: workload.name,
+    about: workload.about,
+    missing: missingWrk,
+    run: (options) =>
+      withServers(wanted, devices, options, async (started) => {
+        const targets = await Promise.all(started.map((each) => aim(workload, each)));
+        const lanes: Lane[] = [];
+        for (const connections of connectionCounts) {
+          for (const target of targets) {
+            const floor = lanes.find(
+              ({ subject, conditions }) =>
+                subject === nginx.name &&
+                conditions.shards === target.shards &&
+                conditions.connections === connections,
+            );
+            lanes.push(
+              closedLoopLane(
+                target,
+                connections,
+                options.seconds,
+                floor && { lane: floor, name: nginx.name },
+              ),
+            );
+          }
+        }
+        return interleave(lanes, options);
+      }),
+  };
+}

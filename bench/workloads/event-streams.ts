@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { createHistogram } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
+import { sendMail } from '../load/mail-flow.ts';
+import { requestText } from '../load/requests.ts';
+import { StreamHolders } from '../load/stream-holders.ts';
+import { missingWrk } from '../load/wrk.ts';
+import type { Figures, Result } from '../result.ts';
+import { cpuMicroseconds } from '../servers/cpu-time.ts';
+import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { residentBytes } from '../servers/resident-memory.ts';
+import { seeEveryDevice } from './see-every-device.ts';
+
+const streamsWanted = 15_000;
+/** Descriptors of a server that are none of its streams. */
+const descriptorsSpared = 500;
+const ratePerSecond = 1_000;
+const payload = Buffer.from('{"seconds":30}');
+/** What the slowest announcement may take before it counts as lost. */
+const announcementSeconds = 10;
+const pollMs = 20;
+/** Of mail, for code to be compiled. */
+const warmUpSeconds = 4;
+
+/** How many files a process may have open here; Node raises its own limit that far by itself. */
+function descriptorsMax(): number {
+  const limit = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
+export const eventStreams: Benchmark = {
+  name: 'event-streams',
+  about:
+    'Memory of an idle event stream: the growth of the resident memory of the server, garbage collected, ' +
+    'with one TLS stream a device, each seen before. Then mail to random ones of them through the admin API, ' +
+    'a request each at a constant rate: the time from when a mail was due to be queued until its event was read.',
+  missing: missingWrk,
+  run(options) {
+    const streams = Math.min(streamsWanted, descriptorsMax() - descriptorsSpared);
+    if (streams < streamsWanted) {
+      const needed = streamsWanted + descriptorsSpared;
+      const reason = `only ${streams} of ${streamsWanted} streams: the limit of open files is too low (ulimit -Hn ${needed} raises it).`;
+      options.skip({ subject: fleetpost.name, reason });
+    }
+    return measure(streams, options);
+  },
+};
+
+async function measure(
+  streams: number,
+  { rounds, seconds, progress }: BenchmarkOptions,
+): Promise<Omit<Result, 'benchmark'>[]> {
+  const shards = availableParallelism();
+  progress(`${streams} devices`);
+  await using server = await Fleetpost.start({ shards, devices: streams });
+  const [pid = 0] = server.processIds();
+  await seeEveryDevice(server);
+  const bytesBefore = await residentBytes(pid);
+  progress(`opening ${streams} streams`);
+  const requests = server.devices.map((device) => requestText(device, { method: 'GET', path: '/v1/events' }));
+  using holders = await StreamHolders.open(server, requests);
+  const bytesPerStream = ((await residentBytes(pid)) - bytesBefore) / streams;
+  progress(`${ratePerSecond} mails a second`);
+  const mailFigures = await announce(server, holders, rounds * seconds);
+  const conditions = { shards, streams, devices: streams };
+  return [
+    {
+      workload: 'idle event stream',
+      subject: fleetpost.name,
+      conditions,
+      rounds: 1,
+      figures: { bytesPerStream },
+    },
+    {
+      workload: 'mail, from queue to event',
+      subject: fleetpost.name,
+      conditions: {
+        ...conditions,
+        ratePerSecond,
+        payloadBytes: payload.length,
+        loop: 'open',
+        durability: fleetpost.durability,
+      },
+      rounds: 1,
+      figures: mailFigures,
+    },
+  ];
+}
+
+async function announce(server: Fleetpost, holders: StreamHolders, seconds: number): Promise<Figures> {
+  await sendAndAwait(server, holders, warmUpSeconds);
+  const cpuBefore = cpuMicroseconds(server.processIds());
+  const startMs = performance.now();
+  const latencies = await sendAndAwait(server, holders, seconds);
+  const cpu = cpuMicroseconds(server.processIds()) - cpuBefore;
+  const histogram = createHistogram();
+  for (const latency of latencies) histogram.record(Math.max(1, Math.round(latency)));
+  return {
+    operationsPerSecond: (latencies.length * 1_000) / (performance.now() - startMs),
+    cpuMicrosecondsPerOperation: cpu / latencies.length,
+    p50Milliseconds: histogram.percentile(50) / 1_000,
+    p99Milliseconds: histogram.percentile(99) / 1_000,
+    p999Milliseconds: histogram.percentile(99.9) / 1_000,
+  };
+}
+
+/** Answers how long each mail took until its event was read, in microseconds. */
+async function sendAndAwait(server: Fleetpost, holders: StreamHolders, seconds: number): Promise<number[]> {
+  const sent = await sendMail(server, server.devices, { ratePerSecond, seconds, payload });
+  const latencies: number[] = [];
+  const endMs = performance.now() + announcementSeconds * 1_000;
+  do {
+    const report = await holders.report();
+    latencies.push(...report.latenciesMicroseconds);
+    if (report.closed > 0) throw new Error(`${report.closed} of the event streams were closed`);
+    if (latencies.length === sent) return latencies;
+    await wait(pollMs);
+  } while (performance.now() < endMs);
+  throw new Error(`of ${sent} mails ${latencies.length} were announced`);
+}

@@ -1,0 +1,170 @@
+import type { Benchmark } from '../benchmark.ts';
+import { interleave, type Lane } from '../interleave.ts';
+import { type DeviceRequest, requestText, writeRequests } from '../load/requests.ts';
+import { closedLoop, missingWrk } from '../load/wrk.ts';
+import type { Conditions, Figures } from '../result.ts';
+import { cpuMicroseconds } from '../servers/cpu-time.ts';
+import { enqueuesAtOnce, Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { nginx } from '../servers/nginx.ts';
+import { type Started, withServers } from '../servers/started.ts';
+import { getNext, payload, payloadBytes } from './device-requests.ts';
+import { devices } from './target.ts';
+
+/** What devices do with every mail, one request after the other. */
+interface MailWorkload {
+  name: string;
+  about: string;
+  steps: readonly ((mailId: string) => DeviceRequest)[];
+}
+
+const connections = 64;
+/** A round is over when the mail is: queueing it takes longer than working through it. */
+const mailsPerSecond = 6_000;
+/** Short, for every mail can be used once; the rounds before have warmed the server up. */
+const warmUpSeconds = 0.2;
+/** After the last of the mail; its answer has the same status. */
+const spare: DeviceRequest = { method: 'GET', path: '/v1/mailbox/size' };
+
+const sampleId = '01900000-0000-7000-8000-000000000000';
+const acknowledge = (mailId: string): DeviceRequest => ({
+  method: 'PUT',
+  path: `/v1/mailbox/ack/${mailId}`,
+});
+
+const wanted = [
+  { subject: nginx, shards: 1 },
+  { subject: fleetpost, shards: 1 },
+  { subject: nginx, shards: 2 },
+  { subject: fleetpost, shards: 2 },
+];
+
+/** Queues mail for all devices in turn, through the admin API; answers its ids in that order. */
+async function enqueue(server: Fleetpost, count: number): Promise<{ ids: string[]; figures: Figures }> {
+  const rounds = Array.from({ length: Math.ceil(count / devices) }, () => server.devices);
+  const mails = rounds.flat().map((device) => ({ device, payload }));
+  const startMs = performance.now();
+  const startMicroseconds = cpuMicroseconds(server.processIds());
+  const ids = await server.enqueue(mails);
+  const figures: Figures = {
+    operationsPerSecond: (ids.length * 1_000) / (performance.now() - startMs),
+    cpuMicrosecondsPerOperation: (cpuMicroseconds(server.processIds()) - startMicroseconds) / ids.length,
+  };
+  return { ids, figures };
+}
+
+/**
+ * For one mail of each device the first step, then the second: so a device's answer to the first is there
+ * long before its second is sent, and each mail is at the head when its turn comes.
+ */
+function textsOf({ steps }: MailWorkload, { server }: Started, ids: readonly string[]): string[] {
+  const texts: string[] = [];
+  for (let start = 0; start < ids.length; start += devices) {
+    for (const step of steps) {
+      for (const [index, device] of server.devices.entries()) {
+        texts.push(requestText(device, step(ids[start + index] ?? '')));
+      }
+    }
+  }
+  return texts;
+}
+
+/** Figures of requests as figures of mails. */
+function perMail(figures: Figures, { steps }: MailWorkload): Figures {
+  const { operationsPerSecond = Number.NaN, cpuMicrosecondsPerOperation = Number.NaN } = figures;
+  return {
+    ...figures,
+    operationsPerSecond: operationsPerSecond / steps.length,
+    cpuMicrosecondsPerOperation: cpuMicrosecondsPerOperation * steps.length,
+  };
+}
+
+function nginxLane(workload: MailWorkload, started: Started, seconds: number): Lane {
+  const { server, subject, shards } = started;
+  const requests = writeRequests(textsOf(workload, started, new Array(devices).fill(sampleId)));
+  const status = subject.constantStatus ?? 0;
+  return {
+    workload: workload.name,
+    subject: subject.name,
+    conditions: { shards, connections, devices, loop: 'closed' },
+    measure: async () =>
+      perMail(await closedLoop(server, { requests, status, connections, seconds }), workload),
+  };
+}
+
+/** The mail of each round is queued in a lane of its own, just before. */
+function fleetpostLanes(
+  workload: MailWorkload,
+  started: Started & { server: Fleetpost },
+  seconds: number,
+): [Lane, Lane] {
+  const { server, subject, shards } = started;
+  const conditions: Conditions = {
+    shards,
+    devices,
+    payloadBytes,
+    durability: subject.durability,
+    loop: 'closed',
+  };
+  let ids: string[] = [];
+  const queue: Lane = {
+    workload: 'enqueue',
+    subject: subject.name,
+    conditions: { ...conditions, connections: enqueuesAtOnce },
+    async measure() {
+      const queued = await enqueue(server, mailsPerSecond * seconds);
+      ids = queued.ids;
+      return queued.figures;
+    },
+  };
+  const work: Lane = {
+    workload: workload.name,
+    subject: subject.name,
+    conditions: { ...conditions, connections },
+    async measure() {
+      const texts = textsOf(workload, started, ids);
+      const spares = server.devices.slice(0, connections).map((device) => requestText(device, spare));
+      const requests = writeRequests([...texts, ...spares]);
+      const load = { requests, status: 200, connections, seconds, warmUpSeconds, requestsMax: texts.length };
+      return perMail(await closedLoop(server, load), workload);
+    },
+  };
+  return [queue, work];
+}
+
+function mailBenchmark(workload: MailWorkload): Benchmark {
+  return {
+    name: workload.name,
+    about: workload.about,
+    missing: missingWrk,
+    run: (options) =>
+      withServers(wanted, devices, options, (started) => {
+        const lanes: Lane[] = [];
+        let floor: Lane | undefined;
+        for (const one of started) {
+          const { server } = one;
+          if (server instanceof Fleetpost) {
+            const [queue, work] = fleetpostLanes(workload, { ...one, server }, options.seconds);
+            if (floor) work.compareWith = { lane: floor, name: nginx.name };
+            lanes.push(queue, work);
+          } else {
+            floor = nginxLane(workload, one, options.seconds);
+            lanes.push(floor);
+          }
+        }
+        return interleave(lanes, options);
+      }),
+  };
+}
+
+export const ack = mailBenchmark({
+  name: 'ack',
+  about: 'Mail is queued through the admin API, then acknowledged.',
+  steps: [acknowledge],
+});
+
+export const cycle = mailBenchmark({
+  name: 'cycle',
+  about:
+    'Mail is queued through the admin API; then each is fetched and acknowledged, which counts as one operation.',
+  steps: [() => getNext.request, acknowledge],
+});

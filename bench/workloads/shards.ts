@@ -1,0 +1,31 @@
+import type { Benchmark } from '../benchmark.ts';
+import { interleave, type Lane } from '../interleave.ts';
+import { missingWrk } from '../load/wrk.ts';
+import { fleetpost } from '../servers/fleetpost.ts';
+import { withServers } from '../servers/started.ts';
+import { closedLoopLane } from './closed-loop.ts';
+import { datapoint } from './device-requests.ts';
+import { aim, devices } from './target.ts';
+
+const shardCounts = [1, 2, 4, 8];
+/** Enough that a batch finds company even among eight shards. */
+const connections = 256;
+
+export const shards: Benchmark = {
+  name: 'shards',
+  about: 'What more shards cost: durable datapoints, each shard with batches and an fsync of its own.',
+  missing: missingWrk,
+  run: (options) =>
+    withServers(
+      shardCounts.map((shards) => ({ subject: fleetpost, shards })),
+      devices,
+      options,
+      async (started) => {
+        const targets = await Promise.all(started.map((each) => aim(datapoint, each)));
+        const [one, ...more] = targets.map((target) => closedLoopLane(target, connections, options.seconds));
+        if (one === undefined) return [];
+        const compareWith: Lane['compareWith'] = { lane: one, name: '1 shard' };
+        return interleave([one, ...more.map((lane) => ({ ...lane, compareWith }))], options);
+      },
+    ),
+};
