@@ -6,7 +6,7 @@ import { cycled, payload, sampleDevice } from './samples.ts';
 
 const { decodeMail, encodeMail } =
   await built<typeof import('../../src/shard/mail-record.ts')>('shard/mail-record.js');
-const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize, settledMax } =
+const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize, rememberSettled, settledMax } =
   await built<typeof import('../../src/shard/mailbox-record.ts')>('shard/mailbox-record.js');
 const { decodeCredentials, decodeDevice, encodeDevice } =
   await built<typeof import('../../src/shard/device-record.ts')>('shard/device-record.js');
@@ -31,11 +31,8 @@ export async function values(): Promise<Group> {
     firstFetchedAtMs: undefined,
   };
   const mailBytes = encodeMail(mail);
-  const settled = Array.from({ length: settledMax }, () => ({
-    mailId: generateUuid(),
-    verb: 'ack' as const,
-  }));
-  const mailbox = { ...emptyMailbox(), size: 3, head: 40, tail: 43, settled };
+  const mailbox = { ...emptyMailbox(), size: 3, head: 40, tail: 43 };
+  for (let i = 0; i < settledMax; i += 1) rememberSettled(mailbox, generateUuid(), 'ack');
   const mailboxBytes = encodeMailbox(mailbox);
   return group(
     repeated('mail record written', () => encodeMail(mail)),

@@ -1,4 +1,5 @@
 import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
+import { uuidBytesLength } from '../core/uuid.ts';
 
 /**
  * Key layout of a shard's tables: fixed-width fields behind each other, big-endian, so that byte order is
@@ -9,6 +10,7 @@ export const sequenceBytes = 6;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
+const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
 
 /** devices, mailboxes, activity: device. */
 export function keyOfDevice(device: DeviceKey): Buffer {
@@ -30,7 +32,10 @@ export function keyOfRequeued(device: DeviceKey, mailId: Uint8Array): Buffer {
 
 /** expiry: time in milliseconds, device, mail id. */
 export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint8Array): Buffer {
-  return Buffer.concat([sequenceKey(expiresAtMs), Buffer.from(device, 'latin1'), mailId]);
+  timeDeviceMail.writeUIntBE(expiresAtMs, 0, sequenceBytes);
+  timeDeviceMail.write(device, sequenceBytes, 'latin1');
+  timeDeviceMail.set(mailId, sequenceBytes + deviceKeyLength);
+  return timeDeviceMail;
 }
 
 /** idempotency: the key itself (a UUIDv7, so in order of time), device. */

@@ -41,3 +41,32 @@ export function decodeMail(bytes: Buffer): Mail {
     firstFetchedAtMs: bytes.readUIntBE(firstFetchedAt, 6) || undefined,
   };
 }
+
+/** What a write needs of a mail, read off its bytes: they need not be copied for it. */
+export function readRequeueCount(bytes: Buffer): number {
+  return bytes.readUInt16BE(requeuesAt);
+}
+
+export function readExpiresAtMs(bytes: Buffer): number {
+  return bytes.readUIntBE(expiresAt, 6);
+}
+
+/** The store's views are longer than their `length` says. */
+function copyOf(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(0, bytes.length));
+}
+
+/** A copy that was requeued once more (D14). */
+export function requeued(bytes: Buffer): Buffer {
+  const copy = copyOf(bytes);
+  copy.writeUInt16BE(Math.min(readRequeueCount(bytes) + 1, 0xffff), requeuesAt);
+  return copy;
+}
+
+/** A copy that was fetched `count` times more, for the first time at `firstMs` if never before (D13). */
+export function fetched(bytes: Buffer, count: number, firstMs: number): Buffer {
+  const copy = copyOf(bytes);
+  copy.writeUInt32BE(Math.min(bytes.readUInt32BE(fetchesAt) + count, 0xffffffff), fetchesAt);
+  if (bytes.readUIntBE(firstFetchedAt, 6) === 0) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
+  return copy;
+}

@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { generateUuid, uuidBytesLength } from '../core/uuid.ts';
+import { copyUuid, generateUuid, uuidBytesLength } from '../core/uuid.ts';
 import {
   keyOfDevice,
   keyOfExpiry,
@@ -9,17 +9,23 @@ import {
   readSequence,
   sequenceKey,
 } from './keys.ts';
-import { decodeMail, encodeMail } from './mail-record.ts';
+import { encodeMail, fetched, readExpiresAtMs, readRequeueCount, requeued } from './mail-record.ts';
 import {
   decodeMailbox,
   emptyMailbox,
   encodeMailbox,
   type MailboxRecord,
-  type SettledVerb,
-  settledMax,
+  rememberSettled,
+  settledVerb,
 } from './mailbox-record.ts';
 import type { Activity, Enqueue, EnqueueOutcome, Mail, Settle, SettleOutcome } from './shard.ts';
 import type { Tables } from './tables.ts';
+
+/** A mail in its place; its bytes are a view into the map, good until the next read or write. */
+interface FoundMail {
+  sequence: number;
+  bytes: Buffer;
+}
 
 const sequenceMax = 2 ** 48 - 1;
 const lowBits = 2 ** 32;
@@ -54,7 +60,7 @@ export class Mailboxes {
       firstFetchedAtMs: undefined,
     };
     this.#tables.expiry.putSync(keyOfExpiry(mail.expiresAtMs, device, id), Buffer.alloc(0));
-    this.#append(device, record, mail);
+    this.#append(device, record, encodeMail(mail));
     record.size += 1;
     this.#store(device, record);
     return { result: 'queued', mailId: id, mailboxSize: record.size };
@@ -63,15 +69,17 @@ export class Mailboxes {
   /** D15. Any mail of the mailbox may be settled, not only the head. */
   settle({ device, mailId, verb }: Settle): SettleOutcome {
     const record = this.#load(device);
-    const sequence = this.#locate(device, record, mailId);
-    if (sequence === undefined) {
-      const settled = record.settled.find((one) => one.mailId.equals(mailId));
-      const result = !settled ? 'not_found' : settled.verb === verb ? 'settled' : 'already_settled';
+    const found = this.#find(device, record, mailId);
+    if (found === undefined) {
+      const before = settledVerb(record, mailId);
+      const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
       return { result, mailboxSize: record.size };
     }
-    const mail = this.#read(device, sequence);
-    if (verb === 'requeue') this.#requeue(device, record, sequence, mail);
-    else this.#remove(device, record, sequence, mail, verb);
+    if (verb === 'requeue') this.#requeue(device, record, found, mailId);
+    else {
+      this.#remove(device, record, found, mailId);
+      rememberSettled(record, mailId, verb);
+    }
     this.#store(device, record);
     return { result: 'settled', mailboxSize: record.size };
   }
@@ -83,10 +91,10 @@ export class Mailboxes {
       const device = readDevice(key, 6);
       const mailId = key.subarray(24);
       const record = this.#load(device);
-      const sequence = this.#locate(device, record, mailId);
-      if (sequence === undefined) this.#tables.expiry.removeSync(key);
+      const found = this.#find(device, record, mailId);
+      if (found === undefined) this.#tables.expiry.removeSync(key);
       else {
-        this.#remove(device, record, sequence, this.#read(device, sequence));
+        this.#remove(device, record, found, mailId);
         this.#store(device, record);
       }
       return device;
@@ -97,12 +105,9 @@ export class Mailboxes {
   noteFetches({ device, fetches }: Activity): void {
     const record = this.#load(device);
     for (const { mailId, count, firstMs } of fetches) {
-      const sequence = this.#locate(device, record, mailId);
-      if (sequence === undefined) continue;
-      const mail = this.#read(device, sequence);
-      mail.fetchCount += count;
-      mail.firstFetchedAtMs ??= firstMs;
-      this.#tables.mail.putSync(keyOfMail(device, sequence), encodeMail(mail));
+      const found = this.#find(device, record, mailId);
+      if (found === undefined) continue;
+      this.#tables.mail.putSync(keyOfMail(device, found.sequence), fetched(found.bytes, count, firstMs));
     }
   }
 
@@ -110,7 +115,10 @@ export class Mailboxes {
   clear(device: DeviceKey): void {
     const record = this.#load(device);
     for (let left = record.size; left > 0; left -= 1) {
-      this.#remove(device, record, record.head, this.#read(device, record.head));
+      const bytes = this.#read(device, record.head);
+      if (bytes === undefined) throw new Error(`no mail under sequence ${record.head}`);
+      const mailId = copyUuid(bytes);
+      this.#remove(device, record, { sequence: record.head, bytes }, mailId);
     }
     this.#tables.mailboxes.removeSync(keyOfDevice(device));
   }
@@ -125,14 +133,13 @@ export class Mailboxes {
     this.#tables.mailboxes.putSync(keyOfDevice(device), bytes);
   }
 
-  #read(device: DeviceKey, sequence: number): Mail {
-    const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, sequence));
-    if (bytes === undefined) throw new Error(`no mail under sequence ${sequence}`);
-    return decodeMail(bytes);
+  /** A view into the map, good until the next read. */
+  #read(device: DeviceKey, sequence: number): Buffer | undefined {
+    return this.#tables.mail.getBinaryFast(keyOfMail(device, sequence));
   }
 
-  /** The sequence under which a mail of that id waits now. */
-  #locate(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): number | undefined {
+  /** Where a mail of that id waits now. */
+  #find(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): FoundMail | undefined {
     if (record.size === 0) return undefined;
     const low = Buffer.from(mailId.buffer, mailId.byteOffset, uuidBytesLength).readUInt32BE(
       uuidBytesLength - 4,
@@ -140,40 +147,53 @@ export class Mailboxes {
     const distance = (((low - record.head) % lowBits) + lowBits) % lowBits;
     const sequence = record.head + distance;
     if (sequence < record.tail) {
-      const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, sequence));
-      if (bytes?.subarray(0, uuidBytesLength).equals(mailId)) return sequence;
+      const bytes = this.#read(device, sequence);
+      if (bytes?.subarray(0, uuidBytesLength).equals(mailId)) return { sequence, bytes };
     }
     const moved = this.#tables.requeued.getBinaryFast(keyOfRequeued(device, mailId));
-    return moved === undefined ? undefined : readSequence(moved, 0);
+    if (moved === undefined) return undefined;
+    const movedTo = readSequence(moved, 0);
+    const bytes = this.#read(device, movedTo);
+    if (bytes === undefined) throw new Error(`no mail under sequence ${movedTo}`);
+    return { sequence: movedTo, bytes };
   }
 
   /** Puts the mail at the tail; the caller counts. */
-  #append(device: DeviceKey, record: MailboxRecord, mail: Mail): number {
+  #append(device: DeviceKey, record: MailboxRecord, mail: Buffer): number {
     const sequence = record.tail;
-    this.#tables.mail.putSync(keyOfMail(device, sequence), encodeMail(mail));
+    this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
     if (record.size === 0) record.head = sequence;
     record.tail += 1;
     return sequence;
   }
 
   /** D14: to the tail, same id, one more requeue. */
-  #requeue(device: DeviceKey, record: MailboxRecord, sequence: number, mail: Mail): void {
-    mail.requeueCount += 1;
-    const moved = this.#append(device, record, mail);
-    this.#tables.requeued.putSync(keyOfRequeued(device, mail.id), sequenceKey(moved));
+  #requeue(
+    device: DeviceKey,
+    record: MailboxRecord,
+    { sequence, bytes }: FoundMail,
+    mailId: Uint8Array,
+  ): void {
+    const moved = this.#append(device, record, requeued(bytes));
+    this.#tables.requeued.putSync(keyOfRequeued(device, mailId), sequenceKey(moved));
     this.#tables.mail.removeSync(keyOfMail(device, sequence));
     if (sequence === record.head) record.head = this.#following(device, sequence);
   }
 
-  #remove(device: DeviceKey, record: MailboxRecord, sequence: number, mail: Mail, verb?: SettledVerb): void {
+  #remove(
+    device: DeviceKey,
+    record: MailboxRecord,
+    { sequence, bytes }: FoundMail,
+    mailId: Uint8Array,
+  ): void {
+    const expiresAtMs = readExpiresAtMs(bytes);
+    const wasRequeued = readRequeueCount(bytes) > 0;
     this.#tables.mail.removeSync(keyOfMail(device, sequence));
-    this.#tables.expiry.removeSync(keyOfExpiry(mail.expiresAtMs, device, mail.id));
-    if (mail.requeueCount > 0) this.#tables.requeued.removeSync(keyOfRequeued(device, mail.id));
+    this.#tables.expiry.removeSync(keyOfExpiry(expiresAtMs, device, mailId));
+    if (wasRequeued) this.#tables.requeued.removeSync(keyOfRequeued(device, mailId));
     record.size -= 1;
     if (record.size === 0) record.head = record.tail;
     else if (sequence === record.head) record.head = this.#following(device, sequence);
-    if (verb !== undefined)
-      record.settled = [{ mailId: mail.id, verb }, ...record.settled].slice(0, settledMax);
   }
 
   /** The next live sequence of a mailbox that is not empty: nearly always the very next number. */
