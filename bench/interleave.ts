@@ -1,5 +1,6 @@
 import type { BenchmarkOptions } from './benchmark.ts';
 import { median } from './median.ts';
+import { conditionsText } from './report/wording.ts';
 import type { Conditions, Figures, Result } from './result.ts';
 
 /** One line of a table: something that is measured once in every round. */
@@ -44,7 +45,8 @@ export async function interleave(
   const measured = new Map<Lane, Figures[]>(lanes.map((lane) => [lane, []]));
   for (let round = 1; round <= rounds; round += 1) {
     for (const [index, lane] of lanes.entries()) {
-      const name = [lane.workload, lane.subject, describe(lane.conditions)].join(', ');
+      const conditions = conditionsText(lane.conditions, ['shards', 'connections', 'devices']);
+      const name = [lane.workload, lane.subject, conditions].join(', ');
       progress(`round ${round} of ${rounds}, ${index + 1} of ${lanes.length}: ${name}`);
       const figures = await lane.measure();
       measured.get(lane)?.push(figures);
@@ -56,10 +58,4 @@ export async function interleave(
     const figures = medians(measured.get(lane) ?? []);
     return { workload, subject, conditions, rounds, figures, ...(ratio && { ratio }) };
   });
-}
-
-function describe({ shards, connections }: Conditions): string {
-  return [shards && `${shards} shards`, connections && `${connections} connections`]
-    .filter(Boolean)
-    .join(', ');
 }

@@ -34,9 +34,10 @@ const program = new Command('npm run bench --')
   .option('--list', 'list the benchmarks', false)
   .action(run);
 
+/** Names, and the first sentence of what each shows. */
 function listOf(of: readonly Benchmark[]): string {
   const width = Math.max(...of.map(({ name }) => name.length));
-  return of.map(({ name, about }) => `${name.padEnd(width)}  ${about}`).join('\n');
+  return of.map(({ name, about }) => `${name.padEnd(width)}  ${about.split('. ', 1)[0]}`).join('\n');
 }
 
 function chosen(names: readonly string[]): readonly Benchmark[] {

@@ -1,9 +1,10 @@
 import type { Figures } from '../result.ts';
+import { scriptArguments } from '../servers/server-process.ts';
 import type { RunningServer } from '../servers/subject.ts';
 import { runGenerator } from './generator.ts';
 import type { Requests } from './requests.ts';
 
-const processFile = new URL('open-loop-process.ts', import.meta.url).pathname;
+const processFile = new URL('open-loop-process.ts', import.meta.url);
 
 interface LoadOptions {
   /** Sent in turn, each on the connection that has been idle for longest. */
@@ -57,6 +58,5 @@ function runLoop(
     warmUpSeconds,
     ...load,
   };
-  const args = ['--import', import.meta.resolve('tsx'), processFile, JSON.stringify(options)];
-  return runGenerator(process.execPath, args, server);
+  return runGenerator(process.execPath, scriptArguments(processFile, options), server);
 }

@@ -52,7 +52,7 @@ ${style}
 </head>
 <body>
 <header><h1>Fleetpost benchmark</h1>
-<p class="soft">${startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')} · medians of up to ${rounds} rounds · ${results.length} results${skipped.length > 0 ? `, ${skipped.length} left out` : ''}</p>
+<p class="soft">${startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')} · ${rounds === 1 ? 'one round' : `medians of ${rounds} rounds`} · ${results.length} results${skipped.length > 0 ? `, ${skipped.length} left out` : ''}</p>
 <dl>${facts}</dl>
 <nav aria-label="Sections">${links}</nav></header>
 <main>${bodies}</main>

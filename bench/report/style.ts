@@ -27,7 +27,7 @@ nav { margin: 1.5rem 0 0; }
 nav a { margin-right: 1.2rem; white-space: nowrap; }
 a { color: var(--s0); text-decoration: none; }
 a:hover { text-decoration: underline; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1.5rem; margin: 1.5rem 0; }
+dl { display: grid; grid-template-columns: repeat(2, max-content 1fr); gap: 0.15rem 1.5rem; margin: 1.5rem 0; }
 dt { color: var(--soft); }
 dd { margin: 0; font-variant-numeric: tabular-nums; }
 figure { margin: 1.8rem 0 2.2rem; }
@@ -54,5 +54,6 @@ thead th { color: var(--soft); border-bottom: 1px solid var(--line); white-space
 tbody tr { border-bottom: 1px solid var(--line); }
 tbody tr:hover { background: var(--band); }
 .pad { visibility: hidden; }
+@media (max-width: 50rem) { dl { grid-template-columns: max-content 1fr; } }
 @media print { details { display: none; } body { max-width: none; padding: 0; } }
 </style>`);

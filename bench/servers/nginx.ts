@@ -6,10 +6,10 @@ import { certificate } from './certificate.ts';
 import { generateDevices } from './devices.ts';
 import { freePort } from './free-port.ts';
 import { Peer } from './peer.ts';
-import { reachable } from './reachable.ts';
 import { ServerProcess } from './server-process.ts';
 import type { Subject } from './subject.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { accepts, untilReady } from './until-ready.ts';
 
 /** The answer to a heartbeat, for whatever is asked, with nothing looked at. */
 const configuration = (folder: string, port: number, workers: number, tls: TlsFiles): string => `
@@ -53,7 +53,7 @@ export const nginx: Subject = {
     const port = await freePort();
     writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, shards, files));
     const server = await ServerProcess.start('nginx', ['-e', 'stderr', '-p', folder, '-c', 'nginx.conf']);
-    await reachable(server, { host: '127.0.0.1', port });
+    await untilReady(server, () => accepts({ host: '127.0.0.1', port }));
     return new Peer(port, files, generateDevices(devices), [server], folder);
   },
 };

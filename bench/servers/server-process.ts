@@ -11,10 +11,11 @@ export interface ProcessOptions {
 /** Kept of what a process says on stderr, for the error when it ends early. */
 const stderrLengthMax = 4_000;
 
-const running = new Set<ServerProcess>();
+const running = new Set<ChildProcess>();
 
+// Not SIGKILL: nginx and PostgreSQL would leave processes of theirs behind.
 process.on('exit', () => {
-  for (const { pid } of running) process.kill(pid, 'SIGKILL');
+  for (const child of running) child.kill('SIGTERM');
 });
 
 /** A child process that runs until it is stopped, and that never outlives this one. */
@@ -29,11 +30,11 @@ export class ServerProcess {
   private constructor(file: string, child: ChildProcess, pid: number) {
     this.#child = child;
     this.pid = pid;
-    running.add(this);
+    running.add(child);
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-stderrLengthMax);
     });
-    this.#exit = once(child, 'close').then(() => running.delete(this));
+    this.#exit = once(child, 'close').then(() => running.delete(child));
     const line = new Promise<string>((resolve) => {
       if (child.stdout) createInterface(child.stdout).on('line', resolve);
     });
@@ -73,8 +74,13 @@ export class ServerProcess {
   }
 }
 
-/** Runs a TypeScript file of ours in a process of its own; `argument` is its one argument, as JSON. */
+const plainTypeScript = new URL('plain-typescript.mjs', import.meta.url).href;
+
+/** The arguments with which Node runs a TypeScript file of ours; `argument` is its one argument, as JSON. */
+export function scriptArguments(file: URL, argument: unknown): string[] {
+  return ['--import', plainTypeScript, file.pathname, JSON.stringify(argument)];
+}
+
 export function startScript(file: URL, argument: unknown): Promise<ServerProcess> {
-  const args = ['--import', import.meta.resolve('tsx'), file.pathname, JSON.stringify(argument)];
-  return ServerProcess.start(process.execPath, args);
+  return ServerProcess.start(process.execPath, scriptArguments(file, argument));
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const folders = new Set<string>();
 
 process.on('exit', () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const folder of folders) removeFolder(folder);
 });
 
 /** Under os.tmpdir(), that is where TMPDIR says; gone when this process ends, or before. */
@@ -18,6 +18,7 @@ export function temporaryFolder(): string {
 }
 
 export function removeFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true });
+  // A process that is just ending may still write into it.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   folders.delete(folder);
 }

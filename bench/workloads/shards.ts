@@ -1,6 +1,6 @@
 import type { Benchmark } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
-import { missingWrk } from '../load/wrk.ts';
+import { closedLoop, missingWrk } from '../load/wrk.ts';
 import { fleetpost } from '../servers/fleetpost.ts';
 import { withServers } from '../servers/started.ts';
 import { closedLoopLane } from './closed-loop.ts';
@@ -10,6 +10,7 @@ import { aim, devices } from './target.ts';
 const shardCounts = [1, 2, 4, 8];
 /** Enough that a batch finds company even among eight shards. */
 const connections = 256;
+const warmUpSecondsPerShard = 2;
 
 export const shards: Benchmark = {
   name: 'shards',
@@ -22,6 +23,16 @@ export const shards: Benchmark = {
       options,
       async (started) => {
         const targets = await Promise.all(started.map((each) => aim(datapoint, each)));
+        // Each worker compiles the server for itself, so many of them take their time.
+        for (const target of targets) {
+          const { server, requests, status } = target;
+          await closedLoop(server, {
+            requests,
+            status,
+            connections,
+            seconds: warmUpSecondsPerShard * target.shards,
+          });
+        }
         const [one, ...more] = targets.map((target) => closedLoopLane(target, connections, options.seconds));
         if (one === undefined) return [];
         const compareWith: Lane['compareWith'] = { lane: one, name: '1 shard' };

@@ -7,16 +7,13 @@ import { certificate } from '../certificate.ts';
 import { generateDevices } from '../devices.ts';
 import { freePort } from '../free-port.ts';
 import { Peer } from '../peer.ts';
-import { reachable } from '../reachable.ts';
 import { ServerProcess, startScript } from '../server-process.ts';
 import type { Credentials, Subject } from '../subject.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { untilReady } from '../until-ready.ts';
 import type { AppOptions } from './app.ts';
 
 const versionsFolder = '/usr/lib/postgresql';
-/** The name of its socket says which port it would have. */
-const socketName = '.s.PGSQL.5432';
-
 /** The newest version's programs: Debian keeps them out of the PATH. */
 export function postgresPrograms(): string | undefined {
   if (!existsSync(versionsFolder)) return undefined;
@@ -33,6 +30,22 @@ function userToRunAs(): { uid: number; gid: number } | undefined {
   return { uid: idOf('-u'), gid: idOf('-g') };
 }
 
+function clientOf(socketFolder: string): pg.Client {
+  return new pg.Client({ host: socketFolder, user: 'postgres', database: 'postgres' });
+}
+
+/** It takes connections before, and then refuses to talk. */
+async function answersQueries(socketFolder: string): Promise<boolean> {
+  const client = clientOf(socketFolder);
+  try {
+    await client.connect();
+    await client.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** fsync and synchronous_commit are on unless turned off. The socket is in the data folder. */
 async function startPostgres(programs: string, data: string): Promise<ServerProcess> {
   const user = userToRunAs();
@@ -45,7 +58,7 @@ async function startPostgres(programs: string, data: string): Promise<ServerProc
   if (initdb.status !== 0) throw new Error(`PostgreSQL's initdb failed: ${initdb.stderr}`);
   const args = ['-D', data, '-k', data, '-c', 'listen_addresses='];
   const server = await ServerProcess.start(join(programs, 'postgres'), args, user && { user });
-  await reachable(server, { path: join(data, socketName) });
+  await untilReady(server, () => answersQueries(data));
   return server;
 }
 
@@ -61,7 +74,7 @@ const tables = `
   );`;
 
 async function load(socketFolder: string, devices: readonly Credentials[]): Promise<void> {
-  const client = new pg.Client({ host: socketFolder, user: 'postgres', database: 'postgres' });
+  const client = clientOf(socketFolder);
   await client.connect();
   await client.query(tables);
   await client.query('INSERT INTO devices (device, digest) SELECT * FROM unnest($1::text[], $2::bytea[])', [

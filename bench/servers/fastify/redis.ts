@@ -6,10 +6,10 @@ import { certificate } from '../certificate.ts';
 import { generateDevices } from '../devices.ts';
 import { freePort } from '../free-port.ts';
 import { Peer } from '../peer.ts';
-import { reachable } from '../reachable.ts';
 import { ServerProcess, startScript } from '../server-process.ts';
 import type { Credentials, Subject } from '../subject.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { accepts, untilReady } from '../until-ready.ts';
 import type { AppOptions } from './app.ts';
 import { deviceKey } from './redis-keys.ts';
 
@@ -25,7 +25,7 @@ async function startRedis(folder: string, socket: string): Promise<ServerProcess
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const server = await ServerProcess.start('redis-server', args);
-  await reachable(server, { path: socket });
+  await untilReady(server, () => accepts({ path: socket }));
   return server;
 }
 

@@ -5,7 +5,8 @@ import type { ServerProcess } from './server-process.ts';
 const pollMs = 20;
 const timeoutMs = 20_000;
 
-function accepts(address: NetConnectOpts): Promise<boolean> {
+/** Whether a connection can be made. */
+export function accepts(address: NetConnectOpts): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(address, () => {
       socket.destroy();
@@ -15,13 +16,16 @@ function accepts(address: NetConnectOpts): Promise<boolean> {
   });
 }
 
-/** Settles once a server that does not say when it is ready takes connections. @throws Error when it ended. */
-export async function reachable(process: ServerProcess, address: NetConnectOpts): Promise<void> {
+/**
+ * Settles once a server is ready that does not say so itself.
+ * @throws Error when it ended, or was not ready in time.
+ */
+export async function untilReady(process: ServerProcess, isReady: () => Promise<boolean>): Promise<void> {
   const endMs = performance.now() + timeoutMs;
-  while (!(await accepts(address))) {
+  while (!(await isReady())) {
     // Rejects with what the process said.
     if (!process.isRunning) await process.firstLine;
-    if (performance.now() > endMs) throw new Error('a server did not listen in time');
+    if (performance.now() > endMs) throw new Error('a server was not ready in time');
     await setTimeout(pollMs);
   }
 }
