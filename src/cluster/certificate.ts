@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { generate } from 'selfsigned';
 import { type Config, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import type { TlsFiles } from '../http/uws.ts';
@@ -35,6 +34,8 @@ export async function findCertificate(config: Config, tlsFolder: string): Promis
 async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): Promise<void> {
   const notAfterDate = new Date();
   notAfterDate.setFullYear(notAfterDate.getFullYear() + selfSignedYears);
+  // Loaded here: it takes longer to load than all else that a start needs.
+  const { generate } = await import('selfsigned');
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
     curve: 'P-256',

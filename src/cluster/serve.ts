@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { createAdminServer } from '../admin/server.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
@@ -61,6 +60,8 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
     }),
     config,
   );
+  // The workers load their modules meanwhile, each on a thread of its own.
+  const adminModule = import('../admin/server.ts');
   const cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -84,6 +85,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
   };
   try {
     const token = knownToken(folder) ?? randomBytes(32).toString('base64url');
+    const { createAdminServer } = await adminModule;
     const admin = await createAdminServer({
       config,
       token,

@@ -1,143 +1,163 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
-import { type Static, Type } from 'typebox';
 import { OperatorError } from './errors.ts';
 
 const gibibyte = 1024 ** 3;
-const integer = (value: number, minimum: number, maximum: number, description: string) =>
-  Type.Integer({ default: value, minimum, maximum, description });
-const text = (value: string, description: string, pattern?: string) =>
-  Type.String({ default: value, description, maxLength: 4096, ...(pattern !== undefined && { pattern }) });
+/** One key as JSON Schema. By hand: TypeBox would cost every command of the program 300 ms at its start. */
+interface Key<T> {
+  type: 'integer' | 'string' | 'boolean';
+  default: T;
+  description: string;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  enum?: readonly T[];
+}
+
+const integer = (value: number, minimum: number, maximum: number, description: string): Key<number> => ({
+  type: 'integer',
+  default: value,
+  minimum,
+  maximum,
+  description,
+});
+const text = (value: string, description: string, limits: Partial<Key<string>> = {}): Key<string> => ({
+  type: 'string',
+  default: value,
+  description,
+  maxLength: 4096,
+  ...limits,
+});
 
 /** `host:port`, with brackets around an IPv6 host. */
 const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
 
-/** Every key with its default, bound and doc line; README's table and `fleetpost config` are made from it. */
-export const configSchema = Type.Object(
-  {
-    listen: text(
-      '127.0.0.1:8443',
-      'Address of the device API, HTTPS only. Port 0 takes any free port.',
-      hostPort,
-    ),
-    admin: text(
-      '127.0.0.1:8444',
-      'Address of the admin API, plain HTTP: loopback only. Port 0 takes any free port.',
-      hostPort,
-    ),
-    data: Type.String({
-      default: './data',
-      minLength: 1,
-      maxLength: 4096,
-      description: 'The data folder.',
-    }),
-    tlsCertFile: text(
-      '',
-      'Certificate chain, PEM. Empty: a self-signed one made in DATA/tls, for loopback only.',
-    ),
-    tlsKeyFile: text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.'),
-    shards: integer(
-      Math.min(availableParallelism(), 256),
-      1,
-      256,
-      'Worker threads, each with a front end and one shard of the devices. Default: the number of cores, or what the data folder was made with.',
-    ),
-    mapBytesMax: integer(
-      64 * gibibyte,
-      16 * 1024 * 1024,
-      16_384 * gibibyte,
-      'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes.',
-    ),
-    hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
-    strictStatuses: Type.Boolean({
-      default: false,
-      description: "Answer only statuses of the specification's table (D8).",
-    }),
-    bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
-    bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
-    knownDevicesMax: integer(
-      200_000,
-      2,
-      10_000_000,
-      'Devices that each worker remembers after they showed their secret, some 300 bytes each.',
-    ),
-    requestTimeoutSeconds: integer(90, 2, 7_200, 'Time a request may take in all, its body included.'),
-    streamKeepAliveSeconds: integer(30, 1, 300, 'Time between keep_alive events of a stream (D20).'),
-    streamsPerDeviceMax: integer(4, 1, 64, 'Open event streams of one device; the oldest makes room (D21).'),
-    streamsPerWorkerMax: integer(
-      250_000,
-      1,
-      10_000_000,
-      'Open event streams of one worker; one more is answered 503.',
-    ),
-    streamBufferBytesMax: integer(
-      65_536,
-      1_024,
-      1_048_576,
-      'Bytes that may wait for a stream that does not read (D21).',
-    ),
-    idempotencyWindowSeconds: integer(
-      86_400,
-      60,
-      604_800,
-      'Greatest age of an idempotency key, and how long it is remembered (D18).',
-    ),
-    idempotencySkewSeconds: integer(
-      300,
-      0,
-      3_600,
-      'How far ahead the time of an idempotency key may be (D18).',
-    ),
-    mailboxMailsMax: integer(
-      1_000,
-      1,
-      65_535,
-      'Mails in one mailbox, unless its fleet says otherwise (D16).',
-    ),
-    mailLifeSeconds: integer(
-      604_800,
-      1,
-      315_360_000,
-      'Life of a mail, unless its fleet or the mail says otherwise (D16).',
-    ),
-    fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
-    schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
-    schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
-    logRetentionSeconds: integer(
-      2_592_000,
-      60,
-      315_360_000,
-      'How long datapoints and messages stay in the ingest log.',
-    ),
-    activityFlushSeconds: integer(
-      5,
-      1,
-      300,
-      'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
-    ),
-    gatherMilliseconds: integer(
-      4,
-      0,
-      50,
-      'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits.',
-    ),
-    shardQueueMax: integer(
-      10_000,
-      1,
-      1_000_000,
-      'Writes that may wait for one shard; one more is answered 503.',
-    ),
-    shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
-    logLevel: Type.Union(
-      ['trace', 'debug', 'info', 'warn', 'error', 'silent'].map((level) => Type.Literal(level)),
-      { default: 'info', description: 'trace, debug, info, warn, error or silent.' },
-    ),
-  },
-  { additionalProperties: false },
-);
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
+const logLevel: Key<(typeof logLevels)[number]> = {
+  type: 'string',
+  default: 'info',
+  enum: logLevels,
+  description: 'trace, debug, info, warn, error or silent.',
+};
 
-export type Config = Readonly<Static<typeof configSchema>>;
+/** Every key with its default, bound and doc line; README's table and `fleetpost config` are made from it. */
+const keys = {
+  listen: text('127.0.0.1:8443', 'Address of the device API, HTTPS only. Port 0 takes any free port.', {
+    pattern: hostPort,
+  }),
+  admin: text(
+    '127.0.0.1:8444',
+    'Address of the admin API, plain HTTP: loopback only. Port 0 takes any free port.',
+    { pattern: hostPort },
+  ),
+  data: text('./data', 'The data folder.', { minLength: 1 }),
+  tlsCertFile: text(
+    '',
+    'Certificate chain, PEM. Empty: a self-signed one made in DATA/tls, for loopback only.',
+  ),
+  tlsKeyFile: text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.'),
+  shards: integer(
+    Math.min(availableParallelism(), 256),
+    1,
+    256,
+    'Worker threads, each with a front end and one shard of the devices. Default: the number of cores, or what the data folder was made with.',
+  ),
+  mapBytesMax: integer(
+    64 * gibibyte,
+    16 * 1024 * 1024,
+    16_384 * gibibyte,
+    'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes.',
+  ),
+  hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
+  strictStatuses: {
+    type: 'boolean',
+    default: false,
+    description: "Answer only statuses of the specification's table (D8).",
+  } as Key<boolean>,
+  bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
+  bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
+  knownDevicesMax: integer(
+    200_000,
+    2,
+    10_000_000,
+    'Devices that each worker remembers after they showed their secret, some 300 bytes each.',
+  ),
+  requestTimeoutSeconds: integer(90, 2, 7_200, 'Time a request may take in all, its body included.'),
+  streamKeepAliveSeconds: integer(30, 1, 300, 'Time between keep_alive events of a stream (D20).'),
+  streamsPerDeviceMax: integer(4, 1, 64, 'Open event streams of one device; the oldest makes room (D21).'),
+  streamsPerWorkerMax: integer(
+    250_000,
+    1,
+    10_000_000,
+    'Open event streams of one worker; one more is answered 503.',
+  ),
+  streamBufferBytesMax: integer(
+    65_536,
+    1_024,
+    1_048_576,
+    'Bytes that may wait for a stream that does not read (D21).',
+  ),
+  idempotencyWindowSeconds: integer(
+    86_400,
+    60,
+    604_800,
+    'Greatest age of an idempotency key, and how long it is remembered (D18).',
+  ),
+  idempotencySkewSeconds: integer(
+    300,
+    0,
+    3_600,
+    'How far ahead the time of an idempotency key may be (D18).',
+  ),
+  mailboxMailsMax: integer(1_000, 1, 65_535, 'Mails in one mailbox, unless its fleet says otherwise (D16).'),
+  mailLifeSeconds: integer(
+    604_800,
+    1,
+    315_360_000,
+    'Life of a mail, unless its fleet or the mail says otherwise (D16).',
+  ),
+  fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
+  schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
+  schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
+  logRetentionSeconds: integer(
+    2_592_000,
+    60,
+    315_360_000,
+    'How long datapoints and messages stay in the ingest log.',
+  ),
+  activityFlushSeconds: integer(
+    5,
+    1,
+    300,
+    'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
+  ),
+  gatherMilliseconds: integer(
+    4,
+    0,
+    50,
+    'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits.',
+  ),
+  shardQueueMax: integer(
+    10_000,
+    1,
+    1_000_000,
+    'Writes that may wait for one shard; one more is answered 503.',
+  ),
+  shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
+  logLevel,
+};
+
+const configSchema = {
+  type: 'object',
+  properties: keys,
+  required: Object.keys(keys),
+  additionalProperties: false,
+};
+
+export type Config = { readonly [K in keyof typeof keys]: (typeof keys)[K]['default'] };
 export type ConfigKey = keyof Config;
 export type ConfigSource = 'default' | 'file' | 'environment' | 'flag';
 
@@ -146,23 +166,14 @@ export interface EffectiveConfig {
   sources: Readonly<Record<ConfigKey, ConfigSource>>;
 }
 
-export const configKeys = Object.keys(configSchema.properties) as ConfigKey[];
-
-interface KeyOptions {
-  default: string | number | boolean;
-  description: string;
-}
-
-function optionsOf(key: ConfigKey): KeyOptions {
-  return configSchema.properties[key] as unknown as KeyOptions;
-}
+export const configKeys = Object.keys(keys) as ConfigKey[];
 
 export function configDefault(key: ConfigKey): string | number | boolean {
-  return optionsOf(key).default;
+  return keys[key].default;
 }
 
 export function configDescription(key: ConfigKey): string {
-  return optionsOf(key).description;
+  return keys[key].description;
 }
 
 /** `mailboxMailsMax` is `FLEETPOST_MAILBOX_MAILS_MAX`. */
