@@ -60,8 +60,6 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
     }),
     config,
   );
-  // The workers load their modules meanwhile, each on a thread of its own.
-  const adminModule = import('../admin/server.ts');
   const cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -85,7 +83,10 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
   };
   try {
     const token = knownToken(folder) ?? randomBytes(32).toString('base64url');
-    const { createAdminServer } = await adminModule;
+    const { host } = parseHostPort(config.listen);
+    const url = `https://${bracketed(host)}:${cluster.listen()}`;
+    // Loaded here: half of a start goes into it, and devices are answered meanwhile.
+    const { createAdminServer } = await import('../admin/server.ts');
     const admin = await createAdminServer({
       config,
       token,
@@ -98,8 +99,6 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
       log,
     });
     adminServer = admin;
-    const { host } = parseHostPort(config.listen);
-    const url = `https://${bracketed(host)}:${cluster.listen()}`;
     const adminUrl = await listenAdmin(admin, config);
     folder.writeAdminFile({ url: adminUrl, token });
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
