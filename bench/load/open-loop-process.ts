@@ -15,10 +15,6 @@ const { connections, ratePerSecond, statuses } = options;
 const handshakesAtOnce = 32;
 /** Time that the last answers have. */
 const drainMs = 10_000;
-/** A turn of the event loop that takes longer makes requests late. */
-const slowTurnMs = 1;
-/** Of the time: stalls of the machine are less, and a generator without time to spare is more. */
-const slowShareMax = 0.5;
 
 interface Prebuilt {
   bytes: Buffer;
@@ -62,11 +58,8 @@ class Loop {
   #isSteady = false;
   #sent = 0;
   #answered = 0;
-  #lastTurnMs = 0;
   /** In nanoseconds, from the time a request was due. */
   readonly #latency = createHistogram();
-  /** Spent in slow turns of the event loop. */
-  #slowMs = 0;
   readonly #errors = { status: 0, closed: 0, unanswered: 0 };
 
   async open(): Promise<void> {
@@ -95,7 +88,10 @@ class Loop {
     return new Promise((resolve) => {
       const turn = (): void => {
         const nowMs = performance.now();
-        this.#noteTurn(nowMs);
+        if (nowMs >= this.#steadyMs && !this.#isSteady) {
+          this.#isSteady = true;
+          process.stderr.write(`steady ${this.#answered}\n`);
+        }
         this.#sendDue(nowMs);
         const isOver = this.#dueMs(nowMs) >= this.#endMs && this.#answered === this.#sent;
         if (isOver || nowMs > this.#endMs + drainMs || this.#errors.closed > 0) resolve();
@@ -105,13 +101,9 @@ class Loop {
     });
   }
 
-  /** A generator that is busy all the time would measure itself. */
-  get isTooBusy(): boolean {
-    return this.#intervalMs !== undefined && this.#slowMs > slowShareMax * options.seconds * 1_000;
-  }
-
   report(): GeneratorReport {
-    this.#errors.unanswered = this.#sent - this.#answered;
+    const intended = this.#intervalMs && (this.#endMs - this.#startMs) / this.#intervalMs;
+    this.#errors.unanswered = Math.round(intended ?? this.#sent) - this.#answered;
     return {
       requests: this.#answered,
       p50Microseconds: this.#latency.percentile(50) / 1_000,
@@ -129,16 +121,6 @@ class Loop {
   #setIdle(connection: ClientConnection): void {
     this.#idle[(this.#idleAt + this.#idleCount) % connections] = connection;
     this.#idleCount += 1;
-  }
-
-  #noteTurn(nowMs: number): void {
-    if (nowMs >= this.#steadyMs) {
-      if (!this.#isSteady) process.stderr.write(`steady ${this.#answered}\n`);
-      this.#isSteady = true;
-      const turnMs = nowMs - this.#lastTurnMs;
-      if (turnMs > slowTurnMs) this.#slowMs += turnMs;
-    }
-    this.#lastTurnMs = nowMs;
   }
 
   #sendDue(nowMs: number): void {
@@ -172,8 +154,4 @@ const loop = new Loop();
 await loop.open();
 await loop.run();
 process.stderr.write('end\n');
-if (loop.isTooBusy) {
-  process.stderr.write(`The generator is too slow here for ${ratePerSecond} requests/s.\n`, () =>
-    process.exit(1),
-  );
-} else process.stdout.write(`${JSON.stringify(loop.report())}\n`, () => process.exit());
+process.stdout.write(`${JSON.stringify(loop.report())}\n`, () => process.exit());

@@ -117,7 +117,7 @@ function sectionsOf({ benchmarks, results, skipped }: Report): Section[] {
       id: 'footprint',
       title: 'Memory, disk and start',
       about: 'What the server takes up, and how soon it answers.',
-      content: each(ofServer, footprint),
+      content: footprint(ofServer),
     },
     {
       id: 'parts',
@@ -146,7 +146,7 @@ function sectionsOf({ benchmarks, results, skipped }: Report): Section[] {
   ];
 }
 
-function footprint(results: readonly Result[]): Markup | undefined {
+function footprint(results: readonly Result[]): Markup[] {
   const keys = ['bytesPerStream', 'bytesPerRecord', 'startMilliseconds'] as const;
   const rows = results.flatMap(({ workload, conditions, figures }) => {
     const values = keys.map((key) => figures[key]);
@@ -154,8 +154,8 @@ function footprint(results: readonly Result[]): Markup | undefined {
       ? []
       : [[workload, conditionsText(conditions), ...values]];
   });
-  if (rows.length === 0) return undefined;
-  return table([{ label: 'What' }, { label: 'Conditions' }, ...keys.map((key) => quantities[key])], rows);
+  if (rows.length === 0) return [];
+  return [table([{ label: 'What' }, { label: 'Conditions' }, ...keys.map((key) => quantities[key])], rows)];
 }
 
 function partsTable(results: readonly Result[]): Markup | undefined {

@@ -49,7 +49,7 @@ summary:hover { color: var(--ink); }
 table { border-collapse: collapse; margin: 0.5rem 0; font-size: 13.5px; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.26rem 0.9rem 0.26rem 0; text-align: left; vertical-align: baseline; font-weight: 400; }
 th.number, td.number { padding: 0.26rem 0 0.26rem 1.1rem; text-align: right; white-space: nowrap; }
-td.number + td { padding-left: 1.4rem; }
+.number + :not(.number) { padding-left: 1.4rem; }
 thead th { color: var(--soft); border-bottom: 1px solid var(--line); white-space: nowrap; }
 tbody tr { border-bottom: 1px solid var(--line); }
 tbody tr:hover { background: var(--band); }

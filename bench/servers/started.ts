@@ -17,14 +17,12 @@ export async function withServers<T>(
   { progress, skip }: BenchmarkOptions,
   use: (started: readonly Started[]) => Promise<T>,
 ): Promise<T> {
+  const reasons = new Map(wanted.map(({ subject }) => [subject, subject.missing()]));
+  for (const [{ name }, reason] of reasons) if (reason !== undefined) skip({ subject: name, reason });
   const started: Started[] = [];
   try {
     for (const { subject, shards } of wanted) {
-      const reason = subject.missing();
-      if (reason !== undefined) {
-        skip({ subject: subject.name, reason });
-        continue;
-      }
+      if (reasons.get(subject) !== undefined) continue;
       progress(`starting ${subject.name}`);
       started.push({ subject, shards, server: await subject.start({ shards, devices }) });
     }

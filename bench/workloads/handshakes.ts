@@ -37,8 +37,9 @@ export const handshakes: Benchmark = {
   name: 'handshakes',
   about:
     'A new TLS connection for each heartbeat, with a full handshake or resuming the session before it (the client ' +
-    'checks which), certificate ECDSA P-256. Latency is from the start of a connection to its answer. One shard, ' +
-    'since of several worker threads only the one that made a session can resume it.',
+    'checks which), certificate ECDSA P-256. Latency is from the start of a connection to its answer. The rate is ' +
+    'what the client reaches, which needs more CPU for its share than the servers. One shard, since of several ' +
+    'worker threads only the one that made a session can resume it.',
   run: (options) =>
     withServers(wanted, devices, options, (started) => {
       const lanes: Lane[] = [];
