@@ -1,6 +1,8 @@
 import type { DeviceKey } from '../core/identity.ts';
-import type { Awaitable, Shard, Watch } from '../shard/shard.ts';
+import type { Awaitable, MailboxHead, Shard, Watch } from '../shard/shard.ts';
 import type { Note } from './activity.ts';
+
+const noMail: MailboxHead = { size: 0, mail: undefined };
 
 /** A device that has shown its secret, and what was read of it since; good while nothing of it has changed. */
 export class KnownDevice {
@@ -35,6 +37,14 @@ export class KnownDevice {
     let difference = 0;
     for (let i = 0; i < secret.length; i += 1) difference |= secret.charCodeAt(i) ^ this.secret.charCodeAt(i);
     return difference === 0;
+  }
+
+  /** Most who ask have no mail, and of a device that asks again that is known without a look at the store. */
+  mailboxHead(): Awaitable<MailboxHead> {
+    if (this.#mailboxSize === 0 && this.isCurrent) return noMail;
+    const head = this.shard.mailboxHead(this.device);
+    if (!(head instanceof Promise) && this.isCurrent) this.#mailboxSize = head.size;
+    return head;
   }
 
   mailboxSize(): Awaitable<number> {

@@ -25,7 +25,7 @@ function wantsEnvelope(query: string): boolean {
 }
 
 function next(
-  { device, given, shard }: DeviceRequest,
+  { given, known }: DeviceRequest,
   noteFetch: (mailId: Buffer) => void,
 ): Reply | Promise<Reply> {
   const inEnvelope = given.query !== '' && wantsEnvelope(given.query);
@@ -39,7 +39,7 @@ function next(
       ['X-Mail-Id', id],
     ]);
   };
-  const head = shard.mailboxHead(device);
+  const head = known.mailboxHead();
   return head instanceof Promise ? head.then(answer) : answer(head);
 }
 
