@@ -24,10 +24,7 @@ function wantsEnvelope(query: string): boolean {
   throw new ApiError('bad_request', { msg: 'shape is envelope or payload.' });
 }
 
-function next(
-  { given, known }: DeviceRequest,
-  noteFetch: (mailId: Buffer) => void,
-): Reply | Promise<Reply> {
+function next({ given, known }: DeviceRequest, noteFetch: (mailId: Buffer) => void): Reply | Promise<Reply> {
   const inEnvelope = given.query !== '' && wantsEnvelope(given.query);
   const answer = ({ size, mail }: MailboxHead): Reply => {
     if (mail === undefined) return empty;
