@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, cpus, release, tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 // So that it is loaded, which says which of the packages fits this machine.
 import '../src/http/uws.ts';
 import { postgresPrograms } from './servers/fastify/postgres.ts';
@@ -14,12 +14,12 @@ function versionOf(folder: string): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** Of the two packages that the server may use, the one that its loader has loaded. */
-function uwsVersion(): string {
-  const [folder = 'uWebSockets.js'] = Object.keys(require.cache).flatMap(
-    (file) => /node_modules\/(uWebSockets\.js[^/]*)\//.exec(file)?.[1] ?? [],
-  );
-  return versionOf(folder);
+/** Of the binary that is loaded: the package in front of it may be a newer one. */
+function uwsVersion(): string | undefined {
+  const binary = Object.keys(require.cache).find((file) => /@uwsjs.*\.node$/.test(file));
+  if (binary === undefined) return undefined;
+  const manifest = readFileSync(join(dirname(binary), 'package.json'), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
 }
 
 /** What a program says of its version, in numbers; undefined where it is not installed. */
