@@ -1,7 +1,7 @@
 /**
  * With `node --import` of this file Node runs TypeScript, its types taken away and nothing else changed. tsx,
- * which runs the suite, keeps the names of functions and maps every stack: a server that is measured would
- * pay for that, some tenth of its CPU time.
+ * which runs the suite, keeps the names of functions and maps every stack: a server that is measured should
+ * not pay for that, however little it is.
  */
 import { readFile } from 'node:fs/promises';
 import { register } from 'node:module';

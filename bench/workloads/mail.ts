@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Benchmark } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { type DeviceRequest, requestText, writeRequests } from '../load/requests.ts';
@@ -7,6 +8,7 @@ import { cpuMicroseconds } from '../servers/cpu-time.ts';
 import { enqueuesAtOnce, Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { nginx } from '../servers/nginx.ts';
 import { type Started, withServers } from '../servers/started.ts';
+import { removeFolder } from '../servers/temporary-folder.ts';
 import { getNext, payload, payloadBytes } from './device-requests.ts';
 import { devices } from './target.ts';
 
@@ -20,7 +22,7 @@ interface MailWorkload {
 const connections = 64;
 /** A round is over when the mail is: queueing it takes longer than working through it. */
 const mailsPerSecond = 6_000;
-/** Short, for every mail can be used once; the rounds before have warmed the server up. */
+/** Short, for every mail can be used once: a round that is thrown away warms the server up. */
 const warmUpSeconds = 0.2;
 /** After the last of the mail; its answer has the same status. */
 const spare: DeviceRequest = { method: 'GET', path: '/v1/mailbox/size' };
@@ -125,7 +127,9 @@ function fleetpostLanes(
       const spares = server.devices.slice(0, connections).map((device) => requestText(device, spare));
       const requests = writeRequests([...texts, ...spares]);
       const load = { requests, status: 200, connections, seconds, warmUpSeconds, requestsMax: texts.length };
-      return perMail(await closedLoop(server, load), workload);
+      const figures = await closedLoop(server, load);
+      removeFolder(dirname(requests.file));
+      return perMail(figures, workload);
     },
   };
   return [queue, work];
@@ -137,7 +141,7 @@ function mailBenchmark(workload: MailWorkload): Benchmark {
     about: workload.about,
     missing: missingWrk,
     run: (options) =>
-      withServers(wanted, devices, options, (started) => {
+      withServers(wanted, devices, options, async (started) => {
         const lanes: Lane[] = [];
         let floor: Lane | undefined;
         for (const one of started) {
@@ -151,6 +155,8 @@ function mailBenchmark(workload: MailWorkload): Benchmark {
             lanes.push(floor);
           }
         }
+        options.progress('warming up');
+        for (const lane of lanes) await lane.measure();
         return interleave(lanes, options);
       }),
   };
