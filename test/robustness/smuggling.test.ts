@@ -150,6 +150,7 @@ describe('a bad chunk stores nothing', () => {
     ['negative', '-7'],
     ['signed', '+7'],
     ['beyond 64 bits', 'fffffffffffffffff'],
+    ['beyond what the library counts', '7fffffffffffffff'],
   ])('a size that is %s ends the connection', async (_, size) => {
     const { statuses, closed } = await send(
       post('Transfer-Encoding: chunked', `${size}\r\n${body}\r\n0\r\n\r\n`),
@@ -167,16 +168,15 @@ describe('a bad chunk stores nothing', () => {
     connection.destroy();
   });
 
-  it.each(['8', '100000007', 'ffffffff', '7fffffffffffffff'])(
-    'a size that is too large: %s',
-    async (size) => {
-      const connection = await RawConnection.open(server);
-      connection.write(post('Transfer-Encoding: chunked', `${size}\r\n${body}`));
-      await connection.writeBytewise('\r\n');
-      expect([connection.text, connection.isClosed]).toEqual(['', false]);
-      connection.destroy();
-    },
-  );
+  it.each(['8', '100000007', 'ffffffff'])('a size that is too large is waited for: %s', async (size) => {
+    const connection = await RawConnection.open(server);
+    connection.write(post('Transfer-Encoding: chunked', `${size}\r\n${body}`));
+    await connection.writeBytewise('\r\n');
+    // Long enough for an answer that should not come.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect([connection.text, connection.isClosed]).toEqual(['', false]);
+    connection.destroy();
+  });
 });
 
 describe('D9: what is not HTTP/1.1 gets what the library answers', () => {
