@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
+import { copyUuid } from '../core/uuid.ts';
 import type { Activity, Shard } from '../shard/shard.ts';
 
 /** What is noted of one device until the next flush. */
@@ -8,6 +9,12 @@ export interface Note {
   isOpen: boolean;
   lastSeenMs: number;
   fetches: Map<string, { mailId: Buffer; count: number; firstMs: number }> | undefined;
+}
+
+/** A device, and where it was last noted, if it was. */
+export interface NotedDevice {
+  readonly device: DeviceKey;
+  note: Note | undefined;
 }
 
 /** Devices whose notes wait at once; one more has them written early. */
@@ -29,18 +36,19 @@ export class ActivityNotes {
     this.#timer = setInterval(() => this.#flush(), flushSeconds * 1_000);
   }
 
-  seen(known: { device: DeviceKey; note: Note | undefined }): void {
+  seen(known: NotedDevice): Note {
     if (known.note?.isOpen) known.note.lastSeenMs = Date.now();
     else known.note = this.#note(known.device);
+    return known.note;
   }
 
-  fetched(device: DeviceKey, mailId: Buffer): void {
-    const note = this.#note(device);
+  /** `id` is the text of `mailId`. */
+  fetched(known: NotedDevice, id: string, mailId: Uint8Array): void {
+    const note = this.seen(known);
     note.fetches ??= new Map();
-    const id = mailId.toString('hex');
     const fetch = note.fetches.get(id);
-    if (fetch === undefined) note.fetches.set(id, { mailId, count: 1, firstMs: note.lastSeenMs });
-    else fetch.count += 1;
+    if (fetch !== undefined) fetch.count += 1;
+    else note.fetches.set(id, { mailId: copyUuid(mailId), count: 1, firstMs: note.lastSeenMs });
   }
 
   /** Writes what waits. */

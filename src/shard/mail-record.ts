@@ -1,4 +1,4 @@
-import { copyUuid, uuidBytesLength } from '../core/uuid.ts';
+import { uuidBytesLength } from '../core/uuid.ts';
 import type { Mail } from './shard.ts';
 
 /**
@@ -26,14 +26,14 @@ export function encodeMail(mail: Mail): Buffer {
   return bytes;
 }
 
-/** Copies id and payload, so that the mail outlives `bytes`. */
+/** The mail outlives `bytes`: it is a view of one copy. */
 export function decodeMail(bytes: Buffer): Mail {
-  const nameLength = bytes.readUInt8(nameAt);
-  const payloadAt = nameAt + 1 + nameLength;
+  const copy = copyOf(bytes);
+  const payloadAt = nameAt + 1 + bytes.readUInt8(nameAt);
   return {
-    id: copyUuid(bytes),
+    id: copy.subarray(0, uuidBytesLength),
     name: bytes.toString('latin1', nameAt + 1, payloadAt),
-    payload: Buffer.from(bytes.subarray(payloadAt, bytes.length)),
+    payload: copy.subarray(payloadAt),
     requeueCount: bytes.readUInt16BE(requeuesAt),
     fetchCount: bytes.readUInt32BE(fetchesAt),
     acceptedAtMs: bytes.readUIntBE(acceptedAt, 6),

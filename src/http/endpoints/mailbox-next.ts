@@ -24,12 +24,15 @@ function wantsEnvelope(query: string): boolean {
   throw new ApiError('bad_request', { msg: 'shape is envelope or payload.' });
 }
 
-function next({ given, known }: DeviceRequest, noteFetch: (mailId: Buffer) => void): Reply | Promise<Reply> {
+function next(
+  { given, known }: DeviceRequest,
+  noteFetch: (id: string, mail: Mail) => void,
+): Reply | Promise<Reply> {
   const inEnvelope = given.query !== '' && wantsEnvelope(given.query);
   const answer = ({ size, mail }: MailboxHead): Reply => {
     if (mail === undefined) return empty;
-    noteFetch(mail.id);
     const id = formatUuid(mail.id);
+    noteFetch(id, mail);
     return createReply(200, inEnvelope ? envelope(mail, id) : mail.payload, [
       ['X-Mailbox-Size', String(size)],
       ['X-Mail-Name', mail.name],
@@ -46,7 +49,7 @@ export const mailboxNext: Endpoint = {
   path: '/v1/mailbox/next',
   takesQuery: true,
   handle: (request: DeviceRequest, { activity }: HttpContext) =>
-    next(request, (mailId) => activity.fetched(request.device, mailId)),
+    next(request, (id, mail) => activity.fetched(request.known, id, mail.id)),
 };
 
 /** `HEAD /v1/mailbox/next`: the same without the body, and no fetch, since nothing was delivered. */
