@@ -122,6 +122,12 @@ const keys = {
   fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
   schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
   schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
+  schemaStepsMax: integer(
+    1_000,
+    10,
+    1_000_000,
+    'Steps that checking one value of a body may take: a schema that could take more is refused.',
+  ),
   logRetentionSeconds: integer(
     2_592_000,
     60,

@@ -11,6 +11,7 @@ export const registryTables = ['fleets', 'schemas'] as const;
 export interface RegistryLimits {
   fleetsMax: number;
   schemasPerFleetMax: number;
+  schemaStepsMax: number;
 }
 
 /** Fields of a fleet that an operator changes: an absent one stays, null goes back to the configuration's. */
@@ -113,7 +114,7 @@ export class Registry {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
         throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
       }
-      checkSchema(value as Record<string, unknown>);
+      checkSchema(value as Record<string, unknown>, this.#limits.schemaStepsMax);
       const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
       if (others.length >= this.#limits.schemasPerFleetMax) {
         throw new ApiError('limit_reached', {
