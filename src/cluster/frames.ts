@@ -19,7 +19,7 @@ const digestBytes = 32;
 const onceBytes = uuidBytesLength + digestBytes;
 
 const verbs: readonly SettleVerb[] = ['ack', 'reject', 'requeue'];
-const outcomes: readonly IngestOutcome[] = ['stored', 'replayed', 'key_reused'];
+const outcomes: readonly IngestOutcome[] = ['stored', 'replayed', 'key_reused', 'key_too_old', 'key_ahead'];
 const results: readonly SettleOutcome['result'][] = ['settled', 'not_found', 'already_settled'];
 
 function start(ring: RingWriter, kind: number, call: number, bodyBytes: number): number {

@@ -134,6 +134,12 @@ const keys = {
     315_360_000,
     'How long datapoints and messages stay in the ingest log.',
   ),
+  clockJumpGraceSeconds: integer(
+    86_400,
+    1,
+    2_592_000,
+    'How long a jump ahead of the clock must last before keys and the log are forgotten by it, and how much of the time that the server was off counts for mail.',
+  ),
   activityFlushSeconds: integer(
     5,
     1,

@@ -1,31 +1,22 @@
 import { createHash } from 'node:crypto';
 import { ApiError } from '../core/errors.ts';
-import { parseUuid, uuidTimeMs } from '../core/uuid.ts';
+import { parseUuid } from '../core/uuid.ts';
 import type { RecordKind } from '../shard/shard.ts';
 
-export interface IdempotencyLimits {
-  idempotencyWindowSeconds: number;
-  idempotencySkewSeconds: number;
-}
-
-function refused(msg: string): ApiError {
-  return new ApiError('invalid_idempotency_key', { msg });
-}
-
 /**
- * D18: a UUIDv7 of 36 or 32 characters, in either case, quoted or not, made within the window.
+ * D18: a UUIDv7 of 36 or 32 characters, in either case, quoted or not. Whether its time is within the window
+ * is for the shard to say: only there a repeated key is known.
  * @throws ApiError invalid_idempotency_key.
  */
-export function parseIdempotencyKey(header: string, limits: IdempotencyLimits, nowMs: number): Buffer {
+export function parseIdempotencyKey(header: string): Buffer {
   const text =
     header.length > 2 && header.startsWith('"') && header.endsWith('"') ? header.slice(1, -1) : header;
   const key = parseUuid(text);
-  if (key === undefined) throw refused('Idempotency-Key must be a UUIDv7 of 36 or 32 characters.');
-  const ageMs = nowMs - uuidTimeMs(key);
-  if (ageMs > limits.idempotencyWindowSeconds * 1_000)
-    throw refused('The time of this Idempotency-Key is too old.');
-  if (-ageMs > limits.idempotencySkewSeconds * 1_000)
-    throw refused('The time of this Idempotency-Key is ahead.');
+  if (key === undefined) {
+    throw new ApiError('invalid_idempotency_key', {
+      msg: 'Idempotency-Key must be a UUIDv7 of 36 or 32 characters.',
+    });
+  }
   return key;
 }
 

@@ -1,38 +1,71 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
-import { keyOfIdempotency } from './keys.ts';
+import { keyOfIdempotency, readSequence, sequenceKey } from './keys.ts';
 
 /** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
 const graceMs = 60_000;
+const forgottenKey = Buffer.from('forgotten');
+
+export interface IdempotencyLimits {
+  idempotencyWindowSeconds: number;
+  idempotencySkewSeconds: number;
+}
+
+/** What a key stands for: a request to be stored now, one that was, another one, or none that may be taken. */
+export type Claim = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
 
 /** The idempotency keys that a shard remembers (D18), inside its owner's write transaction. */
 export class IdempotencyKeys {
   readonly #table: Table;
+  readonly #times: Table;
   readonly #windowMs: number;
+  readonly #skewMs: number;
+  /** The latest time of any key that was forgotten. */
+  #forgottenMs = 0;
 
-  constructor(table: Table, windowSeconds: number) {
+  constructor(table: Table, times: Table, limits: IdempotencyLimits) {
     this.#table = table;
-    this.#windowMs = windowSeconds * 1_000;
+    this.#times = times;
+    this.#windowMs = limits.idempotencyWindowSeconds * 1_000;
+    this.#skewMs = limits.idempotencySkewSeconds * 1_000;
+    this.rollback();
   }
 
-  /** Remembers a key that is new; for one that is known, says whether it stood for the same request. */
-  claim(device: DeviceKey, key: Uint8Array, digest: Uint8Array): 'new' | 'same' | 'different' {
+  /**
+   * A key that is remembered is answered whatever the clock says now: the device repeats what it got no answer
+   * to. A new one must be of the time, and later than all that were forgotten: a clock that is set back would
+   * else let in for a second time what was stored before.
+   */
+  claim(device: DeviceKey, key: Uint8Array, digest: Uint8Array): Claim {
     const entry = keyOfIdempotency(key, device);
     const known = this.#table.getBinary(entry);
-    if (known !== undefined) return known.equals(digest) ? 'same' : 'different';
+    if (known !== undefined) return known.equals(digest) ? 'replayed' : 'key_reused';
+    const timeMs = uuidTimeMs(key);
+    const nowMs = Date.now();
+    if (timeMs < nowMs - this.#windowMs || timeMs <= this.#forgottenMs) return 'key_too_old';
+    if (timeMs > nowMs + this.#skewMs) return 'key_ahead';
     this.#table.putSync(entry, Buffer.from(digest));
-    return 'new';
+    return 'stored';
   }
 
   /** Forgets keys whose own time is out of the window: a range from the front, since UUIDv7 sorts by time. */
-  expire(nowMs: number, limit: number): number {
+  expire(trustedMs: number, limit: number): number {
     let removed = 0;
     for (const key of [...this.#table.getKeys({ limit })]) {
-      if (uuidTimeMs(key) >= nowMs - this.#windowMs - graceMs) break;
+      const timeMs = uuidTimeMs(key);
+      if (timeMs >= trustedMs - this.#windowMs - graceMs) break;
       this.#table.removeSync(key);
+      this.#forgottenMs = Math.max(this.#forgottenMs, timeMs);
       removed += 1;
     }
+    if (removed > 0) this.#times.putSync(forgottenKey, sequenceKey(this.#forgottenMs));
     return removed;
+  }
+
+  /** After a transaction that failed: what it forgot is still there. */
+  rollback(): void {
+    const bytes = this.#times.getBinary(forgottenKey);
+    this.#forgottenMs = bytes === undefined ? 0 : readSequence(bytes, 0);
   }
 }

@@ -80,15 +80,31 @@ export class IngestLog {
 
   /** Removes batches from the front whose records are all older, at most `limit`. Answers how many. */
   trim(olderThanMs: number, limit: number): number {
-    let removed = 0;
+    const end = sequenceKey(this.#firstKept(olderThanMs));
+    const old = [...this.#table.getKeys({ end, limit })];
+    for (const key of old) this.#table.removeSync(key);
+    return old.length;
+  }
+
+  /**
+   * Where what is to be kept begins, by bisection: a few batches are looked at, and a run of them whose ids a
+   * clock ahead of its time has dated does not hold up all those behind it.
+   */
+  #firstKept(olderThanMs: number): number {
+    let low = 0;
+    for (const key of this.#table.getKeys({ limit: 1 })) low = readSequence(key, 0);
+    let high = low;
     // The last batch stays whatever its age: it is what tells the next position after a restart.
-    const batches = [...this.#table.getRange({ limit: limit + 1 })];
-    for (const { key, value } of batches.slice(0, -1)) {
-      if (uuidTimeMs(value.subarray(1)) >= olderThanMs) break;
-      this.#table.removeSync(key);
-      removed += 1;
+    for (const key of this.#table.getKeys({ reverse: true, limit: 1 })) high = readSequence(key, 0);
+    while (low < high) {
+      const middle = sequenceKey(Math.floor((low + high) / 2));
+      for (const { key, value } of this.#table.getRange({ start: middle, reverse: true, limit: 1 })) {
+        const position = readSequence(key, 0);
+        if (uuidTimeMs(value.subarray(1)) >= olderThanMs) high = position;
+        else low = position + value.readUInt32BE(1 + uuidBytesLength);
+      }
     }
-    return removed;
+    return low;
   }
 }
 

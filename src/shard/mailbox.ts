@@ -42,7 +42,8 @@ export class Mailboxes {
     this.#tables = tables;
   }
 
-  enqueue(enqueue: Enqueue, nowMs: number): EnqueueOutcome {
+  /** `lifeMs`: now, by the shard's own clock. */
+  enqueue(enqueue: Enqueue, lifeMs: number): EnqueueOutcome {
     const { device, name, payload } = enqueue;
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
     const record = this.#load(device);
@@ -55,8 +56,8 @@ export class Mailboxes {
       payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
       requeueCount: 0,
       fetchCount: 0,
-      acceptedAtMs: nowMs,
-      expiresAtMs: nowMs + enqueue.lifeSeconds * 1_000,
+      acceptedAtMs: lifeMs,
+      expiresAtMs: lifeMs + enqueue.lifeSeconds * 1_000,
       firstFetchedAtMs: undefined,
     };
     this.#tables.expiry.putSync(keyOfExpiry(mail.expiresAtMs, device, id), Buffer.alloc(0));
@@ -85,8 +86,8 @@ export class Mailboxes {
   }
 
   /** Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was. */
-  expire(nowMs: number, limit: number): DeviceKey[] {
-    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(nowMs), limit })];
+  expire(lifeMs: number, limit: number): DeviceKey[] {
+    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit })];
     return due.map((key) => {
       const device = readDevice(key, 6);
       const mailId = key.subarray(24);

@@ -26,6 +26,8 @@ export class ShardOwner implements OwnerLink {
   readonly #environment: Environment;
   readonly #reader: ShardReader;
   readonly #depth: Int32Array<SharedArrayBuffer>;
+  readonly #state: ShardState;
+  readonly #log: Log;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
@@ -45,10 +47,12 @@ export class ShardOwner implements OwnerLink {
     this.#environment = environment;
     this.#depth = depth;
     this.#reader = reader;
+    this.#state = new ShardState(openTables(environment), options);
+    this.#log = log;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
     this.#commits = new GroupCommit({
       environment,
-      state: new ShardState(openTables(environment), options),
+      state: this.#state,
       versions,
       depth,
       metrics,
@@ -78,15 +82,20 @@ export class ShardOwner implements OwnerLink {
   }
 
   async #sweep(): Promise<void> {
-    const nowMs = Date.now();
+    const { clock } = this.#state;
+    const jumpMs = clock.takeJumpMs();
+    if (jumpMs !== 0) {
+      this.#log.warn(
+        { jumpSeconds: jumpMs / 1_000 },
+        'the clock of this machine has jumped; mail expires as if it had not',
+      );
+    }
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (!full && !this.#reader.hasDue(nowMs)) return;
+    if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs())) return;
     Atomics.add(this.#depth, 0, 1);
     const removed = await new Promise<SweepOutcome>((resolve, reject) => {
-      this.write(
-        { type: 'sweep', given: { nowMs } },
-        { resolve: resolve as (answer: Answer) => void, reject },
-      );
+      const completion = { resolve: resolve as (answer: Answer) => void, reject };
+      this.write({ type: 'sweep', given: undefined }, completion);
     });
     if (Object.values(removed).includes(sweepRecordsMax)) await this.#sweep();
   }

@@ -1,5 +1,6 @@
 import { type DeviceKey, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
 import type { Environment } from '../store/environment.ts';
+import { storedJumpsMs } from './clock.ts';
 import { decodeCredentials, decodeDevice } from './device-record.ts';
 import { keyOfDevice, keyOfMail, readDevice, readSequence, sequenceKey } from './keys.ts';
 import { decodeMail } from './mail-record.ts';
@@ -70,13 +71,19 @@ export class ShardReader {
     const page = entries.slice(0, limit);
     const last = page.at(-1);
     const next = entries.length > limit && last ? String(readSequence(last.key, deviceKeyLength)) : null;
-    return { items: page.map(({ value }) => decodeMail(value)), next };
+    const jumpsMs = storedJumpsMs(this.#tables.times);
+    const items = page.map(({ value }) => {
+      const mail = decodeMail(value);
+      const acceptedAtMs = mail.acceptedAtMs + jumpsMs;
+      return { ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs };
+    });
+    return { items, next };
   }
 
   /** Whether the sweeper would find anything, so that an idle shard commits nothing. */
-  hasDue(nowMs: number): boolean {
+  hasDue(lifeMs: number): boolean {
     this.#environment.refresh();
-    for (const _key of this.#tables.expiry.getKeys({ end: sequenceKey(nowMs), limit: 1 })) return true;
+    for (const _key of this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: 1 })) return true;
     return false;
   }
 

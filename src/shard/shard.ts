@@ -39,6 +39,7 @@ export interface Mail {
   payload: Buffer;
   requeueCount: number;
   fetchCount: number;
+  /** This and the next: kept in the shard's life time (clock.ts), answered by the wall clock. */
   acceptedAtMs: number;
   expiresAtMs: number;
   firstFetchedAtMs: number | undefined;
@@ -61,7 +62,7 @@ export interface Ingest {
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
-export type IngestOutcome = 'stored' | 'replayed' | 'key_reused';
+export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 

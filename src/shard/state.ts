@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
+import { ShardClock } from './clock.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
@@ -7,14 +8,7 @@ import { keyOfDevice, sequenceKey } from './keys.ts';
 import { Mailboxes } from './mailbox.ts';
 import type { Activity, Announcement, Device, DeviceChange, IngestOutcome } from './shard.ts';
 import type { Tables } from './tables.ts';
-import {
-  type Answer,
-  type Append,
-  type Sweep,
-  type SweepOutcome,
-  sweepRecordsMax,
-  type Write,
-} from './write.ts';
+import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
 export interface Effects {
@@ -30,6 +24,8 @@ function noEffects(): Effects {
 
 export interface StateOptions {
   idempotencyWindowSeconds: number;
+  idempotencySkewSeconds: number;
+  clockJumpGraceSeconds: number;
   logRetentionSeconds: number;
 }
 
@@ -38,6 +34,7 @@ export interface StateOptions {
  * collects what is to happen after the commit.
  */
 export class ShardState {
+  readonly clock: ShardClock;
   readonly #tables: Tables;
   readonly #mailboxes: Mailboxes;
   readonly #log: IngestLog;
@@ -47,9 +44,10 @@ export class ShardState {
 
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
+    this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
     this.#mailboxes = new Mailboxes(tables);
     this.#log = new IngestLog(tables.log);
-    this.#keys = new IdempotencyKeys(tables.idempotency, options.idempotencyWindowSeconds);
+    this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
 
@@ -62,7 +60,7 @@ export class ShardState {
         return this.#mailboxes.settle(write.given);
       case 'enqueue': {
         this.#effects.changed.push(write.given.device);
-        const outcome = this.#mailboxes.enqueue(write.given, Date.now());
+        const outcome = this.#mailboxes.enqueue(write.given, this.clock.lifeMs());
         if (outcome.result === 'queued') {
           const announcement = {
             mailId: formatUuid(outcome.mailId),
@@ -83,7 +81,7 @@ export class ShardState {
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
-        return this.#sweep(write.given);
+        return this.#sweep();
     }
   }
 
@@ -108,6 +106,7 @@ export class ShardState {
   /** After a transaction that failed: nothing of it was. */
   rollback(): void {
     this.#log.rollback();
+    this.#keys.rollback();
     this.#effects = noEffects();
   }
 
@@ -121,7 +120,7 @@ export class ShardState {
   #ingest({ device, idempotency, record }: Append): IngestOutcome {
     if (idempotency !== undefined) {
       const claim = this.#keys.claim(device, idempotency.key, idempotency.digest);
-      if (claim !== 'new') return claim === 'same' ? 'replayed' : 'key_reused';
+      if (claim !== 'stored') return claim;
     }
     this.#log.append(record);
     return 'stored';
@@ -163,13 +162,15 @@ export class ShardState {
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  #sweep({ nowMs }: Sweep): SweepOutcome {
-    const expired = this.#mailboxes.expire(nowMs, sweepRecordsMax);
+  #sweep(): SweepOutcome {
+    const expired = this.#mailboxes.expire(this.clock.lifeMs(), sweepRecordsMax);
     this.#effects.changed.push(...expired);
+    const trustedMs = this.clock.trustedMs();
+    this.clock.store();
     return {
       mails: expired.length,
-      keys: this.#keys.expire(nowMs, sweepRecordsMax),
-      logBatches: this.#log.trim(nowMs - this.#logRetentionMs, sweepRecordsMax),
+      keys: this.#keys.expire(trustedMs, sweepRecordsMax),
+      logBatches: this.#log.trim(trustedMs - this.#logRetentionMs, sweepRecordsMax),
     };
   }
 }

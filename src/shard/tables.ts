@@ -9,6 +9,7 @@ export const tableNames = [
   'expiry',
   'idempotency',
   'log',
+  'times',
 ] as const;
 
 /** The tables of a shard; keys.ts says how each is keyed. */

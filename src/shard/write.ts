@@ -14,10 +14,6 @@ import type {
 /** Limits of one round of the sweeper, so that it never holds up the writes behind it. */
 export const sweepRecordsMax = 1_000;
 
-export interface Sweep {
-  nowMs: number;
-}
-
 /** How many records the round removed of each table; as many as `sweepRecordsMax` means there are more. */
 export interface SweepOutcome {
   mails: number;
@@ -37,7 +33,7 @@ export interface Writes {
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
-  sweep: { given: Sweep; answer: SweepOutcome };
+  sweep: { given: undefined; answer: SweepOutcome };
 }
 
 /** Told once how a write ended: answered when it is durable, or refused. */

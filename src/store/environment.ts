@@ -41,7 +41,7 @@ export class Environment {
   readonly #pagesMax: number;
   #seenCommits = -1;
   #pagesChecked = 0;
-  #roomCheckedAtMs = 0;
+  #roomCheckedAtMs = Number.NEGATIVE_INFINITY;
   #hasRoom = true;
 
   constructor(options: EnvironmentOptions) {
@@ -112,8 +112,8 @@ export class Environment {
    * let through, and as long as those fit into freed pages the environment has room.
    */
   hasRoom(): boolean {
-    const now = Date.now();
-    if (Math.abs(now - this.#roomCheckedAtMs) < roomCheckIntervalMs) return this.#hasRoom;
+    const now = performance.now();
+    if (now - this.#roomCheckedAtMs < roomCheckIntervalMs) return this.#hasRoom;
     this.#roomCheckedAtMs = now;
     const pages = this.#native.info().lastPageNumber;
     this.#hasRoom = pages < this.#pagesMax || pages === this.#pagesChecked;

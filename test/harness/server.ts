@@ -54,7 +54,11 @@ export class TestServer implements AsyncDisposable {
   }
 
   /** `config` goes in through the environment. A given `data` folder is left behind; else it is removed. */
-  static async start(config: Partial<Config> = {}, data?: string): Promise<TestServer> {
+  static async start(
+    config: Partial<Config> = {},
+    data?: string,
+    extraEnvironment: NodeJS.ProcessEnv = {},
+  ): Promise<TestServer> {
     const folder = data ?? temporaryFolder();
     const environment: NodeJS.ProcessEnv = {
       FLEETPOST_LISTEN: '127.0.0.1:0',
@@ -67,7 +71,7 @@ export class TestServer implements AsyncDisposable {
       environment[environmentName(key as ConfigKey)] = String(value);
     }
     const child = spawn(process.execPath, [mainFile, 'serve', '--json'], {
-      env: { ...process.env, ...environment },
+      env: { ...process.env, ...environment, ...extraEnvironment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const stderr: string[] = [];

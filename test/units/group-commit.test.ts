@@ -38,7 +38,12 @@ beforeEach(() => {
   batches = [];
   commits = new GroupCommit({
     environment,
-    state: new ShardState(tables, { idempotencyWindowSeconds: 3_600, logRetentionSeconds: 3_600 }),
+    state: new ShardState(tables, {
+      idempotencyWindowSeconds: 3_600,
+      idempotencySkewSeconds: 300,
+      clockJumpGraceSeconds: 3_600,
+      logRetentionSeconds: 3_600,
+    }),
     versions,
     depth,
     metrics: { committed: (writes) => batches.push(writes), failed: () => {} },

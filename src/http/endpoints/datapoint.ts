@@ -9,7 +9,7 @@ export const sendDatapoint: Endpoint = {
   takesBody: true,
   writes: true,
   handle: (request, context) =>
-    send(request, context, 'datapoint', () => {
+    send(request, 'datapoint', () => {
       const { body, parameter } = request.given;
       const datapoint = parseDatapoint(body);
       context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint, body.length);

@@ -9,7 +9,7 @@ export const sendMessage: Endpoint = {
   takesBody: true,
   writes: true,
   handle: (request, context) =>
-    send(request, context, 'message', () => {
+    send(request, 'message', () => {
       const { body, parameter } = request.given;
       const message = parseMessage(body);
       const schema = context.fleets.schema(request.fleetId, 'message', parameter);

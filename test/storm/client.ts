@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'undici';
+import type { TestDevice } from '../harness/device.ts';
+import type { TestServer } from '../harness/server.ts';
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+/** What real clients would send to one server, over HTTPS and, as an operator, to its admin API. */
+export class StormClient {
+  readonly server: TestServer;
+  /** Closes idle connections itself, well before the server does: none is lost between requests. */
+  readonly #agent: Agent;
+
+  constructor(server: TestServer) {
+    this.server = server;
+    const ca = readFileSync(server.report.cert_file, 'utf8');
+    this.#agent = new Agent({
+      connect: { ca },
+      pipelining: 1,
+      keepAliveTimeout: 3_000,
+      headersTimeout: 60_000,
+    });
+  }
+
+  async device(
+    device: TestDevice,
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
+    path: string,
+    body?: string,
+    key?: string,
+  ): Promise<Answer> {
+    const headers: Record<string, string> = { ...device.credentials };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (key !== undefined) headers['idempotency-key'] = key;
+    return this.#send(`${this.server.url}${path}`, method, headers, body);
+  }
+
+  admin(method: 'GET' | 'POST', path: string, body?: string): Promise<Answer> {
+    const headers: Record<string, string> = { authorization: `Bearer ${this.server.token}` };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    return this.#send(`${this.server.report.admin_url}/admin/v1${path}`, method, headers, body);
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #send(
+    url: string,
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
+    headers: Record<string, string>,
+    body: string | undefined,
+  ): Promise<Answer> {
+    const answer = await request(url, { method, headers, body: body ?? null, dispatcher: this.#agent });
+    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+  }
+}

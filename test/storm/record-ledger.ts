@@ -1,0 +1,108 @@
+import { deviceIdOf } from '../../src/core/identity.ts';
+import { readLog } from '../../src/shard/ingest-log.ts';
+import { eachShard } from '../harness/log.ts';
+import type { ServerReport } from '../harness/server.ts';
+import type { Findings } from './findings.ts';
+
+export interface SentRecord {
+  token: string;
+  /** Records of one sender were sent one after another. */
+  sender: string;
+  sequence: number;
+  deviceId: string;
+  kind: 'datapoint' | 'message';
+  payload: string;
+  key: string | undefined;
+  /** A refusal is a promise as well: it is not stored. */
+  state: 'unanswered' | 'answered' | 'refused';
+  /** Sent again later with its key, and so out of its order. */
+  isRepeated: boolean;
+  /** Whether it was found in the log. */
+  isStored: boolean;
+}
+
+/** Every datapoint and message that was sent, held against the ingest logs of the data folder. */
+export class RecordLedger {
+  readonly #findings: Findings;
+  readonly #open = new Map<string, SentRecord>();
+  readonly #stored = new Set<string>();
+  readonly #notStored = new Set<string>();
+  readonly #lastOfSender = new Map<string, number>();
+  /** Where the last look at each shard's log ended. */
+  readonly #positions: number[] = [];
+
+  constructor(findings: Findings) {
+    this.#findings = findings;
+  }
+
+  sending(record: SentRecord): void {
+    this.#open.set(record.token, record);
+  }
+
+  /** Sent with a key and never answered: to be repeated. */
+  unanswered(): SentRecord[] {
+    return [...this.#open.values()].filter(({ state, key }) => state === 'unanswered' && key !== undefined);
+  }
+
+  /** Reads what was added to the logs of a folder whose server has ended. */
+  async check(report: ServerReport): Promise<void> {
+    const findings = this.#findings;
+    let shard = 0;
+    await eachShard(report, (environment) => {
+      let position = this.#positions[shard] ?? 0;
+      for (const stored of readLog(environment.table('log'), position)) {
+        findings.count('records read back from the log');
+        findings.expect(stored.position === position, () => `the log of shard ${shard} skips a position`);
+        position = stored.position + 1;
+        const payload = stored.payload.toString('utf8');
+        const sent = this.#expectSent(payload);
+        if (sent === undefined) continue;
+        const isWhole =
+          payload === sent.payload &&
+          stored.kind === sent.kind &&
+          stored.schema === 'any' &&
+          deviceIdOf(stored.device) === sent.deviceId;
+        findings.expect(isWhole, () => `the record ${sent.token} is not as it was sent: ${payload}`);
+        this.#expectOrder(sent);
+        sent.isStored = true;
+      }
+      this.#positions[shard] = position;
+      shard += 1;
+    });
+    for (const record of this.unanswered()) {
+      findings.count(`in doubt: ${record.kind} with a key, ${record.isStored ? 'there' : 'not there'}`);
+    }
+    for (const record of [...this.#open.values()]) this.#close(record);
+  }
+
+  #expectSent(payload: string): SentRecord | undefined {
+    const token = /^\{"token":"([^"]+)"/.exec(payload)?.[1] ?? '';
+    if (this.#stored.has(token)) this.#findings.violation(`the record ${token} is stored twice`);
+    else if (this.#notStored.has(token)) this.#findings.violation(`the record ${token} came from nowhere`);
+    else if (!this.#open.has(token)) this.#findings.violation(`nobody sent this record: ${payload}`);
+    this.#stored.add(token);
+    return this.#open.get(token);
+  }
+
+  #expectOrder({ sender, sequence, isRepeated, token }: SentRecord): void {
+    if (isRepeated) return;
+    const last = this.#lastOfSender.get(sender) ?? -1;
+    this.#findings.expect(sequence > last, () => `the record ${token} is stored out of order`);
+    this.#lastOfSender.set(sender, sequence);
+  }
+
+  #close({ token, state, kind, key, isStored: isFound }: SentRecord): void {
+    const findings = this.#findings;
+    if (state === 'unanswered' && key !== undefined) return;
+    this.#open.delete(token);
+    if (!isFound) this.#notStored.add(token);
+    if (state === 'answered') {
+      findings.expect(isFound, () => `the ${kind} ${token} was answered 201 and is lost`);
+      if (isFound) findings.count(`${kind}: answered 201, there exactly once`);
+    } else if (state === 'refused') {
+      findings.expect(!isFound, () => `the ${kind} ${token} was refused and is there`);
+    } else {
+      findings.count(`in doubt: ${kind} without a key, ${isFound ? 'there' : 'not there'}`);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { rmSync } from 'node:fs';
+import type { Config } from '../../src/core/config.ts';
+import { anyObject, createFleet } from '../harness/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { StormClient } from './client.ts';
+import { Findings } from './findings.ts';
+import { killedStart } from './killed-start.ts';
+import { Random } from './random.ts';
+import { RecordLedger } from './record-ledger.ts';
+import { Subject } from './subject.ts';
+
+/** Devices of one client each, which knows every answer beforehand; and mailboxes that many work on at once. */
+const exclusiveDevices = 30;
+const hotMailboxes = 3;
+const clientsPerHotMailbox = 8;
+
+export interface StormOptions {
+  shards: number;
+  seed: number;
+  config?: Partial<Config>;
+  /** How long the load of a round lasts at least, and at most. */
+  loadMsMin: number;
+  loadMsMax: number;
+}
+
+const kills = ['under load', 'right after an answer', 'in its shutdown'] as const;
+
+/** A server under full load that is killed again and again, and what must be left of it each time. */
+export class Storm {
+  readonly findings = new Findings();
+  server: TestServer;
+  readonly #options: StormOptions;
+  readonly #folder: string;
+  readonly #random: Random;
+  readonly #records = new RecordLedger(this.findings);
+  readonly #subjects: Subject[] = [];
+  #client: StormClient;
+  #isEnding = false;
+  #onAnswer = (): void => {};
+
+  private constructor(options: StormOptions, folder: string, server: TestServer, random: Random) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#random = random;
+    this.server = server;
+    this.#client = new StormClient(server);
+  }
+
+  /** On a data folder of its own, which is killed while it is made, too. */
+  static async start(options: StormOptions): Promise<Storm> {
+    const folder = temporaryFolder();
+    const random = new Random(options.seed);
+    const config = { ...options.config, shards: options.shards };
+    for (let time = 0; time < 2; time += 1) await killedStart(folder, options.shards, random);
+    const storm = new Storm(options, folder, await TestServer.start(config, folder), random);
+    storm.findings.count('kill -9 in its first start', 2);
+    await storm.#createSubjects();
+    return storm;
+  }
+
+  /** Load, a kill, perhaps more kills while it starts again, and then: is everything as it must be? */
+  async round(): Promise<void> {
+    const { findings } = this;
+    const kill = this.#random.pick(kills) ?? 'under load';
+    this.#isEnding = false;
+    const clients = this.#startClients();
+    await this.#kill(kill);
+    await Promise.all(clients);
+    await this.#client.close();
+    findings.count(`kill -9 ${kill}`);
+    const errors = this.server.stderr.split('\n').filter((line) => /"level":[56]0/.test(line));
+    findings.expect(errors.length === 0, () => `the server logged: ${errors.join('\n')}`);
+    // Half of the time the next start is the first to open what the kill has left.
+    if (this.#random.next() < 0.5) await this.#records.check(this.server.report);
+    while (this.#random.next() < 0.25) {
+      await killedStart(this.#folder, this.#options.shards, this.#random);
+      findings.count('kill -9 in its start');
+    }
+    this.server = await TestServer.start(
+      { ...this.#options.config, shards: this.#options.shards },
+      this.#folder,
+    );
+    this.#client = new StormClient(this.server);
+    await this.#resume();
+  }
+
+  /** A regular end, and a last look at all that is stored. */
+  async finish(): Promise<void> {
+    await this.#client.close();
+    const status = await this.server.stop();
+    this.findings.expect(status === 0, () => `the server ended with ${status}: ${this.server.stderr}`);
+    await this.#records.check(this.server.report);
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async #createSubjects(): Promise<void> {
+    const fleet = await createFleet(this.server);
+    await fleet.putSchema('datapoint', 'any', anyObject);
+    await fleet.putSchema('message', 'any', anyObject);
+    for (let index = 0; index < exclusiveDevices + hotMailboxes; index += 1) {
+      const isExclusive = index < exclusiveDevices;
+      const device = await fleet.createDevice();
+      this.#subjects.push(new Subject(device, isExclusive, this.#records, this.findings, this.#random));
+    }
+  }
+
+  #startClients(): Promise<void>[] {
+    return this.#subjects.flatMap((subject) => {
+      if (subject.isExclusive) return [this.#run(() => subject.act(this.#client))];
+      return Array.from({ length: clientsPerHotMailbox }, (_, index) =>
+        this.#run(() => (index % 2 === 0 ? subject.enqueue(this.#client) : subject.settle(this.#client))),
+      );
+    });
+  }
+
+  /** Until the server is gone. */
+  async #run(act: () => Promise<void>): Promise<void> {
+    try {
+      for (;;) {
+        await act();
+        this.#onAnswer();
+      }
+    } catch (error) {
+      this.findings.expect(this.#isEnding, () => `a request failed while the server was up: ${error}`);
+    }
+  }
+
+  async #kill(kill: (typeof kills)[number]): Promise<void> {
+    const { loadMsMin, loadMsMax } = this.#options;
+    await pause(this.#random.integer(loadMsMin, loadMsMax));
+    if (kill === 'right after an answer') {
+      let answers = this.#random.integer(1, 100);
+      await new Promise<void>((resolve) => {
+        this.#onAnswer = () => {
+          answers -= 1;
+          if (answers > 0) return;
+          this.#isEnding = true;
+          this.server.process.kill('SIGKILL');
+          resolve();
+        };
+      });
+      this.#onAnswer = () => {};
+    } else if (kill === 'in its shutdown') {
+      this.#isEnding = true;
+      this.server.process.kill('SIGTERM');
+      await pause(this.#random.integer(0, 300));
+    }
+    this.#isEnding = true;
+    if (this.server.isRunning) await this.server.kill();
+    else await this.server.ended();
+  }
+
+  async #resume(): Promise<void> {
+    await Promise.all(this.#subjects.map((subject) => subject.resume(this.#client)));
+    for (const record of this.#records.unanswered()) {
+      const subject = this.#subjects.find(({ device }) => device.deviceId === record.deviceId);
+      await subject?.repeat(this.#client, record);
+    }
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
