@@ -1,4 +1,5 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { causeOf } from './store-error.ts';
 
 /** A table of one environment: binary keys, binary values, ordered by key bytes. */
 export type Table = Database<Buffer, Buffer>;
@@ -87,21 +88,30 @@ export class Environment {
   /**
    * Runs `apply` in one transaction; the promise settles when it is on disk (D19). The commit itself
    * happens on LMDB's write thread, so this thread goes on reading meanwhile.
-   * @throws what `apply` threw or why LMDB refused (disk full, say): then nothing of it is stored. A plain
+   * @throws what `apply` threw, or a StoreError when LMDB refused: then nothing of it is stored. A plain
    * `transaction` would commit what came before the throw; a child transaction does not, at no measurable cost.
    */
   async write(apply: () => void): Promise<void> {
-    await this.#root.childTransaction(apply);
+    try {
+      await this.#root.childTransaction(apply);
+    } catch (error) {
+      throw await causeOf(error);
+    }
     Atomics.add(this.#commits, 0, 1);
   }
 
   /**
    * Puts one record behind all others of its table; the promise settles when it is on disk. LMDB's own thread
    * does it alone, where `write` needs two turns of both threads.
-   * @throws why LMDB refused: then it is not stored.
+   * @throws StoreError when LMDB refused: then it is not stored.
    */
   async append(table: string, key: Buffer, value: Buffer): Promise<void> {
-    const isLast = await (this.table(table) as unknown as AppendTable).put(key, value, { append: true });
+    let isLast: boolean;
+    try {
+      isLast = await (this.table(table) as unknown as AppendTable).put(key, value, { append: true });
+    } catch (error) {
+      throw await causeOf(error);
+    }
     if (!isLast) throw new Error('the record is not behind all others');
     Atomics.add(this.#commits, 0, 1);
   }
