@@ -7,9 +7,11 @@ import { Fleets } from '../registry/fleet.ts';
 import { Registry, registryTables } from '../registry/registry.ts';
 import { DataFolder } from '../store/data-folder.ts';
 import { Environment } from '../store/environment.ts';
-import { findCertificate } from './certificate.ts';
+import { certificateFiles, findCertificate } from './certificate.ts';
+import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
 import { createDemo, type Demo } from './demo.ts';
+import { reload } from './reload.ts';
 
 /** The registry is small; its map is bounded by the same key as a shard's. */
 const registryReadersMax = 32;
@@ -23,6 +25,10 @@ export interface RunningServer {
   fleets: number;
   /** Only on a first start. */
   demo: Demo | undefined;
+  /** In use; what can change at run time changes in it. */
+  config: Config;
+  /** Takes what can change at run time from the configuration as it is now, and says in the log what it did. */
+  reload(load: () => EffectiveConfig): Promise<void>;
   /** Finishes what is in flight and has all of it on disk. */
   stop(): Promise<void>;
 }
@@ -31,7 +37,8 @@ export interface RunningServer {
  * Starts everything, in order of dependence, on the main thread.
  * @throws OperatorError for whatever an operator can mend; nothing is left running or locked then.
  */
-export async function startServer({ values: config, sources }: EffectiveConfig): Promise<RunningServer> {
+export async function startServer({ values, sources }: EffectiveConfig): Promise<RunningServer> {
+  const config = { ...values };
   const log = createLog(config.logLevel);
   const admin = parseHostPort(config.admin);
   if (!isLoopback(admin.host)) {
@@ -74,8 +81,14 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
   });
   let ready = false;
   let adminServer: FastifyInstance | undefined;
+  const certificate = await CertificateRenewal.start({
+    files: () => certificateFiles(config, folder.tlsFolder),
+    renew: (files) => cluster.renewCertificate(files),
+    log,
+  });
   const stop = async (): Promise<void> => {
     ready = false;
+    await certificate.close();
     await adminServer?.close();
     await cluster.stop();
     await registry.close();
@@ -95,6 +108,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
       shards: cluster.shards,
       metrics: cluster.metrics,
       queueDepth: (shard) => cluster.queueDepth(shard),
+      stalls: () => cluster.stalls(),
       isReady: () => ready,
       log,
     });
@@ -105,9 +119,21 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
     ready = true;
+    cluster.watchStalls();
+    const options = { config, shards: folder.shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
     log.info({ url, adminUrl, data: folder.path, shards: folder.shards }, 'ready');
     const fleetCount = registry.snapshots().length;
-    return { url, adminUrl, folder, certFile: tls.certFile, fleets: fleetCount, demo, stop };
+    return {
+      url,
+      adminUrl,
+      folder,
+      certFile: tls.certFile,
+      fleets: fleetCount,
+      demo,
+      config,
+      reload: (load) => reload(load, options),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

@@ -158,6 +158,18 @@ const keys = {
     1_000_000,
     'Writes that may wait for one shard; one more is answered 503.',
   ),
+  stallMilliseconds: integer(
+    1_000,
+    100,
+    60_000,
+    'An event loop that stands still for longer is logged and counted.',
+  ),
+  stallEndSeconds: integer(
+    30,
+    2,
+    3_600,
+    'A thread that has stood still for this long ends the process, which is started again.',
+  ),
   shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
   logLevel,
 };
