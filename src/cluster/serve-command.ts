@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import { loadConfig } from '../core/config.ts';
 import { demoCommands } from './demo.ts';
@@ -30,17 +31,29 @@ export function addServeCommand(program: Command): void {
   withConfigFlags(program.command('serve').description('run the server until SIGTERM or SIGINT'))
     .option('--json', 'print one JSON document when ready')
     .action(async (flags: ServeFlags) => {
-      // Loaded here, so that the other commands need not wait for the server's libraries.
-      const { startServer } = await import('./serve.ts');
       // Before anything is started, so that no signal ends the process on the way; a second one does nothing.
-      const signalled = new Promise<void>((resolve) => {
-        process.on('SIGTERM', resolve).on('SIGINT', resolve);
-      });
-      const server = await startServer(effectiveConfig(flags));
+      const stopping = new AbortController();
+      const stop = (): void => stopping.abort();
+      process.on('SIGTERM', stop).on('SIGINT', stop);
+      const server = await startUnless(stopping.signal, flags);
+      if (server === undefined) return;
       console.log(flags.json ? report(server) : greeting(server));
-      await signalled;
+      if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
       await server.stop();
     });
+}
+
+/** Undefined where the signal came in time to stop a move to another shard count. */
+async function startUnless(signal: AbortSignal, flags: ServeFlags): Promise<RunningServer | undefined> {
+  // Loaded here, so that the other commands need not wait for the server's libraries.
+  const { startServer } = await import('./serve.ts');
+  try {
+    return await startServer(effectiveConfig(flags), signal);
+  } catch (error) {
+    if (error !== signal.reason) throw error;
+    console.error('Stopped while the data folder was moving to another shard count: the next start goes on.');
+    return undefined;
+  }
 }
 
 function report(server: RunningServer): string {
