@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import { type EffectiveConfig, loadConfig, parseHostPort } from '../core/config.ts';
 import { demoCommands } from './demo.ts';
@@ -33,25 +34,27 @@ export function addServeCommand(program: Command): void {
     .option('--json', 'print one JSON document when ready')
     .option('--no-parent', 'serve in this very process: nothing starts it again when it dies')
     .action(async (flags: ServeFlags) => {
-      // Loaded here, so that the other commands need not wait for the server's libraries.
-      const { startServer } = await import('./serve.ts');
       // Before anything is started, so that no signal ends the process on the way; a second one does nothing.
+      const stopping = new AbortController();
+      const stop = (): void => stopping.abort();
       // Without its parent the server must not go on unnoticed.
-      const ended = new Promise<void>((resolve) => {
-        process.on('SIGTERM', resolve).on('SIGINT', resolve).on('disconnect', resolve);
-      });
+      process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
       const load = (): EffectiveConfig => effectiveConfig(flags);
-      const starting = Promise.resolve().then(() => startServer(load()));
+      const starting = startUnless(stopping.signal, load);
       process.on('SIGHUP', () => {
         // A start that fails says so below.
-        starting.then((server) => server.reload(load)).catch(() => {});
+        starting.then((server) => server?.reload(load)).catch(() => {});
       });
       const server = await starting;
-      announce(server, flags.json ? report(server) : greeting(server));
-      await ended;
-      await server.stop();
+      if (server !== undefined) await serveUntil(stopping.signal, server, flags);
       if (process.connected) process.disconnect();
     });
+}
+
+async function serveUntil(signal: AbortSignal, server: RunningServer, { json }: ServeFlags): Promise<void> {
+  announce(server, json ? report(server) : greeting(server));
+  if (!signal.aborted) await once(signal, 'abort');
+  await server.stop();
 }
 
 /** On stdout; or to the parent, which does so at the first start alone: later ones have a log line. */
@@ -71,6 +74,22 @@ function announce(server: RunningServer, text: string): void {
   }
   const ready: ReadyMessage = { greeting: text, restartFlags };
   process.send(ready);
+}
+
+/** Undefined where the signal came in time to stop a move to another shard count. */
+async function startUnless(
+  signal: AbortSignal,
+  load: () => EffectiveConfig,
+): Promise<RunningServer | undefined> {
+  // Loaded here, so that the other commands need not wait for the server's libraries.
+  const { startServer } = await import('./serve.ts');
+  try {
+    return await startServer(load(), signal);
+  } catch (error) {
+    if (error !== signal.reason) throw error;
+    console.error('Stopped while the data folder was moving to another shard count: the next start goes on.');
+    return undefined;
+  }
 }
 
 function report(server: RunningServer): string {

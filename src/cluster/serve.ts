@@ -34,10 +34,15 @@ export interface RunningServer {
 }
 
 /**
- * Starts everything, in order of dependence, on the main thread.
- * @throws OperatorError for whatever an operator can mend; nothing is left running or locked then.
+ * Starts everything, in order of dependence, on the main thread. The signal ends what may take minutes, a
+ * move to another shard count.
+ * @throws OperatorError for whatever an operator can mend, and the signal's reason; nothing is left running
+ * or locked then.
  */
-export async function startServer({ values, sources }: EffectiveConfig): Promise<RunningServer> {
+export async function startServer(
+  { values, sources }: EffectiveConfig,
+  signal: AbortSignal,
+): Promise<RunningServer> {
   const config = { ...values };
   const log = createLog(config.logLevel);
   const admin = parseHostPort(config.admin);
@@ -46,17 +51,28 @@ export async function startServer({ values, sources }: EffectiveConfig): Promise
       `The admin API speaks plain HTTP and cannot listen on ${admin.host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy.`,
     );
   }
-  const folder = DataFolder.open(config.data, config.shards, sources.shards !== 'default');
+  const folder = DataFolder.open(config.data, config.shards);
   try {
-    return await startIn(folder, config, log);
+    const shards = sources.shards === 'default' ? folder.shards : config.shards;
+    return await startIn(folder, shards, config, log, signal);
   } catch (error) {
     folder.close();
     throw error;
   }
 }
 
-async function startIn(folder: DataFolder, config: Config, log: Log): Promise<RunningServer> {
+async function startIn(
+  folder: DataFolder,
+  shards: number,
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+): Promise<RunningServer> {
   const tls = await findCertificate(config, folder.tlsFolder);
+  if (folder.move !== undefined || folder.shards !== shards) {
+    const { moveToShards } = await import('./move.ts');
+    await moveToShards(folder, shards, { mapBytesMax: config.mapBytesMax, signal });
+  }
   const registry = new Registry(
     new Environment({
       path: folder.registryFolder,

@@ -15,7 +15,15 @@ export interface EnvironmentOptions {
    * just before another thread's commit would not see it: a reader that finds the counter moved renews.
    */
   commits: Int32Array<SharedArrayBuffer>;
+  /**
+   * For an environment that counts for nothing until it is whole: commits do not wait for the disk, and
+   * whoever filled it syncs its files at the end. A power cut before that may leave it unreadable.
+   */
+  unsynced?: boolean;
 }
+
+/** The file of an environment's folder that holds its records. */
+export const recordsFile = 'data.mdb';
 
 const pageBytes = 4096;
 const roomCheckIntervalMs = 1_000;
@@ -23,6 +31,14 @@ const roomCheckIntervalMs = 1_000;
 /** LMDB's own view of an environment; lmdb's typings leave it out. */
 interface NativeEnvironment {
   info(): { lastPageNumber: number };
+}
+
+/** What LMDB counts of a table; lmdb's typings leave it out. */
+interface NativeStatistics {
+  entryCount: number;
+  treeBranchPageCount: number;
+  treeLeafPageCount: number;
+  overflowPages: number;
 }
 
 /** lmdb's typings know options of a put for the synchronous one alone. */
@@ -57,6 +73,7 @@ export class Environment {
       // Classic LMDB: a commit is on disk before anyone can see it, so nothing is ever read that a power
       // cut could take back, and one promise says both.
       overlappingSync: false,
+      noSync: options.unsynced === true,
       // Each write is a transaction of its own; nothing is gained by waiting for the turn to end.
       eventTurnBatching: false,
       keyEncoding: 'binary',
@@ -98,6 +115,23 @@ export class Environment {
       throw await causeOf(error);
     }
     Atomics.add(this.#commits, 0, 1);
+  }
+
+  /**
+   * The same on this thread, which waits for it: for large transactions outside the service. The next read
+   * sees it, and no snapshot of this thread's keeps its freed pages from being used again.
+   */
+  writeSync(apply: () => void): void {
+    this.#root.transactionSync(apply);
+    this.#root.resetReadTxn();
+    Atomics.add(this.#commits, 0, 1);
+  }
+
+  /** How many records a table holds, and how many bytes of pages. Counted by LMDB, so at no cost. */
+  sizeOf(table: string): { records: number; bytes: number } {
+    const counts = this.table(table).getStats() as NativeStatistics;
+    const pages = counts.treeBranchPageCount + counts.treeLeafPageCount + counts.overflowPages;
+    return { records: counts.entryCount, bytes: pages * pageBytes };
   }
 
   /**
