@@ -2,6 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Config } from '../core/config.ts';
 import type { ErrorCode, ErrorOptions } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import type { LockoutMemory } from '../http/lockouts.ts';
+import type { RateMemory } from '../http/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
 import type { Announcement } from '../shard/shard.ts';
@@ -37,6 +39,8 @@ export interface SharedCounters {
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
   crossing: CrossingMemory;
+  lockouts: LockoutMemory;
+  rates: RateMemory;
 }
 
 export interface WorkerStart {

@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import { allocateLockouts } from '../http/lockouts.ts';
+import { allocateRates } from '../http/request-rates.ts';
 import { LmdbShard, type OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardReader } from '../shard/reader.ts';
 import type { Shard } from '../shard/shard.ts';
@@ -14,11 +17,14 @@ import { shardOf } from './placement.ts';
 const spareReaders = 32;
 
 export function allocateCounters(shards: number): SharedCounters {
+  const seed = randomBytes(16).toString('hex');
   return {
     commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
     crossing: allocateCrossing(shards),
+    lockouts: allocateLockouts(seed),
+    rates: allocateRates(seed),
   };
 }
 

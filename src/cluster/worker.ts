@@ -5,6 +5,8 @@ import { WorkerMetrics } from '../core/metrics.ts';
 import { ActivityNotes } from '../http/activity.ts';
 import { EventStreams } from '../http/event-streams.ts';
 import { KnownDevices } from '../http/known-device.ts';
+import { Lockouts } from '../http/lockouts.ts';
+import { RequestRates } from '../http/request-rates.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
 import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
@@ -100,8 +102,10 @@ const shards = new Shards(environments, owners, config, counters);
 const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
 const known = new KnownDevices(config.knownDevicesMax);
+const lockouts = new Lockouts(counters.lockouts, config);
+const rates = new RequestRates(counters.rates);
 const server = new DeviceServer(
-  { config, fleets, shards, known, activity, streams, metrics, log },
+  { config, fleets, shards, known, lockouts, rates, activity, streams, metrics, log },
   start.tls,
 );
 

@@ -7,6 +7,8 @@ import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { KnownDevices } from './known-device.ts';
+import type { Lockouts } from './lockouts.ts';
+import type { RequestRates } from './request-rates.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
@@ -14,6 +16,8 @@ export interface HttpContext {
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
   known: KnownDevices;
+  lockouts: Lockouts;
+  rates: RequestRates;
   activity: ActivityNotes;
   streams: EventStreams;
   metrics: WorkerMetrics;

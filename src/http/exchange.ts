@@ -1,3 +1,4 @@
+import { addressOf } from '../core/address.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
@@ -72,6 +73,11 @@ export class Exchange {
 
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** Of the client, or of the proxy before it. */
+  get address(): string {
+    return addressOf(new Uint8Array(this.#response.getRemoteAddress()));
   }
 
   /** Must be called before a handler returns that has not answered: the library ends the process else. */

@@ -7,6 +7,7 @@ import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
 import type { KnownDevice } from './known-device.ts';
+import { checkRate } from './rate-limit.ts';
 import { createReply, errorReply, type Reply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
 import {
@@ -118,7 +119,10 @@ export class DeviceServer {
       headers,
       body: noBody,
     };
-    const known = authenticate(headers, this.#context);
+    const known = then(authenticate(headers, this.#context, exchange), (device) => {
+      checkRate(device, this.#context, exchange.startedAtMs);
+      return device;
+    });
     const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
     if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
     if (known instanceof Promise) known.catch((error: unknown) => exchange.fail(error));
