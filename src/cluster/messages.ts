@@ -26,6 +26,8 @@ export type Notice =
   /** To a write that came by ring, what does not fit there. */
   | { type: 'answered'; call: number; answer: Answer }
   | { type: 'refused'; call: number; code: ErrorCode; options: ErrorOptions }
+  /** Addresses that have all the connections they may have. */
+  | { type: 'fullAddresses'; addresses: readonly string[] }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }
   | { type: 'endStream'; stream: number };
@@ -39,6 +41,7 @@ export interface SharedCounters {
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
   crossing: CrossingMemory;
+  connections: SharedArrayBuffer;
   lockouts: LockoutMemory;
   rates: RateMemory;
 }

@@ -94,6 +94,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
       fleets,
       shards: cluster.shards,
       metrics: cluster.metrics,
+      connections: cluster.connections,
       queueDepth: (shard) => cluster.queueDepth(shard),
       isReady: () => ready,
       log,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import { allocateConnections } from '../http/connection-gate.ts';
 import { allocateLockouts } from '../http/lockouts.ts';
 import { allocateRates } from '../http/request-rates.ts';
 import { LmdbShard, type OwnerLink } from '../shard/lmdb-shard.ts';
@@ -23,6 +24,7 @@ export function allocateCounters(shards: number): SharedCounters {
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
     crossing: allocateCrossing(shards),
+    connections: allocateConnections(),
     lockouts: allocateLockouts(seed),
     rates: allocateRates(seed),
   };

@@ -5,6 +5,7 @@ import type { WorkerMetrics } from '../core/metrics.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
+import type { ConnectionGate } from './connection-gate.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { KnownDevices } from './known-device.ts';
 import type { Lockouts } from './lockouts.ts';
@@ -16,6 +17,7 @@ export interface HttpContext {
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
   known: KnownDevices;
+  connections: ConnectionGate;
   lockouts: Lockouts;
   rates: RequestRates;
   activity: ActivityNotes;

@@ -53,6 +53,7 @@ export class DeviceServer {
     // Leaves the library's name out of every response.
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
     this.#app = createApp(tls);
+    context.connections.watch(this.#app);
     for (const [index, endpoint] of endpoints.entries()) this.#register(endpoint, index);
     this.#app.get('/', (response, request) => this.#answerAnyone(response, request, endpoints.length, root));
     this.#app.any('/*', (response, request) => {

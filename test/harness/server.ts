@@ -53,8 +53,15 @@ export class TestServer implements AsyncDisposable {
     this.agent = new Agent({ connect: { ca: this.ca }, connections: null, bodyTimeout: 0 });
   }
 
-  /** `config` goes in through the environment. A given `data` folder is left behind; else it is removed. */
-  static async start(config: Partial<Config> = {}, data?: string): Promise<TestServer> {
+  /**
+   * `config` goes in through the environment. A given `data` folder is left behind; else it is removed.
+   * `openFilesMax` is the process's limit of open files, which it cannot raise.
+   */
+  static async start(
+    config: Partial<Config> = {},
+    data?: string,
+    openFilesMax?: number,
+  ): Promise<TestServer> {
     const folder = data ?? temporaryFolder();
     const environment: NodeJS.ProcessEnv = {
       FLEETPOST_LISTEN: '127.0.0.1:0',
@@ -66,7 +73,11 @@ export class TestServer implements AsyncDisposable {
     for (const [key, value] of Object.entries(config)) {
       environment[environmentName(key as ConfigKey)] = String(value);
     }
-    const child = spawn(process.execPath, [mainFile, 'serve', '--json'], {
+    const command = [process.execPath, mainFile, 'serve', '--json'];
+    if (openFilesMax !== undefined)
+      command.unshift('bash', '-c', `ulimit -n ${openFilesMax}; exec "$0" "$@"`);
+    const [file = '', ...args] = command;
+    const child = spawn(file, args, {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
