@@ -38,6 +38,8 @@ export interface SharedCounters {
   commits: SharedArrayBuffer;
   /** Writes under way, so that their sum can be bounded. */
   depths: SharedArrayBuffer;
+  /** Payload bytes of those writes. */
+  depthBytes: SharedArrayBuffer;
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
   crossing: CrossingMemory;

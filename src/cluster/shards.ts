@@ -22,6 +22,7 @@ export function allocateCounters(shards: number): SharedCounters {
   return {
     commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    depthBytes: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
     crossing: allocateCrossing(shards),
     connections: allocateConnections(),
@@ -77,7 +78,8 @@ export class Shards {
         new ShardReader(environment, versionsOf(counters, index)),
         owner,
         depth,
-        config.shardQueueMax,
+        cellOf(counters.depthBytes, index),
+        config,
       );
     });
   }

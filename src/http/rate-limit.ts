@@ -1,5 +1,5 @@
 import { monotonicSeconds } from '../core/clock.ts';
-import { rateLimited } from '../core/errors.ts';
+import { type ApiError, rateLimited } from '../core/errors.ts';
 import type { HttpContext } from './context.ts';
 import type { KnownDevice } from './known-device.ts';
 
@@ -28,6 +28,6 @@ export function checkRate(
   }
 }
 
-function tooMany(who: string, key: string, perSecondMax: number, waitSeconds: number) {
+function tooMany(who: string, key: string, perSecondMax: number, waitSeconds: number): ApiError {
   return rateLimited(`This ${who} sends more than ${perSecondMax} requests a second (${key}).`, waitSeconds);
 }

@@ -2,6 +2,7 @@ import { ApiError, queueFull, unavailable } from '../core/errors.ts';
 import type { Awaitable } from '../shard/shard.ts';
 import { authenticate } from './authentication.ts';
 import { BodyReader, checkDeclared } from './body.ts';
+import { BodyMemory, bodiesFull } from './body-memory.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
@@ -49,7 +50,9 @@ export class DeviceServer {
     this.#context = context;
     const { config, metrics, log } = context;
     const { strictStatuses } = config;
-    this.#frontEnd = { strictStatuses, metrics, log, pending: new PendingExchanges(), isClosing: false };
+    const bodyMemory = new BodyMemory(config.bodyMemoryBytesMax);
+    const pending = new PendingExchanges();
+    this.#frontEnd = { strictStatuses, metrics, log, pending, bodyMemory, isClosing: false };
     // Leaves the library's name out of every response.
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
     this.#app = createApp(tls);
@@ -133,6 +136,8 @@ export class DeviceServer {
       return;
     }
     checkDeclared(declaredBytes, this.#context.config);
+    const { bodyMemory } = this.#frontEnd;
+    if (bodyMemory.isFull) throw bodiesFull();
     const onBody = (body: Buffer): void => {
       given.body = known instanceof Promise ? Buffer.from(body) : body;
       try {
@@ -144,7 +149,7 @@ export class DeviceServer {
     };
     const onError = (error: ApiError): void =>
       exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
-    exchange.body = new BodyReader(response, this.#context.config, onBody, onError);
+    exchange.body = new BodyReader(response, this.#context.config, bodyMemory, onBody, onError);
   }
 
   #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
