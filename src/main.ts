@@ -1,9 +1,13 @@
 #!/usr/bin/env node
 import { createProgram, run } from './client/program.ts';
 import { addConfigCommand } from './cluster/config-command.ts';
+import { addRestoreCommand } from './cluster/restore-command.ts';
 import { addServeCommand } from './cluster/serve-command.ts';
+import { addVerifyCommand } from './cluster/verify-command.ts';
 
 const program = createProgram();
 addServeCommand(program);
 addConfigCommand(program);
+addRestoreCommand(program);
+addVerifyCommand(program);
 await run(program, process.argv);

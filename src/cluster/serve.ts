@@ -5,8 +5,10 @@ import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry, registryTables } from '../registry/registry.ts';
+import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder } from '../store/data-folder.ts';
 import { Environment } from '../store/environment.ts';
+import { BackupRunner } from './backups.ts';
 import { findCertificate } from './certificate.ts';
 import { Cluster } from './cluster.ts';
 import { createDemo, type Demo } from './demo.ts';
@@ -49,6 +51,8 @@ export async function startServer({ values: config, sources }: EffectiveConfig):
 }
 
 async function startIn(folder: DataFolder, config: Config, log: Log): Promise<RunningServer> {
+  if (!folder.isNew)
+    for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
   const tls = await findCertificate(config, folder.tlsFolder);
   const registry = new Registry(
     new Environment({
@@ -72,11 +76,21 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
     fleets.put(snapshot);
     await cluster.putFleet(snapshot);
   });
+  const backups = new BackupRunner(
+    {
+      path: folder.path,
+      shardFolders: folder.shardFolders,
+      registryFolder: folder.registryFolder,
+      mapBytesMax: config.mapBytesMax,
+    },
+    log,
+  );
   let ready = false;
   let adminServer: FastifyInstance | undefined;
   const stop = async (): Promise<void> => {
     ready = false;
     await adminServer?.close();
+    backups.close();
     await cluster.stop();
     await registry.close();
     folder.close();
@@ -96,6 +110,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
       metrics: cluster.metrics,
       queueDepth: (shard) => cluster.queueDepth(shard),
       isReady: () => ready,
+      backups,
       log,
     });
     adminServer = admin;

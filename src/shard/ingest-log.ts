@@ -1,7 +1,7 @@
-import { generateUuid, uuidBytesLength, uuidTimeMs } from '../core/uuid.ts';
+import { generateUuid, isUuid, uuidBytesLength, uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
 import { readSequence, sequenceKey } from './keys.ts';
-import { type DecodedLogRecord, decodeLogRecord } from './log-record.ts';
+import { checkLogRecord, type DecodedLogRecord, decodeLogRecord } from './log-record.ts';
 
 /**
  * The ingest log of a shard: append-only, one value a commit (design.md: a batch as one appended record
@@ -139,4 +139,17 @@ function* readFrom(table: Table, start: Buffer, position: number): Generator<Log
       if (record.position >= position) yield record;
     }
   }
+}
+
+/** How many records a batch holds; undefined when it is not exactly what `encodeBatch` makes. @throws RangeError */
+export function countBatch(bytes: Buffer): number | undefined {
+  const count = bytes.readUInt32BE(1 + uuidBytesLength);
+  if (bytes.readUInt8(0) !== formatVersion || count === 0 || !isUuid(bytes.subarray(1))) return undefined;
+  let at = headerBytes;
+  for (let index = 0; index < count; index += 1) {
+    const { isSound, end } = checkLogRecord(bytes, at);
+    if (!isSound || end > bytes.length) return undefined;
+    at = end;
+  }
+  return at === bytes.length ? count : undefined;
 }
