@@ -1,6 +1,15 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkPage, overflowPages, PageKind, readNode, readTree, type Tree } from './page.ts';
+import {
+  checkPage,
+  findNode,
+  type Node,
+  overflowPages,
+  PageKind,
+  readNode,
+  readTree,
+  type Tree,
+} from './page.ts';
 
 /** What is wrong with a file, as a sentence. */
 export class Damage extends Error {
@@ -25,8 +34,6 @@ interface Meta {
   transaction: number;
 }
 
-/** Deeper than any tree can be: a key has at least two children a page. */
-const depthMax = 64;
 const cachedPagesMax = 4_096;
 
 /**
@@ -91,26 +98,21 @@ export class DatabaseFile {
 
   /** The value under a key. @throws Damage on the way to it. */
   get(tree: Tree, key: Buffer): Buffer | undefined {
+    if (tree.root === undefined) return undefined;
     let number = tree.root;
-    for (let depth = 0; number !== undefined; depth += 1) {
-      if (depth > depthMax) throw new Damage(`page ${number} leads back to itself`);
-      const page = this.#cachedPage(number);
-      const kind = checkPage(page, number);
-      const count = page.readUInt16LE(20) >> 1;
-      // The last node whose key is not greater; the first key of a branch page is never looked at.
-      let low = kind === PageKind.branch ? 1 : 0;
-      let high = count;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (readNode(page, middle, kind).key.compare(key) <= 0) low = middle + 1;
-        else high = middle;
+    try {
+      for (let depth = 1; depth <= tree.depth; depth += 1) {
+        const page = this.#cachedPage(number);
+        const kind = checkPage(page, number);
+        const node = findNode(page, kind, key);
+        if (kind !== PageKind.branch) return node?.key.equals(key) ? this.#value(node) : undefined;
+        if (node === undefined) return undefined;
+        number = node.child;
       }
-      if (low === 0) return undefined;
-      const node = readNode(page, low - 1, kind);
-      if (kind === PageKind.branch) number = node.child;
-      else return node.key.equals(key) ? this.#value(node) : undefined;
+    } catch (error) {
+      throw asDamage(error, number);
     }
-    return undefined;
+    throw new Damage(`page ${number} is deeper than its tree`);
   }
 
   *#walk(
@@ -151,7 +153,7 @@ export class DatabaseFile {
     }
   }
 
-  #value({ value, overflow }: ReturnType<typeof readNode>): Buffer {
+  #value({ value, overflow }: Node): Buffer {
     if (overflow === undefined) return value;
     const { page, pages, bytes } = overflow;
     const run = this.#page(page, pages);

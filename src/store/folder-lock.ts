@@ -12,7 +12,7 @@ import { OperatorError } from '../core/errors.ts';
  * and is never removed, since a lock on a removed file keeps nobody out.
  */
 export class FolderLock {
-  readonly #file: number;
+  #file: number | undefined;
 
   private constructor(file: number) {
     this.#file = file;
@@ -39,7 +39,8 @@ export class FolderLock {
   }
 
   release(): void {
-    closeSync(this.#file);
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
   }
 }
 

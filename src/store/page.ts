@@ -90,3 +90,15 @@ export function readNode(page: Buffer, index: number, kind: PageKind): Node {
   const value = page.subarray(valueAt, valueAt + size);
   return { key, child: 0, value, isTree: (flags & treeNode) !== 0, overflow: undefined };
 }
+
+/** The last node whose key is not greater; the first of a branch page stands for all that is less. @throws RangeError */
+export function findNode(page: Buffer, kind: PageKind, key: Buffer): Node | undefined {
+  let low = kind === PageKind.branch ? 1 : 0;
+  let high = page.readUInt16LE(20) >> 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (readNode(page, middle, kind).key.compare(key) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low === 0 ? undefined : readNode(page, low - 1, kind);
+}
