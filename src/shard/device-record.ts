@@ -40,3 +40,12 @@ export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
   ) as Description;
   return { device, ...credentials, ...description };
 }
+
+/** Whether these bytes can be a device. @throws what msgpackr throws for bytes that are not its own. */
+export function isDeviceRecord(bytes: Buffer): boolean {
+  if (bytes.length < headerBytes || bytes.readUInt8(0) > enabledFlag) return false;
+  const descriptionAt = headerBytes + bytes.readUInt8(1) * digestBytes;
+  if (descriptionAt >= bytes.length) return false;
+  const { name, tags, createdAtMs } = unpack(bytes.subarray(descriptionAt)) as Partial<Description>;
+  return typeof name === 'string' && Array.isArray(tags) && typeof createdAtMs === 'number';
+}

@@ -1,4 +1,5 @@
-import { uuidBytesLength } from '../core/uuid.ts';
+import { schemaNamePattern } from '../core/identity.ts';
+import { isUuid, uuidBytesLength } from '../core/uuid.ts';
 import type { Mail } from './shard.ts';
 
 /**
@@ -69,4 +70,10 @@ export function fetched(bytes: Buffer, count: number, firstMs: number): Buffer {
   copy.writeUInt32BE(Math.min(bytes.readUInt32BE(fetchesAt) + count, 0xffffffff), fetchesAt);
   if (bytes.readUIntBE(firstFetchedAt, 6) === 0) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
   return copy;
+}
+
+/** Whether these bytes can be a mail. */
+export function isMailRecord(bytes: Buffer): boolean {
+  if (bytes.length <= nameAt || bytes.length < nameAt + 1 + bytes.readUInt8(nameAt)) return false;
+  return isUuid(bytes) && schemaNamePattern.test(decodeMail(bytes).name);
 }

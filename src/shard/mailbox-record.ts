@@ -77,3 +77,13 @@ export function rememberSettled(record: MailboxRecord, mailId: Uint8Array, verb:
   settled.set(before, settledBytes);
   record.settled = settled;
 }
+
+/** Whether these bytes can be the record of a mailbox. */
+export function isMailboxRecord(bytes: Buffer): boolean {
+  const settled = bytes.length - headerBytes;
+  if (settled < 0 || settled % settledBytes !== 0 || settled > settledMax * settledBytes) return false;
+  for (let verbAt = headerBytes + uuidBytesLength; verbAt < bytes.length; verbAt += settledBytes) {
+    if (verbs[bytes.readUInt8(verbAt)] === undefined) return false;
+  }
+  return true;
+}
