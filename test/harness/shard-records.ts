@@ -92,7 +92,7 @@ export async function fillShards(report: ServerReport): Promise<void> {
 
 function enqueue(state: ShardState, device: DeviceKey, index: number): Uint8Array {
   const payload = Buffer.from(`{"index":${index}}`);
-  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: mailsPerDevice };
+  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000 };
   const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;
