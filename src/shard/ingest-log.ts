@@ -13,6 +13,8 @@ const formatVersion = 1;
 const headerBytes = 1 + uuidBytesLength + 4;
 /** A larger batch is cut, since LMDB needs one run of free pages for each value. */
 const batchBytesMax = 1024 * 1024;
+/** Positions that a damaged batch may have taken: more than any batch has records. */
+const damagedBatchRecords = 65_536;
 
 export interface LogRecord extends Omit<DecodedLogRecord, 'end'> {
   position: number;
@@ -84,6 +86,8 @@ export class IngestLog {
     // The last batch stays whatever its age: it is what tells the next position after a restart.
     const batches = [...this.#table.getRange({ limit: limit + 1 })];
     for (const { key, value } of batches.slice(0, -1)) {
+      // Damaged, and so of no known age: it stays, and those behind it need not.
+      if (value.length < headerBytes) continue;
       if (uuidTimeMs(value.subarray(1)) >= olderThanMs) break;
       this.#table.removeSync(key);
       removed += 1;
@@ -94,6 +98,7 @@ export class IngestLog {
 
 function endOfLog(table: Table): number {
   for (const { key, value } of table.getRange({ reverse: true, limit: 1 })) {
+    if (value.length < headerBytes) return readSequence(key, 0) + damagedBatchRecords;
     return readSequence(key, 0) + value.readUInt32BE(1 + uuidBytesLength);
   }
   return 0;

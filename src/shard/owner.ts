@@ -26,6 +26,7 @@ export class ShardOwner implements OwnerLink {
   readonly #environment: Environment;
   readonly #reader: ShardReader;
   readonly #depth: Int32Array<SharedArrayBuffer>;
+  readonly #state: ShardState;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
@@ -46,9 +47,10 @@ export class ShardOwner implements OwnerLink {
     this.#depth = depth;
     this.#reader = reader;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
+    this.#state = new ShardState(openTables(environment), options);
     this.#commits = new GroupCommit({
       environment,
-      state: new ShardState(openTables(environment), options),
+      state: this.#state,
       versions,
       depth,
       metrics,
@@ -80,7 +82,7 @@ export class ShardOwner implements OwnerLink {
   async #sweep(): Promise<void> {
     const nowMs = Date.now();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (!full && !this.#reader.hasDue(nowMs)) return;
+    if (!full && !this.#reader.hasDue(nowMs, this.#state.unexpirableMails)) return;
     Atomics.add(this.#depth, 0, 1);
     const removed = await new Promise<SweepOutcome>((resolve, reject) => {
       this.write(

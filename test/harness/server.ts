@@ -51,11 +51,15 @@ export class TestServer implements AsyncDisposable {
     this.#ownsData = ownsData;
     this.ca = readFileSync(report.cert_file, 'utf8');
     this.token = JSON.parse(readFileSync(join(report.data, 'admin.json'), 'utf8')).token;
-    this.agent = new Agent({ connect: { ca: this.ca }, connections: null, bodyTimeout: 0 });
+    this.agent = TestServer.agentFor(this.ca);
   }
 
   /** `config` goes in through the environment. A given `data` folder is left behind; else it is removed. */
-  static async start(config: Partial<Config> = {}, data?: string): Promise<TestServer> {
+  static async start(
+    config: Partial<Config> = {},
+    data?: string,
+    flags: readonly string[] = [],
+  ): Promise<TestServer> {
     const folder = data ?? temporaryFolder();
     const environment: NodeJS.ProcessEnv = {
       FLEETPOST_LISTEN: '127.0.0.1:0',
@@ -69,7 +73,7 @@ export class TestServer implements AsyncDisposable {
     for (const [key, value] of Object.entries(config)) {
       environment[environmentName(key as ConfigKey)] = String(value);
     }
-    const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent'], {
+    const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent', ...flags], {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -90,6 +94,10 @@ export class TestServer implements AsyncDisposable {
       }),
     ]);
     return new TestServer(child, report, exit, stderr, data === undefined);
+  }
+
+  static agentFor(ca: string): Agent {
+    return new Agent({ connect: { ca }, connections: null, bodyTimeout: 0 });
   }
 
   get url(): string {
