@@ -7,11 +7,14 @@ import {
   countOf,
   decodeBatch,
   encodeBatch,
+  isDamaged,
   newestTimeMs,
 } from './log-batch.ts';
 
 /** A larger batch is cut, since LMDB needs one run of free pages for each value. */
 export const batchBytesMax = 1024 * 1024;
+/** Positions that a damaged batch may have taken: more than any batch has records. */
+const damagedBatchRecords = 65_536;
 
 export interface LogRecord extends BatchRecord {
   position: number;
@@ -98,21 +101,30 @@ export class IngestLog {
     // The last batch stays whatever its age: it is what tells the next position after a restart.
     for (const key of this.#table.getKeys({ reverse: true, limit: 1 })) high = readSequence(key, 0);
     while (low < high) {
-      const middle = sequenceKey(Math.floor((low + high) / 2));
-      for (const { key, value } of this.#table.getRange({ start: middle, reverse: true, limit: 1 })) {
-        const position = readSequence(key, 0);
-        if (newestTimeMs(value) >= olderThanMs) high = position;
-        else low = position + countOf(value);
-      }
+      const middle = Math.floor((low + high) / 2);
+      const batch = this.#readableIn(low, middle);
+      // Damaged, and so of no known age: as old as what is in front of it.
+      if (batch === undefined) low = middle + 1;
+      else if (newestTimeMs(batch.value) >= olderThanMs) high = readSequence(batch.key, 0);
+      else low = Math.max(middle, readSequence(batch.key, 0) + countOf(batch.value) - 1) + 1;
     }
     return low;
+  }
+
+  /** The last batch that begins within these positions and can be read. */
+  #readableIn(first: number, last: number): { key: Buffer; value: Buffer } | undefined {
+    for (const entry of this.#table.getRange({ start: sequenceKey(last), reverse: true })) {
+      if (readSequence(entry.key, 0) < first) break;
+      if (!isDamaged(entry.value)) return entry;
+    }
+    return undefined;
   }
 }
 
 /** The position of the record that comes next. */
 export function endOfLog(table: Table): number {
   for (const { key, value } of table.getRange({ reverse: true, limit: 1 })) {
-    return readSequence(key, 0) + countOf(value);
+    return readSequence(key, 0) + (isDamaged(value) ? damagedBatchRecords : countOf(value));
   }
   return 0;
 }

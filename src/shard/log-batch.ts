@@ -70,6 +70,11 @@ function writeHeader(bytes: Buffer, format: number, id: Uint8Array, count: numbe
   return bytes.writeUInt32BE(count, countAt);
 }
 
+/** Too short to be one: what stands in its header is not to be read. */
+export function isDamaged(batch: Buffer): boolean {
+  return batch.length < batchHeaderBytes;
+}
+
 export function countOf(batch: Buffer): number {
   return batch.readUInt32BE(countAt);
 }

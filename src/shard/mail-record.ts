@@ -27,8 +27,16 @@ export function encodeMail(mail: Mail): Buffer {
   return bytes;
 }
 
-/** The mail outlives `bytes`: it is a view of one copy. */
+/** @throws Error for a damaged record. */
+export function checkMail(bytes: Buffer): void {
+  if (bytes.length <= nameAt || bytes.length < nameAt + 1 + bytes.readUInt8(nameAt)) {
+    throw new Error('a mail record is damaged');
+  }
+}
+
+/** The mail outlives `bytes`: it is a view of one copy. @throws Error for a damaged record. */
 export function decodeMail(bytes: Buffer): Mail {
+  checkMail(bytes);
   const copy = copyOf(bytes);
   const payloadAt = nameAt + 1 + bytes.readUInt8(nameAt);
   return {

@@ -40,7 +40,10 @@ export function encodeMailbox(record: MailboxRecord): Buffer {
   return bytes;
 }
 
+/** The first that is read of a mailbox. @throws Error for a damaged record. */
 export function readSize(bytes: Buffer): number {
+  const isWhole = bytes.length >= headerBytes && (bytes.length - headerBytes) % settledBytes === 0;
+  if (!isWhole) throw new Error('a mailbox record is damaged');
   return bytes.readUInt32BE(0);
 }
 

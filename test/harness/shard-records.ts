@@ -62,6 +62,8 @@ export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
     const state = new ShardState(openTables(environment), {
       idempotencyWindowSeconds: 86_400,
+      idempotencySkewSeconds: 300,
+      clockJumpGraceSeconds: 86_400,
       logRetentionSeconds: 86_400,
     });
     const devices = [...environment.table('devices').getKeys({})].map(
