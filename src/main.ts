@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-import { createProgram, run } from './client/program.ts';
-import { addConfigCommand } from './cluster/config-command.ts';
-import { addServeCommand } from './cluster/serve-command.ts';
+import { isParent, superviseChild } from './cluster/parent.ts';
 
-const program = createProgram();
-addServeCommand(program);
-addConfigCommand(program);
-await run(program, process.argv);
+const [, file = '', ...args] = process.argv;
+if (isParent(args)) superviseChild(file, args);
+else {
+  // Loaded here: the parent has no use for it.
+  const { runCommand } = await import('./command.ts');
+  await runCommand(process.argv);
+}

@@ -12,6 +12,9 @@ export async function schema(): Promise<Group> {
   const conditions = { payloadBytes: payload.length };
   return group(
     { ...repeated('datapoint parsed', () => parseDatapoint(payload)), conditions },
-    { ...repeated('datapoint held against its schema', () => compiled.check(datapoint)), conditions },
+    {
+      ...repeated('datapoint held against its schema', () => compiled.check(datapoint, payload.length)),
+      conditions,
+    },
   );
 }

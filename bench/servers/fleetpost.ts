@@ -92,9 +92,13 @@ export class Fleetpost implements RunningServer {
 
   /** Starts the process on its data folder; settles once it says that it is ready. Its ports are new ones. */
   async begin(): Promise<void> {
-    this.#process = await ServerProcess.start(process.execPath, [mainFile, 'serve', '--json'], {
-      environment: { ...this.#environment, FLEETPOST_DATA: this.data },
-    });
+    this.#process = await ServerProcess.start(
+      process.execPath,
+      [mainFile, 'serve', '--json', '--no-parent'],
+      {
+        environment: { ...this.#environment, FLEETPOST_DATA: this.data },
+      },
+    );
     const report = JSON.parse(await this.#process.firstLine) as { url: string; admin_url: string };
     this.#url = report.url;
     this.#adminUrl = report.admin_url;

@@ -23,6 +23,8 @@ export interface AdminContext {
   metrics: readonly WorkerMetrics[];
   /** Writes under way to a shard. */
   queueDepth(shard: number): number;
+  /** How often, and how long in all, the event loop of each thread stood still. */
+  stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
   isReady(): boolean;
   log: Log;
 }

@@ -96,7 +96,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
       const bytes = body ?? emptyPayload;
       const message = parseMessage(bytes);
-      fleets.checkMail(fleetId, name, message ?? {});
+      fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
       const fleet = fleets.get(fleetId);
       const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
       const outcome = await shards.of(device).enqueue({

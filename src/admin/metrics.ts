@@ -57,7 +57,7 @@ class SharedHistogram {
 }
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
-export function createMetrics({ metrics, queueDepth }: AdminContext): Registry {
+export function createMetrics({ metrics, queueDepth, stalls }: AdminContext): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -135,6 +135,23 @@ export function createMetrics({ metrics, queueDepth }: AdminContext): Registry {
       () => metrics.map((worker) => worker.batchSizes()),
     ),
   );
+  const addStallCounter = (name: string, help: string, value: 'count' | 'seconds') =>
+    new Counter({
+      name,
+      help,
+      labelNames: ['thread'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { thread, stalls: of } of stalls()) this.inc({ thread }, of[value]);
+      },
+    });
+  addStallCounter(
+    'fleetpost_event_loop_stalls_total',
+    'Times that the event loop of a thread stood still for longer than stallMilliseconds.',
+    'count',
+  );
+  addStallCounter('fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'seconds');
   return registry;
 }
 

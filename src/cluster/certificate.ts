@@ -8,27 +8,35 @@ import type { TlsFiles } from '../http/uws.ts';
 const selfSignedYears = 10;
 
 /**
- * The certificate to serve with: the configured one, or a self-signed one kept in the data folder.
- * @throws OperatorError when the files do not fit, or when others than this machine could reach the server
- * and no certificate is configured.
+ * Where the certificate to serve with is: the configured one, or a self-signed one kept in the data folder.
+ * @throws OperatorError when only half of it is configured, or none though others than this machine could
+ * reach the server.
  */
-export async function findCertificate(config: Config, tlsFolder: string): Promise<TlsFiles> {
+export function certificateFiles(config: Config, tlsFolder: string): TlsFiles {
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = config;
   if ((certFile === '') !== (keyFile === '')) {
     throw new OperatorError(
       'Configuration: tlsCertFile and tlsKeyFile go together; only one of them is set.',
     );
   }
-  if (certFile !== '') return check({ certFile, keyFile });
+  if (certFile !== '') return { certFile, keyFile };
   const { host } = parseHostPort(config.listen);
   if (!isLoopback(host)) {
     throw new OperatorError(
       `Listening on ${host} needs a certificate that devices can trust: set tlsCertFile and tlsKeyFile, or listen on 127.0.0.1.`,
     );
   }
-  const files = { certFile: join(tlsFolder, 'cert.pem'), keyFile: join(tlsFolder, 'key.pem') };
-  if (!existsSync(files.certFile) || !existsSync(files.keyFile)) await makeSelfSigned(tlsFolder, files);
-  return check(files);
+  return { certFile: join(tlsFolder, 'cert.pem'), keyFile: join(tlsFolder, 'key.pem') };
+}
+
+/** The files of `certificateFiles`, the self-signed ones made if they are not there. @throws OperatorError */
+export async function findCertificate(config: Config, tlsFolder: string): Promise<TlsFiles> {
+  const files = certificateFiles(config, tlsFolder);
+  const isOwn = config.tlsCertFile === '';
+  if (isOwn && !(existsSync(files.certFile) && existsSync(files.keyFile))) {
+    await makeSelfSigned(tlsFolder, files);
+  }
+  return checkCertificate(files);
 }
 
 async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): Promise<void> {
@@ -57,8 +65,11 @@ async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): 
   writeFileSync(certFile, cert, { mode: 0o644 });
 }
 
-/** The TLS library says only that construction failed: so each file is looked at first, and named. */
-function check(files: TlsFiles): TlsFiles {
+/**
+ * The TLS library says only that construction failed: so each file is looked at first, and named.
+ * @throws OperatorError when they cannot be served with.
+ */
+export function checkCertificate(files: TlsFiles): TlsFiles {
   const certificate = read('certificate', files.certFile, (pem) => new X509Certificate(pem));
   const key = read('private key', files.keyFile, (pem) => createPrivateKey(pem));
   if (!certificate.checkPrivateKey(key)) {

@@ -14,9 +14,11 @@ import {
 } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
 import { Channel } from './channel.ts';
+import { endProcess } from './end.ts';
 import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner } from './remote-owner.ts';
 import { allocateCounters, cellOf, openShardEnvironment, Shards } from './shards.ts';
+import { type Stalls, StallWatch, stallsOf } from './stalls.ts';
 
 export interface ClusterOptions {
   config: Config;
@@ -29,6 +31,7 @@ export interface ClusterOptions {
 interface Member {
   worker: Worker;
   channel: Channel;
+  /** Of the app that new connections go to. */
   descriptor: AppDescriptor;
   exited: Promise<void>;
 }
@@ -41,6 +44,8 @@ export class Cluster {
   readonly #members: readonly Member[];
   readonly #config: Config;
   readonly #acceptor: App;
+  readonly #log: Log;
+  #stallWatch: StallWatch | undefined;
   #listenSocket: ListenSocket | undefined;
   #stopping = false;
 
@@ -52,6 +57,7 @@ export class Cluster {
   ) {
     const { config, shardFolders, tls, log } = options;
     this.#config = config;
+    this.#log = log;
     this.#counters = counters;
     this.#members = members;
     this.metrics = metrics;
@@ -69,7 +75,7 @@ export class Cluster {
     for (const { descriptor, worker } of members) {
       this.#acceptor.addChildAppDescriptor(descriptor);
       worker.on('exit', () => {
-        if (!this.#stopping) end(log, 'a worker thread ended');
+        if (!this.#stopping) endProcess(log, 'a worker thread ended');
       });
     }
   }
@@ -123,6 +129,46 @@ export class Cluster {
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'putFleet', snapshot })));
   }
 
+  /** Settles when every worker goes by them. */
+  async configure(values: Partial<Config>): Promise<void> {
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'configure', values })));
+  }
+
+  /**
+   * Has new connections served with these files; those that live go on as they are. A worker opens a second
+   * app, whose context the handshake is made with, and no worker and no listener is replaced.
+   * @throws OperatorError when the TLS library does not take them: then the old ones go on.
+   */
+  async renewCertificate(tls: TlsFiles): Promise<void> {
+    for (const member of this.#members) {
+      const answer = await member.channel.ask({ type: 'renewCertificate', tls }).catch(() => {
+        throw new OperatorError(`The TLS library does not take ${tls.certFile} with ${tls.keyFile}.`);
+      });
+      if (this.#stopping) return;
+      const before = member.descriptor;
+      member.descriptor = answer as AppDescriptor;
+      this.#acceptor.addChildAppDescriptor(member.descriptor);
+      this.#acceptor.removeChildAppDescriptor(before);
+    }
+  }
+
+  /** Not before the server is ready: a start may take its time. */
+  watchStalls(): void {
+    this.#stallWatch = new StallWatch({
+      beats: this.#counters.beats,
+      thread: this.#members.length,
+      watched: this.#members.map((_, thread) => ({ name: `worker ${thread}`, thread })),
+      limits: this.#config,
+      log: this.#log,
+    });
+  }
+
+  /** Of every thread, by its name. */
+  stalls(): { thread: string; stalls: Stalls }[] {
+    const names = [...this.#members.map((_, index) => String(index)), 'main'];
+    return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.beats, index) }));
+  }
+
   /** Writes under way to a shard. */
   queueDepth(shard: number): number {
     return Atomics.load(cellOf(this.#counters.depths, shard), 0);
@@ -134,6 +180,7 @@ export class Cluster {
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'drain' })));
+    this.#stallWatch?.close();
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'close' })));
     await Promise.all(this.#members.map(({ exited }) => exited));
     for (const { channel } of this.#members) channel.close();
@@ -169,17 +216,10 @@ async function startMember(start: WorkerStart, port: MessagePort, log: Log): Pro
     transferList: [start.mainPort, ...start.peerPorts.filter((peer) => peer !== undefined)],
   });
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  worker.on('error', (error) => end(log, 'a worker thread failed', error));
+  // A worker that is gone takes its shard with it, and the library ends the process at the next connection it
+  // deals there: better at once.
+  worker.on('error', (error) => endProcess(log, 'a worker thread failed', error));
   const { descriptor } = await new Promise<WorkerReady>((resolve) => worker.once('message', resolve));
   const refuse = (): Promise<never> => Promise.reject(new Error('the main thread owns no shard'));
   return { worker, channel: new Channel(port, refuse, () => {}), descriptor, exited };
-}
-
-/**
- * A worker that is gone takes its shard with it, and the library ends the process at the next connection it
- * deals there: better at once, with a reason. Nothing is lost, since all that was answered is on disk.
- */
-function end(log: Log, reason: string, error?: Error): void {
-  log.fatal({ err: error }, `${reason}; the process ends`);
-  process.kill(process.pid, 'SIGKILL');
 }

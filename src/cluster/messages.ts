@@ -13,6 +13,10 @@ export type Call =
   | { type: 'write'; write: Write }
   | { type: 'subscribe'; stream: number; device: DeviceKey }
   | { type: 'putFleet'; snapshot: FleetSnapshot }
+  /** Values of the configuration that can change at run time. */
+  | { type: 'configure'; values: Partial<Config> }
+  /** Answered with the descriptor to deal new connections to from now on. */
+  | { type: 'renewCertificate'; tls: TlsFiles }
   /** Finish what is in flight and close every connection. */
   | { type: 'drain' }
   /** Put what was written on disk and end. */
@@ -37,6 +41,8 @@ export interface SharedCounters {
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
   crossing: CrossingMemory;
+  /** Signs of life of all threads. */
+  beats: SharedArrayBuffer;
 }
 
 export interface WorkerStart {

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
-import { loadConfig } from '../core/config.ts';
+import { type EffectiveConfig, loadConfig, parseHostPort } from '../core/config.ts';
 import { demoCommands } from './demo.ts';
+import type { ReadyMessage } from './parent.ts';
 import type { RunningServer } from './serve.ts';
 
 interface ServeFlags {
@@ -10,6 +12,7 @@ interface ServeFlags {
   admin?: string;
   shards?: string;
   json?: boolean;
+  parent?: boolean;
 }
 
 /** The flags that `serve` and `config` share; each stands for the key of its name. */
@@ -22,25 +25,71 @@ export function withConfigFlags(command: Command): Command {
     .option('--shards <n>', 'worker threads and shards');
 }
 
-export function effectiveConfig({ config, json: _, ...flags }: ServeFlags): ReturnType<typeof loadConfig> {
+export function effectiveConfig({ config, json: _, parent: __, ...flags }: ServeFlags): EffectiveConfig {
   return loadConfig(config, process.env, flags);
 }
 
 export function addServeCommand(program: Command): void {
   withConfigFlags(program.command('serve').description('run the server until SIGTERM or SIGINT'))
     .option('--json', 'print one JSON document when ready')
+    .option('--no-parent', 'serve in this very process: nothing starts it again when it dies')
     .action(async (flags: ServeFlags) => {
-      // Loaded here, so that the other commands need not wait for the server's libraries.
-      const { startServer } = await import('./serve.ts');
       // Before anything is started, so that no signal ends the process on the way; a second one does nothing.
-      const signalled = new Promise<void>((resolve) => {
-        process.on('SIGTERM', resolve).on('SIGINT', resolve);
+      const stopping = new AbortController();
+      const stop = (): void => stopping.abort();
+      // Without its parent the server must not go on unnoticed.
+      process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
+      const load = (): EffectiveConfig => effectiveConfig(flags);
+      const starting = startUnless(stopping.signal, load);
+      process.on('SIGHUP', () => {
+        // A start that fails says so below.
+        starting.then((server) => server?.reload(load)).catch(() => {});
       });
-      const server = await startServer(effectiveConfig(flags));
-      console.log(flags.json ? report(server) : greeting(server));
-      await signalled;
-      await server.stop();
+      const server = await starting;
+      if (server !== undefined) await serveUntil(stopping.signal, server, flags);
+      if (process.connected) process.disconnect();
     });
+}
+
+async function serveUntil(signal: AbortSignal, server: RunningServer, { json }: ServeFlags): Promise<void> {
+  announce(server, json ? report(server) : greeting(server));
+  if (!signal.aborted) await once(signal, 'abort');
+  await server.stop();
+}
+
+/** On stdout; or to the parent, which does so at the first start alone: later ones have a log line. */
+function announce(server: RunningServer, text: string): void {
+  if (process.send === undefined) {
+    console.log(text);
+    return;
+  }
+  const { config, url, adminUrl } = server;
+  const restartFlags: string[] = [];
+  // Devices and operators look for the server where it was.
+  for (const [flag, address, taken] of [
+    ['--listen', config.listen, url],
+    ['--admin', config.admin, adminUrl],
+  ] as const) {
+    if (parseHostPort(address).port === 0) restartFlags.push(flag, taken.slice(taken.indexOf('//') + 2));
+  }
+  const ready: ReadyMessage = { greeting: text, restartFlags };
+  process.send(ready);
+}
+
+/** Undefined where the signal came in time to stop a move to another shard count. */
+async function startUnless(
+  signal: AbortSignal,
+  load: () => EffectiveConfig,
+): Promise<RunningServer | undefined> {
+  // Loaded here, so that the other commands need not wait for the server's libraries.
+  const { startServer } = await import('./serve.ts');
+  try {
+    return await startServer(load(), signal);
+  } catch (error) {
+    if (error !== signal.reason) throw error;
+    console.error('Stopped while the data folder was moving to another shard count: the next start goes on.');
+    return undefined;
+  }
 }
 
 function report(server: RunningServer): string {
@@ -50,6 +99,7 @@ function report(server: RunningServer): string {
     admin_url: adminUrl,
     data: folder.path,
     shards: folder.shards,
+    pid: process.pid,
     cert_file: certFile,
     demo: demo ?? null,
   });

@@ -7,9 +7,11 @@ import { Fleets } from '../registry/fleet.ts';
 import { Registry, registryTables } from '../registry/registry.ts';
 import { DataFolder } from '../store/data-folder.ts';
 import { Environment } from '../store/environment.ts';
-import { findCertificate } from './certificate.ts';
+import { certificateFiles, findCertificate } from './certificate.ts';
+import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
 import { createDemo, type Demo } from './demo.ts';
+import { reload } from './reload.ts';
 
 /** The registry is small; its map is bounded by the same key as a shard's. */
 const registryReadersMax = 32;
@@ -23,15 +25,25 @@ export interface RunningServer {
   fleets: number;
   /** Only on a first start. */
   demo: Demo | undefined;
+  /** In use; what can change at run time changes in it. */
+  config: Config;
+  /** Takes what can change at run time from the configuration as it is now, and says in the log what it did. */
+  reload(load: () => EffectiveConfig): Promise<void>;
   /** Finishes what is in flight and has all of it on disk. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts everything, in order of dependence, on the main thread.
- * @throws OperatorError for whatever an operator can mend; nothing is left running or locked then.
+ * Starts everything, in order of dependence, on the main thread. The signal ends what may take minutes, a
+ * move to another shard count.
+ * @throws OperatorError for whatever an operator can mend, and the signal's reason; nothing is left running
+ * or locked then.
  */
-export async function startServer({ values: config, sources }: EffectiveConfig): Promise<RunningServer> {
+export async function startServer(
+  { values, sources }: EffectiveConfig,
+  signal: AbortSignal,
+): Promise<RunningServer> {
+  const config = { ...values };
   const log = createLog(config.logLevel);
   const admin = parseHostPort(config.admin);
   if (!isLoopback(admin.host)) {
@@ -39,17 +51,28 @@ export async function startServer({ values: config, sources }: EffectiveConfig):
       `The admin API speaks plain HTTP and cannot listen on ${admin.host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy.`,
     );
   }
-  const folder = DataFolder.open(config.data, config.shards, sources.shards !== 'default');
+  const folder = DataFolder.open(config.data, config.shards);
   try {
-    return await startIn(folder, config, log);
+    const shards = sources.shards === 'default' ? folder.shards : config.shards;
+    return await startIn(folder, shards, config, log, signal);
   } catch (error) {
     folder.close();
     throw error;
   }
 }
 
-async function startIn(folder: DataFolder, config: Config, log: Log): Promise<RunningServer> {
+async function startIn(
+  folder: DataFolder,
+  shards: number,
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+): Promise<RunningServer> {
   const tls = await findCertificate(config, folder.tlsFolder);
+  if (folder.move !== undefined || folder.shards !== shards) {
+    const { moveToShards } = await import('./move.ts');
+    await moveToShards(folder, shards, { mapBytesMax: config.mapBytesMax, signal });
+  }
   const registry = new Registry(
     new Environment({
       path: folder.registryFolder,
@@ -74,8 +97,14 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
   });
   let ready = false;
   let adminServer: FastifyInstance | undefined;
+  const certificate = await CertificateRenewal.start({
+    files: () => certificateFiles(config, folder.tlsFolder),
+    renew: (files) => cluster.renewCertificate(files),
+    log,
+  });
   const stop = async (): Promise<void> => {
     ready = false;
+    await certificate.close();
     await adminServer?.close();
     await cluster.stop();
     await registry.close();
@@ -95,6 +124,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
       shards: cluster.shards,
       metrics: cluster.metrics,
       queueDepth: (shard) => cluster.queueDepth(shard),
+      stalls: () => cluster.stalls(),
       isReady: () => ready,
       log,
     });
@@ -105,9 +135,21 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
     ready = true;
+    cluster.watchStalls();
+    const options = { config, shards: folder.shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
     log.info({ url, adminUrl, data: folder.path, shards: folder.shards }, 'ready');
     const fleetCount = registry.snapshots().length;
-    return { url, adminUrl, folder, certFile: tls.certFile, fleets: fleetCount, demo, stop };
+    return {
+      url,
+      adminUrl,
+      folder,
+      certFile: tls.certFile,
+      fleets: fleetCount,
+      demo,
+      config,
+      reload: (load) => reload(load, options),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

@@ -9,6 +9,7 @@ import { Environment } from '../store/environment.ts';
 import { allocateCrossing } from './crossing.ts';
 import type { SharedCounters } from './messages.ts';
 import { shardOf } from './placement.ts';
+import { allocateBeats } from './stalls.ts';
 
 /** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
 const spareReaders = 32;
@@ -19,6 +20,7 @@ export function allocateCounters(shards: number): SharedCounters {
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
     crossing: allocateCrossing(shards),
+    beats: allocateBeats(shards + 1),
   };
 }
 

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Config } from '../core/config.ts';
 import { ApiError } from '../core/errors.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
@@ -16,6 +17,7 @@ import { Crossing } from './crossing.ts';
 import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
 import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
+import { StallWatch } from './stalls.ts';
 
 /** One worker thread: a front end and the shard of the same number. The only place that wires rooms together. */
 const start = workerData as WorkerStart;
@@ -59,6 +61,10 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
       return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
     case 'putFleet':
       return fleets.put(call.snapshot);
+    case 'configure':
+      return configure(call.values);
+    case 'renewCertificate':
+      return server.renewCertificate(call.tls);
     case 'drain':
       return drain();
     case 'close':
@@ -105,6 +111,12 @@ const server = new DeviceServer(
   start.tls,
 );
 
+/** Where a value can change, it is read off `config` each time. */
+function configure(values: Partial<Config>): void {
+  Object.assign(config, values);
+  log.level = config.logLevel;
+}
+
 /** No connection is dealt here any more. Other workers may still write to this shard. */
 async function drain(): Promise<void> {
   streams.endAll();
@@ -114,6 +126,7 @@ async function drain(): Promise<void> {
 
 /** Every worker has drained: nothing will be written any more. */
 async function close(): Promise<void> {
+  stalls.close();
   crossing.close();
   await owner.close();
   await shards.close();
@@ -123,6 +136,15 @@ async function close(): Promise<void> {
     parent.close();
   });
 }
+
+const mainThread = shardFolders.length;
+const stalls = new StallWatch({
+  beats: counters.beats,
+  thread: index,
+  watched: index === 0 ? [{ name: 'the main thread', thread: mainThread }] : [],
+  limits: config,
+  log,
+});
 
 // Holds the thread's event loop open: an app that is only dealt connections does not.
 parent.on('message', () => {});

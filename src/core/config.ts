@@ -122,6 +122,12 @@ const keys = {
   fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
   schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
   schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
+  schemaStepsMax: integer(
+    1_000,
+    10,
+    1_000_000,
+    'Steps that checking one value of a body may take: a schema that could take more is refused.',
+  ),
   logRetentionSeconds: integer(
     2_592_000,
     60,
@@ -151,6 +157,18 @@ const keys = {
     1,
     1_000_000,
     'Writes that may wait for one shard; one more is answered 503.',
+  ),
+  stallMilliseconds: integer(
+    1_000,
+    100,
+    60_000,
+    'An event loop that stands still for longer is logged and counted.',
+  ),
+  stallEndSeconds: integer(
+    30,
+    2,
+    3_600,
+    'A thread that has stood still for this long ends the process, which is started again.',
   ),
   shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
   logLevel,

@@ -6,6 +6,7 @@ import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
+import { type FrontApp, FrontApps } from './front-apps.ts';
 import type { KnownDevice } from './known-device.ts';
 import { createReply, errorReply, type Reply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
@@ -29,55 +30,73 @@ export const routeNames: readonly string[] = [
 /** D23. */
 const root = createReply(200, '{"fostrom":true,"endpoint":"device","latest_endpoint_version":1}');
 
-function unknownRoute(strict: boolean): Reply {
-  return errorReply(new ApiError('route_not_found'), strict);
+function isHead(request: HttpRequest): boolean {
+  return request.getMethod() === 'head';
 }
 
 const noBody = Buffer.alloc(0);
 
 const drainPollMs = 20;
 
-/** The front end of one worker: the device API on an app without a listener of its own. */
+/** The front end of one worker: the device API on apps without a listener of their own. */
 export class DeviceServer {
-  readonly #app: App;
   readonly #context: HttpContext;
-  readonly #frontEnd: FrontEnd;
+  readonly #apps = new FrontApps();
   readonly #deadline: NodeJS.Timeout;
 
   constructor(context: HttpContext, tls: TlsFiles) {
     this.#context = context;
-    const { config, metrics, log } = context;
-    const { strictStatuses } = config;
-    this.#frontEnd = { strictStatuses, metrics, log, pending: new PendingExchanges(), isClosing: false };
     // Leaves the library's name out of every response.
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
-    this.#app = createApp(tls);
-    for (const [index, endpoint] of endpoints.entries()) this.#register(endpoint, index);
-    this.#app.get('/', (response, request) => this.#answerAnyone(response, request, endpoints.length, root));
-    this.#app.any('/*', (response, request) => {
-      this.#answerAnyone(response, request, endpoints.length + 1, unknownRoute(strictStatuses));
-    });
+    this.renewCertificate(tls);
     this.#deadline = setInterval(() => this.#watchPending(), 1_000);
   }
 
   get descriptor(): AppDescriptor {
-    return this.#app.getDescriptor();
+    return (this.#apps.all().at(-1) as FrontApp).app.getDescriptor();
+  }
+
+  /**
+   * Answers the descriptor that new connections are to be dealt to. Those that are there go on where they are:
+   * the library cannot change the certificate of an app that serves.
+   * @throws Error when the TLS library does not take the files.
+   */
+  renewCertificate(tls: TlsFiles): AppDescriptor {
+    this.#apps.add(this.#open(tls));
+    return this.descriptor;
   }
 
   /** Waits for requests in flight, at most `seconds`, then closes every connection. */
   async close(seconds: number): Promise<void> {
     const endMs = performance.now() + seconds * 1_000;
-    this.#frontEnd.isClosing = true;
-    while (this.#frontEnd.pending.size > 0 && performance.now() < endMs) {
+    const apps = this.#apps.all();
+    for (const { frontEnd } of apps) frontEnd.isClosing = true;
+    while (apps.some(({ frontEnd }) => frontEnd.pending.size > 0) && performance.now() < endMs) {
       await new Promise((resolve) => setTimeout(resolve, drainPollMs));
     }
     clearInterval(this.#deadline);
-    this.#app.close();
+    for (const { app } of this.#apps.all()) app.close();
+  }
+
+  #open(tls: TlsFiles): FrontApp {
+    const { config, metrics, log } = this.#context;
+    const { strictStatuses } = config;
+    const frontEnd = { strictStatuses, metrics, log, pending: new PendingExchanges(), isClosing: false };
+    const app = createApp(tls);
+    for (const [index, endpoint] of endpoints.entries()) this.#register(app, frontEnd, endpoint, index);
+    app.get('/', (response, request) =>
+      this.#answerAnyone(new Exchange(response, endpoints.length, isHead(request), frontEnd), request, root),
+    );
+    const unknown = errorReply(new ApiError('route_not_found'), strictStatuses);
+    app.any('/*', (response, request) => {
+      const exchange = new Exchange(response, endpoints.length + 1, isHead(request), frontEnd);
+      this.#answerAnyone(exchange, request, unknown);
+    });
+    return { app, frontEnd };
   }
 
   /** Routes without credentials: the same answer for all, unless it is unclear where the request ends. */
-  #answerAnyone(response: HttpResponse, request: HttpRequest, routeIndex: number, reply: Reply): void {
-    const exchange = new Exchange(response, routeIndex, request.getMethod() === 'head', this.#frontEnd);
+  #answerAnyone(exchange: Exchange, request: HttpRequest, reply: Reply): void {
     try {
       // Throws for a request that can be read in two ways.
       new RequestHeaders(request).bodyBytes;
@@ -87,11 +106,11 @@ export class DeviceServer {
     }
   }
 
-  #register(endpoint: Endpoint, index: number): void {
+  #register(app: App, frontEnd: FrontEnd, endpoint: Endpoint, index: number): void {
     const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
     const hasParameter = endpoint.path.includes(':');
-    this.#app[method](endpoint.path, (response, request) => {
-      const exchange = new Exchange(response, index, endpoint.method === 'HEAD', this.#frontEnd);
+    app[method](endpoint.path, (response, request) => {
+      const exchange = new Exchange(response, index, endpoint.method === 'HEAD', frontEnd);
       try {
         this.#accept(endpoint, hasParameter, response, request, exchange);
       } catch (error) {
@@ -159,12 +178,15 @@ export class DeviceServer {
   #watchPending(): void {
     const nowMs = performance.now();
     const oldestMs = nowMs - this.#context.config.requestTimeoutSeconds * 1_000;
-    for (const exchange of this.#frontEnd.pending.all()) {
-      exchange.body?.watch(nowMs);
-      if (exchange.startedAtMs < oldestMs) {
-        exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
+    for (const { frontEnd } of this.#apps.all()) {
+      for (const exchange of frontEnd.pending.all()) {
+        exchange.body?.watch(nowMs);
+        if (exchange.startedAtMs < oldestMs) {
+          exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
+        }
       }
     }
+    this.#apps.closeLeft(nowMs);
   }
 }
 

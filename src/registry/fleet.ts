@@ -69,7 +69,7 @@ export class Fleets {
   }
 
   /** Mail needs no schema; where one is defined it holds (D12). */
-  checkMail(fleetId: string, name: string, payload: JsonObject): void {
-    this.#views.get(fleetId)?.schema('mail', name)?.check(payload);
+  checkMail(fleetId: string, name: string, payload: JsonObject, bytes: number): void {
+    this.#views.get(fleetId)?.schema('mail', name)?.check(payload, bytes);
   }
 }

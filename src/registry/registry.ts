@@ -1,7 +1,8 @@
-import { ApiError } from '../core/errors.ts';
+import { ApiError, unavailable } from '../core/errors.ts';
 import { fleetIdLength } from '../core/identity.ts';
 import { pack, unpack } from '../store/codec.ts';
 import type { Environment, Table } from '../store/environment.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './payload.ts';
 import { checkSchema, type SchemaKind, schemaKinds } from './schema.ts';
@@ -11,6 +12,7 @@ export const registryTables = ['fleets', 'schemas'] as const;
 export interface RegistryLimits {
   fleetsMax: number;
   schemasPerFleetMax: number;
+  schemaStepsMax: number;
 }
 
 /** Fields of a fleet that an operator changes: an absent one stays, null goes back to the configuration's. */
@@ -113,14 +115,14 @@ export class Registry {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
         throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
       }
-      checkSchema(value as Record<string, unknown>);
+      checkSchema(value as Record<string, unknown>, this.#limits.schemaStepsMax);
       const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
       if (others.length >= this.#limits.schemasPerFleetMax) {
         throw new ApiError('limit_reached', {
           msg: 'This fleet has all the schemas it may have (schemasPerFleetMax).',
         });
       }
-      await this.#environment.write(() => {
+      await this.#write(() => {
         this.#schemaTable.putSync(schemaKey(fleetId, kind, name), bytes);
       });
       const schemas = [...others, { kind, name, text: bytes.toString('utf8') }];
@@ -134,7 +136,7 @@ export class Registry {
     return this.#change(async () => {
       const snapshot = this.fleet(fleetId);
       const schema = this.schema(fleetId, kind, name);
-      await this.#environment.write(() => {
+      await this.#write(() => {
         this.#schemaTable.removeSync(schemaKey(fleetId, kind, name));
       });
       await this.#replace({ ...snapshot, schemas: snapshot.schemas.filter((one) => one !== schema) });
@@ -152,9 +154,19 @@ export class Registry {
     return result;
   }
 
+  /** @throws ApiError unavailable. */
+  async #write(apply: () => void): Promise<void> {
+    try {
+      await this.#environment.write(apply);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      throw unavailable('The registry cannot be written now: its disk is full or failing.', 5);
+    }
+  }
+
   async #storeFleet(snapshot: FleetSnapshot): Promise<void> {
     const key = Buffer.from(snapshot.fleet.fleetId, 'latin1');
-    await this.#environment.write(() => {
+    await this.#write(() => {
       this.#fleetTable.putSync(key, pack(snapshot.fleet));
     });
     await this.#replace(snapshot);

@@ -116,3 +116,9 @@ export function storedJumpsMs(table: Table): number {
   const bytes = table.getBinary(clockKey);
   return bytes === undefined ? 0 : (unpack(bytes) as KeptClock).jumpsMs;
 }
+
+/** A new shard goes by the clock that its mail was dated by; one that has a clock has lived through the same jumps. */
+export function carryClock(source: Table, target: Table): void {
+  const bytes = source.getBinary(clockKey);
+  if (bytes !== undefined && !target.doesExist(clockKey)) target.putSync(clockKey, bytes);
+}

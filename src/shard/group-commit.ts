@@ -2,6 +2,7 @@ import { ApiError, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { CommitMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { Effects, ShardState } from './state.ts';
 import type { DeviceVersions } from './versions.ts';
 import { type Answer, addsRecords, type Completion, type Write } from './write.ts';
@@ -20,6 +21,12 @@ const batchWritesMax = 4_096;
  * better quick than thrifty.
  */
 export const busyWrites = 8;
+
+/**
+ * When LMDB has refused a commit, what it refused is not tried again for so long: so a full disk costs neither
+ * CPU nor a line of log a request, and room that is made is found within this time.
+ */
+const refusalMs = 1_000;
 
 export interface GroupCommitOptions {
   environment: Environment;
@@ -46,6 +53,10 @@ export class GroupCommit {
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
   #lastCommitAtMs = 0;
+  /** Until when the store is not asked: for writes that add records, and for any. */
+  #growthRefusedUntilMs = 0;
+  #allRefusedUntilMs = 0;
+  #storeRefuses = false;
 
   constructor(options: GroupCommitOptions) {
     this.#options = options;
@@ -89,11 +100,8 @@ export class GroupCommit {
   }
 
   async #commit(queued: Pending[]): Promise<void> {
-    const { environment, state, versions, metrics, onEffects } = this.#options;
-    let batch = queued;
-    if (!environment.hasRoom()) {
-      batch = refuseGrowth(queued);
-    }
+    const { environment, state, versions, metrics, log, onEffects } = this.#options;
+    let batch = this.#withoutRefused(queued);
     while (batch.length > 0) {
       let culprit: Pending | undefined;
       try {
@@ -113,6 +121,8 @@ export class GroupCommit {
         batch = this.#withoutCulprit(batch, culprit, error as Error);
         continue;
       }
+      if (this.#storeRefuses) log.info('the store takes commits again');
+      this.#storeRefuses = false;
       metrics.committed(batch.length);
       const effects = state.takeEffects();
       for (const device of effects.changed) versions.raise(device);
@@ -122,30 +132,50 @@ export class GroupCommit {
     }
   }
 
+  /** What is worth trying now: a shard that is full, or a store that just refused, is not asked for more. */
+  #withoutRefused(batch: Pending[]): Pending[] {
+    const now = performance.now();
+    if (now < this.#allRefusedUntilMs) return refuse(batch, () => true, storeRefused());
+    if (now < this.#growthRefusedUntilMs) return refuse(batch, growing, storeRefused());
+    if (!this.#options.environment.hasRoom()) {
+      return refuse(batch, growing, unavailable('The shard has reached mapBytesMax.', 30));
+    }
+    return batch;
+  }
+
   /**
-   * A write that throws by itself (a poisoned record, a defect) is refused alone and the others are tried
-   * again; when LMDB refuses, for want of disk say, all are.
+   * A write that throws by itself (a poisoned record, a damaged page, a defect) is refused alone and the others
+   * are tried again. When LMDB refuses, for want of disk say, those that add records are refused and the rest
+   * is tried without them: pages that it frees may be all that it needs.
    */
   #withoutCulprit(batch: Pending[], culprit: Pending | undefined, error: Error): Pending[] {
     const { metrics, log } = this.#options;
     metrics.failed();
-    // LMDB's errors carry its number; a defect of ours carries none, or one of Node's names.
-    const isFromStore = typeof (error as { code?: unknown }).code === 'number';
-    if (culprit !== undefined && !isFromStore) {
+    const isRefusal = error instanceof StoreError && !error.isDamage;
+    if (culprit !== undefined && !isRefusal) {
       log.error({ err: error, write: culprit.write.type }, 'a write failed and was taken back');
       culprit.completion.reject(new ApiError('internal_error'));
       return batch.filter((pending) => pending !== culprit);
     }
-    log.error({ err: error, writes: batch.length }, 'the store refused a commit; nothing of it was kept');
-    for (const { completion } of batch)
-      completion.reject(unavailable('The store cannot take writes now.', 5));
-    return [];
+    if (!this.#storeRefuses) log.error({ err: error }, 'the store refuses commits; nothing of them is kept');
+    this.#storeRefuses = true;
+    const untilMs = performance.now() + refusalMs;
+    if (batch.some(growing)) this.#growthRefusedUntilMs = untilMs;
+    else this.#allRefusedUntilMs = untilMs;
+    return refuse(batch, batch.some(growing) ? growing : () => true, storeRefused());
   }
 }
 
-function refuseGrowth(batch: Pending[]): Pending[] {
-  const growing = batch.filter(({ write }) => addsRecords(write.type));
-  for (const { completion } of growing)
-    completion.reject(unavailable('The shard has reached mapBytesMax.', 30));
-  return batch.filter(({ write }) => !addsRecords(write.type));
+function growing({ write }: Pending): boolean {
+  return addsRecords(write.type);
+}
+
+function storeRefused(): ApiError {
+  return unavailable('The store cannot take writes now: its disk is full or failing.', 5);
+}
+
+/** Refuses those that `isRefused` names and answers the others. */
+function refuse(batch: Pending[], isRefused: (pending: Pending) => boolean, error: ApiError): Pending[] {
+  for (const pending of batch) if (isRefused(pending)) pending.completion.reject(error);
+  return batch.filter((pending) => !isRefused(pending));
 }

@@ -65,7 +65,17 @@ export class IdempotencyKeys {
 
   /** After a transaction that failed: what it forgot is still there. */
   rollback(): void {
-    const bytes = this.#times.getBinary(forgottenKey);
-    this.#forgottenMs = bytes === undefined ? 0 : readSequence(bytes, 0);
+    this.#forgottenMs = forgottenMsOf(this.#times);
   }
+}
+
+function forgottenMsOf(times: Table): number {
+  const bytes = times.getBinary(forgottenKey);
+  return bytes === undefined ? 0 : readSequence(bytes, 0);
+}
+
+/** A shard lets in no key that the one it takes a device over from has forgotten. */
+export function carryForgotten(source: Table, target: Table): void {
+  const forgottenMs = Math.max(forgottenMsOf(source), forgottenMsOf(target));
+  if (forgottenMs > 0) target.putSync(forgottenKey, sequenceKey(forgottenMs));
 }

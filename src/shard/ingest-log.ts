@@ -1,23 +1,20 @@
-import { generateUuid, uuidBytesLength, uuidTimeMs } from '../core/uuid.ts';
+import { generateUuid } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
 import { readSequence, sequenceKey } from './keys.ts';
-import { type DecodedLogRecord, decodeLogRecord } from './log-record.ts';
+import {
+  type BatchRecord,
+  batchHeaderBytes,
+  countOf,
+  decodeBatch,
+  encodeBatch,
+  newestTimeMs,
+} from './log-batch.ts';
 
-/**
- * The ingest log of a shard: append-only, one value a commit (design.md: a batch as one appended record
- * costs a twentieth of keyed ones). Key: the position of the batch's first record. Value: format 1, the
- * first record's id 16, count 4; then the records. The id of record i is the first id plus i in its last four
- * bytes; its time is the id's.
- */
-const formatVersion = 1;
-const headerBytes = 1 + uuidBytesLength + 4;
 /** A larger batch is cut, since LMDB needs one run of free pages for each value. */
-const batchBytesMax = 1024 * 1024;
+export const batchBytesMax = 1024 * 1024;
 
-export interface LogRecord extends Omit<DecodedLogRecord, 'end'> {
+export interface LogRecord extends BatchRecord {
   position: number;
-  /** UUIDv7, 16 bytes. */
-  id: Buffer;
 }
 
 /** One value of the log, ready to be put. */
@@ -26,11 +23,15 @@ export interface LogBatch {
   value: Buffer;
 }
 
+/**
+ * The ingest log of a shard: append-only, one value a commit (design.md: a batch as one appended record
+ * costs a twentieth of keyed ones), under the position of its first record.
+ */
 export class IngestLog {
   readonly #table: Table;
   #next: number;
   #pending: Uint8Array[] = [];
-  #pendingBytes = headerBytes;
+  #pendingBytes = batchHeaderBytes;
 
   constructor(table: Table) {
     this.#table = table;
@@ -52,7 +53,7 @@ export class IngestLog {
 
   /** All of them as one value for the caller to put; undefined when they are too many bytes for one. */
   batch(records: Uint8Array[]): LogBatch | undefined {
-    let bytes = headerBytes;
+    let bytes = batchHeaderBytes;
     for (const { length } of records) bytes += length;
     if (bytes > batchBytesMax) return undefined;
     this.#pending = records;
@@ -63,18 +64,18 @@ export class IngestLog {
   /** After a transaction that failed: what it appended never was. */
   rollback(): void {
     this.#pending = [];
-    this.#pendingBytes = headerBytes;
+    this.#pendingBytes = batchHeaderBytes;
     this.#next = endOfLog(this.#table);
   }
 
   #take(): LogBatch {
     const taken = {
       key: sequenceKey(this.#next),
-      value: encodeBatch(this.#pending, this.#pendingBytes),
+      value: encodeBatch(generateUuid(), this.#pending, this.#pendingBytes),
     };
     this.#next += this.#pending.length;
     this.#pending = [];
-    this.#pendingBytes = headerBytes;
+    this.#pendingBytes = batchHeaderBytes;
     return taken;
   }
 
@@ -100,44 +101,20 @@ export class IngestLog {
       const middle = sequenceKey(Math.floor((low + high) / 2));
       for (const { key, value } of this.#table.getRange({ start: middle, reverse: true, limit: 1 })) {
         const position = readSequence(key, 0);
-        if (uuidTimeMs(value.subarray(1)) >= olderThanMs) high = position;
-        else low = position + value.readUInt32BE(1 + uuidBytesLength);
+        if (newestTimeMs(value) >= olderThanMs) high = position;
+        else low = position + countOf(value);
       }
     }
     return low;
   }
 }
 
-function endOfLog(table: Table): number {
+/** The position of the record that comes next. */
+export function endOfLog(table: Table): number {
   for (const { key, value } of table.getRange({ reverse: true, limit: 1 })) {
-    return readSequence(key, 0) + value.readUInt32BE(1 + uuidBytesLength);
+    return readSequence(key, 0) + countOf(value);
   }
   return 0;
-}
-
-function encodeBatch(records: readonly Uint8Array[], byteLength: number): Buffer {
-  const bytes = Buffer.allocUnsafe(byteLength);
-  bytes.writeUInt8(formatVersion, 0);
-  bytes.set(generateUuid(), 1);
-  bytes.writeUInt32BE(records.length, 1 + uuidBytesLength);
-  let at = headerBytes;
-  for (const record of records) {
-    bytes.set(record, at);
-    at += record.length;
-  }
-  return bytes;
-}
-
-function* decodeBatch(position: number, bytes: Buffer): Generator<LogRecord> {
-  const count = bytes.readUInt32BE(1 + uuidBytesLength);
-  let at = headerBytes;
-  for (let index = 0; index < count; index += 1) {
-    const id = Buffer.from(bytes.subarray(1, 1 + uuidBytesLength));
-    id.writeUInt32BE((id.readUInt32BE(12) + index) % 2 ** 32, 12);
-    const { end, ...record } = decodeLogRecord(bytes, at);
-    at = end;
-    yield { position: position + index, id, ...record };
-  }
 }
 
 /** The records of the log in order, from the batch that holds `position` on. */
@@ -151,8 +128,10 @@ export function* readLog(table: Table, position = 0): Generator<LogRecord> {
 
 function* readFrom(table: Table, start: Buffer, position: number): Generator<LogRecord> {
   for (const { key, value } of table.getRange({ start })) {
-    for (const record of decodeBatch(readSequence(key, 0), value)) {
-      if (record.position >= position) yield record;
+    let at = readSequence(key, 0);
+    for (const record of decodeBatch(value)) {
+      if (at >= position) yield { position: at, ...record };
+      at += 1;
     }
   }
 }

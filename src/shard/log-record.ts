@@ -30,12 +30,27 @@ export interface DecodedLogRecord {
   end: number;
 }
 
+export function deviceOfLogRecord(bytes: Buffer, at: number): DeviceKey {
+  return readDevice(bytes, at);
+}
+
+function payloadLengthAtOf(bytes: Buffer, at: number): number {
+  const schemaAt = at + deviceKeyLength + 2;
+  return schemaAt + bytes.readUInt8(schemaAt - 1);
+}
+
+/** Where the record behind the one at `at` begins. */
+export function endOfLogRecord(bytes: Buffer, at: number): number {
+  const payloadLengthAt = payloadLengthAtOf(bytes, at);
+  return payloadLengthAt + 3 + bytes.readUIntBE(payloadLengthAt, 3);
+}
+
 /** The record that begins at `at`. */
 export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
   const schemaAt = at + deviceKeyLength + 2;
-  const payloadLengthAt = schemaAt + bytes.readUInt8(schemaAt - 1);
+  const payloadLengthAt = payloadLengthAtOf(bytes, at);
   const payloadAt = payloadLengthAt + 3;
-  const end = payloadAt + bytes.readUIntBE(payloadLengthAt, 3);
+  const end = endOfLogRecord(bytes, at);
   return {
     device: readDevice(bytes, at),
     kind: kinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint',

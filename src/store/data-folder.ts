@@ -1,36 +1,60 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../core/errors.ts';
 
 /** Raised when the layout of the folder or of a record changes. */
-const formatVersion = 1;
+const formatVersion = 2;
+
+/**
+ * A change of the shard count that has begun and not come to its end. The manifest's `shards` says which of
+ * the two layouts is whole; what the other one has on disk is yet to be removed.
+ */
+export interface Move {
+  from: number;
+  to: number;
+  /** Where the logs of the shards that both layouts have ended when it began. */
+  logEnds: readonly number[];
+}
 
 interface Manifest {
   format: number;
   shards: number;
   /** False until the first start has come to its end. Nothing was answered before that, so it starts over. */
   complete: boolean;
+  move?: Move;
 }
 
 /** The data folder of one server: what is where, made on first use, held by one process at a time. */
 export class DataFolder {
   readonly path: string;
-  readonly shards: number;
   /** Whether this start made it. */
   readonly isNew: boolean;
+  #shards: number;
+  #move: Move | undefined;
 
-  private constructor(path: string, shards: number, isNew: boolean) {
+  private constructor(path: string, shards: number, isNew: boolean, move?: Move) {
     this.path = path;
-    this.shards = shards;
     this.isNew = isNew;
+    this.#shards = shards;
+    this.#move = move;
   }
 
   /**
-   * Opens or makes the folder and locks it. `shards` is for a new folder; `required` when the operator set it.
-   * @throws OperatorError when the folder is in use, of another kind, of a newer version, of another shard
-   * count, or cannot be read or written.
+   * Opens or makes the folder and locks it. `shards` is for a new folder; another keeps what it has.
+   * @throws OperatorError when the folder is in use, of another kind, of a newer version, or cannot be read or
+   * written.
    */
-  static open(folder: string, shards: number, required: boolean): DataFolder {
+  static open(folder: string, shards: number): DataFolder {
     const path = resolve(folder);
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -41,13 +65,7 @@ export class DataFolder {
         folder.#startOver();
         return folder;
       }
-      if (required && manifest.shards !== shards) {
-        rmSync(join(path, 'lock'));
-        throw new OperatorError(
-          `The data folder ${path} has ${manifest.shards} shards and cannot be served with ${shards}: start with shards ${manifest.shards}, or without setting it.`,
-        );
-      }
-      return new DataFolder(path, manifest.shards, false);
+      return new DataFolder(path, manifest.shards, false, manifest.move);
     } catch (error) {
       if (error instanceof OperatorError) throw error;
       throw new OperatorError(`The data folder ${path} cannot be used: ${(error as Error).message}`);
@@ -59,12 +77,46 @@ export class DataFolder {
     this.#writeManifest(true);
   }
 
+  /** The layout that is whole. */
+  get shards(): number {
+    return this.#shards;
+  }
+
+  /** What an earlier start, or this one, has left unfinished. */
+  get move(): Move | undefined {
+    return this.#move;
+  }
+
+  /** From now on, and after a crash, there may be traces of another layout than `shards`. */
+  beginMove(move: Move): void {
+    this.#move = move;
+    this.#writeManifest(true);
+  }
+
+  /** The point of no return: everything of the new layout is on disk, and it is the one that is whole. */
+  switchLayout(): void {
+    if (this.#move === undefined) throw new Error('no move has begun');
+    this.#shards = this.#move.to;
+    this.#writeManifest(true);
+  }
+
+  /** Nothing is left of the other layout. */
+  endMove(): void {
+    this.#move = undefined;
+    this.#writeManifest(true);
+  }
+
   get registryFolder(): string {
     return join(this.path, 'registry');
   }
 
   get shardFolders(): string[] {
-    return Array.from({ length: this.shards }, (_, shard) => join(this.path, 'shards', String(shard)));
+    return this.foldersOf(this.#shards);
+  }
+
+  /** The folders of a layout, whether it is the present one or not. */
+  foldersOf(shards: number): string[] {
+    return Array.from({ length: shards }, (_, shard) => join(this.path, 'shards', String(shard)));
   }
 
   get tlsFolder(): string {
@@ -100,7 +152,12 @@ export class DataFolder {
   }
 
   #writeManifest(complete: boolean): void {
-    const manifest: Manifest = { format: formatVersion, shards: this.shards, complete };
+    const manifest: Manifest = {
+      format: formatVersion,
+      shards: this.#shards,
+      complete,
+      ...(this.#move && { move: this.#move }),
+    };
     writeDurable(join(this.path, 'manifest.json'), manifest, 0o644);
   }
 }
@@ -130,13 +187,13 @@ function readManifest(path: string): Manifest | undefined {
   ) {
     throw new OperatorError(`${join(path, 'manifest.json')} is damaged: restore it from a backup.`);
   }
-  const { format, shards, complete } = manifest as Manifest;
+  const { format, shards, complete, move } = manifest as Manifest;
   if (format > formatVersion) {
     throw new OperatorError(
       `The data folder ${path} was written by a newer Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
     );
   }
-  return { format, shards, complete };
+  return { format, shards, complete, ...(move && { move }) };
 }
 
 /** Written beside and renamed over, so that a crash leaves the old file or the new one. */
@@ -144,6 +201,17 @@ function writeDurable(file: string, content: object, mode: number): void {
   const temporary = `${file}.new`;
   writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode, flush: true });
   renameSync(temporary, file);
+  syncPath(dirname(file));
+}
+
+/** Has a file's bytes, or a folder's names, on disk. */
+export function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** When a process started, in clock ticks since boot: tells a process from a later one of the same number. */

@@ -1,4 +1,5 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { causeOf } from './store-error.ts';
 
 /** A table of one environment: binary keys, binary values, ordered by key bytes. */
 export type Table = Database<Buffer, Buffer>;
@@ -14,7 +15,15 @@ export interface EnvironmentOptions {
    * just before another thread's commit would not see it: a reader that finds the counter moved renews.
    */
   commits: Int32Array<SharedArrayBuffer>;
+  /**
+   * For an environment that counts for nothing until it is whole: commits do not wait for the disk, and
+   * whoever filled it syncs its files at the end. A power cut before that may leave it unreadable.
+   */
+  unsynced?: boolean;
 }
+
+/** The file of an environment's folder that holds its records. */
+export const recordsFile = 'data.mdb';
 
 const pageBytes = 4096;
 const roomCheckIntervalMs = 1_000;
@@ -22,6 +31,14 @@ const roomCheckIntervalMs = 1_000;
 /** LMDB's own view of an environment; lmdb's typings leave it out. */
 interface NativeEnvironment {
   info(): { lastPageNumber: number };
+}
+
+/** What LMDB counts of a table; lmdb's typings leave it out. */
+interface NativeStatistics {
+  entryCount: number;
+  treeBranchPageCount: number;
+  treeLeafPageCount: number;
+  overflowPages: number;
 }
 
 /** lmdb's typings know options of a put for the synchronous one alone. */
@@ -56,6 +73,7 @@ export class Environment {
       // Classic LMDB: a commit is on disk before anyone can see it, so nothing is ever read that a power
       // cut could take back, and one promise says both.
       overlappingSync: false,
+      noSync: options.unsynced === true,
       // Each write is a transaction of its own; nothing is gained by waiting for the turn to end.
       eventTurnBatching: false,
       keyEncoding: 'binary',
@@ -87,21 +105,47 @@ export class Environment {
   /**
    * Runs `apply` in one transaction; the promise settles when it is on disk (D19). The commit itself
    * happens on LMDB's write thread, so this thread goes on reading meanwhile.
-   * @throws what `apply` threw or why LMDB refused (disk full, say): then nothing of it is stored. A plain
+   * @throws what `apply` threw, or a StoreError when LMDB refused: then nothing of it is stored. A plain
    * `transaction` would commit what came before the throw; a child transaction does not, at no measurable cost.
    */
   async write(apply: () => void): Promise<void> {
-    await this.#root.childTransaction(apply);
+    try {
+      await this.#root.childTransaction(apply);
+    } catch (error) {
+      throw await causeOf(error);
+    }
     Atomics.add(this.#commits, 0, 1);
+  }
+
+  /**
+   * The same on this thread, which waits for it: for large transactions outside the service. The next read
+   * sees it, and no snapshot of this thread's keeps its freed pages from being used again.
+   */
+  writeSync(apply: () => void): void {
+    this.#root.transactionSync(apply);
+    this.#root.resetReadTxn();
+    Atomics.add(this.#commits, 0, 1);
+  }
+
+  /** How many records a table holds, and how many bytes of pages. Counted by LMDB, so at no cost. */
+  sizeOf(table: string): { records: number; bytes: number } {
+    const counts = this.table(table).getStats() as NativeStatistics;
+    const pages = counts.treeBranchPageCount + counts.treeLeafPageCount + counts.overflowPages;
+    return { records: counts.entryCount, bytes: pages * pageBytes };
   }
 
   /**
    * Puts one record behind all others of its table; the promise settles when it is on disk. LMDB's own thread
    * does it alone, where `write` needs two turns of both threads.
-   * @throws why LMDB refused: then it is not stored.
+   * @throws StoreError when LMDB refused: then it is not stored.
    */
   async append(table: string, key: Buffer, value: Buffer): Promise<void> {
-    const isLast = await (this.table(table) as unknown as AppendTable).put(key, value, { append: true });
+    let isLast: boolean;
+    try {
+      isLast = await (this.table(table) as unknown as AppendTable).put(key, value, { append: true });
+    } catch (error) {
+      throw await causeOf(error);
+    }
     if (!isLast) throw new Error('the record is not behind all others');
     Atomics.add(this.#commits, 0, 1);
   }

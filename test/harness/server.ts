@@ -16,6 +16,7 @@ export interface ServerReport {
   admin_url: string;
   data: string;
   shards: number;
+  pid: number;
   cert_file: string;
   demo: { fleet_id: string; device_id: string; device_secret: string; mail_id: string } | null;
 }
@@ -66,11 +67,13 @@ export class TestServer implements AsyncDisposable {
       FLEETPOST_SHARDS: String(shards),
       FLEETPOST_DATA: folder,
       FLEETPOST_LOG_LEVEL: 'warn',
+      // Many tests expect an empty log, on machines that stand still now and then.
+      FLEETPOST_STALL_MILLISECONDS: '60000',
     };
     for (const [key, value] of Object.entries(config)) {
       environment[environmentName(key as ConfigKey)] = String(value);
     }
-    const child = spawn(process.execPath, [mainFile, 'serve', '--json'], {
+    const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent'], {
       env: { ...process.env, ...environment, ...extraEnvironment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -241,7 +241,8 @@ it.concurrent('an idle server with connections and streams that nobody reads is 
 it.concurrent('killed at any moment of its first start, it starts the next time', async () => {
   const folder = temporaryFolder();
   for (const delayMs of [100, 250, 400, 550, 700, 1_000]) {
-    const child = spawn(process.execPath, [mainFile, 'serve', '--data', folder, '--listen', '127.0.0.1:0'], {
+    const args = [mainFile, 'serve', '--no-parent', '--data', folder, '--listen', '127.0.0.1:0'];
+    const child = spawn(process.execPath, args, {
       env: { ...process.env, FLEETPOST_ADMIN: '127.0.0.1:0', FLEETPOST_SHARDS: String(shards) },
       stdio: 'ignore',
     });

@@ -12,7 +12,7 @@ export const sendDatapoint: Endpoint = {
     send(request, 'datapoint', () => {
       const { body, parameter } = request.given;
       const datapoint = parseDatapoint(body);
-      context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint);
+      context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint, body.length);
       return body;
     }),
 };

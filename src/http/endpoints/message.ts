@@ -14,7 +14,7 @@ export const sendMessage: Endpoint = {
       const message = parseMessage(body);
       const schema = context.fleets.schema(request.fleetId, 'message', parameter);
       if (message === undefined) return emptyPayload;
-      if (!isEmpty(message)) schema.check(message);
+      if (!isEmpty(message)) schema.check(message, body.length);
       return body;
     }),
 };

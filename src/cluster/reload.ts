@@ -1,0 +1,40 @@
+import type { Config, EffectiveConfig } from '../core/config.ts';
+import type { Log } from '../core/log.ts';
+import { changeOf } from '../core/reload.ts';
+import { certificateFiles, checkCertificate } from './certificate.ts';
+import type { CertificateRenewal } from './certificate-renewal.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface ReloadOptions {
+  /** In use everywhere on this thread: changed in place. */
+  config: Config;
+  /** Of the data folder, whatever the configuration says. */
+  shards: number;
+  tlsFolder: string;
+  cluster: Cluster;
+  certificate: CertificateRenewal;
+  log: Log;
+}
+
+/** SIGHUP: takes of the configuration what can change at run time, all of it or, where anything is wrong, nothing. */
+export async function reload(load: () => EffectiveConfig, options: ReloadOptions): Promise<void> {
+  const { config, shards, tlsFolder, cluster, certificate, log } = options;
+  try {
+    const { values, sources } = load();
+    checkCertificate(certificateFiles({ ...values, listen: config.listen }, tlsFolder));
+    // Where no number is configured, the folder has it.
+    const wanted = sources.shards === 'default' ? { ...values, shards } : values;
+    const change = changeOf({ ...config, shards }, wanted);
+    Object.assign(config, change.values);
+    if (change.values.logLevel !== undefined) log.level = change.values.logLevel;
+    await cluster.configure(change.values);
+    log.info({ changed: change.values }, 'the configuration was read again');
+    if (change.fixedKeys.length > 0) {
+      log.warn({ keys: change.fixedKeys }, 'these keys change with a restart only');
+    }
+  } catch (error) {
+    log.error({ reason: (error as Error).message }, 'the configuration was not taken; nothing has changed');
+    return;
+  }
+  await certificate.look();
+}

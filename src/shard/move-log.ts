@@ -1,0 +1,102 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { uuidBytesLength } from '../core/uuid.ts';
+import type { Environment, Table } from '../store/environment.ts';
+import { batchBytesMax, endOfLog } from './ingest-log.ts';
+import { sequenceKey } from './keys.ts';
+import { encodeMovedBatch, type MovedRecord, newestIdOf, splitBatch } from './log-batch.ts';
+import type { Size, Step } from './move-devices.ts';
+
+/** Gathered in memory for all logs together, then written in one transaction for each of them. */
+const gatheredBytesMax = 32 * 1024 * 1024;
+
+/** For estimates: this much of a log takes about as long to move as one record of another table. */
+const bytesPerRecord = 512;
+
+export function sizeOfLog(environment: Environment): Size {
+  const { bytes } = environment.sizeOf('log');
+  return { records: bytes / bytesPerRecord, bytes };
+}
+
+/** The position of the record that this shard's log takes next. */
+export function endOfShardLog(environment: Environment): number {
+  return endOfLog(environment.table('log'));
+}
+
+/** Behind the logs of other shards, each record behind that of its device's new shard. Ids stay. */
+class LogsToExtend {
+  readonly #gathered = new Map<Environment, MovedRecord[]>();
+  #bytes = 0;
+
+  add(target: Environment, record: MovedRecord): void {
+    const records = this.#gathered.get(target);
+    if (records === undefined) this.#gathered.set(target, [record]);
+    else records.push(record);
+    this.#bytes += record.bytes.length;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= gatheredBytesMax;
+  }
+
+  flush(): void {
+    for (const [target, records] of this.#gathered) {
+      const table = target.table('log');
+      let position = endOfLog(table);
+      let newestId = newestIdOfLog(table);
+      target.writeSync(() => {
+        for (const batch of cut(records)) {
+          const bytes = encodeMovedBatch(batch, newestId);
+          table.putSync(sequenceKey(position), bytes, { append: true });
+          position += batch.length;
+          newestId = newestIdOf(bytes);
+        }
+      });
+    }
+    this.#gathered.clear();
+    this.#bytes = 0;
+  }
+}
+
+function newestIdOfLog(table: Table): Buffer {
+  for (const { value } of table.getRange({ reverse: true, limit: 1 })) return newestIdOf(value);
+  return Buffer.alloc(uuidBytesLength);
+}
+
+function* cut(records: readonly MovedRecord[]): Generator<MovedRecord[]> {
+  let batch: MovedRecord[] = [];
+  let bytes = 0;
+  for (const record of records) {
+    if (batch.length > 0 && bytes + record.bytes.length > batchBytesMax) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(record);
+    bytes += record.bytes.length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/**
+ * Copies the log of a shard that is given up, in order, behind the logs of the shards that its devices go to.
+ * Not to be done twice: `cutLog` takes it back.
+ */
+export function* moveLog(source: Environment, placeOf: (device: DeviceKey) => Environment): Generator<Step> {
+  const logs = new LogsToExtend();
+  for (const { value } of source.table('log').getRange({})) {
+    for (const record of splitBatch(value)) logs.add(placeOf(record.device), record);
+    if (logs.isFull) logs.flush();
+    yield { passed: value.length / bytesPerRecord, devices: 0 };
+  }
+  logs.flush();
+}
+
+/** Removes what stands from that position on. */
+export function cutLog(environment: Environment, end: number): void {
+  const table = environment.table('log');
+  const keys = [...table.getKeys({ start: sequenceKey(end) })];
+  if (keys.length === 0) return;
+  environment.writeSync(() => {
+    for (const key of keys) table.removeSync(key);
+  });
+}

@@ -1,0 +1,24 @@
+/** LMDB's numbers for what a damaged page makes it say: MDB_CORRUPTED and MDB_PAGE_NOTFOUND. */
+const damageCodes: readonly unknown[] = [-30796, -30797];
+
+/** LMDB refused: for want of disk, because the disk fails, or because a page is damaged. Nothing was stored. */
+export class StoreError extends Error {
+  /** A page that had to be read is damaged: this fails again and again, and everything else goes on. */
+  readonly isDamage: boolean;
+
+  constructor(cause: Error & { code: number }) {
+    super(`LMDB: ${cause.message} (${cause.code})`);
+    this.name = 'StoreError';
+    this.isDamage = damageCodes.includes(cause.code);
+  }
+}
+
+/**
+ * What LMDB said, where it was LMDB: its errors carry a number, and a commit that failed carries a promise that
+ * is rejected with one, which has to be taken, or else it ends the process as a rejection that nobody handles.
+ */
+export async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError, code } = error as { commitError?: Promise<never>; code?: unknown };
+  if (commitError !== undefined) return commitError.catch(causeOf);
+  return typeof code === 'number' ? new StoreError(error as Error & { code: number }) : error;
+}
