@@ -64,6 +64,7 @@ const storm = await Storm.start({
   seed,
   config,
   ...loadMs,
+  looksEachTime: true,
   beforeEnd: (server) => samples.push(sampleOf(server)),
 });
 const { findings } = storm;

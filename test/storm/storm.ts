@@ -21,6 +21,8 @@ export interface StormOptions {
   /** How long the load of a round lasts at least, and at most. */
   loadMsMin: number;
   loadMsMax: number;
+  /** Whether the log is read after each end, before its retention takes anything from it. */
+  looksEachTime?: boolean;
   /** Called under full load, just before its end. */
   beforeEnd?(server: TestServer): void;
 }
@@ -73,7 +75,8 @@ export class Storm {
     const errors = this.server.stderr.split('\n').filter((line) => /"level":[56]0/.test(line));
     findings.expect(errors.length === 0, () => `the server logged: ${errors.join('\n')}`);
     // Half of the time the next start is the first to open what the kill has left.
-    if (this.#random.next() < 0.5) await this.#records.check(this.server.report);
+    if (this.#options.looksEachTime || this.#random.next() < 0.5)
+      await this.#records.check(this.server.report);
     while (this.#random.next() < 0.25) {
       await killedStart(this.#folder, this.#options.shards, this.#random);
       findings.count('kill -9 in its start');
