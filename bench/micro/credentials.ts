@@ -11,6 +11,8 @@ const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('c
 const { authenticate } =
   await built<typeof import('../../src/http/authentication.ts')>('http/authentication.js');
 const { KnownDevices } = await built<typeof import('../../src/http/known-device.ts')>('http/known-device.js');
+const { allocateLockouts, Lockouts } =
+  await built<typeof import('../../src/http/lockouts.ts')>('http/lockouts.js');
 const { RequestHeaders } =
   await built<typeof import('../../src/http/request-headers.ts')>('http/request-headers.js');
 const { Fleets } = await built<typeof import('../../src/registry/fleet.ts')>('registry/fleet.js');
@@ -27,8 +29,10 @@ export async function credentials(): Promise<Group> {
       ),
   );
   const snapshot = { fleet: { fleetId, name: '', createdAtMs: Date.now() }, schemas: [] };
+  const config = loadConfig(undefined, {}, {}).values;
   const shared = {
-    config: loadConfig(undefined, {}, {}).values,
+    config,
+    lockouts: new Lockouts(allocateLockouts('seed'), config),
     fleets: new Fleets([snapshot]),
     shards: { of: () => shard },
   };
@@ -36,7 +40,7 @@ export async function credentials(): Promise<Group> {
   const contextOf = (devicesMax: number): HttpContext =>
     ({ ...shared, known: new KnownDevices(devicesMax) }) as unknown as HttpContext;
   const check = (workload: string, context: HttpContext): Microbench => ({
-    ...repeated(workload, (index) => authenticate(cycled(headers, index), context)),
+    ...repeated(workload, (index) => authenticate(cycled(headers, index), context, { address: '127.0.0.1' })),
     conditions: { devices: deviceCount },
   });
   return {

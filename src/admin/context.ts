@@ -21,6 +21,8 @@ export interface AdminContext {
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];
+  /** Of the device API. */
+  connections: { readonly open: number; readonly refused: number };
   /** Writes under way to a shard. */
   queueDepth(shard: number): number;
   /** How often, and how long in all, the event loop of each thread stood still. */

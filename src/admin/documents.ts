@@ -26,10 +26,15 @@ export const time = Type.String({ description: 'ISO 8601, UTC' });
 export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
 export const mailLifeSeconds = { minimum: 1, maximum: 315_360_000 };
 
+/** 0 for no limit. */
+const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
+
 /** Null goes back to the configuration's. */
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
   mail_life_seconds: nullable('integer', mailLifeSeconds),
+  requests_per_second_max: nullable('integer', requestsPerSecondMax),
+  device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
 }).properties;
 
 export const fleetPath = Type.Object({ fleet_id: Type.String() });
@@ -59,6 +64,8 @@ export const fleetDocument = Type.Object({
   created_at: time,
   mailbox_mails_max: Type.Integer(),
   mail_life_seconds: Type.Integer(),
+  requests_per_second_max: Type.Integer(),
+  device_requests_per_second_max: Type.Integer(),
 });
 
 /** With the limits that hold: the fleet's own or the configuration's. */
@@ -69,6 +76,8 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     created_at: new Date(fleet.createdAtMs).toISOString(),
     mailbox_mails_max: fleet.mailboxMailsMax ?? config.mailboxMailsMax,
     mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
+    requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
+    device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
   };
 }
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { generateFleetId } from '../core/identity.ts';
+import type { Fleet } from '../registry/fleet.ts';
 import type { FleetChange } from '../registry/registry.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import {
@@ -22,11 +23,19 @@ const fleetChange = Type.Partial(Type.Object(changeable), { additionalProperties
 
 /** An absent field is left out, for the registry takes one that is there as a change. */
 function changeOf(body: Static<typeof fleetChange>): FleetChange {
-  return {
-    ...(body.name !== undefined && { name: body.name }),
-    ...(body.mailbox_mails_max !== undefined && { mailboxMailsMax: body.mailbox_mails_max }),
-    ...(body.mail_life_seconds !== undefined && { mailLifeSeconds: body.mail_life_seconds }),
-  };
+  const fields: [keyof FleetChange, string | number | null | undefined][] = [
+    ['name', body.name],
+    ['mailboxMailsMax', body.mailbox_mails_max],
+    ['mailLifeSeconds', body.mail_life_seconds],
+    ['requestsPerSecondMax', body.requests_per_second_max],
+    ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
+  ];
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+/** A new fleet has no limits of its own to go back from. */
+function limitsOf(body: Static<typeof newFleet>): Partial<Fleet> {
+  return Object.fromEntries(Object.entries(changeOf(body)).filter(([, value]) => value !== null));
 }
 
 /** `/fleets` and `/fleets/{fleet_id}`. */
@@ -54,10 +63,9 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
       const id = body.fleet_id ?? generateFleetId();
       await registry.createFleet({
         fleetId: id,
-        name: body.name ?? '',
+        name: '',
         createdAtMs: Date.now(),
-        ...(body.mailbox_mails_max != null && { mailboxMailsMax: body.mailbox_mails_max }),
-        ...(body.mail_life_seconds != null && { mailLifeSeconds: body.mail_life_seconds }),
+        ...limitsOf(body),
       });
       reply.code(201);
       return describeFleet(registry.fleet(id).fleet, config);

@@ -57,7 +57,7 @@ class SharedHistogram {
 }
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
-export function createMetrics({ metrics, queueDepth, stalls }: AdminContext): Registry {
+export function createMetrics({ metrics, connections, queueDepth, stalls }: AdminContext): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -117,6 +117,23 @@ export function createMetrics({ metrics, queueDepth, stalls }: AdminContext): Re
       () => metrics.map((worker) => worker.latency()),
     ),
   );
+  new Gauge({
+    name: 'fleetpost_connections_open',
+    help: 'Open connections of the device API, from their acceptance on.',
+    registers,
+    collect() {
+      this.set(connections.open);
+    },
+  });
+  new Counter({
+    name: 'fleetpost_connections_refused_total',
+    help: 'Connections closed at once: connectionsMax, connectionsPerAddressMax.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(connections.refused);
+    },
+  });
   addGauge('fleetpost_streams_open', 'Open event streams.', 'worker', (_, { openStreams }) => openStreams);
   addGauge('fleetpost_shard_queue_depth', 'Writes under way.', 'shard', (shard) => queueDepth(shard));
   addCounter('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);

@@ -3,6 +3,7 @@ import { type Config, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
+import { ConnectionCounts } from '../http/connection-gate.ts';
 import { routeNames } from '../http/server.ts';
 import {
   type App,
@@ -13,9 +14,11 @@ import {
   uws,
 } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
+import { AddressCensus } from './address-census.ts';
 import { Channel } from './channel.ts';
 import { endProcess } from './end.ts';
 import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
+import { connectionRoom } from './open-files.ts';
 import { RemoteOwner } from './remote-owner.ts';
 import { allocateCounters, cellOf, openShardEnvironment, Shards } from './shards.ts';
 import { type Stalls, StallWatch, stallsOf } from './stalls.ts';
@@ -40,11 +43,13 @@ interface Member {
 export class Cluster {
   readonly shards: Shards;
   readonly metrics: readonly WorkerMetrics[];
+  readonly connections: ConnectionCounts;
   readonly #counters: SharedCounters;
   readonly #members: readonly Member[];
   readonly #config: Config;
   readonly #acceptor: App;
   readonly #log: Log;
+  readonly #census: AddressCensus;
   #stallWatch: StallWatch | undefined;
   #listenSocket: ListenSocket | undefined;
   #stopping = false;
@@ -61,6 +66,10 @@ export class Cluster {
     this.#counters = counters;
     this.#members = members;
     this.metrics = metrics;
+    this.connections = new ConnectionCounts(counters.connections);
+    this.#census = new AddressCensus(this.connections, config.connectionsPerAddressMax, (addresses) => {
+      for (const { channel } of members) channel.tell({ type: 'fullAddresses', addresses });
+    });
     const environments = shardFolders.map((path, shard) =>
       openShardEnvironment(path, shard, shardFolders.length, config, counters),
     );
@@ -115,13 +124,18 @@ export class Cluster {
   /** Opens the port. Answers the one that was taken. @throws OperatorError when it cannot be had. */
   listen(): number {
     const { host, port } = parseHostPort(this.#config.listen);
+    this.connections.max = connectionRoom(this.#config.connectionsMax);
     this.#acceptor.listen(host, port, (socket) => {
       this.#listenSocket = socket || undefined;
     });
     if (this.#listenSocket === undefined) {
       throw new OperatorError(`${this.#config.listen} cannot be listened on: is another server using it?`);
     }
-    return uws.us_socket_local_port(this.#listenSocket as Parameters<typeof uws.us_socket_local_port>[0]);
+    const taken = uws.us_socket_local_port(
+      this.#listenSocket as Parameters<typeof uws.us_socket_local_port>[0],
+    );
+    this.#census.start(taken);
+    return taken;
   }
 
   /** Settles when every worker answers requests by it. */
@@ -177,6 +191,7 @@ export class Cluster {
   /** Stops accepting, lets requests in flight finish, ends streams, and has all of it on disk. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#census.stop();
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'drain' })));

@@ -2,6 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Config } from '../core/config.ts';
 import type { ErrorCode, ErrorOptions } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import type { LockoutMemory } from '../http/lockouts.ts';
+import type { RateMemory } from '../http/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
 import type { Announcement } from '../shard/shard.ts';
@@ -28,6 +30,8 @@ export type Notice =
   /** To a write that came by ring, what does not fit there. */
   | { type: 'answered'; call: number; answer: Answer }
   | { type: 'refused'; call: number; code: ErrorCode; options: ErrorOptions }
+  /** Addresses that have all the connections they may have. */
+  | { type: 'fullAddresses'; addresses: readonly string[] }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }
   | { type: 'endStream'; stream: number };
@@ -38,11 +42,16 @@ export interface SharedCounters {
   commits: SharedArrayBuffer;
   /** Writes under way, so that their sum can be bounded. */
   depths: SharedArrayBuffer;
+  /** Payload bytes of those writes. */
+  depthBytes: SharedArrayBuffer;
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
   crossing: CrossingMemory;
   /** Signs of life of all threads. */
   beats: SharedArrayBuffer;
+  connections: SharedArrayBuffer;
+  lockouts: LockoutMemory;
+  rates: RateMemory;
 }
 
 export interface WorkerStart {

@@ -45,9 +45,13 @@ export function addServeCommand(program: Command): void {
         // A start that fails says so below.
         starting.then((server) => server?.reload(load)).catch(() => {});
       });
-      const server = await starting;
-      if (server !== undefined) await serveUntil(stopping.signal, server, flags);
-      if (process.connected) process.disconnect();
+      try {
+        const server = await starting;
+        if (server !== undefined) await serveUntil(stopping.signal, server, flags);
+      } finally {
+        // Else it would hold this process open.
+        if (process.connected) process.disconnect();
+      }
     });
 }
 

@@ -123,6 +123,7 @@ async function startIn(
       fleets,
       shards: cluster.shards,
       metrics: cluster.metrics,
+      connections: cluster.connections,
       queueDepth: (shard) => cluster.queueDepth(shard),
       stalls: () => cluster.stalls(),
       isReady: () => ready,

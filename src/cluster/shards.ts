@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import { allocateConnections } from '../http/connection-gate.ts';
+import { allocateLockouts } from '../http/lockouts.ts';
+import { allocateRates } from '../http/request-rates.ts';
 import { LmdbShard, type OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardReader } from '../shard/reader.ts';
 import type { Shard } from '../shard/shard.ts';
@@ -15,12 +19,17 @@ import { allocateBeats } from './stalls.ts';
 const spareReaders = 32;
 
 export function allocateCounters(shards: number): SharedCounters {
+  const seed = randomBytes(16).toString('hex');
   return {
     commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    depthBytes: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
     crossing: allocateCrossing(shards),
     beats: allocateBeats(shards + 1),
+    connections: allocateConnections(),
+    lockouts: allocateLockouts(seed),
+    rates: allocateRates(seed),
   };
 }
 
@@ -71,7 +80,8 @@ export class Shards {
         new ShardReader(environment, versionsOf(counters, index)),
         owner,
         depth,
-        config.shardQueueMax,
+        cellOf(counters.depthBytes, index),
+        config,
       );
     });
   }

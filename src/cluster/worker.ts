@@ -4,8 +4,11 @@ import { ApiError } from '../core/errors.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
 import { ActivityNotes } from '../http/activity.ts';
+import { ConnectionCounts, ConnectionGate } from '../http/connection-gate.ts';
 import { EventStreams } from '../http/event-streams.ts';
 import { KnownDevices } from '../http/known-device.ts';
+import { Lockouts } from '../http/lockouts.ts';
+import { RequestRates } from '../http/request-rates.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
 import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
@@ -83,6 +86,9 @@ function onNotice(notice: Notice, channel: Channel): void {
     case 'refused':
       crossing.complete(notice.call, new ApiError(notice.code, notice.options));
       break;
+    case 'fullAddresses':
+      connections.setFull(notice.addresses);
+      break;
     case 'unsubscribe':
       remoteStreams.get(channel)?.unsubscribe(notice.stream);
       break;
@@ -106,8 +112,11 @@ const shards = new Shards(environments, owners, config, counters);
 const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
 const known = new KnownDevices(config.knownDevicesMax);
+const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
+const lockouts = new Lockouts(counters.lockouts, config);
+const rates = new RequestRates(counters.rates);
 const server = new DeviceServer(
-  { config, fleets, shards, known, activity, streams, metrics, log },
+  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, metrics, log },
   start.tls,
 );
 

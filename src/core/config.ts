@@ -1,37 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
+import { clientLimitKeys } from './client-limit-keys.ts';
+import { integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
 
 const gibibyte = 1024 ** 3;
-/** One key as JSON Schema. By hand: TypeBox would cost every command of the program 300 ms at its start. */
-interface Key<T> {
-  type: 'integer' | 'string' | 'boolean';
-  default: T;
-  description: string;
-  minimum?: number;
-  maximum?: number;
-  minLength?: number;
-  maxLength?: number;
-  pattern?: string;
-  enum?: readonly T[];
-}
-
-const integer = (value: number, minimum: number, maximum: number, description: string): Key<number> => ({
-  type: 'integer',
-  default: value,
-  minimum,
-  maximum,
-  description,
-});
-const text = (value: string, description: string, limits: Partial<Key<string>> = {}): Key<string> => ({
-  type: 'string',
-  default: value,
-  description,
-  maxLength: 4096,
-  ...limits,
-});
-
 /** `host:port`, with brackets around an IPv6 host. */
 const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
 
@@ -79,6 +53,7 @@ const keys = {
   } as Key<boolean>,
   bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
   bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
+  ...clientLimitKeys,
   knownDevicesMax: integer(
     200_000,
     2,
@@ -157,6 +132,12 @@ const keys = {
     1,
     1_000_000,
     'Writes that may wait for one shard; one more is answered 503.',
+  ),
+  shardQueueBytesMax: integer(
+    67_108_864,
+    1_048_576,
+    1_073_741_824,
+    'Payload bytes of the writes that wait for one shard; more are answered 503.',
   ),
   stallMilliseconds: integer(
     1_000,

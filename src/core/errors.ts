@@ -73,8 +73,12 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly options: ErrorOptions;
 
+  /** Without a stack: nobody reads it, and to capture one costs more than all the rest of a refusal. */
   constructor(code: ErrorCode, options: ErrorOptions = {}) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(options.msg ?? catalogue[code].msg);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ApiError';
     this.code = code;
     this.options = options;
@@ -98,7 +102,12 @@ export function unavailable(msg: string, retryAfterSeconds = 1): ApiError {
 
 /** The refusal of every bounded write queue. */
 export function queueFull(): ApiError {
-  return unavailable('The write queue of this shard is full (shardQueueMax).');
+  return unavailable('The write queue of this shard is full (shardQueueMax, shardQueueBytesMax).');
+}
+
+/** 429 with `Retry-After`, naming the limit that was hit (D7). */
+export function rateLimited(msg: string, retryAfterSeconds: number): ApiError {
+  return new ApiError('rate_limited', { msg, retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) });
 }
 
 /** A sentence for the operator at start or on the command line: printed without a stack. */

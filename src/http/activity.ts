@@ -17,7 +17,7 @@ export interface NotedDevice {
   note: Note | undefined;
 }
 
-/** Devices whose notes wait at once; one more has them written early. */
+/** Devices whose notes wait at once; one more has them written early, or drops the oldest while a write lasts. */
 const notesMax = 100_000;
 /** Notes in one write, so that no transaction holds up a shard for long. */
 const notesPerWrite = 1_000;
@@ -28,7 +28,8 @@ export class ActivityNotes {
   readonly #log: Log;
   readonly #timer: NodeJS.Timeout;
   #notes = new Map<DeviceKey, Note>();
-  #writing: Promise<void> = Promise.resolve();
+  /** Undefined while nothing is being written. */
+  #writing: Promise<void> | undefined;
 
   constructor(shards: { of(device: DeviceKey): Shard }, flushSeconds: number, log: Log) {
     this.#shards = shards;
@@ -54,6 +55,7 @@ export class ActivityNotes {
   /** Writes what waits. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#writing;
     this.#flush();
     await this.#writing;
   }
@@ -63,6 +65,7 @@ export class ActivityNotes {
     let note = this.#notes.get(device);
     if (note === undefined) {
       if (this.#notes.size >= notesMax) this.#flush();
+      if (this.#notes.size >= notesMax) this.#dropOldest();
       note = { isOpen: true, lastSeenMs: nowMs, fetches: undefined };
       this.#notes.set(device, note);
     }
@@ -72,12 +75,23 @@ export class ActivityNotes {
 
   #flush(): void {
     const notes = this.#notes;
-    if (notes.size === 0) return;
+    // A store that stands still must not let one batch after another pile up here.
+    if (notes.size === 0 || this.#writing !== undefined) return;
     this.#notes = new Map();
     for (const note of notes.values()) note.isOpen = false;
-    this.#writing = this.#writing
-      .then(() => this.#write(notes))
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'some last-seen times were not written'));
+    this.#writing = this.#write(notes)
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'some last-seen times were not written'))
+      .finally(() => {
+        this.#writing = undefined;
+      });
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#notes;
+    if (oldest === undefined) return;
+    const [device, note] = oldest;
+    note.isOpen = false;
+    this.#notes.delete(device);
   }
 
   async #write(notes: ReadonlyMap<DeviceKey, Note>): Promise<void> {

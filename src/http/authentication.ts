@@ -27,15 +27,21 @@ function refused(detail: CredentialDetail): ApiError {
 }
 
 /**
- * D4's checks in D4's order.
- * @throws ApiError malformed_credentials, fleet_host_mismatch, unauthorized.
+ * D4's checks in D4's order, and D6's lockout before the secret is looked at. `client` is asked for its address
+ * only where there is reason to.
+ * @throws ApiError malformed_credentials, fleet_host_mismatch, unauthorized, rate_limited.
  */
-export function authenticate(headers: RequestHeaders, context: HttpContext): Awaitable<KnownDevice> {
+export function authenticate(
+  headers: RequestHeaders,
+  context: HttpContext,
+  client: { readonly address: string },
+): Awaitable<KnownDevice> {
   const { fleetId, deviceId, secret } = headers;
+  const { lockouts } = context;
   const known = context.known.get(deviceId);
   // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
   if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret)) {
-    if (context.config.hostSuffix === '') return known;
+    if (context.config.hostSuffix === '' && !lockouts.isGuarded(known.fingerprint)) return known;
   }
   if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
   if (!fleetIdPattern.test(fleetId)) throw malformed('invalid_fleet_id');
@@ -43,13 +49,23 @@ export function authenticate(headers: RequestHeaders, context: HttpContext): Awa
   if (!deviceSecretPattern.test(secret)) throw malformed('invalid_device_secret');
   const { hostSuffix } = context.config;
   if (hostSuffix !== '') checkHost(headers.host, hostSuffix, fleetId);
-  if (context.fleets.get(fleetId) === undefined) throw refused('fleet_not_found');
   const device = deviceKeyOf(fleetId, deviceId);
+  const fingerprint = lockouts.fingerprint(device);
+  lockouts.check(device, fingerprint, client);
+  if (context.fleets.get(fleetId) === undefined) {
+    lockouts.failed(device, client);
+    throw refused('fleet_not_found');
+  }
   const shard = context.shards.of(device);
   const watch = shard.watch(device);
   const admit = (found: DeviceCredentials | undefined): KnownDevice => {
-    checkSecret(secret, found);
-    const admitted = new KnownDevice(device, fleetId, shard, secret, watch);
+    try {
+      checkSecret(secret, found);
+    } catch (error) {
+      lockouts.failed(device, client);
+      throw error;
+    }
+    const admitted = new KnownDevice(device, fleetId, shard, secret, fingerprint, watch);
     if (watch !== undefined) context.known.put(admitted);
     return admitted;
   };

@@ -1,4 +1,5 @@
 import { ApiError } from '../core/errors.ts';
+import { type BodyMemory, bodiesFull } from './body-memory.ts';
 import type { HttpResponse } from './uws.ts';
 
 /**
@@ -38,21 +39,26 @@ const tooSlow = (): ApiError =>
 export class BodyReader {
   readonly #response: HttpResponse;
   readonly #limits: BodyLimits;
+  readonly #memory: BodyMemory;
   readonly #onBody: (bytes: Buffer) => void;
   readonly #onError: (error: ApiError) => void;
   readonly #chunks: Buffer[] = [];
   #received = 0;
+  /** Of the memory. */
+  #kept = 0;
   readonly #startedAtMs = performance.now();
   #done = false;
 
   constructor(
     response: HttpResponse,
     limits: BodyLimits,
+    memory: BodyMemory,
     onBody: (bytes: Buffer) => void,
     onError: (error: ApiError) => void,
   ) {
     this.#response = response;
     this.#limits = limits;
+    this.#memory = memory;
     this.#onBody = onBody;
     this.#onError = onError;
     response.onData((chunk, isLast) => {
@@ -63,6 +69,7 @@ export class BodyReader {
   /** Nobody is waiting any more. */
   cancel(): void {
     this.#done = true;
+    this.#forget();
   }
 
   /** To be called every second: ends a body that has had its time, and keeps one that pauses alive. */
@@ -81,15 +88,26 @@ export class BodyReader {
     const { bodyBytesMax } = this.#limits;
     this.#received += chunk.byteLength;
     if (this.#received > bodyBytesMax) {
-      this.#chunks.length = 0;
+      this.#forget();
       const isEndless = this.#received > discardBytesMax;
       if (isLast || isEndless) this.#fail(tooLarge(bodyBytesMax, isEndless));
     } else if (isLast) {
       this.#done = true;
       const last = Buffer.from(chunk);
       // Most bodies come in one piece, and that one need not be copied.
-      this.#onBody(this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last]));
-    } else this.#chunks.push(Buffer.from(chunk.slice(0)));
+      const body = this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last]);
+      this.#forget();
+      this.#onBody(body);
+    } else if (this.#memory.keep(chunk.byteLength)) {
+      this.#kept += chunk.byteLength;
+      this.#chunks.push(Buffer.from(chunk.slice(0)));
+    } else this.#fail(bodiesFull());
+  }
+
+  #forget(): void {
+    this.#memory.free(this.#kept);
+    this.#kept = 0;
+    this.#chunks.length = 0;
   }
 
   #fail(error: ApiError): void {

@@ -5,8 +5,11 @@ import type { WorkerMetrics } from '../core/metrics.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
+import type { ConnectionGate } from './connection-gate.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { KnownDevices } from './known-device.ts';
+import type { Lockouts } from './lockouts.ts';
+import type { RequestRates } from './request-rates.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
@@ -14,6 +17,9 @@ export interface HttpContext {
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
   known: KnownDevices;
+  connections: ConnectionGate;
+  lockouts: Lockouts;
+  rates: RequestRates;
   activity: ActivityNotes;
   streams: EventStreams;
   metrics: WorkerMetrics;

@@ -1,7 +1,9 @@
+import { addressOf } from '../core/address.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
 import type { BodyReader } from './body.ts';
+import type { BodyMemory } from './body-memory.ts';
 import { errorReply, type Reply } from './reply.ts';
 import type { HttpResponse } from './uws.ts';
 
@@ -12,6 +14,7 @@ export interface FrontEnd {
   readonly log: Log;
   /** Those whose handler has returned without an answer. */
   readonly pending: PendingExchanges;
+  readonly bodyMemory: BodyMemory;
   /** Set when the server stops: connections end with their next answer, so that the last ones can finish. */
   isClosing: boolean;
 }
@@ -74,6 +77,11 @@ export class Exchange {
     return this.#open;
   }
 
+  /** Of the client, or of the proxy before it. */
+  get address(): string {
+    return addressOf(new Uint8Array(this.#response.getRemoteAddress()));
+  }
+
   /** Must be called before a handler returns that has not answered: the library ends the process else. */
   defer(): void {
     if (this.#deferred) return;
@@ -133,16 +141,37 @@ export class Exchange {
 
   /**
    * Hands over as much as the socket takes, the rest when there is room: what `end` is given the library keeps
-   * in memory, and a client may ask again and again and never read.
+   * in memory, and a client may ask again and again and never read. Without room for it the connection ends.
    */
   #end(body: string | Buffer): void {
     const response = this.#response;
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const [, isDone] = response.tryEnd(body, bytes);
     if (isDone) return;
+    const { bodyMemory } = this.#frontEnd;
+    if (!bodyMemory.keep(bytes)) {
+      this.#cut();
+      return;
+    }
     const whole = Buffer.from(body);
-    response.onAborted(() => {});
-    response.onWritable((offset) => response.tryEnd(whole.subarray(offset), bytes)[0]);
+    response.onAborted(() => bodyMemory.free(bytes));
+    response.onWritable((offset) => {
+      const [isTaken, isOver] = response.tryEnd(whole.subarray(offset), bytes);
+      // The library tells of an abort no more once the answer is over.
+      if (isOver) bodyMemory.free(bytes);
+      return isTaken;
+    });
+  }
+
+  /** A turn later: the library is still in the middle of the answer. */
+  #cut(): void {
+    let isGone = false;
+    this.#response.onAborted(() => {
+      isGone = true;
+    });
+    setImmediate(() => {
+      if (!isGone) this.#response.close();
+    });
   }
 
   #close(): void {

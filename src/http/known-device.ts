@@ -12,14 +12,26 @@ export class KnownDevice {
   /** Where it was last noted that the device is there. */
   note: Note | undefined;
   readonly secret: string;
+  /** Under which limits know it. */
+  readonly fingerprint: number;
+  /** Under which its fleet's limit is counted, once it was. */
+  fleetBucket: number | undefined;
   readonly #watch: Watch | undefined;
   #mailboxSize: number | undefined;
 
-  constructor(device: DeviceKey, fleetId: string, shard: Shard, secret: string, watch: Watch | undefined) {
+  constructor(
+    device: DeviceKey,
+    fleetId: string,
+    shard: Shard,
+    secret: string,
+    fingerprint: number,
+    watch: Watch | undefined,
+  ) {
     this.device = device;
     this.fleetId = fleetId;
     this.shard = shard;
     this.secret = secret;
+    this.fingerprint = fingerprint;
     this.#watch = watch;
   }
 

@@ -2,12 +2,14 @@ import { ApiError, queueFull, unavailable } from '../core/errors.ts';
 import type { Awaitable } from '../shard/shard.ts';
 import { authenticate } from './authentication.ts';
 import { BodyReader, checkDeclared } from './body.ts';
+import { BodyMemory, bodiesFull } from './body-memory.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
 import { type FrontApp, FrontApps } from './front-apps.ts';
 import type { KnownDevice } from './known-device.ts';
+import { checkRate } from './rate-limit.ts';
 import { createReply, errorReply, type Reply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
 import {
@@ -41,11 +43,13 @@ const drainPollMs = 20;
 /** The front end of one worker: the device API on apps without a listener of their own. */
 export class DeviceServer {
   readonly #context: HttpContext;
+  readonly #bodyMemory: BodyMemory;
   readonly #apps = new FrontApps();
   readonly #deadline: NodeJS.Timeout;
 
   constructor(context: HttpContext, tls: TlsFiles) {
     this.#context = context;
+    this.#bodyMemory = new BodyMemory(context.config.bodyMemoryBytesMax);
     // Leaves the library's name out of every response.
     (uws as unknown as { _cfg(option: string): void })._cfg('silent');
     this.renewCertificate(tls);
@@ -81,8 +85,11 @@ export class DeviceServer {
   #open(tls: TlsFiles): FrontApp {
     const { config, metrics, log } = this.#context;
     const { strictStatuses } = config;
-    const frontEnd = { strictStatuses, metrics, log, pending: new PendingExchanges(), isClosing: false };
+    const pending = new PendingExchanges();
+    const bodyMemory = this.#bodyMemory;
+    const frontEnd = { strictStatuses, metrics, log, pending, bodyMemory, isClosing: false };
     const app = createApp(tls);
+    this.#context.connections.watch(app);
     for (const [index, endpoint] of endpoints.entries()) this.#register(app, frontEnd, endpoint, index);
     app.get('/', (response, request) =>
       this.#answerAnyone(new Exchange(response, endpoints.length, isHead(request), frontEnd), request, root),
@@ -137,7 +144,10 @@ export class DeviceServer {
       headers,
       body: noBody,
     };
-    const known = authenticate(headers, this.#context);
+    const known = then(authenticate(headers, this.#context, exchange), (device) => {
+      checkRate(device, this.#context, exchange.startedAtMs);
+      return device;
+    });
     const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
     if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
     if (known instanceof Promise) known.catch((error: unknown) => exchange.fail(error));
@@ -147,6 +157,8 @@ export class DeviceServer {
       return;
     }
     checkDeclared(declaredBytes, this.#context.config);
+    const bodyMemory = this.#bodyMemory;
+    if (bodyMemory.isFull) throw bodiesFull();
     const onBody = (body: Buffer): void => {
       given.body = known instanceof Promise ? Buffer.from(body) : body;
       try {
@@ -158,7 +170,7 @@ export class DeviceServer {
     };
     const onError = (error: ApiError): void =>
       exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
-    exchange.body = new BodyReader(response, this.#context.config, onBody, onError);
+    exchange.body = new BodyReader(response, this.#context.config, bodyMemory, onBody, onError);
   }
 
   #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {

@@ -9,6 +9,8 @@ export interface Fleet {
   createdAtMs: number;
   mailboxMailsMax?: number;
   mailLifeSeconds?: number;
+  requestsPerSecondMax?: number;
+  deviceRequestsPerSecondMax?: number;
 }
 
 export interface SchemaText {

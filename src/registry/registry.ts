@@ -20,6 +20,8 @@ export interface FleetChange {
   name?: string;
   mailboxMailsMax?: number | null;
   mailLifeSeconds?: number | null;
+  requestsPerSecondMax?: number | null;
+  deviceRequestsPerSecondMax?: number | null;
 }
 
 /** fleet id, kind, name: a fleet's schemas lie together. */

@@ -30,23 +30,41 @@ export interface OwnerLink {
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
 }
 
+/** What may wait for one shard. */
+export interface QueueLimits {
+  shardQueueMax: number;
+  shardQueueBytesMax: number;
+}
+
 /** The `Shard` on LMDB, for every thread alike: reads in place, writes over the link. */
 export class LmdbShard implements Shard {
   readonly #reader: ShardReader;
   readonly #owner: OwnerLink;
   /** Writes under way to this shard from all threads; the bound holds for their sum. */
   readonly #depth: Int32Array<SharedArrayBuffer>;
-  readonly #queueMax: number;
+  /** Payload bytes of those writes, likewise. */
+  readonly #depthBytes: Int32Array<SharedArrayBuffer>;
+  readonly #limits: QueueLimits;
 
-  constructor(reader: ShardReader, owner: OwnerLink, depth: Int32Array<SharedArrayBuffer>, queueMax: number) {
+  constructor(
+    reader: ShardReader,
+    owner: OwnerLink,
+    depth: Int32Array<SharedArrayBuffer>,
+    depthBytes: Int32Array<SharedArrayBuffer>,
+    limits: QueueLimits,
+  ) {
     this.#reader = reader;
     this.#owner = owner;
     this.#depth = depth;
-    this.#queueMax = queueMax;
+    this.#depthBytes = depthBytes;
+    this.#limits = limits;
   }
 
   accepts(): boolean {
-    return Atomics.load(this.#depth, 0) < this.#queueMax;
+    const { shardQueueMax, shardQueueBytesMax } = this.#limits;
+    return (
+      Atomics.load(this.#depth, 0) < shardQueueMax && Atomics.load(this.#depthBytes, 0) < shardQueueBytesMax
+    );
   }
 
   watch(device: DeviceKey): Watch {
@@ -80,7 +98,7 @@ export class LmdbShard implements Shard {
   ingest(ingest: Ingest): Promise<IngestOutcome> {
     const append: Append = { device: ingest.device, record: encodeLogRecord(ingest) };
     if (ingest.idempotency !== undefined) append.idempotency = ingest.idempotency;
-    return this.#write('ingest', append);
+    return this.#write('ingest', append, append.record.length);
   }
 
   settle(settle: Settle): Promise<SettleOutcome> {
@@ -88,7 +106,7 @@ export class LmdbShard implements Shard {
   }
 
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome> {
-    return this.#write('enqueue', enqueue);
+    return this.#write('enqueue', enqueue, enqueue.payload.length);
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {
@@ -112,11 +130,22 @@ export class LmdbShard implements Shard {
   }
 
   /** Counted in here, and out by the owner when it answers: a batch at a time, and no promise more. */
-  #write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
-    if (!this.accepts()) return Promise.reject(queueFull());
+  #write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
+    // A front end has one write of notes under way at a time, and overload is no reason to lose them.
+    if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
     Atomics.add(this.#depth, 0, 1);
+    Atomics.add(this.#depthBytes, 0, bytes);
     return new Promise((resolve, reject) => {
-      this.#owner.write({ type, given } as Write, { resolve: resolve as (answer: Answer) => void, reject });
+      this.#owner.write({ type, given } as Write, {
+        resolve: (answer) => {
+          Atomics.sub(this.#depthBytes, 0, bytes);
+          (resolve as (answer: Answer) => void)(answer);
+        },
+        reject: (error) => {
+          Atomics.sub(this.#depthBytes, 0, bytes);
+          reject(error);
+        },
+      });
     });
   }
 }

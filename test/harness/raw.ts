@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { TestServer } from './server.ts';
 
 export interface RawAnswer {
@@ -31,8 +31,10 @@ export class RawConnection {
     socket.on('error', () => {});
   }
 
-  static async open(server: TestServer): Promise<RawConnection> {
-    const socket = connect({ host: '127.0.0.1', port: server.port, ca: server.ca, servername: 'localhost' });
+  /** `options`: another local address of loopback, say, or a TLS version. */
+  static async open(server: TestServer, options: ConnectionOptions = {}): Promise<RawConnection> {
+    const { port, ca } = server;
+    const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost', ...options });
     await once(socket, 'secureConnect');
     return new RawConnection(socket);
   }

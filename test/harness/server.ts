@@ -21,6 +21,12 @@ export interface ServerReport {
   demo: { fleet_id: string; device_id: string; device_secret: string; mail_id: string } | null;
 }
 
+export interface StartOptions {
+  environment?: NodeJS.ProcessEnv;
+  /** The process's limit of open files, which it cannot raise. */
+  openFilesMax?: number;
+}
+
 /** A data folder that is gone with the server that is stopped last on it. */
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
@@ -58,7 +64,7 @@ export class TestServer implements AsyncDisposable {
   static async start(
     config: Partial<Config> = {},
     data?: string,
-    extraEnvironment: NodeJS.ProcessEnv = {},
+    { environment: extraEnvironment = {}, openFilesMax }: StartOptions = {},
   ): Promise<TestServer> {
     const folder = data ?? temporaryFolder();
     const environment: NodeJS.ProcessEnv = {
@@ -73,7 +79,11 @@ export class TestServer implements AsyncDisposable {
     for (const [key, value] of Object.entries(config)) {
       environment[environmentName(key as ConfigKey)] = String(value);
     }
-    const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent'], {
+    const command = [process.execPath, mainFile, 'serve', '--json', '--no-parent'];
+    if (openFilesMax !== undefined)
+      command.unshift('bash', '-c', `ulimit -n ${openFilesMax}; exec "$0" "$@"`);
+    const [file = '', ...args] = command;
+    const child = spawn(file, args, {
       env: { ...process.env, ...environment, ...extraEnvironment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -18,7 +18,11 @@ let server: TestServer;
 let fleet: TestFleet;
 
 beforeAll(async () => {
-  server = await TestServer.start({ mailboxMailsMax: 65_535, streamsPerDeviceMax: 64 });
+  server = await TestServer.start({
+    mailboxMailsMax: 65_535,
+    streamsPerDeviceMax: 64,
+    deviceRequestsPerSecondMax: 0,
+  });
   fleet = await createFleet(server);
 });
 

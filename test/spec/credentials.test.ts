@@ -8,7 +8,7 @@ let server: TestServer;
 let fleet: TestFleet;
 let device: TestDevice;
 beforeAll(async () => {
-  server = await TestServer.start();
+  server = await TestServer.start({ unauthorizedMax: 0 });
   fleet = await createFleet(server);
   device = await fleet.createDevice();
 });

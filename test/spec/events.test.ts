@@ -10,7 +10,7 @@ import { shards, TestServer } from '../harness/server.ts';
 let server: TestServer;
 let fleet: TestFleet;
 beforeAll(async () => {
-  server = await TestServer.start();
+  server = await TestServer.start({ unauthorizedMax: 0 });
   fleet = await createFleet(server);
 });
 afterAll(() => server[Symbol.asyncDispose]());

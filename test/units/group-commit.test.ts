@@ -99,12 +99,14 @@ it('a poisoned record fails its own write alone; the others of the batch are sto
   expect(payloads()).toEqual(['before', 'after']);
 });
 
-it('one write more than the queue holds is refused, and the queue empties', async () => {
+it('one write more, or one byte more, than the queue holds is refused, and the queue empties', async () => {
+  const limits = { shardQueueMax: 1_000, shardQueueBytesMax: 1_000_000 };
+  const depthBytes = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const owner = {
     write: (write: Write, completion: Completion<Answer>) => commits.submit(write, completion),
     subscribe: () => Promise.reject(new Error('not here')),
   };
-  const shard = new LmdbShard(new ShardReader(environment, versions), owner, depth, 1_000);
+  const shard = new LmdbShard(new ShardReader(environment, versions), owner, depth, depthBytes, limits);
   const given: Ingest = { device, kind: 'datapoint', schema: 'reading', payload: Buffer.from('{}') };
   const waiting = Array.from({ length: 1_000 }, () => shard.ingest(given));
   expect(shard.accepts()).toBe(false);
@@ -113,6 +115,14 @@ it('one write more than the queue holds is refused, and the queue empties', asyn
   await commits.drain();
   expect(shard.accepts()).toBe(true);
   expect(payloads()).toHaveLength(1_000);
+
+  const large: Ingest = { ...given, payload: Buffer.alloc(60_000, 'x') };
+  const larger = Array.from({ length: 17 }, () => shard.ingest(large));
+  expect(shard.accepts()).toBe(false);
+  await expect(shard.ingest(given)).rejects.toMatchObject({ code: 'unavailable' });
+  await Promise.all(larger);
+  await commits.drain();
+  expect([shard.accepts(), Atomics.load(depthBytes, 0)]).toEqual([true, 0]);
 });
 
 it('a full map refuses what adds records, and takes the rest; what is there stays readable', async () => {

@@ -1,0 +1,16 @@
+/** ::ffff:0:0/96, under which a socket for both families shows IPv4. */
+const mappedPrefix = Buffer.from('00000000000000000000ffff', 'hex');
+const ipv6Bytes = 16;
+/** The smallest part of IPv6 that is given to one site: its addresses are one client's to choose. */
+const siteBytes = 8;
+
+/**
+ * What counts as one address, as text: an IPv4 address, or the /64 of an IPv6 one. `bytes` are 4 or 16 in
+ * network order; of a connection that has gone there are none.
+ */
+export function addressOf(bytes: Uint8Array): string {
+  if (bytes.length !== ipv6Bytes) return [...bytes].join('.');
+  if (mappedPrefix.equals(bytes.subarray(0, mappedPrefix.length)))
+    return [...bytes.subarray(mappedPrefix.length)].join('.');
+  return `${Buffer.from(bytes.subarray(0, siteBytes)).toString('hex')}/64`;
+}

@@ -1,0 +1,71 @@
+import { fingerprint } from '../core/fingerprint.ts';
+
+/** Places of the table, and how many of them a fingerprint may be in. */
+const placeCount = 262_144;
+const placesPerSet = 8;
+/** A place: the fingerprint, and when its bucket is full again. */
+const placeCells = 2;
+
+/** What may come at once is what may come in this time. */
+export const burstSeconds = 2;
+
+/** Shared by all workers. */
+export interface RateMemory {
+  seed: string;
+  places: SharedArrayBuffer;
+}
+
+export function allocateRates(seed: string): RateMemory {
+  return {
+    seed,
+    places: new SharedArrayBuffer(placeCount * placeCells * Float64Array.BYTES_PER_ELEMENT),
+  };
+}
+
+/**
+ * Token buckets that all workers share, so that a limit holds for all connections of a device together. A
+ * bucket is one number, the time at which it is full again (the generic cell rate algorithm). Where more
+ * buckets than places are in use the fullest gives way and is full when it comes back: a limit may be
+ * overstepped by a burst then, but nobody is ever limited for another. Two workers that take in the same
+ * instant may count one request for two.
+ */
+export class RequestRates {
+  readonly #cells: Float64Array<SharedArrayBuffer>;
+  readonly #seed: string;
+
+  constructor({ seed, places }: RateMemory) {
+    this.#cells = new Float64Array(places);
+    this.#seed = seed;
+  }
+
+  /** Of a fleet, where a device's own is its bucket. */
+  fleetBucket(fleetId: string): number {
+    return fingerprint(this.#seed, fleetId);
+  }
+
+  /** 0 when the request may pass, and is counted; else the seconds until one may. */
+  take(bucket: number, perSecondMax: number, nowSeconds: number): number {
+    const cells = this.#cells;
+    const at = this.#find(bucket);
+    const fullAt = Math.max(cells[at + 1] ?? 0, nowSeconds) + 1 / perSecondMax;
+    const wait = fullAt - nowSeconds - burstSeconds;
+    if (wait > 0) return wait;
+    cells[at + 1] = fullAt;
+    return 0;
+  }
+
+  /** Where the bucket is, or from now on. */
+  #find(bucket: number): number {
+    const cells = this.#cells;
+    const first = (bucket % (placeCount / placesPerSet)) * placesPerSet * placeCells;
+    const end = first + placesPerSet * placeCells;
+    let fullest = first;
+    for (let at = first; at < end; at += placeCells) {
+      if (cells[at] === bucket) return at;
+      if ((cells[at + 1] ?? 0) < (cells[fullest + 1] ?? 0)) fullest = at;
+    }
+    cells[fullest] = bucket;
+    cells[fullest + 1] = 0;
+    return fullest;
+  }
+}

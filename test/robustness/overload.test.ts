@@ -1,0 +1,100 @@
+import { Agent } from 'undici';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createFleet, type TestDevice } from '../harness/device.ts';
+import { RawConnection } from '../harness/raw.ts';
+import { shards, TestServer } from '../harness/server.ts';
+import { datapoint, expectAlive, metric, ownMebibytes, until } from './vitals.ts';
+
+const queueMax = 8;
+const growthMebibytesMax = 96;
+const loadMs = 2_000;
+/** Of an accepted request on a slow machine that also makes the load. */
+const latencyMsMax = 5_000;
+
+let server: TestServer;
+let devices: TestDevice[];
+
+beforeAll(async () => {
+  server = await TestServer.start({
+    shardQueueMax: queueMax,
+    bodyMemoryBytesMax: 1_048_576,
+    deviceRequestsPerSecondMax: 0,
+  });
+  const fleet = await createFleet(server);
+  devices = await Promise.all(Array.from({ length: 16 }, () => fleet.createDevice()));
+});
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+interface Outcomes {
+  stored: number;
+  refused: number;
+  slowestMs: number;
+}
+
+/** Each of many clients, on a connection of its own, sends its next datapoint as soon as the last is answered. */
+async function load(clients: number): Promise<Outcomes> {
+  const agent = new Agent({ connect: { ca: server.ca }, connections: clients });
+  const outcomes: Outcomes = { stored: 0, refused: 0, slowestMs: 0 };
+  const endMs = performance.now() + loadMs;
+  const one = async (device: TestDevice): Promise<void> => {
+    while (performance.now() < endMs) {
+      const startMs = performance.now();
+      const answer = await device.request('POST', '/v1/datapoint/reading', { a: 1 }, {}, agent);
+      if (answer.status === 201) {
+        outcomes.stored += 1;
+        outcomes.slowestMs = Math.max(outcomes.slowestMs, performance.now() - startMs);
+      } else {
+        expect([answer.status, answer.json.error]).toEqual([503, 'unavailable']);
+        expect(answer.json.msg).toContain('shardQueueMax');
+        expect(answer.headers.get('retry-after')).toBe('1');
+        outcomes.refused += 1;
+      }
+    }
+  };
+  await Promise.all(
+    Array.from({ length: clients }, (_, i) => one(devices[i % devices.length] as TestDevice)),
+  );
+  await agent.destroy();
+  return outcomes;
+}
+
+it('with more load than it takes the server refuses early, answers the rest in time, and is at once as before', async () => {
+  await load(20);
+  const before = ownMebibytes(server);
+  const { stored, refused, slowestMs } = await load(160);
+  expect([stored > 0, refused > 0]).toEqual([true, true]);
+  expect(slowestMs).toBeLessThan(latencyMsMax);
+  expect(ownMebibytes(server) - before).toBeLessThan(growthMebibytesMax);
+  // No wait: the queue is empty with its last answer.
+  const [device] = devices as [TestDevice];
+  for (let i = 0; i < 5; i += 1) {
+    expect((await device.request('POST', '/v1/datapoint/reading', { a: 1 })).status).toBe(201);
+  }
+  expect(Math.max(...(await metric(server, 'fleetpost_shard_queue_depth')))).toBeLessThan(queueMax);
+  await expectAlive(server, device);
+});
+
+it('bodies that are sent in part fill bodyMemoryBytesMax and no more: the rest is 503, until they are done', async () => {
+  const [device] = devices as [TestDevice];
+  const text = `{"a":"${'x'.repeat(65_000)}"}`;
+  const whole = datapoint(device, text);
+  const clients: RawConnection[] = [];
+  // A worker's memory holds 16 of them.
+  for (let i = 0; i < 24 * shards; i += 1) {
+    const client = await RawConnection.open(server);
+    client.write(whole.slice(0, -1));
+    clients.push(client);
+  }
+  const isRefused = (client: RawConnection): boolean => client.text.includes(' 503 ');
+  await until(() => clients.filter(isRefused).length >= 8 * shards);
+  expect(clients.find(isRefused)?.text).toContain('bodyMemoryBytesMax');
+  // One after another: the queue of the shard is short.
+  for (const client of clients.filter((one) => !isRefused(one))) {
+    client.write('}');
+    expect((await client.answer()).status).toBe(201);
+  }
+  for (const client of clients) client.destroy();
+  expect((await device.request('POST', '/v1/datapoint/reading', text)).status).toBe(201);
+  await expectAlive(server, device);
+});

@@ -1,0 +1,88 @@
+import { expect, it } from 'vitest';
+import { addressOf } from '../../src/core/address.ts';
+import { monotonicSeconds } from '../../src/core/clock.ts';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { allocateLockouts, Lockouts } from '../../src/http/lockouts.ts';
+import { allocateRates, burstSeconds, RequestRates } from '../../src/http/request-rates.ts';
+
+const limits = { unauthorizedMax: 10, unauthorizedWindowSeconds: 60, lockoutSecondsMax: 900 };
+
+function deviceNamed(number: number): DeviceKey {
+  return deviceKeyOf('GARDEN01', String(number).padStart(10, '0'));
+}
+
+function failAt(lockouts: Lockouts, device: DeviceKey, address: string, times: number): void {
+  for (let i = 0; i < times; i += 1) lockouts.failed(device, { address });
+}
+
+function isLocked(lockouts: Lockouts, device: DeviceKey, address: string): boolean {
+  try {
+    lockouts.check(device, lockouts.fingerprint(device), { address });
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+it('D6: workers count a pair together, and 9 failures lock out nobody', () => {
+  const memory = allocateLockouts('seed');
+  const [one, other] = [new Lockouts(memory, limits), new Lockouts(memory, limits)];
+  const device = deviceNamed(1);
+  failAt(one, device, '192.0.2.1', 5);
+  failAt(other, device, '192.0.2.1', 4);
+  expect(isLocked(one, device, '192.0.2.1')).toBe(false);
+  failAt(other, device, '192.0.2.1', 1);
+  expect([isLocked(one, device, '192.0.2.1'), isLocked(other, device, '192.0.2.1')]).toEqual([true, true]);
+  expect(isLocked(one, device, '192.0.2.2')).toBe(false);
+});
+
+it('D6: a flood of other pairs locks out no device that did not fail, in the memory there is', () => {
+  const lockouts = new Lockouts(allocateLockouts('seed'), limits);
+  for (let i = 0; i < 30_000; i += 1) failAt(lockouts, deviceNamed(i), '192.0.2.1', 10);
+  let locked = 0;
+  for (let i = 0; i < 30_000; i += 1) {
+    expect(isLocked(lockouts, deviceNamed(i), '192.0.2.2')).toBe(false);
+    expect(isLocked(lockouts, deviceNamed(50_000 + i), '192.0.2.1')).toBe(false);
+    if (isLocked(lockouts, deviceNamed(i), '192.0.2.1')) locked += 1;
+  }
+  // Some sets were full, and forgot the oldest.
+  expect(locked).toBeGreaterThan(29_000);
+});
+
+it('D6: 0 switches it off', () => {
+  const lockouts = new Lockouts(allocateLockouts('seed'), { ...limits, unauthorizedMax: 0 });
+  failAt(lockouts, deviceNamed(1), '192.0.2.1', 1_000);
+  expect(isLocked(lockouts, deviceNamed(1), '192.0.2.1')).toBe(false);
+});
+
+it('D7: a bucket holds two seconds’ worth and refills at its rate, over all workers', () => {
+  const memory = allocateRates('seed');
+  const workers = [new RequestRates(memory), new RequestRates(memory)];
+  const take = (seconds: number, times: number): number =>
+    Array.from({ length: times }, (_, i) => workers[i % 2]?.take(7, 100, seconds)).filter(
+      (wait) => wait === 0,
+    ).length;
+  expect(take(1_000, 500)).toBe(100 * burstSeconds);
+  expect(take(1_001, 500)).toBe(100);
+  expect(take(1_001.5, 500)).toBe(50);
+  expect(workers[0]?.take(7, 100, 1_001.5)).toBeCloseTo(0.01);
+  expect(take(1_100, 500)).toBe(100 * burstSeconds);
+});
+
+it('D7: with more devices than the table has places, none is limited for another', () => {
+  const rates = new RequestRates(allocateRates('seed'));
+  for (let device = 1; device <= 600_000; device += 1) expect(rates.take(device * 7_919, 1, 1_000)).toBe(0);
+});
+
+it('an address is an IPv4 address, however it is written, or the /64 of an IPv6 one', () => {
+  expect(addressOf(Buffer.from([192, 0, 2, 1]))).toBe('192.0.2.1');
+  expect(addressOf(Buffer.from('00000000000000000000ffffc0000201', 'hex'))).toBe('192.0.2.1');
+  const [one, other] = ['20010db8000000010000000000000001', '20010db8000000010000ffff00000002'];
+  expect(addressOf(Buffer.from(one, 'hex'))).toBe(addressOf(Buffer.from(other, 'hex')));
+  expect(addressOf(Buffer.alloc(0))).toBe('');
+});
+
+it('the clock is the same in all threads: that of the machine', () => {
+  const [seconds, nanoseconds] = process.hrtime();
+  expect(Math.abs(monotonicSeconds() - seconds - nanoseconds / 1e9)).toBeLessThan(0.1);
+});
