@@ -11,6 +11,8 @@ interface KeptClock {
 
 /** A step of the wall clock up to this is taken as its correction; anything more is a jump. */
 const correctionMsMax = 2_000;
+/** A server that was off for longer has to see for itself how late it is, before it forgets anything. */
+const restartMsMax = 600_000;
 const clockKey = Buffer.from('clock');
 
 /**
@@ -84,6 +86,7 @@ export class ShardClock {
     const passedMs = this.#wallMs - kept.wallMs;
     const offMs = Math.min(Math.max(passedMs, 0), this.#graceMs);
     this.#noteStep(passedMs - offMs);
+    if (offMs > restartMsMax) this.#noteAhead(offMs);
   }
 
   #look(): void {
@@ -99,6 +102,10 @@ export class ShardClock {
     if (Math.abs(stepMs) <= correctionMsMax) return;
     this.#jumpsMs += stepMs;
     this.#untoldJumpMs += stepMs;
+    this.#noteAhead(stepMs);
+  }
+
+  #noteAhead(stepMs: number): void {
     this.#aheadMs = Math.max(0, this.#aheadMs + stepMs);
     if (stepMs > 0) this.#aheadSinceMs = this.#wallMs - this.#jumpsMs;
   }

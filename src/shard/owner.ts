@@ -84,12 +84,6 @@ export class ShardOwner implements OwnerLink {
   async #sweep(): Promise<void> {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
-    if (jumpMs !== 0) {
-      this.#log.warn(
-        { jumpSeconds: jumpMs / 1_000 },
-        'the clock of this machine has jumped; mail expires as if it had not',
-      );
-    }
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
     Atomics.add(this.#depth, 0, 1);
@@ -97,6 +91,10 @@ export class ShardOwner implements OwnerLink {
       const completion = { resolve: resolve as (answer: Answer) => void, reject };
       this.write({ type: 'sweep', given: undefined }, completion);
     });
+    if (jumpMs !== 0) {
+      const jump = { jumpSeconds: jumpMs / 1_000 };
+      this.#log.warn(jump, 'the clock of this machine has jumped; mail expires as if it had not');
+    }
     if (Object.values(removed).includes(sweepRecordsMax)) await this.#sweep();
   }
 }

@@ -8,7 +8,7 @@ const delayMsMax = 1_500;
 
 /** A start that is killed before, or just when, it is ready. */
 export async function killedStart(folder: string, shards: number, random: Random): Promise<void> {
-  const child = spawn(process.execPath, [mainFile, 'serve'], {
+  const child = spawn(process.execPath, [mainFile, 'serve', '--no-parent'], {
     env: {
       ...process.env,
       FLEETPOST_LISTEN: '127.0.0.1:0',

@@ -13,6 +13,7 @@ export interface SentRecord {
   kind: 'datapoint' | 'message';
   payload: string;
   key: string | undefined;
+  sentAtMs: number;
   /** A refusal is a promise as well: it is not stored. */
   state: 'unanswered' | 'answered' | 'refused';
   /** Sent again later with its key, and so out of its order. */

@@ -21,9 +21,14 @@ export interface StormOptions {
   /** How long the load of a round lasts at least, and at most. */
   loadMsMin: number;
   loadMsMax: number;
+  /** Whether the log is read after each end, before its retention takes anything from it. */
+  looksEachTime?: boolean;
+  /** Called under full load, just before its end. */
+  beforeEnd?(server: TestServer): void;
 }
 
 const kills = ['under load', 'right after an answer', 'in its shutdown'] as const;
+type End = (typeof kills)[number] | 'regular end';
 
 /** A server under full load that is killed again and again, and what must be left of it each time. */
 export class Storm {
@@ -59,19 +64,19 @@ export class Storm {
   }
 
   /** Load, a kill, perhaps more kills while it starts again, and then: is everything as it must be? */
-  async round(): Promise<void> {
+  async round(end: End = this.#random.pick(kills) ?? 'under load'): Promise<void> {
     const { findings } = this;
-    const kill = this.#random.pick(kills) ?? 'under load';
     this.#isEnding = false;
     const clients = this.#startClients();
-    await this.#kill(kill);
+    await this.#end(end);
     await Promise.all(clients);
     await this.#client.close();
-    findings.count(`kill -9 ${kill}`);
+    findings.count(end === 'regular end' ? end : `kill -9 ${end}`);
     const errors = this.server.stderr.split('\n').filter((line) => /"level":[56]0/.test(line));
     findings.expect(errors.length === 0, () => `the server logged: ${errors.join('\n')}`);
     // Half of the time the next start is the first to open what the kill has left.
-    if (this.#random.next() < 0.5) await this.#records.check(this.server.report);
+    if (this.#options.looksEachTime || this.#random.next() < 0.5)
+      await this.#records.check(this.server.report);
     while (this.#random.next() < 0.25) {
       await killedStart(this.#folder, this.#options.shards, this.#random);
       findings.count('kill -9 in its start');
@@ -87,8 +92,8 @@ export class Storm {
   /** A regular end, and a last look at all that is stored. */
   async finish(): Promise<void> {
     await this.#client.close();
-    const status = await this.server.stop();
-    this.findings.expect(status === 0, () => `the server ended with ${status}: ${this.server.stderr}`);
+    this.server.process.kill('SIGTERM');
+    await this.#expectRegularEnd();
     await this.#records.check(this.server.report);
     rmSync(this.#folder, { recursive: true });
   }
@@ -125,10 +130,11 @@ export class Storm {
     }
   }
 
-  async #kill(kill: (typeof kills)[number]): Promise<void> {
+  async #end(end: End): Promise<void> {
     const { loadMsMin, loadMsMax } = this.#options;
     await pause(this.#random.integer(loadMsMin, loadMsMax));
-    if (kill === 'right after an answer') {
+    this.#options.beforeEnd?.(this.server);
+    if (end === 'right after an answer') {
       let answers = this.#random.integer(1, 100);
       await new Promise<void>((resolve) => {
         this.#onAnswer = () => {
@@ -140,14 +146,20 @@ export class Storm {
         };
       });
       this.#onAnswer = () => {};
-    } else if (kill === 'in its shutdown') {
+    } else if (end !== 'under load') {
       this.#isEnding = true;
       this.server.process.kill('SIGTERM');
+      if (end === 'regular end') return this.#expectRegularEnd();
       await pause(this.#random.integer(0, 300));
     }
     this.#isEnding = true;
     if (this.server.isRunning) await this.server.kill();
     else await this.server.ended();
+  }
+
+  async #expectRegularEnd(): Promise<void> {
+    const status = await this.server.ended();
+    this.findings.expect(status === 0, () => `the server ended with ${status}: ${this.server.stderr}`);
   }
 
   async #resume(): Promise<void> {

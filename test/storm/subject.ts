@@ -8,6 +8,8 @@ import type { RecordLedger, SentRecord } from './record-ledger.ts';
 
 const waitingMax = 40;
 const repeatableMax = 20;
+/** Younger than any idempotency window that a storm is run with. */
+const repeatableMsMax = 60_000;
 
 /** One device with everything that is known of it: what it does at random, and what must be so after a crash. */
 export class Subject {
@@ -60,6 +62,7 @@ export class Subject {
       payload: JSON.stringify({ token, padding }),
       key: this.#random.next() < 0.5 ? uuidv7() : undefined,
       state: 'unanswered',
+      sentAtMs: Date.now(),
       isRepeated: false,
       isStored: false,
     };
@@ -109,7 +112,7 @@ export class Subject {
       await this.#settleBy(client, mail, verb);
       this.#findings.count(`repeated after a crash: ${verb}, answered 200`);
     }
-    for (const record of this.#answeredKeyed.slice(0, 3)) {
+    for (const record of this.#repeatable().slice(0, 3)) {
       const answer = await this.#sendRecord(client, record);
       this.#expectReplay(record, answer, true);
       this.#findings.count('repeated after a crash: answered key, a replay');
@@ -158,11 +161,16 @@ export class Subject {
   }
 
   async #repeatAnswered(client: StormClient): Promise<void> {
-    const record = this.#random.pick(this.#answeredKeyed);
+    const record = this.#random.pick(this.#repeatable());
     if (record === undefined) return this.send(client);
     const answer = await this.#sendRecord(client, record);
     if (this.#isTaken(answer, 201)) this.#expectReplay(record, answer, true);
     this.#findings.count('answered key repeated: a replay');
+  }
+
+  #repeatable(): SentRecord[] {
+    const sinceMs = Date.now() - repeatableMsMax;
+    return this.#answeredKeyed.filter(({ sentAtMs }) => sentAtMs > sinceMs);
   }
 
   async #look(client: StormClient): Promise<void> {
