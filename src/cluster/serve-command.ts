@@ -46,11 +46,15 @@ export function addServeCommand(program: Command): void {
         // A start that fails says so below.
         starting.then((server) => server.reload(load)).catch(() => {});
       });
-      const server = await starting;
-      announce(server, flags.json ? report(server) : greeting(server));
-      await ended;
-      await server.stop();
-      if (process.connected) process.disconnect();
+      try {
+        const server = await starting;
+        announce(server, flags.json ? report(server) : greeting(server));
+        await ended;
+        await server.stop();
+      } finally {
+        // The channel to the parent would keep this process alive.
+        if (process.connected) process.disconnect();
+      }
     });
 }
 
