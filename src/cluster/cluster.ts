@@ -10,6 +10,7 @@ import {
   type AppDescriptor,
   createApp,
   type ListenSocket,
+  listenExclusively,
   type TlsFiles,
   uws,
 } from '../http/uws.ts';
@@ -125,9 +126,24 @@ export class Cluster {
   listen(): number {
     const { host, port } = parseHostPort(this.#config.listen);
     this.connections.max = connectionRoom(this.#config.connectionsMax);
-    this.#acceptor.listen(host, port, (socket) => {
+    this.#open(host, port);
+    if (port !== 0 || this.#listenSocket === undefined) return this.#port();
+    // The library binds a port of the system's choice in such a way that the next process cannot have it while
+    // connections of this one are ending. So it is bound anew, by its number.
+    const chosen = this.#port();
+    uws.us_listen_socket_close(this.#listenSocket);
+    this.#open(host, chosen);
+    return this.#port();
+  }
+
+  /** Without this option the library lets any number of servers have the same port. */
+  #open(host: string, port: number): void {
+    this.#acceptor.listen(host, port, listenExclusively, (socket) => {
       this.#listenSocket = socket || undefined;
     });
+  }
+
+  #port(): number {
     if (this.#listenSocket === undefined) {
       throw new OperatorError(`${this.#config.listen} cannot be listened on: is another server using it?`);
     }

@@ -32,6 +32,10 @@ function load(): Uws {
 
 export const uws: Uws = load();
 
+/** An option of `listen` that the typings leave out. */
+export const listenExclusively = (uws as unknown as { LIBUS_LISTEN_EXCLUSIVE_PORT: number })
+  .LIBUS_LISTEN_EXCLUSIVE_PORT;
+
 /** TLS 1.3 has its own suites; of 1.2's only those with forward secrecy and authenticated encryption. */
 const ciphers = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',

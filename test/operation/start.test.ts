@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -120,6 +122,14 @@ it('a data folder that is in use, damaged, foreign or from a newer version is re
   expect((await start(join(folder, 'foreign'))).stderr).toMatch(/not a Fleetpost data folder/);
 });
 
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  listener.close();
+  return port;
+}
+
 it('a port that is taken is refused, and the folder is free again', async () => {
   await using server = await TestServer.start();
   const data = temporaryFolder();
@@ -131,6 +141,11 @@ it('a port that is taken is refused, and the folder is free again', async () => 
   const admin = new URL(server.report.admin_url).host;
   const refusedToo = await serveOn('127.0.0.1:0', admin);
   expect(refusedToo).toMatchObject({ status: 1, stderr: expect.stringMatching(/admin API/) });
+  // By its number, a port is no more shared than one that the system chose.
+  await using numbered = await TestServer.start({ listen: taken.replace(/\d+$/, String(await freePort())) });
+  expect((await serveOn(new URL(numbered.url).host, '127.0.0.1:0')).stderr).toMatch(
+    /another server using it/,
+  );
   // Nothing was answered yet, so this is still a first start, with whatever shard count is asked for now.
   await using after = await TestServer.start({}, data);
   expect(after.report.demo).not.toBeNull();

@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import { WebSocket } from 'undici';
+import { until } from '../robustness/vitals.ts';
+import type { TestServer } from './server.ts';
+
+/**
+ * Has a thread of a server run code, through Node's inspector: the worker of that number as they were started,
+ * or the main thread. The server must have been started with `--inspect-port=0` in NODE_OPTIONS.
+ */
+export async function evaluate(
+  server: TestServer,
+  worker: number | 'main',
+  expression: string,
+): Promise<void> {
+  const address = /Debugger listening on (ws:\S+)/;
+  server.process.kill('SIGUSR1');
+  await until(() => address.test(server.stderr));
+  const socket = new WebSocket(address.exec(server.stderr)?.[1] ?? '');
+  await once(socket, 'open');
+  const sessions: string[] = [];
+  socket.addEventListener('message', ({ data }) => {
+    const { method, params } = JSON.parse(String(data)) as {
+      method?: string;
+      params?: { sessionId: string };
+    };
+    if (method === 'NodeWorker.attachedToWorker') sessions.push(params?.sessionId ?? '');
+  });
+  const code = { id: 2, method: 'Runtime.evaluate', params: { expression } };
+  if (worker === 'main') socket.send(JSON.stringify(code));
+  else {
+    const params = { waitForDebuggerOnStart: false };
+    socket.send(JSON.stringify({ id: 1, method: 'NodeWorker.enable', params }));
+    await until(() => sessions.length > worker);
+    const wrapped = { sessionId: sessions[worker], message: JSON.stringify(code) };
+    socket.send(JSON.stringify({ id: 3, method: 'NodeWorker.sendMessageToWorker', params: wrapped }));
+  }
+}
