@@ -73,6 +73,11 @@ export function verifyMail(
       ? undefined
       : `its tail is ${tail}, and its last mail ${count.last}`;
   });
+  for (const device of counted.keys()) {
+    findings.add(
+      `mailboxes: ${isDeviceKey(device) ? device : 'a device'} has mail and no record of its mailbox`,
+    );
+  }
   walk('requeued', (key, value) => {
     if (key.length !== deviceKeyLength + uuidBytesLength || value.length !== sequenceBytes) {
       return 'the record does not decode';
@@ -90,11 +95,6 @@ export function verifyMail(
     if (mail === undefined) return 'its mail is not there';
     return readExpiresAtMs(mail) === readSequence(key, 0) ? undefined : 'its mail expires at another time';
   });
-  for (const device of counted.keys()) {
-    findings.add(
-      `mailboxes: ${isDeviceKey(device) ? device : 'a device'} has mail and no record of its mailbox`,
-    );
-  }
   return mails;
 }
 

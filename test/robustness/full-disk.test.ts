@@ -1,75 +1,116 @@
-import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { shardOf } from '../../src/cluster/placement.ts';
+import { verifyFolder } from '../../src/cluster/verify.ts';
+import { deviceKeyOf } from '../../src/core/identity.ts';
+import { createFleet, type DeviceAnswer, type TestDevice } from '../harness/device.ts';
+import { readRecords } from '../harness/log.ts';
+import { shards, TestServer } from '../harness/server.ts';
+import { SmallDisk } from '../harness/small-disk.ts';
+import { until } from './vitals.ts';
 
-function fill(file: string): void {
-  const fd = openSync(file, 'w');
-  const chunk = Buffer.alloc(4096);
-  try {
-    for (;;) writeSync(fd, chunk);
-  } catch (e) {
-    console.log((e as Error).message);
-  }
-  closeSync(fd);
+const quiet = { start: () => {}, onRecord: () => {} };
+
+function shardOfDevice({ fleetId, deviceId }: TestDevice): number {
+  return shardOf(deviceKeyOf(fleetId, deviceId), shards);
 }
 
-it('draft', async () => {
-  const folder = temporaryFolder();
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', folder]);
-  const data = join(folder, 'data');
-  let srv: TestServer;
-  try {
-    const server = (srv = await TestServer.start({ logLevel: 'info' } as never, data));
-    const fleet = await createFleet(server);
-    const devices = [];
-    for (let i = 0; i < 6; i++) {
-      const d = await fleet.createDevice();
-      await d.sendMail();
-      await d.sendMail();
-      devices.push(d);
+/** Two devices of each shard. */
+async function devicesOfAllShards(server: TestServer): Promise<TestDevice[]> {
+  const fleet = await createFleet(server);
+  const all = await Promise.all(Array.from({ length: 12 * shards }, () => fleet.createDevice()));
+  return Array.from({ length: shards }, (_, shard) =>
+    all.filter((device) => shardOfDevice(device) === shard).slice(0, 2),
+  ).flat();
+}
+
+function expectUnavailable(answer: DeviceAnswer): void {
+  expect(answer).toMatchObject({ status: 503, json: { error: 'unavailable' } });
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+}
+
+/** What was answered 201 is in `stored` afterwards. */
+async function send(device: TestDevice, n: number, stored: Set<string>): Promise<DeviceAnswer> {
+  const payload = JSON.stringify({ n, device: device.deviceId, filling: 'x'.repeat(3_000) });
+  const answer = await device.request('POST', '/v1/datapoint/reading', payload);
+  if (answer.status === 201) stored.add(payload);
+  return answer;
+}
+
+async function expectAllStored(server: TestServer, stored: Set<string>): Promise<void> {
+  expect(await server.stop()).toBe(0);
+  const found = (await readRecords(server.report)).map(({ payload }) => payload);
+  expect(new Set(found)).toEqual(stored);
+  expect(found).toHaveLength(stored.size);
+  expect((await verifyFolder(server.report.data, quiet)).findings.sentences).toEqual([]);
+}
+
+it('on a full disk writes are 503, reads go on, and room that is made is used without a restart', async () => {
+  using disk = new SmallDisk(64);
+  await using server = await TestServer.start({}, join(disk.path, 'data'));
+  const devices = await devicesOfAllShards(server);
+  for (const device of devices) await device.sendMail('note', '{"kept":true}');
+  disk.fill();
+
+  const stored = new Set<string>();
+  const refused = new Set<TestDevice>();
+  let n = 0;
+  await until(async () => {
+    const answers = await Promise.all(devices.map((device) => send(device, n++, stored)));
+    for (const [index, answer] of answers.entries()) {
+      if (answer.status === 201) continue;
+      expectUnavailable(answer);
+      refused.add(devices[index] as TestDevice);
     }
-    console.log(statfsSync(folder));
-    fill(join(folder, 'ballast'));
-    const counts: Record<string, number> = {};
-    const t0 = Date.now();
-    for (let i = 0; i < 300; i++) {
-      const d = devices[i % 6]!;
-      const body = { x: 'a'.repeat(2000) };
-      const a = await d.request('POST', '/v1/datapoint/reading', body);
-      counts[`dp ${a.status} ${a.text} ${a.headers.get('retry-after')}`] =
-        (counts[`dp ${a.status} ${a.text} ${a.headers.get('retry-after')}`] ?? 0) + 1;
-      const h = await d.heartbeat();
-      counts[`hb ${h.status}`] = (counts[`hb ${h.status}`] ?? 0) + 1;
-      const n = await d.next();
-      counts[`next ${n.status}`] = (counts[`next ${n.status}`] ?? 0) + 1;
-      if (i % 20 === 0) {
-        const m = await d.settle('requeue', n.headers.get('x-mail-id')!);
-        counts[`requeue ${m.status}`] = (counts[`requeue ${m.status}`] ?? 0) + 1;
-        const mm = await d.sendMail();
-        counts[`mail ${mm.status}`] = (counts[`mail ${mm.status}`] ?? 0) + 1;
-        const f = await server.admin('POST', '/fleets', {});
-        counts[`fleet ${f.status} ${JSON.stringify(f.body)}`] =
-          (counts[`fleet ${f.status} ${JSON.stringify(f.body)}`] ?? 0) + 1;
-      }
-    }
-    console.log(Date.now() - t0, counts);
-    console.log(server.isRunning, server.stderr.slice(0, 6000), server.stderr.length);
-    rmSync(join(folder, 'ballast'));
-    for (let i = 0; i < 12; i++) {
-      const d = devices[i % 6]!;
-      const a = await d.request('POST', '/v1/datapoint/reading', { after: i });
-      console.log('after', a.status, a.text);
-    }
-    const f = await server.admin('POST', '/fleets', {});
-    console.log(f.status);
-    console.log(await server.stop());
-  } catch (e) {
-    console.log(e, srv!.process.exitCode, srv!.process.signalCode, srv!.stderr.slice(0, 8000));
-    throw e;
-  } finally {
-    execFileSync('umount', ['-l', folder]);
+    return refused.size === devices.length;
+  });
+  for (const device of devices) {
+    expect((await device.heartbeat()).status).toBe(201);
+    expect(await device.next()).toMatchObject({ status: 200, text: '{"kept":true}' });
   }
-}, 120_000);
+  const fleets = await Promise.all(Array.from({ length: 30 }, () => server.admin('POST', '/fleets', {})));
+  expect(fleets.filter(({ status }) => status !== 201 && status !== 503)).toEqual([]);
+
+  disk.makeRoom();
+  for (const device of devices) {
+    await until(async () => (await send(device, n++, stored)).status === 201);
+    const mailId = String((await device.next()).headers.get('x-mail-id'));
+    expect((await device.settle('ack', mailId)).status).toBe(200);
+  }
+  expect((await server.admin('POST', '/fleets', {})).status).toBe(201);
+  await expectAllStored(server, stored);
+});
+
+it('a full map refuses what adds records, and takes them again when mail that is settled makes room', async () => {
+  await using server = await TestServer.start({ mapBytesMax: 16 * 1024 * 1024 });
+  const [elsewhere, ...all] = (await devicesOfAllShards(server)).reverse() as [TestDevice, ...TestDevice[]];
+  // One shard is filled; the others do not notice.
+  const devices = all.filter((device) => shardOfDevice(device) === 0);
+  const payload = JSON.stringify({ filling: 'x'.repeat(60_000) });
+  const full = new Set<TestDevice>();
+  await until(async () => {
+    const rest = devices.filter((device) => !full.has(device));
+    const answers = await Promise.all(rest.map((device) => device.sendMail('note', payload)));
+    for (const [index, answer] of answers.entries()) {
+      if (answer.status === 201) continue;
+      expect(answer).toMatchObject({ status: 503, body: { error: 'unavailable' } });
+      full.add(rest[index] as TestDevice);
+    }
+    return full.size === devices.length;
+  }, 40_000);
+
+  const stored = new Set<string>();
+  let n = 0;
+  for (const device of devices) {
+    await until(async () => (await send(device, n++, stored)).status === 503);
+    expectUnavailable(await send(device, n++, stored));
+    expect((await device.heartbeat()).status).toBe(201);
+    const head = await device.next();
+    expect(head).toMatchObject({ status: 200, text: payload });
+    const mailId = String(head.headers.get('x-mail-id'));
+    expect((await device.settle('ack', mailId)).status).toBe(200);
+  }
+  for (const device of devices) await until(async () => (await send(device, n++, stored)).status === 201);
+  if (shards > 1) expect((await send(elsewhere, n++, stored)).status).toBe(201);
+  await expectAllStored(server, stored);
+});

@@ -1,0 +1,293 @@
+import { spawn } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { shardOf } from '../../src/cluster/placement.ts';
+import { verifyFolder } from '../../src/cluster/verify.ts';
+import { deviceKeyOf } from '../../src/core/identity.ts';
+import { keyOfDevice } from '../../src/shard/keys.ts';
+import type { Tables } from '../../src/shard/tables.ts';
+import { openTables } from '../../src/shard/tables.ts';
+import { checkEnvironment } from '../../src/store/check-environment.ts';
+import { fleetpost } from '../harness/command.ts';
+import { createFleet, type TestDevice } from '../harness/device.ts';
+import { eachShard } from '../harness/log.ts';
+import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { SmallDisk } from '../harness/small-disk.ts';
+
+const pageBytes = 4_096;
+const quiet = { start: () => {}, onRecord: () => {} };
+const folder = temporaryFolder();
+const sound = join(folder, 'sound');
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+let report: ServerReport;
+let device: TestDevice;
+/** In the same shard, behind it in every table, with one mail. */
+let lastDevice: TestDevice;
+
+/** One folder with something in every table, copied for each test. */
+beforeAll(async () => {
+  await using server = await TestServer.start({}, sound);
+  report = server.report;
+  const fleet = await createFleet(server);
+  device = await fleet.createDevice();
+  for (let n = 0; n < 300; n += 1) await device.sendMail('note', `{"n":${n}}`);
+  const head = async () => String((await device.next()).headers.get('x-mail-id'));
+  const lastFleet = await createFleet(server, { fleet_id: 'zzzzzzzz' });
+  do lastDevice = await lastFleet.createDevice();
+  while (shardOfDevice(lastDevice) !== shardOfDevice(device));
+  await lastDevice.sendMail('note', '{"last":true}');
+  await device.settle('requeue', await head());
+  await device.settle('ack', await head());
+  const key = { 'Idempotency-Key': `${Date.now().toString(16).padStart(12, '0')}7abc8def0123456789ab` };
+  expect((await device.request('POST', '/v1/datapoint/reading', { a: 1 }, key)).status).toBe(201);
+  expect((await device.request('POST', '/v1/datapoint/reading', { a: 2 })).status).toBe(201);
+  expect(await server.stop()).toBe(0);
+}, 120_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function shardOfDevice({ fleetId, deviceId }: TestDevice): number {
+  return shardOf(deviceKeyOf(fleetId, deviceId), shards);
+}
+
+let copies = 0;
+function copy(): string {
+  copies += 1;
+  const path = join(folder, `copy-${copies}`);
+  cpSync(sound, path, { recursive: true });
+  return path;
+}
+
+async function findings(path: string): Promise<string[]> {
+  return (await verifyFolder(path, quiet)).findings.sentences;
+}
+
+async function serve(path: string): Promise<string> {
+  const loopback = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+  const { status, stderr } = await fleetpost(['serve', '--data', path, ...loopback]);
+  expect(status).toBe(1);
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  return stderr;
+}
+
+function change(file: string, edit: (bytes: Buffer) => void): void {
+  const bytes = readFileSync(file);
+  edit(bytes);
+  writeFileSync(file, bytes);
+}
+
+it('verify walks a folder that a server has left and finds it sound', async () => {
+  const { status, stdout } = await fleetpost(['verify', '--data', copy()]);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(
+    new RegExp(
+      `${shards} shards, 3 fleets, \\d schemas, \\d+ devices, 301 mails, 2 log records, 1 idempotency keys`,
+    ),
+  );
+  expect(stdout).toMatch(/It is sound/);
+});
+
+it('a folder whose file is cut off, missing or overwritten is refused in a sentence, and left as it is', async () => {
+  const cases: [name: string, damage: (path: string) => void, reason: RegExp][] = [
+    ['registry', (path) => rmSync(join(path, 'registry'), { recursive: true }), /no such file.*backup/],
+    ['registry/data.mdb', (path) => writeFileSync(join(path, 'registry/data.mdb'), ''), /cut off/],
+    [
+      'shards/0',
+      (path) => truncateSync(join(path, 'shards/0/data.mdb'), 6 * pageBytes),
+      /damaged: the file ends/,
+    ],
+  ];
+  for (const [, damage, reason] of cases) {
+    const path = copy();
+    damage(path);
+    const before = readdirSync(path, { recursive: true }).sort();
+    expect(await serve(path)).toMatch(reason);
+    expect(readdirSync(path, { recursive: true }).sort()).toEqual(before);
+  }
+});
+
+it('every kind of damage that a start can see is told from what is sound', () => {
+  const shard = (path: string) => join(path, 'shards', '0');
+  const refused = (damage: (file: string) => void): string => {
+    const path = copy();
+    damage(join(shard(path), 'data.mdb'));
+    try {
+      checkEnvironment(shard(path));
+      return 'taken';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  expect(refused(() => {})).toBe('taken');
+  expect(refused((file) => rmSync(file))).toMatch(/cannot be read: ENOENT/);
+  expect(refused((file) => truncateSync(file, 0))).toMatch(/cut off/);
+  expect(refused((file) => truncateSync(file, pageBytes + 10))).toMatch(/cut off/);
+  expect(refused((file) => change(file, (bytes) => bytes.fill(0xab, 0, pageBytes)))).toMatch(/overwritten/);
+  expect(refused((file) => change(file, (bytes) => bytes.fill(0, pageBytes, 2 * pageBytes)))).toMatch(
+    /overwritten/,
+  );
+  expect(refused((file) => change(file, (bytes) => bytes.fill(0xab, 2 * pageBytes)))).toMatch(
+    /is overwritten/,
+  );
+  for (let pages = 2; pages < 10; pages += 1) {
+    expect(refused((file) => truncateSync(file, pages * pageBytes))).toMatch(/the file ends before page \d+/);
+  }
+});
+
+it('verify finds every page in use that was overwritten, whatever with, and never fails itself', async () => {
+  const path = copy();
+  const file = join(path, 'shards', String(shardWithMail(path)), 'data.mdb');
+  const whole = readFileSync(file);
+  const pages = whole.length / pageBytes;
+  let found = 0;
+  for (let page = 2; page < pages; page += 1) {
+    writeFileSync(file, whole);
+    const value = [0, 0xff, 0x5a][page % 3];
+    change(file, (bytes) => bytes.fill(value ?? 0, page * pageBytes, (page + 1) * pageBytes));
+    if ((await findings(path)).length > 0) found += 1;
+  }
+  // Pages that are free may hold anything.
+  expect(found).toBeGreaterThan(pages / 3);
+  writeFileSync(file, whole);
+  expect(await findings(path)).toEqual([]);
+});
+
+function shardWithMail(path: string): number {
+  const sizes = Array.from({ length: shards }, (_, shard) => {
+    return readFileSync(join(path, 'shards', String(shard), 'data.mdb')).length;
+  });
+  return sizes.indexOf(Math.max(...sizes));
+}
+
+const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, finding: RegExp][] = [
+  [
+    'a mailbox of another size',
+    ({ mailboxes }, key) => bump(mailboxes, key, 3),
+    /its size is \d+, and it has 299 mails/,
+  ],
+  ['a mailbox of another head', ({ mailboxes }, key) => bump(mailboxes, key, 9), /its head is/],
+  ['a mailbox of an earlier tail', ({ mailboxes }, key) => zero(mailboxes, key, 10, 16), /its tail is/],
+  ['a mailbox that is gone', ({ mailboxes }, key) => mailboxes.removeSync(key), /no record of its mailbox/],
+  ['a device that is gone', ({ devices }, key) => devices.removeSync(key), /its device does not exist/],
+  [
+    'a device that does not decode',
+    ({ devices }, key) => devices.putSync(key, Buffer.of(1, 9)),
+    /does not decode/,
+  ],
+  ['a mail that is gone', ({ mail }) => removeLast(mail), /its mail is not there/],
+  ['an expiry that is gone', ({ expiry }) => removeLast(expiry), /no entry of its expiry/],
+  ['a requeued entry that is gone', ({ requeued }) => removeLast(requeued), /where it was requeued to/],
+  ['an idempotency entry that is cut', ({ idempotency }) => cut(idempotency), /idempotency.*does not decode/],
+  ['a batch of the log that is cut', ({ log }) => cut(log), /the batch does not decode/],
+];
+
+it.each(tampering)('verify finds %s', async (_, edit, finding) => {
+  const path = copy();
+  const key = Buffer.from(keyOfDevice(deviceKeyOf(device.fleetId, device.deviceId)));
+  await eachShard({ ...report, data: path }, async (environment) => {
+    const tables = openTables(environment);
+    if (tables.devices.getBinary(key) === undefined) return;
+    await environment.write(() => edit(tables, key));
+  });
+  expect((await findings(path)).join('\n')).toMatch(finding);
+});
+
+type Table = Tables['mail'];
+
+function bump(table: Table, key: Buffer, at: number): void {
+  const value = Buffer.from(table.getBinary(key) ?? []);
+  value[at] = (value[at] ?? 0) + 1;
+  table.putSync(key, value);
+}
+
+function zero(table: Table, key: Buffer, from: number, to: number): void {
+  table.putSync(key, Buffer.from(table.getBinary(key) ?? []).fill(0, from, to));
+}
+
+function removeLast(table: Table): void {
+  for (const key of [...table.getKeys({ reverse: true, limit: 1 })]) table.removeSync(key);
+}
+
+function cut(table: Table): void {
+  for (const { key, value } of [...table.getRange({ limit: 1 })]) {
+    table.putSync(key, Buffer.from(value.subarray(0, value.length - 1)));
+  }
+}
+
+it('a page that is damaged inside costs the devices that are on it a 500, and their neighbours nothing', async () => {
+  const path = copy();
+  // The last leaf of the mail: a start has no reason to look at it.
+  const file = join(path, 'shards', String(shardOfDevice(device)), 'data.mdb');
+  const marker = Buffer.from('{"last":true}');
+  change(file, (bytes) => {
+    for (let at = bytes.indexOf(marker); at >= 0; at = bytes.indexOf(marker, at + 1)) {
+      const start = Math.floor(at / pageBytes) * pageBytes;
+      bytes.fill(0, start, start + pageBytes);
+    }
+  });
+  await using server = await TestServer.start({}, path);
+  for (let n = 0; n < 20; n += 1) {
+    const [damaged, ...others] = await Promise.all([
+      lastDevice.on(server).next(),
+      device.on(server).next(),
+      device.on(server).heartbeat(),
+      lastDevice.on(server).heartbeat(),
+      device.on(server).request('POST', '/v1/datapoint/reading', { n }),
+    ]);
+    expect(damaged).toMatchObject({ status: 500, json: { error: 'internal_error' } });
+    expect(others.map(({ status }) => status)).toEqual([200, 201, 201, 201]);
+  }
+  const mailId = String((await device.on(server).next()).headers.get('x-mail-id'));
+  expect((await device.on(server).settle('ack', mailId)).status).toBe(200);
+  expect(server.isRunning).toBe(true);
+});
+
+it('a folder on a read-only disk is refused in a sentence', async () => {
+  using disk = new SmallDisk(16);
+  const path = join(disk.path, 'data');
+  cpSync(sound, path, { recursive: true });
+  disk.setReadOnly();
+  expect(await serve(path)).toMatch(/cannot be used: EROFS/);
+});
+
+it('of two servers that start at once on one folder one has it, and a kill leaves it free at once', async () => {
+  const path = copy();
+  const start = () => {
+    const args = [
+      mainFile,
+      'serve',
+      '--data',
+      path,
+      '--listen',
+      '127.0.0.1:0',
+      '--admin',
+      '127.0.0.1:0',
+      '--json',
+    ];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (text) => {
+      stderr += text;
+    });
+    const ready = new Promise<boolean>((resolve) => {
+      child.stdout.once('data', () => resolve(true));
+      child.once('exit', () => resolve(false));
+    });
+    return {
+      child,
+      ready,
+      exited: new Promise((resolve) => child.once('exit', resolve)),
+      text: () => stderr,
+    };
+  };
+  const both = [start(), start()];
+  const ready = await Promise.all(both.map((one) => one.ready));
+  expect(ready.filter(Boolean)).toHaveLength(1);
+  const [winner, loser] = ready[0] ? both : both.toReversed();
+  expect(loser?.text()).toMatch(new RegExp(`in use by process ${winner?.child.pid}`));
+  expect((await fleetpost(['verify', '--data', path])).stderr).toMatch(/in use by process/);
+  winner?.child.kill('SIGKILL');
+  await winner?.exited;
+  await using server = await TestServer.start({}, path);
+  expect(server.isRunning).toBe(true);
+});
