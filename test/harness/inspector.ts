@@ -25,7 +25,14 @@ export async function evaluate(
     };
     if (method === 'NodeWorker.attachedToWorker') sessions.push(params?.sessionId ?? '');
   });
-  const code = { id: 2, method: 'Runtime.evaluate', params: { expression } };
+  // After the inspector has its answer, for it to leave: a process waits with its end for that.
+  const later = `setTimeout(() => { ${expression} }, 200)`;
+  const code = { id: 2, method: 'Runtime.evaluate', params: { expression: later } };
+  const answered = new Promise<void>((resolve) => {
+    socket.addEventListener('message', ({ data }) => {
+      if (/\\?"id\\?":2/.test(String(data))) resolve();
+    });
+  });
   if (worker === 'main') socket.send(JSON.stringify(code));
   else {
     const params = { waitForDebuggerOnStart: false };
@@ -34,4 +41,6 @@ export async function evaluate(
     const wrapped = { sessionId: sessions[worker], message: JSON.stringify(code) };
     socket.send(JSON.stringify({ id: 3, method: 'NodeWorker.sendMessageToWorker', params: wrapped }));
   }
+  await answered;
+  socket.close();
 }

@@ -87,7 +87,9 @@ function demoDevice({ report }: Supervised): TestDevice {
   return new TestDevice(server, demo.fleet_id, demo.device_id, demo.device_secret);
 }
 
-it('a server that is killed is started again where it was, and says once on stdout that it is ready', async () => {
+it('a server that is killed is started again where it was, and says once on stdout that it is ready', {
+  timeout: 120_000,
+}, async () => {
   const server = new Supervised();
   await server.ready();
   const device = demoDevice(server);

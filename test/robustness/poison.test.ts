@@ -27,7 +27,9 @@ const keyOf = ({ fleetId, deviceId }: TestDevice) => deviceKeyOf(fleetId, device
 const commits = async (server: TestServer): Promise<number> =>
   (await metric(server, 'fleetpost_commits_total')).reduce((sum, one) => sum + one, 0);
 
-it('a damaged record costs the requests that need it a 500, and nobody else anything', async () => {
+it('a damaged record costs the requests that need it a 500, and nobody else anything', {
+  timeout: 120_000,
+}, async () => {
   const data = temporaryFolder();
   const first = await TestServer.start({}, data);
   const fleet = await createFleet(first, { mail_life_seconds: 1 });

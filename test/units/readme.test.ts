@@ -7,6 +7,7 @@ import { addServeCommand } from '../../src/cluster/serve-command.ts';
 import { addVerifyCommand } from '../../src/cluster/verify-command.ts';
 import { configDefault, configDescription, configKeys } from '../../src/core/config.ts';
 import { deviceErrors } from '../../src/core/errors.ts';
+import { reloadableKeys } from '../../src/core/reload.ts';
 import { routeNames } from '../../src/http/server.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -33,6 +34,11 @@ it('the configuration table is the configuration', () => {
       configDescription(key),
     ]),
   );
+});
+
+it('the keys that SIGHUP can change are named', () => {
+  const [, sentence = ''] = /These can change: ([^.]*)\./.exec(readme) ?? [];
+  expect(sentence.match(/\w+/g)).toEqual(reloadableKeys);
 });
 
 it('the errors table is the catalogue (D7)', () => {
