@@ -7,6 +7,9 @@ import type { BodyMemory } from './body-memory.ts';
 import { errorReply, type Reply } from './reply.ts';
 import type { HttpResponse } from './uws.ts';
 
+/** Time that a 429 is held back: a client on one connection that floods gets ten of them a second. */
+const holdMs = 100;
+
 /** What all exchanges of a front end share. */
 export interface FrontEnd {
   readonly strictStatuses: boolean;
@@ -113,6 +116,12 @@ export class Exchange {
   refuse(error: unknown): void {
     this.defer();
     setImmediate(() => this.fail(error));
+  }
+
+  /** Refuses who comes too often, but not at once: whoever waits for an answer cannot ask again meanwhile. */
+  hold(error: ApiError): void {
+    this.defer();
+    setTimeout(() => this.fail(error), holdMs);
   }
 
   fail(error: unknown): void {

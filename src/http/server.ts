@@ -122,6 +122,7 @@ export class DeviceServer {
         this.#accept(endpoint, hasParameter, response, request, exchange);
       } catch (error) {
         if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
+        else if (error instanceof ApiError && error.code === 'rate_limited') exchange.hold(error);
         else exchange.fail(error);
       }
       if (exchange.isOpen) exchange.defer();

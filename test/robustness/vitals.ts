@@ -16,6 +16,13 @@ export function ownMebibytes(server: TestServer): number {
   return Number(/RssAnon:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
+/** User and system time of the process so far; the kernel counts it in hundredths of a second. */
+export function cpuSeconds(server: TestServer): number {
+  const text = readFileSync(`/proc/${server.process.pid}/stat`, 'latin1');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 /** The samples of one metric, in the order of its label. */
 export async function metric(server: TestServer, name: string): Promise<number[]> {
   const text = await (await fetch(`${server.report.admin_url}/metrics`)).text();

@@ -2,14 +2,19 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
 import type { TestDevice } from '../harness/device.ts';
 import { requestText } from '../harness/raw.ts';
-import type { TestServer } from '../harness/server.ts';
 import { clientHello } from '../robustness/vanishing.ts';
 import { datapoint, datapointHead, pause } from '../robustness/vitals.ts';
+
+/** What an attacker knows of a server. */
+export interface Target {
+  port: number;
+  ca: string;
+}
 
 export interface Attack {
   name: string;
   /** Under way from when it settles until it is stopped. */
-  start(server: TestServer, device: TestDevice, clients: number): Promise<() => void>;
+  start(server: Target, device: TestDevice, clients: number): Promise<() => void>;
 }
 
 /** Sockets that one attack has open, opened again as the server closes them. */
@@ -41,7 +46,7 @@ class Crowd {
 
 /** `talk` has a new TLS connection each time. */
 async function overTls(
-  server: TestServer,
+  server: Target,
   clients: number,
   talk: (socket: Socket, crowd: Crowd) => void,
 ): Promise<() => void> {
@@ -61,7 +66,7 @@ async function overTls(
 }
 
 async function overTcp(
-  server: TestServer,
+  server: Target,
   clients: number,
   talk: (socket: Socket, crowd: Crowd) => void,
 ): Promise<() => void> {

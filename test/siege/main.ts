@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { attacks, floods } from './attacks.ts';
+import { type Attack, attacks, floods } from './attacks.ts';
 import { type SiegeResult, siege } from './siege.ts';
 
 /** `npm run test:siege -- --clients N --seconds S`: what well-behaved devices see under each attack, as tables. */
@@ -9,23 +9,28 @@ const { values } = parseArgs({
 const clients = Number(values.clients);
 const seconds = Number(values.seconds);
 
+function alone(list: readonly Attack[]): Attack[][] {
+  return list.map((one) => [one]);
+}
+
 function print(title: string, results: readonly SiegeResult[]): void {
   console.log(title);
   console.table(
-    results.map(({ name, requests, p50Ms, p99Ms, maxMs, grownMebibytes }) => ({
+    results.map(({ name, requests, p50Ms, p99Ms, maxMs, grownMebibytes, cpuPercent }) => ({
       attack: name,
       requests,
       'p50 ms': p50Ms.toFixed(1),
       'p99 ms': p99Ms.toFixed(1),
       'max ms': maxMs.toFixed(0),
       'grown MiB': grownMebibytes,
+      'server CPU %': cpuPercent,
     })),
   );
 }
 
-print(`${clients} clients`, await siege(attacks, clients, seconds));
-print('floods, limits as they are by default', await siege(floods, clients, seconds));
+print(`${clients} clients`, await siege(alone(attacks), clients, seconds));
+print('floods, limits as they are by default', await siege(alone(floods), clients, seconds));
 print(
   'floods, without deviceRequestsPerSecondMax',
-  await siege(floods, clients, seconds, { deviceRequestsPerSecondMax: 0 }),
+  await siege(alone(floods), clients, seconds, { deviceRequestsPerSecondMax: 0 }),
 );

@@ -1,8 +1,11 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Config } from '../../src/core/config.ts';
 import type { TestDevice } from '../harness/device.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
-import { ownMebibytes } from '../robustness/vitals.ts';
+import { cpuSeconds, ownMebibytes } from '../robustness/vitals.ts';
+import type { AttackerOptions } from './attacker-process.ts';
 import type { Attack } from './attacks.ts';
 import { type Witnessed, witness } from './witness.ts';
 
@@ -11,15 +14,17 @@ const witnesses = 4;
 export interface SiegeResult extends Witnessed {
   name: string;
   grownMebibytes: number;
+  /** Of one core, by all threads of the server. */
+  cpuPercent: number;
 }
 
 /**
- * What devices that behave well see while one attack after another goes on, and before the first of them. All
+ * What devices that behave well see while one group of attacks after another goes on, and before the first of them. All
  * live in one shard where there is one.
  * @throws Error when the server logs anything or ends, or a witness is not answered 201.
  */
 export async function siege(
-  attacks: readonly Attack[],
+  attacks: readonly (readonly Attack[])[],
   clients: number,
   seconds: number,
   config: Partial<Config> = {},
@@ -32,19 +37,36 @@ export async function siege(
   await witness(devices, 1);
   const before = ownMebibytes(server);
   const measure = async (name: string): Promise<SiegeResult> => {
+    const cpuBefore = cpuSeconds(server);
     const witnessed = await witness(devices, seconds);
+    const cpuPercent = Math.round(((cpuSeconds(server) - cpuBefore) * 100) / seconds);
     if (!server.isRunning || server.stderr !== '')
       throw new Error(`${name}: the server says ${server.stderr}`);
-    return { name, ...witnessed, grownMebibytes: Math.round(ownMebibytes(server) - before) };
+    return { name, ...witnessed, grownMebibytes: Math.round(ownMebibytes(server) - before), cpuPercent };
   };
   const results = [await measure('nothing')];
-  for (const { name, start } of attacks) {
-    const stop = await start(server, attacker, clients);
+  for (const together of attacks) {
+    const names = together.map(({ name }) => name);
+    const { port, ca } = server;
+    const { fleetId, deviceId, secret } = attacker;
+    const process = await startAttacker({ names, target: { port, ca }, fleetId, deviceId, secret, clients });
     try {
-      results.push(await measure(name));
+      results.push(await measure(names.join(', ')));
     } finally {
-      stop();
+      process.kill('SIGKILL');
     }
   }
   return results;
+}
+
+async function startAttacker(options: AttackerOptions): Promise<ChildProcess> {
+  const file = new URL('attacker-process.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await Promise.race([
+    once(child.stdout, 'data'),
+    once(child, 'exit').then(() => Promise.reject(new Error(`${options.names}: the attacker has ended`))),
+  ]);
+  return child;
 }

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { addressOf } from '../../src/core/address.ts';
 import { monotonicSeconds } from '../../src/core/clock.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
@@ -47,6 +47,25 @@ it('D6: a flood of other pairs locks out no device that did not fail, in the mem
   }
   // Some sets were full, and forgot the oldest.
   expect(locked).toBeGreaterThan(29_000);
+});
+
+it('D6: a lockout is twice as long as the one before, up to 15 minutes, and is forgotten as long after', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const lockouts = new Lockouts(allocateLockouts('seed'), limits);
+  const device = deviceNamed(1);
+  const waits: number[] = [];
+  failAt(lockouts, device, '192.0.2.1', 9);
+  for (let i = 0; i < 6; i += 1) {
+    failAt(lockouts, device, '192.0.2.1', 1);
+    let seconds = 0;
+    for (; isLocked(lockouts, device, '192.0.2.1'); seconds += 1) vi.advanceTimersByTime(1_000);
+    waits.push(seconds);
+  }
+  expect(waits).toEqual([60, 120, 240, 480, 900, 900]);
+  vi.advanceTimersByTime(901_000);
+  failAt(lockouts, device, '192.0.2.1', 9);
+  expect(isLocked(lockouts, device, '192.0.2.1')).toBe(false);
+  vi.useRealTimers();
 });
 
 it('D6: 0 switches it off', () => {
