@@ -1,11 +1,15 @@
 import { createProgram, run } from './client/program.ts';
 import { addConfigCommand } from './cluster/config-command.ts';
+import { addRestoreCommand } from './cluster/restore-command.ts';
 import { addServeCommand } from './cluster/serve-command.ts';
+import { addVerifyCommand } from './cluster/verify-command.ts';
 
 /** Every command in this process. */
 export async function runCommand(argv: readonly string[]): Promise<void> {
   const program = createProgram();
   addServeCommand(program);
   addConfigCommand(program);
+  addRestoreCommand(program);
+  addVerifyCommand(program);
   await run(program, argv);
 }

@@ -10,6 +10,26 @@ import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Shard } from '../shard/shard.ts';
 
+/** One backup: the one under way, or else the last one. */
+export interface Backup {
+  folder: string;
+  state: 'running' | 'done' | 'failed';
+  startedAtMs: number;
+  endedAtMs: number | undefined;
+  bytes: number;
+  /** About, until it is done. */
+  bytesTotal: number;
+  /** Why it failed. */
+  reason: string | undefined;
+}
+
+export interface Backups {
+  /** @throws ApiError backup_running, unusable_folder. */
+  start(folder: string): Backup;
+  /** Undefined when there was none since the server started. */
+  last(): Backup | undefined;
+}
+
 /** Everything the admin server is given. */
 export interface AdminContext {
   config: Config;
@@ -28,6 +48,7 @@ export interface AdminContext {
   /** How often, and how long in all, the event loop of each thread stood still. */
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
   isReady(): boolean;
+  backups: Backups;
   log: Log;
 }
 

@@ -4,6 +4,7 @@ import { Ajv } from 'ajv';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
 import { requireToken } from './authorization.ts';
+import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
 import type { AdminContext } from './context.ts';
 import { addDeviceRoutes } from './devices.ts';
@@ -61,6 +62,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addFleetRoutes(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
+        addBackupRoutes(documents, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
+import { addBackupCommand } from './commands/backup.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
@@ -22,6 +23,7 @@ export function createProgram(): Command {
   addDeviceCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
+  addBackupCommand(program);
   return program;
 }
 

@@ -8,7 +8,7 @@ export interface ReadyMessage {
   restartFlags: readonly string[];
 }
 
-/** A server that dies sooner after its start than this has died at once. */
+/** A server that dies before it is ready, or sooner after than this, has died at once. */
 const shortLifeMs = 5_000;
 /** Waited before the restart that follows so many short lives in a row; one more, and there is no restart. */
 const restartDelaysMs = [0, 100, 200, 400, 800];
@@ -24,7 +24,7 @@ class Parent {
   #child: ChildProcess | undefined;
   #restart: NodeJS.Timeout | undefined;
   #restartFlags: readonly string[] = [];
-  #startedAtMs = 0;
+  #readyAtMs = 0;
   #shortLives = 0;
   #isReady = false;
   #wasReady = false;
@@ -41,7 +41,6 @@ class Parent {
 
   #start(): void {
     this.#isReady = false;
-    this.#startedAtMs = performance.now();
     const child = fork(this.#file, [...this.#arguments, ...this.#restartFlags]);
     this.#child = child;
     child.on('message', (message) => this.#onReady(message as ReadyMessage));
@@ -50,9 +49,13 @@ class Parent {
 
   #onReady({ greeting, restartFlags }: ReadyMessage): void {
     this.#isReady = true;
-    this.#restartFlags = restartFlags;
-    if (!this.#wasReady) process.stdout.write(`${greeting}\n`);
-    this.#wasReady = true;
+    this.#readyAtMs = performance.now();
+    if (!this.#wasReady) {
+      this.#wasReady = true;
+      // What a later start was told by these flags, it has no need to say.
+      this.#restartFlags = restartFlags;
+      process.stdout.write(`${greeting}\n`);
+    }
     if (this.#reloads) this.#reload();
   }
 
@@ -76,12 +79,12 @@ class Parent {
       return;
     }
     const reason = `the server process ended with ${signal ?? `status ${status}`}`;
-    if (performance.now() - this.#startedAtMs >= shortLifeMs) this.#shortLives = 0;
+    if (this.#isReady && performance.now() - this.#readyAtMs >= shortLifeMs) this.#shortLives = 0;
     const delayMs = restartDelaysMs[this.#shortLives];
     this.#shortLives += 1;
     if (delayMs === undefined) {
       process.stderr.write(
-        `fleetpost: ${reason}, for the ${this.#shortLives}th time in a row within ${shortLifeMs / 1_000} s of its start; giving up. The log above says why, or the system's log where memory ran out.\n`,
+        `fleetpost: ${reason}, for the ${this.#shortLives}th time in a row within ${shortLifeMs / 1_000} s of being ready; giving up. The log above says why, or the system's log where memory ran out.\n`,
       );
       process.exit(1);
     }

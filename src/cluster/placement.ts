@@ -33,13 +33,18 @@ function multiply(multiplierHigh: number, multiplierLow: number): void {
   low = Math.imul(low, multiplierLow) >>> 0;
 }
 
-/** FNV-1a, offset basis cbf29ce484222325, prime 100000001b3. */
+/**
+ * FNV-1a, offset basis cbf29ce484222325, prime 100000001b3: so few bits of the prime are set that the product
+ * with its lower half is exact as a number, at a third of the cost.
+ */
 function hash(device: DeviceKey): void {
   high = 0xcbf29ce4;
   low = 0x84222325;
   for (let i = 0; i < deviceKeyLength; i += 1) {
     low = (low ^ device.charCodeAt(i)) >>> 0;
-    multiply(0x100, 0x1b3);
+    const product = low * 0x1b3;
+    high = (Math.imul(high, 0x1b3) + (low << 8) + Math.floor(product / 2 ** 32)) >>> 0;
+    low = product >>> 0;
   }
 }
 

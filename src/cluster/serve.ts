@@ -5,8 +5,10 @@ import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry, registryTables } from '../registry/registry.ts';
+import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder } from '../store/data-folder.ts';
 import { Environment } from '../store/environment.ts';
+import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
@@ -68,6 +70,8 @@ async function startIn(
   log: Log,
   signal: AbortSignal,
 ): Promise<RunningServer> {
+  if (!folder.isNew)
+    for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const { moveToShards } = await import('./move.ts');
@@ -95,6 +99,15 @@ async function startIn(
     fleets.put(snapshot);
     await cluster.putFleet(snapshot);
   });
+  const backups = new BackupRunner(
+    {
+      path: folder.path,
+      shardFolders: folder.shardFolders,
+      registryFolder: folder.registryFolder,
+      mapBytesMax: config.mapBytesMax,
+    },
+    log,
+  );
   let ready = false;
   let adminServer: FastifyInstance | undefined;
   const certificate = await CertificateRenewal.start({
@@ -106,6 +119,7 @@ async function startIn(
     ready = false;
     await certificate.close();
     await adminServer?.close();
+    backups.close();
     await cluster.stop();
     await registry.close();
     folder.close();
@@ -127,6 +141,7 @@ async function startIn(
       queueDepth: (shard) => cluster.queueDepth(shard),
       stalls: () => cluster.stalls(),
       isReady: () => ready,
+      backups,
       log,
     });
     adminServer = admin;

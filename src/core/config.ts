@@ -37,7 +37,7 @@ const keys = {
     Math.min(availableParallelism(), 256),
     1,
     256,
-    'Worker threads, each with a front end and one shard of the devices. Default: the number of cores, or what the data folder was made with.',
+    'Worker threads, each with a front end and one shard of the devices. Another number than the data folder has moves it first. Default: the number of cores, or what the data folder has.',
   ),
   mapBytesMax: integer(
     64 * gibibyte,

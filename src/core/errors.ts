@@ -31,6 +31,9 @@ export const adminErrors = {
   already_exists: { status: 409, msg: 'This id is taken.' },
   mailbox_full: { status: 409, msg: 'The mailbox is full.' },
   limit_reached: { status: 409, msg: 'A limit of this server is reached.' },
+  backup_not_found: { status: 404, msg: 'No backup was made since this server started.' },
+  backup_running: { status: 409, msg: 'A backup is being made; there is one at a time.' },
+  unusable_folder: { status: 409, msg: 'This folder cannot be used.' },
   invalid_schema: { status: 400, msg: 'This is not a usable JSON Schema.' },
 } as const;
 

@@ -18,6 +18,11 @@ export function deviceKeyOf(fleetId: string, deviceId: string): DeviceKey {
   return (fleetId + deviceId) as DeviceKey;
 }
 
+/** Whether a text can name a device (D1). */
+export function isDeviceKey(text: string): text is DeviceKey {
+  return /^[A-Za-z0-9]{18}$/.test(text);
+}
+
 export function fleetIdOf(device: DeviceKey): string {
   return device.slice(0, fleetIdLength);
 }

@@ -1,4 +1,4 @@
-import { ApiError, unavailable } from '../core/errors.ts';
+import { ApiError, OperatorError, unavailable } from '../core/errors.ts';
 import { fleetIdLength } from '../core/identity.ts';
 import { pack, unpack } from '../store/codec.ts';
 import type { Environment, Table } from '../store/environment.ts';
@@ -29,6 +29,17 @@ function schemaKey(fleetId: string, kind: SchemaKind, name: string): Buffer {
   return Buffer.from(`${fleetId}${schemaKinds.indexOf(kind)}${name}`, 'latin1');
 }
 
+/** @throws OperatorError, since without it devices of the fleet would be told that there is none. */
+function readFleet(fleetId: string, bytes: Buffer): Fleet {
+  try {
+    return unpack(bytes) as Fleet;
+  } catch {
+    throw new OperatorError(
+      `The record of fleet ${JSON.stringify(fleetId)} in the data folder is damaged: restore the folder from a backup.`,
+    );
+  }
+}
+
 /**
  * What operators declare, on the main thread: kept in an environment of its own and, whole, in memory. A
  * change settles once it is on disk and every worker has it, so that a request sent after it finds it.
@@ -50,7 +61,7 @@ export class Registry {
     this.#limits = limits;
     for (const { key, value } of this.#fleetTable.getRange({})) {
       const fleetId = key.toString('latin1');
-      this.#fleets.set(fleetId, { fleet: unpack(value) as Fleet, schemas: [] });
+      this.#fleets.set(fleetId, { fleet: readFleet(fleetId, value), schemas: [] });
     }
     for (const { key, value } of this.#schemaTable.getRange({})) {
       const text = key.toString('latin1');

@@ -117,6 +117,12 @@ export function storedJumpsMs(table: Table): number {
   return bytes === undefined ? 0 : (unpack(bytes) as KeptClock).jumpsMs;
 }
 
+/** Whether a record of the table is a clock that can be carried on. */
+export function isClockRecord(key: Buffer, value: Buffer): boolean {
+  const { wallMs, jumpsMs, aheadMs, aheadSinceMs } = unpack(value) as KeptClock;
+  return key.equals(clockKey) && [wallMs, jumpsMs, aheadMs, aheadSinceMs].every(Number.isFinite);
+}
+
 /** A new shard goes by the clock that its mail was dated by; one that has a clock has lived through the same jumps. */
 export function carryClock(source: Table, target: Table): void {
   const bytes = source.getBinary(clockKey);

@@ -23,10 +23,15 @@ export function encodeDevice(device: Device): Buffer {
   return Buffer.concat([header, ...device.secretDigests, pack(description)]);
 }
 
-/** The hot part only; the digests are copies and outlive `bytes`. */
+/**
+ * The hot part only; the digests are copies and outlive `bytes`.
+ * @throws Error for a damaged record: behind its end lie bytes of others, which must not count as digests.
+ */
 export function decodeCredentials(bytes: Buffer): DeviceCredentials {
+  const secrets = bytes.length < headerBytes ? 0 : bytes.readUInt8(1);
+  if (bytes.length <= headerBytes + secrets * digestBytes) throw new Error('a device record is damaged');
   const secretDigests: Uint8Array[] = [];
-  for (let i = 0; i < bytes.readUInt8(1); i += 1) {
+  for (let i = 0; i < secrets; i += 1) {
     const start = headerBytes + i * digestBytes;
     secretDigests.push(Uint8Array.prototype.slice.call(bytes, start, start + digestBytes));
   }
@@ -39,4 +44,13 @@ export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
     bytes.subarray(headerBytes + credentials.secretDigests.length * digestBytes),
   ) as Description;
   return { device, ...credentials, ...description };
+}
+
+/** Whether these bytes can be a device. @throws what msgpackr throws for bytes that are not its own. */
+export function isDeviceRecord(bytes: Buffer): boolean {
+  if (bytes.length < headerBytes || bytes.readUInt8(0) > enabledFlag) return false;
+  const descriptionAt = headerBytes + bytes.readUInt8(1) * digestBytes;
+  if (descriptionAt >= bytes.length) return false;
+  const { name, tags, createdAtMs } = unpack(bytes.subarray(descriptionAt)) as Partial<Description>;
+  return typeof name === 'string' && Array.isArray(tags) && typeof createdAtMs === 'number';
 }

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
-import { keyOfIdempotency, readSequence, sequenceKey } from './keys.ts';
+import { keyOfIdempotency, readSequence, sequenceBytes, sequenceKey } from './keys.ts';
 
 /** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
 const graceMs = 60_000;
@@ -72,6 +72,11 @@ export class IdempotencyKeys {
 function forgottenMsOf(times: Table): number {
   const bytes = times.getBinary(forgottenKey);
   return bytes === undefined ? 0 : readSequence(bytes, 0);
+}
+
+/** Whether a record of the table is the time of what was forgotten. */
+export function isForgottenRecord(key: Buffer, value: Buffer): boolean {
+  return key.equals(forgottenKey) && value.length === sequenceBytes;
 }
 
 /** A shard lets in no key that the one it takes a device over from has forgotten. */

@@ -7,11 +7,14 @@ import {
   countOf,
   decodeBatch,
   encodeBatch,
+  isDamaged,
   newestTimeMs,
 } from './log-batch.ts';
 
 /** A larger batch is cut, since LMDB needs one run of free pages for each value. */
 export const batchBytesMax = 1024 * 1024;
+/** Positions that a damaged batch may have taken: more than any batch has records. */
+const damagedBatchRecords = 65_536;
 
 export interface LogRecord extends BatchRecord {
   position: number;
@@ -88,7 +91,9 @@ export class IngestLog {
     const [last] = [...this.#table.getKeys({ reverse: true, limit: 1 })];
     const old: Buffer[] = [];
     for (const { key, value } of this.#table.getRange({ limit })) {
-      if (newestTimeMs(value) >= olderThanMs || last?.equals(key)) break;
+      if (last?.equals(key)) break;
+      // A damaged one is of no known age: as old as what is in front of it.
+      if (!isDamaged(value) && newestTimeMs(value) >= olderThanMs) break;
       old.push(key);
     }
     for (const key of old) this.#table.removeSync(key);
@@ -99,7 +104,7 @@ export class IngestLog {
 /** The position of the record that comes next. */
 export function endOfLog(table: Table): number {
   for (const { key, value } of table.getRange({ reverse: true, limit: 1 })) {
-    return readSequence(key, 0) + countOf(value);
+    return readSequence(key, 0) + (isDamaged(value) ? damagedBatchRecords : countOf(value));
   }
   return 0;
 }

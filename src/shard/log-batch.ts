@@ -1,12 +1,18 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { uuidBytesLength, uuidTimeMs } from '../core/uuid.ts';
-import { type DecodedLogRecord, decodeLogRecord, deviceOfLogRecord, endOfLogRecord } from './log-record.ts';
+import { isUuid, uuidBytesLength, uuidTimeMs } from '../core/uuid.ts';
+import {
+  checkLogRecord,
+  type DecodedLogRecord,
+  decodeLogRecord,
+  deviceOfLogRecord,
+  endOfLogRecord,
+} from './log-record.ts';
 
 /**
  * The values of the ingest log, one a commit. A batch as it was ingested: format 1, the first record's id 16,
  * count 4; then the records. The id of record i is the first id plus i in its last four bytes; its time is
- * the id's, in the shard's life time. A batch that was moved from the logs of other shards: format 2, the newest id up to there 16, count
- * 4; then each record behind its own id, so that a move changes no id.
+ * the id's, in the shard's life time (clock.ts). A batch that was moved from the logs of other shards: format 2,
+ * the newest id up to there 16, count 4; then each record behind its own id, so that a move changes no id.
  */
 const ingestedFormat = 1;
 const movedFormat = 2;
@@ -64,6 +70,11 @@ function writeHeader(bytes: Buffer, format: number, id: Uint8Array, count: numbe
   return bytes.writeUInt32BE(count, countAt);
 }
 
+/** Too short to be one: what stands in its header is not to be read. */
+export function isDamaged(batch: Buffer): boolean {
+  return batch.length < batchHeaderBytes;
+}
+
 export function countOf(batch: Buffer): number {
   return batch.readUInt32BE(countAt);
 }
@@ -71,6 +82,22 @@ export function countOf(batch: Buffer): number {
 /** The newest id up to the end of a batch, where it was ingested: its first record's, all of one time. */
 export function newestIdOf(batch: Buffer): Buffer {
   return Buffer.from(batch.subarray(1, countAt));
+}
+
+/** How many records a batch holds; undefined when it is not exactly what is encoded here. @throws RangeError */
+export function countBatch(batch: Buffer): number | undefined {
+  const format = batch.readUInt8(0);
+  const count = countOf(batch);
+  const isMoved = format === movedFormat;
+  if ((format !== ingestedFormat && !isMoved) || count === 0 || !isUuid(batch.subarray(1))) return undefined;
+  let at = batchHeaderBytes;
+  for (let index = 0; index < count; index += 1) {
+    if (isMoved && !isUuid(batch.subarray(at))) return undefined;
+    const { isSound, end } = checkLogRecord(batch, isMoved ? at + uuidBytesLength : at);
+    if (!isSound || end > batch.length) return undefined;
+    at = end;
+  }
+  return at === batch.length ? count : undefined;
 }
 
 /** When the newest record of a batch was stored. Those that were ingested together share one time. */

@@ -1,4 +1,4 @@
-import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
+import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../core/identity.ts';
 import { readDevice } from './keys.ts';
 import type { Ingest, RecordKind } from './shard.ts';
 
@@ -58,4 +58,11 @@ export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
     payload: Buffer.from(bytes.subarray(payloadAt, end)),
     end,
   };
+}
+
+/** Whether a record begins at `at` whose fields can be, and where the next one begins. @throws RangeError */
+export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; end: number } {
+  const { device, schema, end } = decodeLogRecord(bytes, at);
+  const isKnownKind = kinds[bytes.readUInt8(at + deviceKeyLength)] !== undefined;
+  return { isSound: isKnownKind && isDeviceKey(device) && schemaNamePattern.test(schema), end };
 }

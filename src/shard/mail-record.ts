@@ -1,4 +1,5 @@
-import { uuidBytesLength } from '../core/uuid.ts';
+import { schemaNamePattern } from '../core/identity.ts';
+import { isUuid, uuidBytesLength } from '../core/uuid.ts';
 import type { Mail } from './shard.ts';
 
 /**
@@ -26,8 +27,16 @@ export function encodeMail(mail: Mail): Buffer {
   return bytes;
 }
 
-/** The mail outlives `bytes`: it is a view of one copy. */
+/** @throws Error for a damaged record. */
+export function checkMail(bytes: Buffer): void {
+  if (bytes.length <= nameAt || bytes.length < nameAt + 1 + bytes.readUInt8(nameAt)) {
+    throw new Error('a mail record is damaged');
+  }
+}
+
+/** The mail outlives `bytes`: it is a view of one copy. @throws Error for a damaged record. */
 export function decodeMail(bytes: Buffer): Mail {
+  checkMail(bytes);
   const copy = copyOf(bytes);
   const payloadAt = nameAt + 1 + bytes.readUInt8(nameAt);
   return {
@@ -69,4 +78,10 @@ export function fetched(bytes: Buffer, count: number, firstMs: number): Buffer {
   copy.writeUInt32BE(Math.min(bytes.readUInt32BE(fetchesAt) + count, 0xffffffff), fetchesAt);
   if (bytes.readUIntBE(firstFetchedAt, 6) === 0) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
   return copy;
+}
+
+/** Whether these bytes can be a mail. */
+export function isMailRecord(bytes: Buffer): boolean {
+  if (bytes.length <= nameAt || bytes.length < nameAt + 1 + bytes.readUInt8(nameAt)) return false;
+  return isUuid(bytes) && schemaNamePattern.test(decodeMail(bytes).name);
 }

@@ -40,7 +40,10 @@ export function encodeMailbox(record: MailboxRecord): Buffer {
   return bytes;
 }
 
+/** The first that is read of a mailbox. @throws Error for a damaged record. */
 export function readSize(bytes: Buffer): number {
+  const isWhole = bytes.length >= headerBytes && (bytes.length - headerBytes) % settledBytes === 0;
+  if (!isWhole) throw new Error('a mailbox record is damaged');
   return bytes.readUInt32BE(0);
 }
 
@@ -76,4 +79,14 @@ export function rememberSettled(record: MailboxRecord, mailId: Uint8Array, verb:
   settled[uuidBytesLength] = verbs.indexOf(verb);
   settled.set(before, settledBytes);
   record.settled = settled;
+}
+
+/** Whether these bytes can be the record of a mailbox. */
+export function isMailboxRecord(bytes: Buffer): boolean {
+  const settled = bytes.length - headerBytes;
+  if (settled < 0 || settled % settledBytes !== 0 || settled > settledMax * settledBytes) return false;
+  for (let verbAt = headerBytes + uuidBytesLength; verbAt < bytes.length; verbAt += settledBytes) {
+    if (verbs[bytes.readUInt8(verbAt)] === undefined) return false;
+  }
+  return true;
 }

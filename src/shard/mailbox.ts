@@ -1,4 +1,4 @@
-import type { DeviceKey } from '../core/identity.ts';
+import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
 import { copyUuid, generateUuid, uuidBytesLength } from '../core/uuid.ts';
 import {
   keyOfDevice,
@@ -7,9 +7,17 @@ import {
   keyOfRequeued,
   readDevice,
   readSequence,
+  sequenceBytes,
   sequenceKey,
 } from './keys.ts';
-import { encodeMail, fetched, readExpiresAtMs, readRequeueCount, requeued } from './mail-record.ts';
+import {
+  checkMail,
+  encodeMail,
+  fetched,
+  readExpiresAtMs,
+  readRequeueCount,
+  requeued,
+} from './mail-record.ts';
 import {
   decodeMailbox,
   emptyMailbox,
@@ -29,6 +37,8 @@ interface FoundMail {
 
 const sequenceMax = 2 ** 48 - 1;
 const lowBits = 2 ** 32;
+/** Damaged entries to know; more of them than this would not be a matter for a running server. */
+const unexpirableMax = 1_000;
 
 /**
  * The mailboxes of a shard, inside its owner's write transaction. First in, first out by sequence; a mail's
@@ -37,6 +47,8 @@ const lowBits = 2 ** 32;
  */
 export class Mailboxes {
   readonly #tables: Tables;
+  /** Entries of `expiry` whose mail cannot be removed since a record is damaged. */
+  readonly #unexpirable = new Set<string>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -85,21 +97,27 @@ export class Mailboxes {
     return { result: 'settled', mailboxSize: record.size };
   }
 
-  /** Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was. */
+  /**
+   * Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was.
+   * @throws Error at damaged records, once: the next call leaves out what this one stopped at.
+   */
   expire(lifeMs: number, limit: number): DeviceKey[] {
-    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit })];
-    return due.map((key) => {
-      const device = readDevice(key, 6);
-      const mailId = key.subarray(24);
-      const record = this.#load(device);
-      const found = this.#find(device, record, mailId);
-      if (found === undefined) this.#tables.expiry.removeSync(key);
-      else {
-        this.#remove(device, record, found, mailId);
-        this.#store(device, record);
+    const end = sequenceKey(lifeMs);
+    const due = [...this.#tables.expiry.getKeys({ end, limit: limit + this.#unexpirable.size })];
+    const expirable = due.filter((key) => !this.#unexpirable.has(key.toString('latin1')));
+    return expirable.slice(0, limit).map((key) => {
+      try {
+        return this.#expire(key);
+      } catch (cause) {
+        if (this.#unexpirable.size < unexpirableMax) this.#unexpirable.add(key.toString('latin1'));
+        throw new Error(`the expired mail of ${readDevice(key, sequenceBytes)} cannot be removed`, { cause });
       }
-      return device;
     });
+  }
+
+  /** How many entries `expire` leaves where they are. */
+  get unexpirable(): number {
+    return this.#unexpirable.size;
   }
 
   /** D13: fetches are counted in memory and reach the mail here, every few seconds. */
@@ -124,6 +142,19 @@ export class Mailboxes {
     this.#tables.mailboxes.removeSync(keyOfDevice(device));
   }
 
+  #expire(key: Buffer): DeviceKey {
+    const device = readDevice(key, sequenceBytes);
+    const mailId = key.subarray(sequenceBytes + deviceKeyLength);
+    const record = this.#load(device);
+    const found = this.#find(device, record, mailId);
+    if (found === undefined) this.#tables.expiry.removeSync(key);
+    else {
+      this.#remove(device, record, found, mailId);
+      this.#store(device, record);
+    }
+    return device;
+  }
+
   #load(device: DeviceKey): MailboxRecord {
     const bytes = this.#tables.mailboxes.getBinary(keyOfDevice(device));
     return bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
@@ -136,7 +167,9 @@ export class Mailboxes {
 
   /** A view into the map, good until the next read. */
   #read(device: DeviceKey, sequence: number): Buffer | undefined {
-    return this.#tables.mail.getBinaryFast(keyOfMail(device, sequence));
+    const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, sequence));
+    if (bytes !== undefined) checkMail(bytes);
+    return bytes;
   }
 
   /** Where a mail of that id waits now. */

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
-import type { Environment } from '../store/environment.ts';
+import type { Environment, Table } from '../store/environment.ts';
 import { readDevice, sequenceBytes } from './keys.ts';
 import type { tableNames } from './tables.ts';
 
@@ -21,10 +21,8 @@ const deviceAt: Readonly<Record<DeviceTable, number>> = {
 };
 const deviceTables = Object.entries(deviceAt) as [DeviceTable, number][];
 
-/** Looked at between two looks at whether to stop, and at most written in one transaction. */
-const recordsCopiedMax = 20_000;
-/** More than are copied, for only their keys are in memory and each transaction costs an fsync. */
-const recordsRemovedMax = 50_000;
+/** Keys that are looked at between two looks at whether to stop; what they lead to is one transaction. */
+const keysPerStep = 20_000;
 
 /** What one step of a move has done. */
 export interface Step {
@@ -58,29 +56,17 @@ export function* copyDevices(
 ): Generator<Step> {
   for (const [name, at] of deviceTables) {
     const table = source.table(name);
-    const place = ofSameDevice(placeOf);
-    let last: Buffer | undefined;
-    for (;;) {
-      const entries = [...table.getRange({ ...after(last), limit: recordsCopiedMax })];
-      last = entries.at(-1)?.key;
-      if (last === undefined) break;
-      const moving = new Map<Environment, typeof entries>();
-      for (const entry of entries) {
-        const target = place(readDevice(entry.key, at));
-        if (target === undefined) continue;
-        const group = moving.get(target);
-        if (group === undefined) moving.set(target, [entry]);
-        else group.push(entry);
-      }
+    for (const { passed, groups } of groupKeys(table, at, placeOf)) {
       let devices = 0;
-      for (const [target, group] of moving) {
+      for (const [target, keys] of groups) {
         const copy = target.table(name);
+        // The value is a view, good until the next read: put before it, and so never copied in between.
         target.writeSync(() => {
-          for (const { key, value } of group) copy.putSync(key, value);
+          for (const key of keys) copy.putSync(key, table.getBinaryFast(key) as Buffer);
         });
-        if (name === 'devices') devices += group.length;
+        if (name === 'devices') devices += keys.length;
       }
-      yield { passed: entries.length, devices };
+      yield { passed, devices };
     }
   }
 }
@@ -90,39 +76,52 @@ export function* removeDevices(
   environment: Environment,
   isGone: (device: DeviceKey) => boolean,
 ): Generator<Step> {
+  const placeOf = (device: DeviceKey): 'gone' | undefined => (isGone(device) ? 'gone' : undefined);
   for (const [name, at] of deviceTables) {
     const table = environment.table(name);
-    const gone = ofSameDevice(isGone);
-    let last: Buffer | undefined;
-    for (;;) {
-      const keys = [...table.getKeys({ ...after(last), limit: recordsRemovedMax })];
-      last = keys.at(-1);
-      if (last === undefined) break;
-      const removed = keys.filter((key) => gone(readDevice(key, at)));
-      if (removed.length > 0) {
+    for (const { passed, groups } of groupKeys(table, at, placeOf)) {
+      const keys = groups.get('gone') ?? [];
+      if (keys.length > 0) {
         environment.writeSync(() => {
-          for (const key of removed) table.removeSync(key);
+          for (const key of keys) table.removeSync(key);
         });
       }
-      yield { passed: keys.length, devices: name === 'devices' ? removed.length : 0 };
+      yield { passed, devices: name === 'devices' ? keys.length : 0 };
     }
   }
 }
 
-/** From the record behind that key on. */
-function after(key: Buffer | undefined): { start?: Buffer; exclusiveStart?: true } {
-  return key === undefined ? {} : { start: key, exclusiveStart: true };
-}
-
-/** Asked once for the records of a device that lie together. */
-function ofSameDevice<T>(ask: (device: DeviceKey) => T): (device: DeviceKey) => T {
-  let last: DeviceKey | undefined;
-  let answer: T;
-  return (device) => {
-    if (device !== last) {
-      last = device;
-      answer = ask(device);
+/**
+ * The keys of a table, some thousands at a time, by where their devices belong; without those that stay. Keys
+ * alone: of what stays, no value is read.
+ */
+function* groupKeys<P>(
+  table: Table,
+  deviceAt: number,
+  placeOf: (device: DeviceKey) => P | undefined,
+): Generator<{ passed: number; groups: Map<P, Buffer[]> }> {
+  let last: Buffer | undefined;
+  let device: DeviceKey | undefined;
+  let place: P | undefined;
+  for (;;) {
+    const groups = new Map<P, Buffer[]>();
+    let passed = 0;
+    const from = last === undefined ? {} : { start: last, exclusiveStart: true };
+    for (const key of table.getKeys({ ...from, limit: keysPerStep })) {
+      passed += 1;
+      last = key;
+      // Asked once for the records of a device that lie together.
+      const owner = readDevice(key, deviceAt);
+      if (owner !== device) {
+        device = owner;
+        place = placeOf(owner);
+      }
+      if (place === undefined) continue;
+      const group = groups.get(place);
+      if (group === undefined) groups.set(place, [key]);
+      else group.push(key);
     }
-    return answer;
-  };
+    if (passed === 0) return;
+    yield { passed, groups };
+  }
 }

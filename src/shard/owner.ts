@@ -47,9 +47,9 @@ export class ShardOwner implements OwnerLink {
     this.#environment = environment;
     this.#depth = depth;
     this.#reader = reader;
-    this.#state = new ShardState(openTables(environment), options);
     this.#log = log;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
+    this.#state = new ShardState(openTables(environment), options);
     this.#commits = new GroupCommit({
       environment,
       state: this.#state,
@@ -85,7 +85,7 @@ export class ShardOwner implements OwnerLink {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs())) return;
+    if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
     Atomics.add(this.#depth, 0, 1);
     const removed = await new Promise<SweepOutcome>((resolve, reject) => {
       const completion = { resolve: resolve as (answer: Answer) => void, reject };

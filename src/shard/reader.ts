@@ -80,11 +80,11 @@ export class ShardReader {
     return { items, next };
   }
 
-  /** Whether the sweeper would find anything, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number): boolean {
+  /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: number): boolean {
     this.#environment.refresh();
-    for (const _key of this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: 1 })) return true;
-    return false;
+    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: besides + 1 })];
+    return due.length > besides;
   }
 
   #mailboxSize(device: DeviceKey): number {

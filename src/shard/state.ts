@@ -110,6 +110,11 @@ export class ShardState {
     this.#effects = noEffects();
   }
 
+  /** Expired mail that stays where it is, since a record of it is damaged. */
+  get unexpirableMails(): number {
+    return this.#mailboxes.unexpirable;
+  }
+
   /** After a commit: what it brought about, handed out once. */
   takeEffects(): Effects {
     const effects = this.#effects;

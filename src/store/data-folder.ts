@@ -1,19 +1,12 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { OperatorError } from '../core/errors.ts';
+import { writeDurable } from './durable.ts';
+import { FolderLock } from './folder-lock.ts';
 
 /** Raised when the layout of the folder or of a record changes. */
-const formatVersion = 2;
+export const formatVersion = 2;
+export const manifestFile = 'manifest.json';
 
 /**
  * A change of the shard count that has begun and not come to its end. The manifest's `shards` says which of
@@ -26,7 +19,7 @@ export interface Move {
   logEnds: readonly number[];
 }
 
-interface Manifest {
+export interface Manifest {
   format: number;
   shards: number;
   /** False until the first start has come to its end. Nothing was answered before that, so it starts over. */
@@ -39,14 +32,21 @@ export class DataFolder {
   readonly path: string;
   /** Whether this start made it. */
   readonly isNew: boolean;
+  readonly #lock: FolderLock;
   #shards: number;
   #move: Move | undefined;
 
-  private constructor(path: string, shards: number, isNew: boolean, move?: Move) {
+  private constructor(
+    path: string,
+    manifest: Pick<Manifest, 'shards' | 'move'>,
+    isNew: boolean,
+    lock: FolderLock,
+  ) {
     this.path = path;
     this.isNew = isNew;
-    this.#shards = shards;
-    this.#move = move;
+    this.#shards = manifest.shards;
+    this.#move = manifest.move;
+    this.#lock = lock;
   }
 
   /**
@@ -56,20 +56,38 @@ export class DataFolder {
    */
   static open(folder: string, shards: number): DataFolder {
     const path = resolve(folder);
+    let lock: FolderLock | undefined;
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 });
+      // Before anything is left in a folder that is not ours; and again, for a holder may just have finished it.
+      readManifest(path);
+      lock = FolderLock.take(path);
       const manifest = readManifest(path);
-      lock(path);
       if (!manifest?.complete) {
-        const folder = new DataFolder(path, shards, true);
+        const folder = new DataFolder(path, { shards }, true, lock);
         folder.#startOver();
         return folder;
       }
-      return new DataFolder(path, manifest.shards, false, manifest.move);
+      return new DataFolder(path, manifest, false, lock);
     } catch (error) {
+      lock?.release();
       if (error instanceof OperatorError) throw error;
       throw new OperatorError(`The data folder ${path} cannot be used: ${(error as Error).message}`);
     }
+  }
+
+  /** The folder of a server that is stopped, as it is. @throws OperatorError */
+  static openStopped(folder: string): DataFolder {
+    const path = resolve(folder);
+    const manifest = existsSync(path) ? readManifest(path) : undefined;
+    if (manifest === undefined) throw new OperatorError(`There is no data folder in ${path}.`);
+    if (!manifest.complete) throw new OperatorError(`The data folder ${path} never saw its first start end.`);
+    if (manifest.move !== undefined) {
+      throw new OperatorError(
+        `The data folder ${path} is in the midst of a move to another shard count: start the server, which ends it.`,
+      );
+    }
+    return new DataFolder(path, manifest, false, FolderLock.take(path));
   }
 
   /** The end of a first start: from now on what is here is kept. */
@@ -142,7 +160,7 @@ export class DataFolder {
   }
 
   close(): void {
-    rmSync(join(this.path, 'lock'), { force: true });
+    this.#lock.release();
   }
 
   #startOver(): void {
@@ -158,20 +176,25 @@ export class DataFolder {
       complete,
       ...(this.#move && { move: this.#move }),
     };
-    writeDurable(join(this.path, 'manifest.json'), manifest, 0o644);
+    writeDurable(join(this.path, manifestFile), manifest, 0o644);
   }
 }
 
 function readManifest(path: string): Manifest | undefined {
   let text: string;
   try {
-    text = readFileSync(join(path, 'manifest.json'), 'utf8');
+    text = readFileSync(join(path, manifestFile), 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    const strangers = readdirSync(path).filter((name) => name !== 'lock');
+    const strangers = readdirSync(path).filter((name) => name !== 'lock' && name !== `${manifestFile}.new`);
     if (strangers.length === 0) return undefined;
+    if (strangers.includes('backup.json')) {
+      throw new OperatorError(
+        `${path} is a backup: bring it back with "fleetpost restore ${path} --data DIR" and serve that.`,
+      );
+    }
     throw new OperatorError(
-      `${path} is not a Fleetpost data folder: it has files but no manifest.json. Name an empty folder, or restore the manifest.`,
+      `${path} is not a Fleetpost data folder: it has files but no manifest.json. Name an empty folder, or restore a backup into one.`,
     );
   }
   let manifest: Partial<Manifest> | undefined;
@@ -185,7 +208,7 @@ function readManifest(path: string): Manifest | undefined {
     !Number.isInteger(manifest?.shards) ||
     typeof manifest?.complete !== 'boolean'
   ) {
-    throw new OperatorError(`${join(path, 'manifest.json')} is damaged: restore it from a backup.`);
+    throw new OperatorError(`${join(path, manifestFile)} is damaged: restore it from a backup.`);
   }
   const { format, shards, complete, move } = manifest as Manifest;
   if (format > formatVersion) {
@@ -194,69 +217,4 @@ function readManifest(path: string): Manifest | undefined {
     );
   }
   return { format, shards, complete, ...(move && { move }) };
-}
-
-/** Written beside and renamed over, so that a crash leaves the old file or the new one. */
-function writeDurable(file: string, content: object, mode: number): void {
-  const temporary = `${file}.new`;
-  writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode, flush: true });
-  renameSync(temporary, file);
-  syncPath(dirname(file));
-}
-
-/** Has a file's bytes, or a folder's names, on disk. */
-export function syncPath(path: string): void {
-  const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** When a process started, in clock ticks since boot: tells a process from a later one of the same number. */
-function startOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  } catch {
-    return undefined;
-  }
-}
-
-function isRunning(pid: number, start: string | undefined): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
-  }
-  const startNow = startOf(pid);
-  return startNow === undefined || start === undefined || startNow === start;
-}
-
-/** The lock names its holder, so that a kill -9 leaves nothing to clean up: a holder that is gone holds nothing. */
-function lock(path: string): void {
-  const file = join(path, 'lock');
-  const content = JSON.stringify({ pid: process.pid, start: startOf(process.pid) });
-  for (let attempt = 0; attempt < 2; attempt += 1) {
-    try {
-      writeFileSync(file, content, { flag: 'wx' });
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    let holder: { pid?: number; start?: string } = {};
-    try {
-      holder = JSON.parse(readFileSync(file, 'utf8')) as typeof holder;
-    } catch {
-      // Cut off while it was written: its writer is gone.
-    }
-    if (holder.pid !== undefined && holder.pid !== process.pid && isRunning(holder.pid, holder.start)) {
-      throw new OperatorError(
-        `The data folder ${path} is in use by process ${holder.pid}: stop that server first.`,
-      );
-    }
-    rmSync(file, { force: true });
-  }
-  throw new OperatorError(`The data folder ${path} is being taken by another server.`);
 }

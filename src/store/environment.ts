@@ -83,7 +83,7 @@ export class Environment {
     this.#tables = new Map(
       options.tables.map((name) => [
         name,
-        this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' }),
+        this.#guard(this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })),
       ]),
     );
   }
@@ -163,6 +163,23 @@ export class Environment {
     this.#hasRoom = pages < this.#pagesMax || pages === this.#pagesChecked;
     this.#pagesChecked = pages;
     return this.#hasRoom;
+  }
+
+  /**
+   * A read that meets a damaged page makes LMDB refuse the whole snapshot from then on, and with it every other
+   * device of the turn: so the snapshot goes with the error.
+   */
+  #guard(table: Table): Table {
+    const { getBinary, getBinaryFast } = table;
+    const guarded = (read: typeof getBinary) => (key: Buffer) => {
+      try {
+        return read.call(table, key);
+      } catch (error) {
+        this.#root.resetReadTxn();
+        throw error;
+      }
+    };
+    return Object.assign(table, { getBinary: guarded(getBinary), getBinaryFast: guarded(getBinaryFast) });
   }
 
   async close(): Promise<void> {

@@ -22,6 +22,8 @@ export interface ServerReport {
 }
 
 export interface StartOptions {
+  /** Of `serve`. */
+  flags?: readonly string[];
   environment?: NodeJS.ProcessEnv;
   /** The process's limit of open files, which it cannot raise. */
   openFilesMax?: number;
@@ -57,14 +59,14 @@ export class TestServer implements AsyncDisposable {
     this.#ownsData = ownsData;
     this.ca = readFileSync(report.cert_file, 'utf8');
     this.token = JSON.parse(readFileSync(join(report.data, 'admin.json'), 'utf8')).token;
-    this.agent = new Agent({ connect: { ca: this.ca }, connections: null, bodyTimeout: 0 });
+    this.agent = TestServer.agentFor(this.ca);
   }
 
   /** `config` goes in through the environment. A given `data` folder is left behind; else it is removed. */
   static async start(
     config: Partial<Config> = {},
     data?: string,
-    { environment: extraEnvironment = {}, openFilesMax }: StartOptions = {},
+    { environment: extraEnvironment = {}, openFilesMax, flags = [] }: StartOptions = {},
   ): Promise<TestServer> {
     const folder = data ?? temporaryFolder();
     const environment: NodeJS.ProcessEnv = {
@@ -79,7 +81,7 @@ export class TestServer implements AsyncDisposable {
     for (const [key, value] of Object.entries(config)) {
       environment[environmentName(key as ConfigKey)] = String(value);
     }
-    const command = [process.execPath, mainFile, 'serve', '--json', '--no-parent'];
+    const command = [process.execPath, mainFile, 'serve', '--json', '--no-parent', ...flags];
     if (openFilesMax !== undefined)
       command.unshift('bash', '-c', `ulimit -n ${openFilesMax}; exec "$0" "$@"`);
     const [file = '', ...args] = command;
@@ -104,6 +106,10 @@ export class TestServer implements AsyncDisposable {
       }),
     ]);
     return new TestServer(child, report, exit, stderr, data === undefined);
+  }
+
+  static agentFor(ca: string): Agent {
+    return new Agent({ connect: { ca }, connections: null, bodyTimeout: 0 });
   }
 
   get url(): string {

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createProgram } from '../../src/client/program.ts';
 import { addConfigCommand } from '../../src/cluster/config-command.ts';
+import { addRestoreCommand } from '../../src/cluster/restore-command.ts';
 import { addServeCommand } from '../../src/cluster/serve-command.ts';
+import { addVerifyCommand } from '../../src/cluster/verify-command.ts';
 import { configDefault, configDescription, configKeys } from '../../src/core/config.ts';
 import { deviceErrors } from '../../src/core/errors.ts';
 import { routeNames } from '../../src/http/server.ts';
@@ -48,6 +50,8 @@ it('the commands table is the commands', () => {
   const program = createProgram();
   addServeCommand(program);
   addConfigCommand(program);
+  addRestoreCommand(program);
+  addVerifyCommand(program);
   const names = program.commands.flatMap((command) =>
     command.commands.length === 0
       ? [command.name()]

@@ -1,0 +1,97 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { Backup, Backups } from '../admin/context.ts';
+import { ApiError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import { type BackupSource, makeEmptyFolder } from '../store/backup.ts';
+import type { BackupMessage, BackupTask } from './backup-process.ts';
+
+/** The backups of a running server, one at a time, each made by a process of its own. */
+export class BackupRunner implements Backups {
+  readonly #source: BackupSource;
+  readonly #log: Log;
+  #backup: Backup | undefined;
+  #process: ChildProcess | undefined;
+
+  constructor(source: BackupSource, log: Log) {
+    this.#source = source;
+    this.#log = log;
+  }
+
+  /** @throws ApiError backup_running, unusable_folder. */
+  start(folder: string): Backup {
+    if (this.#process !== undefined) throw new ApiError('backup_running');
+    const inside = relative(this.#source.path, folder);
+    if (inside === '' || !inside.startsWith('..')) {
+      throw new ApiError('unusable_folder', { msg: 'A backup cannot be made inside the data folder.' });
+    }
+    try {
+      makeEmptyFolder(folder);
+    } catch (error) {
+      throw new ApiError('unusable_folder', {
+        msg: `The backup cannot be made there: ${(error as Error).message}.`,
+      });
+    }
+    this.#backup = {
+      folder,
+      state: 'running',
+      startedAtMs: Date.now(),
+      endedAtMs: undefined,
+      bytes: 0,
+      bytesTotal: this.#bytesIn(this.#source.path),
+      reason: undefined,
+    };
+    this.#run({ source: this.#source, target: folder });
+    return this.#backup;
+  }
+
+  last(): Backup | undefined {
+    const backup = this.#backup;
+    if (backup?.state !== 'running') return backup;
+    return { ...backup, bytes: Math.min(this.#bytesIn(backup.folder), backup.bytesTotal) };
+  }
+
+  /** A backup under way is given up: it has no backup.json, so nobody takes it for one. */
+  close(): void {
+    this.#process?.kill('SIGKILL');
+  }
+
+  #run(task: BackupTask): void {
+    let ended: BackupMessage = { type: 'failed', reason: 'its process was stopped' };
+    const child = fork(new URL('./backup-process.js', import.meta.url), { stdio: ['ignore', 2, 2, 'ipc'] });
+    this.#process = child;
+    child.on('message', (message: BackupMessage) => {
+      ended = message;
+    });
+    child.on('error', (error) => {
+      ended = { type: 'failed', reason: error.message };
+    });
+    child.once('close', () => {
+      this.#process = undefined;
+      this.#end(ended);
+    });
+    child.send(task);
+  }
+
+  #end(message: BackupMessage): void {
+    if (this.#backup === undefined) return;
+    const ended = { ...this.#backup, endedAtMs: Date.now() };
+    if (message.type === 'done') {
+      this.#backup = { ...ended, state: 'done', bytes: message.bytes, bytesTotal: message.bytes };
+      this.#log.info({ folder: ended.folder, bytes: message.bytes }, 'a backup was made');
+    } else {
+      this.#backup = { ...ended, state: 'failed', reason: message.reason };
+      this.#log.error({ folder: ended.folder, reason: message.reason }, 'a backup failed');
+    }
+  }
+
+  /** What the environments take below a folder that is laid out as the data folder is. */
+  #bytesIn(root: string): number {
+    const folders = [...this.#source.shardFolders, this.#source.registryFolder];
+    return folders.reduce((sum, folder) => {
+      const file = join(root, relative(this.#source.path, folder), 'data.mdb');
+      return sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
+    }, 0);
+  }
+}

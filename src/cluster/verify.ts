@@ -1,0 +1,119 @@
+import { dirname, join, relative, resolve } from 'node:path';
+import { verifyRegistry } from '../registry/verify.ts';
+import { type ShardCounts, verifyShard } from '../shard/verify.ts';
+import { isBackup, isUnchanged, readBackup } from '../store/backup.ts';
+import { DataFolder } from '../store/data-folder.ts';
+import { Damage, DatabaseFile, type StoredTable } from '../store/database-file.ts';
+import { Findings } from '../store/findings.ts';
+import { shardOf } from './placement.ts';
+
+/** More findings than these are counted only: what is wrong with one page can be wrong with each of its records. */
+const sentencesMax = 100;
+
+export interface Verification extends ShardCounts {
+  folder: string;
+  shards: number;
+  fleets: number;
+  schemas: number;
+  findings: Findings;
+}
+
+/** Told how many records there are in all, then of each. */
+export interface Progress {
+  start(records: number): void;
+  onRecord(): void;
+}
+
+interface Folder {
+  path: string;
+  registryFolder: string;
+  shardFolders: readonly string[];
+  close(): void;
+}
+
+/**
+ * Walks every record of a data folder whose server is stopped, or of a backup. Reads only.
+ * @throws OperatorError when there is nothing to walk.
+ */
+export async function verifyFolder(path: string, progress: Progress): Promise<Verification> {
+  const findings = new Findings(sentencesMax);
+  const folder = isBackup(path) ? await openBackup(resolve(path), findings) : openData(path);
+  try {
+    return walk(folder, findings, progress);
+  } finally {
+    folder.close();
+  }
+}
+
+function openData(path: string): Folder {
+  const folder = DataFolder.openStopped(path);
+  const { registryFolder, shardFolders } = folder;
+  return { path: folder.path, registryFolder, shardFolders, close: () => folder.close() };
+}
+
+async function openBackup(path: string, findings: Findings): Promise<Folder> {
+  const { files } = readBackup(path);
+  for (const file of files) {
+    if (!(await isUnchanged(path, file))) findings.add(`${file.path}: it is not what was backed up`);
+  }
+  const folders = files.map((file) => join(path, dirname(file.path)));
+  return {
+    path,
+    // The registry is the last one that a backup copies.
+    registryFolder: folders.at(-1) ?? path,
+    shardFolders: folders.slice(0, -1),
+    close: () => {},
+  };
+}
+
+function walk(folder: Folder, findings: Findings, progress: Progress): Verification {
+  const opened: DatabaseFile[] = [];
+  try {
+    const open = (path: string): ReadonlyMap<string, StoredTable> | undefined => {
+      const name = relative(folder.path, path);
+      try {
+        const file = new DatabaseFile(path);
+        opened.push(file);
+        file.checkFreePages((damage) => findings.add(`${name}, free pages: ${damage.message}`));
+        return file.tables();
+      } catch (error) {
+        findings.add(`${name}/data.mdb: ${describe(error)}`);
+        return undefined;
+      }
+    };
+    const registry = open(folder.registryFolder);
+    const shards = folder.shardFolders.map(open);
+    const tables = [registry, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
+    progress.start(tables.reduce((sum, { size }) => sum + size, 0));
+
+    const { fleets, schemas } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
+    const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
+    for (const [index, tables] of shards.entries()) {
+      if (tables === undefined) continue;
+      const counted = verifyShard({
+        tables,
+        isPlaced: (device) => shardOf(device, shards.length) === index,
+        hasFleet: (fleetId) => fleets.has(fleetId),
+        findings: findings.of(`shard ${index}`),
+        onRecord: progress.onRecord,
+      });
+      for (const key of Object.keys(counts) as (keyof ShardCounts)[]) counts[key] += counted[key];
+    }
+    return {
+      folder: folder.path,
+      shards: shards.length,
+      fleets: fleets.size,
+      schemas,
+      ...counts,
+      findings,
+    };
+  } finally {
+    for (const file of opened) file.close();
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof RangeError && !(error instanceof Damage)
+    ? 'a page is overwritten'
+    : (error as Error).message;
+}

@@ -1,0 +1,75 @@
+import { ApiError } from '../core/errors.ts';
+import { fleetIdLength, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
+import { unpack } from '../store/codec.ts';
+import type { StoredTable } from '../store/database-file.ts';
+import type { Findings } from '../store/findings.ts';
+import type { Fleet } from './fleet.ts';
+import { checkSchema, schemaKinds } from './schema.ts';
+
+/** What the walk of the registry found; the fleets by id. */
+export interface RegistryCounts {
+  fleets: ReadonlySet<string>;
+  schemas: number;
+}
+
+/** Walks every fleet and schema of a registry whose server is stopped; compiles each schema. */
+export function verifyRegistry(
+  tables: ReadonlyMap<string, StoredTable>,
+  findings: Findings,
+  onRecord: () => void,
+): RegistryCounts {
+  const fleets = new Set<string>();
+  let schemas = 0;
+  const entries = function* (name: string): Generator<{ text: string; value: Buffer }> {
+    const table = tables.get(name);
+    if (table === undefined) findings.add(`registry: there is no table ${name}`);
+    const onDamage = (damage: Error): void => findings.add(`registry, ${name}: ${damage.message}`);
+    for (const { key, value } of table?.entries(onDamage) ?? []) {
+      onRecord();
+      yield { text: key.toString('latin1'), value };
+    }
+  };
+  for (const { text, value } of entries('fleets')) {
+    if (isFleet(text, value)) fleets.add(text);
+    else findings.add(`registry, fleets: ${printable(text)} does not decode`);
+  }
+  for (const { text, value } of entries('schemas')) {
+    schemas += 1;
+    const wrong = checkStoredSchema(text, value, fleets);
+    if (wrong !== undefined) findings.add(`registry, schemas: ${printable(text)} ${wrong}`);
+  }
+  return { fleets, schemas };
+}
+
+function isFleet(fleetId: string, value: Buffer): boolean {
+  try {
+    const fleet = unpack(value) as Partial<Fleet>;
+    return (
+      fleetIdPattern.test(fleetId) &&
+      fleet.fleetId === fleetId &&
+      typeof fleet.name === 'string' &&
+      typeof fleet.createdAtMs === 'number'
+    );
+  } catch {
+    return false;
+  }
+}
+
+function checkStoredSchema(text: string, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
+  const isKey =
+    schemaKinds[Number(text[fleetIdLength])] !== undefined &&
+    schemaNamePattern.test(text.slice(fleetIdLength + 1));
+  if (!isKey) return 'is not the key of a schema';
+  if (!fleets.has(text.slice(0, fleetIdLength))) return 'is of a fleet that does not exist';
+  try {
+    // What it may cost was looked at when it was put, by the limit of then.
+    checkSchema(JSON.parse(value.toString('utf8')) as Record<string, unknown>, Number.MAX_SAFE_INTEGER);
+    return undefined;
+  } catch (error) {
+    return error instanceof ApiError ? 'does not compile' : 'is not JSON';
+  }
+}
+
+function printable(text: string): string {
+  return /^[\w-]{1,300}$/.test(text) ? text : `key ${Buffer.from(text, 'latin1').toString('hex', 0, 64)}`;
+}

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { shardOf } from '../../src/cluster/placement.ts';
+import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
+import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
+import { readLog } from '../../src/shard/ingest-log.ts';
+import { sequenceBytes } from '../../src/shard/keys.ts';
+import { encodeLogRecord } from '../../src/shard/log-record.ts';
+import type { EnqueueOutcome } from '../../src/shard/shard.ts';
+import { ShardState } from '../../src/shard/state.ts';
+import { openTables, tableNames } from '../../src/shard/tables.ts';
+import { eachShard } from './log.ts';
+import type { ServerReport } from './server.ts';
+
+/** Where the device stands in a key, for the tables where that is not in front. */
+const deviceAt: Record<string, number> = { expiry: sequenceBytes, idempotency: uuidBytesLength };
+
+/** Everything that a data folder holds of devices, wherever it lies. */
+export interface ShardRecords {
+  /** One line a record, sorted. */
+  records: string[];
+  /** Records in another shard than their device's. */
+  misplaced: string[];
+  /** Devices whose log records are out of order when one log is read behind another, lowest shard first. */
+  disordered: string[];
+}
+
+/** Reads a data folder whose server has ended. */
+export async function readShardRecords(report: ServerReport): Promise<ShardRecords> {
+  const found: ShardRecords = { records: [], misplaced: [], disordered: [] };
+  const newestIds = new Map<DeviceKey, string>();
+  let shard = 0;
+  await eachShard(report, (environment) => {
+    for (const name of tableNames.filter((table) => table !== 'log')) {
+      const at = deviceAt[name] ?? 0;
+      for (const { key, value } of environment.table(name).getRange({})) {
+        const device = key.toString('latin1', at, at + deviceKeyLength) as DeviceKey;
+        const line = `${name} ${key.toString('hex')} ${createHash('md5').update(value).digest('hex')}`;
+        found.records.push(line);
+        if (shardOf(device, report.shards) !== shard) found.misplaced.push(line);
+      }
+    }
+    for (const { id, device, kind, schema, payload } of readLog(environment.table('log'))) {
+      const idText = id.toString('hex');
+      found.records.push(`log ${idText} ${device} ${kind} ${schema} ${payload}`);
+      if ((newestIds.get(device) ?? '') >= idText) found.disordered.push(device);
+      newestIds.set(device, idText);
+    }
+    shard += 1;
+  });
+  found.records.sort();
+  return found;
+}
+
+const mailsPerDevice = 5;
+const batches = 4;
+
+/**
+ * Gives every device of a folder whose server has ended something in each table: mail, of which one was
+ * requeued and one acknowledged; a last-seen time; and in each of several commits a record with its key.
+ */
+export async function fillShards(report: ServerReport): Promise<void> {
+  await eachShard(report, async (environment) => {
+    const state = new ShardState(openTables(environment), {
+      idempotencyWindowSeconds: 86_400,
+      idempotencySkewSeconds: 300,
+      clockJumpGraceSeconds: 86_400,
+      logRetentionSeconds: 86_400,
+    });
+    const devices = [...environment.table('devices').getKeys({})].map(
+      (key) => key.toString('latin1') as DeviceKey,
+    );
+    for (let batch = 0; batch < batches; batch += 1) {
+      await environment.write(() => {
+        for (const device of devices) {
+          const payload = Buffer.from(`{"batch":${batch}}`);
+          const record = encodeLogRecord({ device, kind: 'datapoint', schema: 'reading', payload });
+          const idempotency = { key: generateUuid(), digest: Buffer.alloc(32, batch) };
+          state.apply({ type: 'ingest', given: { device, record, idempotency } });
+        }
+        state.flush();
+      });
+    }
+    await environment.write(() => {
+      for (const device of devices) {
+        const ids = Array.from({ length: mailsPerDevice }, (_, index) => enqueue(state, device, index));
+        const [first, second] = ids as [Uint8Array, Uint8Array];
+        state.apply({ type: 'settle', given: { device, mailId: first, verb: 'requeue' } });
+        state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
+        state.apply({ type: 'noteActivity', given: [{ device, lastSeenMs: Date.now(), fetches: [] }] });
+      }
+    });
+  });
+}
+
+function enqueue(state: ShardState, device: DeviceKey, index: number): Uint8Array {
+  const payload = Buffer.from(`{"index":${index}}`);
+  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000 };
+  const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
+  if (outcome.result !== 'queued') throw new Error(outcome.result);
+  return outcome.mailId;
+}

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createFleet } from '../harness/device.ts';
+import { ask, expectError } from '../harness/routes.ts';
+import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { until } from '../robustness/vitals.ts';
+
+const file = join(temporaryFolder(), 'fleetpost.json');
+const put = (config: object): void => writeFileSync(file, JSON.stringify(config));
+
+it('SIGHUP takes what can change, names what cannot, and refuses a bad file whole', async () => {
+  put({ mailboxMailsMax: 5 });
+  await using server = await TestServer.start({ logLevel: 'info' }, undefined, { flags: ['--config', file] });
+  const device = await (await createFleet(server)).createDevice();
+  await device.sendMail();
+  const reload = async (config: object | string, said: string): Promise<string> => {
+    const length = server.stderr.length;
+    if (typeof config === 'string') writeFileSync(file, config);
+    else put(config);
+    server.process.kill('SIGHUP');
+    await until(() => server.stderr.slice(length).includes(said));
+    return server.stderr.slice(length);
+  };
+
+  // Reached only by what every thread reads anew: the admin API, the log, a worker's limit of streams.
+  const changed = { mailboxMailsMax: 1, streamsPerWorkerMax: 1, shardQueueMax: 7, bodyBytesMax: 2_048 };
+  const said = await reload(changed, 'with a restart only');
+  expect(said).toContain('"keys":["bodyBytesMax","shardQueueMax"]');
+  expect((await device.sendMail()).status).toBe(409);
+
+  for (const [bad, reason] of [
+    ['{"mailboxMailsMax":', 'cannot be read'],
+    [{ mailboxMailsMax: 9, mailBoxes: 1 }, 'there is no key'],
+    [{ mailboxMailsMax: 9, tlsCertFile: '/nowhere.pem', tlsKeyFile: '/nowhere.key' }, 'nowhere.pem'],
+  ] as const) {
+    expect(await reload(bad, 'nothing has changed')).toContain(reason);
+    expect((await device.sendMail()).status).toBe(409);
+  }
+
+  expect(await reload({ mailboxMailsMax: 9 }, 'read again')).toContain('"mailboxMailsMax":9');
+  expect((await device.sendMail()).status).toBe(201);
+  expect(server.isRunning).toBe(true);
+});
+
+it('SIGHUP reaches the workers', async () => {
+  put({ streamsPerWorkerMax: 10 });
+  await using server = await TestServer.start({ logLevel: 'info' }, undefined, { flags: ['--config', file] });
+  const device = await (await createFleet(server)).createDevice();
+  put({ hostSuffix: 'device.example.com', streamsPerWorkerMax: 10 });
+  server.process.kill('SIGHUP');
+  await until(() => server.stderr.includes('read again'));
+  for (let worker = 0; worker < shards; worker += 1) {
+    const answer = await ask(
+      server,
+      { method: 'POST', path: '/v1/heartbeat' },
+      { ...device.credentials, Host: 'ANOTHER1.device.example.com' },
+    );
+    expectError(answer, 400, 'fleet_host_mismatch');
+  }
+});

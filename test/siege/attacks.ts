@@ -1,0 +1,157 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext } from 'node:tls';
+import type { TestDevice } from '../harness/device.ts';
+import { requestText } from '../harness/raw.ts';
+import type { TestServer } from '../harness/server.ts';
+import { clientHello } from '../robustness/vanishing.ts';
+import { datapoint, datapointHead, pause } from '../robustness/vitals.ts';
+
+export interface Attack {
+  name: string;
+  /** Under way from when it settles until it is stopped. */
+  start(server: TestServer, device: TestDevice, clients: number): Promise<() => void>;
+}
+
+/** Sockets that one attack has open, opened again as the server closes them. */
+class Crowd {
+  readonly #sockets = new Set<Socket>();
+  #stopped = false;
+
+  get isOver(): boolean {
+    return this.#stopped;
+  }
+
+  add<S extends Socket>(socket: S, again: () => void): S {
+    this.#sockets.add(socket);
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        this.#sockets.delete(socket);
+        // Not at once: a crowd that is refused would do nothing but connect.
+        if (!this.#stopped) setTimeout(() => this.#stopped || again(), 100);
+      });
+    return socket;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+/** `talk` has a new TLS connection each time. */
+async function overTls(
+  server: TestServer,
+  clients: number,
+  talk: (socket: Socket, crowd: Crowd) => void,
+): Promise<() => void> {
+  const crowd = new Crowd();
+  const secureContext = createSecureContext({ ca: server.ca });
+  const open = (): void => {
+    const { port } = server;
+    const options = { host: '127.0.0.1', port, servername: 'localhost', secureContext };
+    const socket = crowd.add(connectTls(options), open);
+    socket.once('secureConnect', () => talk(socket, crowd));
+  };
+  for (let i = 0; i < clients; i += 1) {
+    open();
+    if (i % 50 === 49) await pause(100);
+  }
+  return () => crowd.stop();
+}
+
+async function overTcp(
+  server: TestServer,
+  clients: number,
+  talk: (socket: Socket, crowd: Crowd) => void,
+): Promise<() => void> {
+  const crowd = new Crowd();
+  const open = (): void => {
+    const socket = crowd.add(connectTcp(server.port, '127.0.0.1'), open);
+    socket.resume().once('connect', () => talk(socket, crowd));
+  };
+  for (let i = 0; i < clients; i += 1) {
+    open();
+    if (i % 200 === 199) await pause(50);
+  }
+  return () => crowd.stop();
+}
+
+/** One byte each second, for as long as the server waits. */
+function trickle(socket: Socket, bytes: Buffer, crowd: Crowd): void {
+  let at = 0;
+  const timer = setInterval(() => {
+    if (crowd.isOver || socket.destroyed || at >= bytes.length) clearInterval(timer);
+    else socket.write(bytes.subarray(at, ++at));
+  }, 1_000);
+}
+
+/** Sends the request again at each answer, `depth` at a time. */
+function floodWith(request: string, depth = 1) {
+  return (socket: Socket): void => {
+    const bytes = Buffer.from(request.repeat(depth));
+    let rest = 0;
+    socket.on('data', (chunk: Buffer) => {
+      rest += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
+      while (rest >= depth) {
+        rest -= depth;
+        socket.write(bytes);
+      }
+    });
+    socket.write(bytes);
+  };
+}
+
+export const attacks: readonly Attack[] = [
+  {
+    name: 'idle TCP connections, no handshake',
+    start: (server, _, clients) => overTcp(server, clients, () => {}),
+  },
+  {
+    name: 'handshakes at a byte a second',
+    start: async (server, _, clients) => {
+      const hello = await clientHello();
+      return overTcp(server, clients, (socket, crowd) => trickle(socket, hello, crowd));
+    },
+  },
+  {
+    name: 'garbage in place of a handshake',
+    start: (server, _, clients) =>
+      overTcp(server, clients / 10, (socket) => socket.write(Buffer.alloc(2_000, 'x'))),
+  },
+  {
+    name: 'heads at a byte a second',
+    start: (server, device, clients) =>
+      overTls(server, clients / 4, (socket, crowd) =>
+        trickle(socket, Buffer.from(requestText('GET', '/v1', { ...device.credentials })), crowd),
+      ),
+  },
+  {
+    name: 'bodies at a byte a second',
+    start: (server, device, clients) =>
+      overTls(server, clients / 4, (socket, crowd) => {
+        socket.resume().write(datapointHead(device, { 'Content-Length': '60000' }));
+        trickle(socket, Buffer.alloc(60_000, ' '), crowd);
+      }),
+  },
+  {
+    name: 'wrong secrets, 16 connections',
+    start: (server, device) => {
+      const wrong = { ...device.credentials, 'X-Device-Secret': `FOS-${'X'.repeat(32)}` };
+      return overTls(server, 16, floodWith(requestText('POST', '/v1/heartbeat', wrong)));
+    },
+  },
+];
+
+/** One device with its right secret, as fast as it is answered. */
+export const floods: readonly Attack[] = [
+  {
+    name: 'one device, datapoints, 16 connections',
+    start: (server, device) => overTls(server, 16, floodWith(datapoint(device, '{"flood":1}'))),
+  },
+  {
+    name: 'one device, heartbeats, 16 connections, 10 at a time',
+    start: (server, device) =>
+      overTls(server, 16, floodWith(requestText('POST', '/v1/heartbeat', { ...device.credentials }), 10)),
+  },
+];
