@@ -60,7 +60,7 @@ function logBatches(batch: number): Microbench[] {
     },
     getRange: () => (entry.value.length === 0 ? [] : [entry]),
   } as unknown as Table;
-  const log = new IngestLog(table);
+  const log = new IngestLog(table, Date.now);
   const devices = Array.from({ length: batch }, () => sampleDevice().device.device);
   const write = (): void => {
     for (let index = 0; index < batch; index += 1) {

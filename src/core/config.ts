@@ -113,7 +113,7 @@ const keys = {
     86_400,
     1,
     2_592_000,
-    'How long a jump ahead of the clock must last before keys and the log are forgotten by it, and how much of the time that the server was off counts for mail.',
+    'How long a jump ahead of the clock must last before idempotency keys are forgotten by it, and how much of the time that the server was off counts for mail and the log.',
   ),
   activityFlushSeconds: integer(
     5,

@@ -19,10 +19,10 @@ const clockKey = Buffer.from('clock');
  * Time as a shard may act on it. The wall clock of a machine can jump: a boot without a battery clock, a bad
  * answer by NTP, an operator's hand. The monotonic clock tells such a jump from time that has passed.
  *
- * Life time is the wall clock less all its jumps: mail is dated and expires by it, so that no jump takes a
- * second from a mail's life or adds one. The trusted clock is the wall clock, but a jump ahead counts only
- * once it has lasted for the grace period: keys and the log, whose times others may have set, are forgotten
- * by it.
+ * Life time is the wall clock less all its jumps: mail and the log are dated by it and expire by it, so that
+ * no jump takes a second from their life or adds one. The trusted clock is the wall clock, but a jump ahead
+ * counts only once it has lasted for the grace period: idempotency keys, whose times others set, are
+ * forgotten by it.
  */
 export class ShardClock {
   readonly #table: Table;

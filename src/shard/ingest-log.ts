@@ -32,12 +32,15 @@ export interface LogBatch {
  */
 export class IngestLog {
   readonly #table: Table;
+  readonly #lifeMs: () => number;
   #next: number;
   #pending: Uint8Array[] = [];
   #pendingBytes = batchHeaderBytes;
 
-  constructor(table: Table) {
+  /** `lifeMs`: now, by the shard's own clock. Batches are dated by it, so that no jump makes one look old. */
+  constructor(table: Table, lifeMs: () => number) {
     this.#table = table;
+    this.#lifeMs = lifeMs;
     this.#next = endOfLog(table);
   }
 
@@ -74,7 +77,7 @@ export class IngestLog {
   #take(): LogBatch {
     const taken = {
       key: sequenceKey(this.#next),
-      value: encodeBatch(generateUuid(), this.#pending, this.#pendingBytes),
+      value: encodeBatch(generateUuid(this.#lifeMs()), this.#pending, this.#pendingBytes),
     };
     this.#next += this.#pending.length;
     this.#pending = [];
@@ -84,40 +87,17 @@ export class IngestLog {
 
   /** Removes batches from the front whose records are all older, at most `limit`. Answers how many. */
   trim(olderThanMs: number, limit: number): number {
-    const end = sequenceKey(this.#firstKept(olderThanMs));
-    const old = [...this.#table.getKeys({ end, limit })];
+    // The last batch stays whatever its age: it is what tells the next position after a restart.
+    const [last] = [...this.#table.getKeys({ reverse: true, limit: 1 })];
+    const old: Buffer[] = [];
+    for (const { key, value } of this.#table.getRange({ limit })) {
+      if (last?.equals(key)) break;
+      // A damaged one is of no known age: as old as what is in front of it.
+      if (!isDamaged(value) && newestTimeMs(value) >= olderThanMs) break;
+      old.push(key);
+    }
     for (const key of old) this.#table.removeSync(key);
     return old.length;
-  }
-
-  /**
-   * Where what is to be kept begins, by bisection: a few batches are looked at, and a run of them whose ids a
-   * clock ahead of its time has dated does not hold up all those behind it.
-   */
-  #firstKept(olderThanMs: number): number {
-    let low = 0;
-    for (const key of this.#table.getKeys({ limit: 1 })) low = readSequence(key, 0);
-    let high = low;
-    // The last batch stays whatever its age: it is what tells the next position after a restart.
-    for (const key of this.#table.getKeys({ reverse: true, limit: 1 })) high = readSequence(key, 0);
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const batch = this.#readableIn(low, middle);
-      // Damaged, and so of no known age: as old as what is in front of it.
-      if (batch === undefined) low = middle + 1;
-      else if (newestTimeMs(batch.value) >= olderThanMs) high = readSequence(batch.key, 0);
-      else low = Math.max(middle, readSequence(batch.key, 0) + countOf(batch.value) - 1) + 1;
-    }
-    return low;
-  }
-
-  /** The last batch that begins within these positions and can be read. */
-  #readableIn(first: number, last: number): { key: Buffer; value: Buffer } | undefined {
-    for (const entry of this.#table.getRange({ start: sequenceKey(last), reverse: true })) {
-      if (readSequence(entry.key, 0) < first) break;
-      if (!isDamaged(entry.value)) return entry;
-    }
-    return undefined;
   }
 }
 

@@ -11,8 +11,8 @@ import {
 /**
  * The values of the ingest log, one a commit. A batch as it was ingested: format 1, the first record's id 16,
  * count 4; then the records. The id of record i is the first id plus i in its last four bytes; its time is
- * the id's. A batch that was moved from the logs of other shards: format 2, the newest id up to there 16, count
- * 4; then each record behind its own id, so that a move changes no id.
+ * the id's, in the shard's life time (clock.ts). A batch that was moved from the logs of other shards: format 2,
+ * the newest id up to there 16, count 4; then each record behind its own id, so that a move changes no id.
  */
 const ingestedFormat = 1;
 const movedFormat = 2;

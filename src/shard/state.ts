@@ -46,7 +46,7 @@ export class ShardState {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
     this.#mailboxes = new Mailboxes(tables);
-    this.#log = new IngestLog(tables.log);
+    this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
@@ -168,14 +168,15 @@ export class ShardState {
   }
 
   #sweep(): SweepOutcome {
-    const expired = this.#mailboxes.expire(this.clock.lifeMs(), sweepRecordsMax);
+    const lifeMs = this.clock.lifeMs();
+    const expired = this.#mailboxes.expire(lifeMs, sweepRecordsMax);
     this.#effects.changed.push(...expired);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
     return {
       mails: expired.length,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
-      logBatches: this.#log.trim(trustedMs - this.#logRetentionMs, sweepRecordsMax),
+      logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
     };
   }
 }
