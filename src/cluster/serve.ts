@@ -59,6 +59,7 @@ async function startIn(folder: DataFolder, config: Config, log: Log): Promise<Ru
       path: folder.registryFolder,
       tables: registryTables,
       mapBytesMax: config.mapBytesMax,
+      diskFreeBytesMin: config.diskFreeBytesMin,
       readersMax: registryReadersMax,
       commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
     }),

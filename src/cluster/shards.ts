@@ -44,6 +44,7 @@ export function openShardEnvironment(
     path,
     tables: tableNames,
     mapBytesMax: config.mapBytesMax,
+    diskFreeBytesMin: config.diskFreeBytesMin,
     readersMax: shards + spareReaders,
     commits: cellOf(counters.commits, shard),
   });
