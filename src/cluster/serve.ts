@@ -82,6 +82,7 @@ async function startIn(
       path: folder.registryFolder,
       tables: registryTables,
       mapBytesMax: config.mapBytesMax,
+      diskFreeBytesMin: config.diskFreeBytesMin,
       readersMax: registryReadersMax,
       commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
     }),

@@ -55,6 +55,7 @@ export function openShardEnvironment(
     path,
     tables: tableNames,
     mapBytesMax: config.mapBytesMax,
+    diskFreeBytesMin: config.diskFreeBytesMin,
     readersMax: shards + spareReaders,
     commits: cellOf(counters.commits, shard),
   });

@@ -45,6 +45,12 @@ const keys = {
     16_384 * gibibyte,
     'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes.',
   ),
+  diskFreeBytesMin: integer(
+    64 * 1024 * 1024,
+    1024 * 1024,
+    1_024 * gibibyte,
+    'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes.',
+  ),
   hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
   strictStatuses: {
     type: 'boolean',

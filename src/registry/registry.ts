@@ -169,6 +169,9 @@ export class Registry {
 
   /** @throws ApiError unavailable. */
   async #write(apply: () => void): Promise<void> {
+    if (!this.#environment.hasDiskToGrow()) {
+      throw unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
+    }
     try {
       await this.#environment.write(apply);
     } catch (error) {

@@ -137,7 +137,10 @@ export class GroupCommit {
     const now = performance.now();
     if (now < this.#allRefusedUntilMs) return refuse(batch, () => true, storeRefused());
     if (now < this.#growthRefusedUntilMs) return refuse(batch, growing, storeRefused());
-    if (!this.#options.environment.hasRoom()) {
+    const { environment } = this.#options;
+    if (!environment.hasDisk()) return refuse(batch, () => true, diskFull());
+    if (!environment.hasDiskToGrow()) return refuse(batch, growing, diskFull());
+    if (!environment.hasRoom()) {
       return refuse(batch, growing, unavailable('The shard has reached mapBytesMax.', 30));
     }
     return batch;
@@ -168,6 +171,10 @@ export class GroupCommit {
 
 function growing({ write }: Pending): boolean {
   return addsRecords(write.type);
+}
+
+function diskFull(): ApiError {
+  return unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
 }
 
 function storeRefused(): ApiError {

@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { causeOf } from './store-error.ts';
 
@@ -8,6 +9,8 @@ export interface EnvironmentOptions {
   path: string;
   tables: readonly string[];
   mapBytesMax: number;
+  /** Below this much free disk nothing is added, below a quarter of it nothing is written. None: not looked at. */
+  diskFreeBytesMin?: number;
   /** Threads that will read this environment at once. */
   readersMax: number;
   /**
@@ -27,6 +30,7 @@ export const recordsFile = 'data.mdb';
 
 const pageBytes = 4096;
 const roomCheckIntervalMs = 1_000;
+const diskCheckIntervalMs = 100;
 
 /** LMDB's own view of an environment; lmdb's typings leave it out. */
 interface NativeEnvironment {
@@ -60,8 +64,14 @@ export class Environment {
   #pagesChecked = 0;
   #roomCheckedAtMs = Number.NEGATIVE_INFINITY;
   #hasRoom = true;
+  readonly #path: string;
+  readonly #diskFreeBytesMin: number;
+  #diskFreeBytes = Number.POSITIVE_INFINITY;
+  #diskCheckedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: EnvironmentOptions) {
+    this.#path = options.path;
+    this.#diskFreeBytesMin = options.diskFreeBytesMin ?? 0;
     this.#commits = options.commits;
     this.#pagesMax = Math.floor(options.mapBytesMax / pageBytes);
     this.#root = open<Buffer, Buffer>({
@@ -163,6 +173,29 @@ export class Environment {
     this.#hasRoom = pages < this.#pagesMax || pages === this.#pagesChecked;
     this.#pagesChecked = pages;
     return this.#hasRoom;
+  }
+
+  /** Whether the disk has the room that records are added to. */
+  hasDiskToGrow(): boolean {
+    return this.#diskFree() >= this.#diskFreeBytesMin;
+  }
+
+  /**
+   * Whether the disk has room for any write. LMDB takes a write that fails back, but lmdb-js then puts a message
+   * of 100 bytes and more into a buffer of 100: so a disk must not fill up under it.
+   */
+  hasDisk(): boolean {
+    return this.#diskFree() >= this.#diskFreeBytesMin / 4;
+  }
+
+  #diskFree(): number {
+    const now = performance.now();
+    if (now - this.#diskCheckedAtMs > diskCheckIntervalMs && this.#diskFreeBytesMin > 0) {
+      this.#diskCheckedAtMs = now;
+      const { bavail, bsize } = statfsSync(this.#path);
+      this.#diskFreeBytes = bavail * bsize;
+    }
+    return this.#diskFreeBytes;
   }
 
   /**

@@ -142,7 +142,7 @@ it('a backup that was cut off, is not whole or has decayed is not restored; nor 
   writeFileSync(file, bytes);
   rmSync(join(backup, 'backup.json'));
   expect(await restore()).toMatch(/cut off/);
-});
+}, 180_000);
 
 it('a server that stops or dies while a backup is made leaves one that nobody takes for whole', async () => {
   const server = await TestServer.start();
