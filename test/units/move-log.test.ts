@@ -32,7 +32,7 @@ async function ingest(
   payloads: readonly string[],
 ): Promise<void> {
   await environment.write(() => {
-    const log = new IngestLog(environment.table('log'));
+    const log = new IngestLog(environment.table('log'), Date.now);
     for (const payload of payloads) {
       const given = { device, kind: 'message', schema: 'note', payload: Buffer.from(payload) } as const;
       log.append(encodeLogRecord(given));
@@ -75,7 +75,7 @@ it('log records that move keep ids, bytes and the order of their device, and can
     expect([...readLog(target.table('log'), 2)].map(contentOf)).toEqual(own.slice(1).map(contentOf));
     await ingest(target, device as DeviceKey, ['{"new":1}']);
     await target.write(() => {
-      new IngestLog(target.table('log')).trim(Date.now() + 60_000, 100);
+      new IngestLog(target.table('log')).trim(Date.now() + 60_000, 100, Date.now);
     });
     expect(recordsOf(target).map(({ payload }) => String(payload))).toEqual(['{"new":1}']);
   }
