@@ -75,7 +75,7 @@ it('log records that move keep ids, bytes and the order of their device, and can
     expect([...readLog(target.table('log'), 2)].map(contentOf)).toEqual(own.slice(1).map(contentOf));
     await ingest(target, device as DeviceKey, ['{"new":1}']);
     await target.write(() => {
-      new IngestLog(target.table('log')).trim(Date.now() + 60_000, 100, Date.now);
+      new IngestLog(target.table('log'), Date.now).trim(Date.now() + 60_000, 100);
     });
     expect(recordsOf(target).map(({ payload }) => String(payload))).toEqual(['{"new":1}']);
   }
