@@ -28,13 +28,13 @@ afterEach(async () => {
 });
 
 async function start(config: Partial<Config> = {}): Promise<void> {
-  server = await TestServer.start(config, folder, clock.environment);
+  server = await TestServer.start(config, folder, { environment: clock.environment });
   device = await (await createFleet(server)).createDevice();
 }
 
 async function restart(): Promise<void> {
   await server.kill();
-  server = await TestServer.start({}, folder, clock.environment);
+  server = await TestServer.start({}, folder, { environment: clock.environment });
   device = device.on(server);
 }
 
