@@ -71,6 +71,8 @@ export class StallWatch {
       beats: 0,
       silentBeats: 0,
     }));
+    // From here on its silence counts, though it never came to its first turn.
+    this.#add(0, 1);
     this.#timer = setInterval(() => this.#beat(), beatMs).unref();
   }
 
