@@ -1,11 +1,14 @@
 import { defineConfig } from 'vitest/config';
 
-/** Everything that talks to a server runs twice: with one shard and with three. */
-const onServer = (shards: number) => ({
+const ofDevices = ['test/{spec,robustness,properties}/**/*.test.ts'];
+/** Of processes, files and commands, which are the same whatever the number of shards. */
+const ofOperators = ['test/operation/**/*.test.ts'];
+
+const onServer = (shards: number, include: string[]) => ({
   extends: true as const,
   test: {
     name: `shards-${shards}`,
-    include: ['test/{spec,robustness,properties,operation}/**/*.test.ts'],
+    include,
     env: { SHARDS: String(shards) },
   },
 });
@@ -19,8 +22,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'units', include: ['test/units/**/*.test.ts'] } },
-      onServer(1),
-      onServer(3),
+      onServer(1, ofDevices),
+      onServer(3, [...ofDevices, ...ofOperators]),
     ],
   },
 });

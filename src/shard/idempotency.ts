@@ -19,8 +19,8 @@ export type Claim = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_
 export class IdempotencyKeys {
   readonly #table: Table;
   readonly #times: Table;
+  readonly #limits: IdempotencyLimits;
   readonly #windowMs: number;
-  readonly #skewMs: number;
   /** The latest time of any key that was forgotten. */
   #forgottenMs = 0;
 
@@ -28,7 +28,7 @@ export class IdempotencyKeys {
     this.#table = table;
     this.#times = times;
     this.#windowMs = limits.idempotencyWindowSeconds * 1_000;
-    this.#skewMs = limits.idempotencySkewSeconds * 1_000;
+    this.#limits = limits;
     this.rollback();
   }
 
@@ -44,7 +44,7 @@ export class IdempotencyKeys {
     const timeMs = uuidTimeMs(key);
     const nowMs = Date.now();
     if (timeMs < nowMs - this.#windowMs || timeMs <= this.#forgottenMs) return 'key_too_old';
-    if (timeMs > nowMs + this.#skewMs) return 'key_ahead';
+    if (timeMs > nowMs + this.#limits.idempotencySkewSeconds * 1_000) return 'key_ahead';
     this.#table.putSync(entry, Buffer.from(digest));
     return 'stored';
   }

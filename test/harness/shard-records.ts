@@ -30,7 +30,7 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
   const newestIds = new Map<DeviceKey, string>();
   let shard = 0;
   await eachShard(report, (environment) => {
-    for (const name of tableNames.filter((table) => table !== 'log')) {
+    for (const name of tableNames.filter((table) => table !== 'log' && table !== 'times')) {
       const at = deviceAt[name] ?? 0;
       for (const { key, value } of environment.table(name).getRange({})) {
         const device = key.toString('latin1', at, at + deviceKeyLength) as DeviceKey;

@@ -256,6 +256,7 @@ it('of two servers that start at once on one folder one has it, and a kill leave
     const args = [
       mainFile,
       'serve',
+      '--no-parent',
       '--data',
       path,
       '--listen',

@@ -34,7 +34,7 @@ function phaseOf({ shards, move }: Manifest): Phase {
 }
 
 function startProcess(data: string, count: number): ChildProcess {
-  const args = ['serve', '--data', data, '--shards', String(count)];
+  const args = ['serve', '--no-parent', '--data', data, '--shards', String(count)];
   const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
   return spawn(process.execPath, [mainFile, ...args, ...free], { stdio: ['ignore', 'pipe', 'pipe'] });
 }

@@ -81,7 +81,7 @@ it('on a full disk writes are 503, reads go on, and room that is made is used wi
     const mailId = String((await device.next()).headers.get('x-mail-id'));
     expect((await device.settle('ack', mailId)).status).toBe(200);
   }
-  expect((await server.admin('POST', '/fleets', {})).status).toBe(201);
+  await until(async () => (await server.admin('POST', '/fleets', {})).status === 201);
   await expectAllStored(server, stored);
 });
 
