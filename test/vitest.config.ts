@@ -17,7 +17,8 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     pool: 'forks',
-    maxWorkers: 2,
+    // More than cores: half of the time is spent waiting for timers and for servers to start.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
