@@ -1,14 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
-const ofDevices = ['test/{spec,robustness,properties}/**/*.test.ts'];
-/** Of processes, files and commands, which are the same whatever the number of shards. */
-const ofOperators = ['test/operation/**/*.test.ts'];
+const ofServers = 'test/{spec,robustness,properties}/**/*.test.ts';
+/** Of processes, threads, files, commands and connections, which are the same whatever the number of shards. */
+const ofOneServer = [
+  'test/operation/**/*.test.ts',
+  'test/robustness/{connections,poison,siege,stalls,tls}.test.ts',
+];
 
-const onServer = (shards: number, include: string[]) => ({
+const onServer = (shards: number, include: string[], exclude: string[]) => ({
   extends: true as const,
   test: {
     name: `shards-${shards}`,
     include,
+    exclude,
     env: { SHARDS: String(shards) },
   },
 });
@@ -17,14 +21,13 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     pool: 'forks',
-    // More than cores: half of the time is spent waiting for timers and for servers to start.
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'units', include: ['test/units/**/*.test.ts'] } },
-      onServer(1, ofDevices),
-      onServer(3, [...ofDevices, ...ofOperators]),
+      onServer(1, [ofServers], ofOneServer),
+      onServer(3, [ofServers, ...ofOneServer], []),
     ],
   },
 });

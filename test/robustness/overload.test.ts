@@ -30,14 +30,13 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 interface Outcomes {
   stored: number;
-  refused: number;
   slowestMs: number;
 }
 
 /** Each of many clients, on a connection of its own, sends its next datapoint as soon as the last is answered. */
 async function load(clients: number): Promise<Outcomes> {
   const agent = new Agent({ connect: { ca: server.ca }, connections: clients });
-  const outcomes: Outcomes = { stored: 0, refused: 0, slowestMs: 0 };
+  const outcomes: Outcomes = { stored: 0, slowestMs: 0 };
   const endMs = performance.now() + loadMs;
   const one = async (device: TestDevice): Promise<void> => {
     while (performance.now() < endMs) {
@@ -50,7 +49,6 @@ async function load(clients: number): Promise<Outcomes> {
         expect([answer.status, answer.json.error]).toEqual([503, 'unavailable']);
         expect(answer.json.msg).toContain('shardQueueMax');
         expect(answer.headers.get('retry-after')).toBe('1');
-        outcomes.refused += 1;
       }
     }
   };
@@ -61,13 +59,31 @@ async function load(clients: number): Promise<Outcomes> {
   return outcomes;
 }
 
+/** As many datapoints at the same moment as no queue here takes. Answers how many were refused. */
+async function burst(): Promise<number> {
+  const opened = Array.from({ length: 8 * queueMax * shards }, () => RawConnection.open(server));
+  const clients = await Promise.all(opened);
+  for (const [i, client] of clients.entries()) {
+    client.write(datapoint(devices[i % devices.length] as TestDevice, '{"a":1}'));
+  }
+  const statuses: number[] = [];
+  for (const client of clients) {
+    statuses.push((await client.answer()).status);
+    client.destroy();
+  }
+  expect(statuses.filter((status) => status !== 201 && status !== 503)).toEqual([]);
+  return statuses.filter((status) => status === 503).length;
+}
+
 it('with more load than it takes the server refuses early, answers the rest in time, and is at once as before', async () => {
   await load(20);
   const before = ownMebibytes(server);
-  const { stored, refused, slowestMs } = await load(160);
-  expect([stored > 0, refused > 0]).toEqual([true, true]);
+  const { stored, slowestMs } = await load(160);
+  expect(stored).toBeGreaterThan(0);
   expect(slowestMs).toBeLessThan(latencyMsMax);
   expect(ownMebibytes(server) - before).toBeLessThan(growthMebibytesMax);
+  // A client that makes its load on a busy machine may not get there.
+  await until(async () => (await burst()) > 0);
   // No wait: the queue is empty with its last answer.
   const [device] = devices as [TestDevice];
   for (let i = 0; i < 5; i += 1) {
