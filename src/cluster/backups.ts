@@ -5,6 +5,7 @@ import type { Backup, Backups } from '../admin/context.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { type BackupSource, makeEmptyFolder } from '../store/backup.ts';
+import { recordsFile } from '../store/database-file.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
 
 /** The backups of a running server, one at a time, each made by a process of its own. */
@@ -90,7 +91,7 @@ export class BackupRunner implements Backups {
   #bytesIn(root: string): number {
     const folders = [...this.#source.shardFolders, this.#source.registryFolder];
     return folders.reduce((sum, folder) => {
-      const file = join(root, relative(this.#source.path, folder), 'data.mdb');
+      const file = join(root, relative(this.#source.path, folder), recordsFile);
       return sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
     }, 0);
   }

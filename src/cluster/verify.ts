@@ -3,7 +3,7 @@ import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
 import { isBackup, isUnchanged, readBackup } from '../store/backup.ts';
 import { DataFolder } from '../store/data-folder.ts';
-import { Damage, DatabaseFile, type StoredTable } from '../store/database-file.ts';
+import { Damage, DatabaseFile, recordsFile, type StoredTable } from '../store/database-file.ts';
 import { Findings } from '../store/findings.ts';
 import { shardOf } from './placement.ts';
 
@@ -77,7 +77,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
         file.checkFreePages((damage) => findings.add(`${name}, free pages: ${damage.message}`));
         return file.tables();
       } catch (error) {
-        findings.add(`${name}/data.mdb: ${describe(error)}`);
+        findings.add(`${name}/${recordsFile}: ${describe(error)}`);
         return undefined;
       }
     };

@@ -43,7 +43,10 @@ export function keyOfIdempotency(key: Uint8Array, device: DeviceKey): Buffer {
   return Buffer.concat([key, Buffer.from(device, 'latin1')]);
 }
 
-/** times: the names 'clock' (clock.ts) and 'forgotten' (idempotency.ts). log: position of the batch's first record; also a time as the front of a range. */
+/**
+ * times: the names 'clock' (clock.ts) and 'forgotten' (idempotency.ts). log: position of the batch's first
+ * record; also a time as the front of a range.
+ */
 export function sequenceKey(sequence: number): Buffer {
   const key = Buffer.allocUnsafe(sequenceBytes);
   key.writeUIntBE(sequence, 0, sequenceBytes);

@@ -18,6 +18,7 @@ import {
   readRequeueCount,
   requeued,
 } from './mail-record.ts';
+import { sequenceFrom, writeSequence } from './mail-sequence.ts';
 import {
   decodeMailbox,
   emptyMailbox,
@@ -36,7 +37,6 @@ interface FoundMail {
 }
 
 const sequenceMax = 2 ** 48 - 1;
-const lowBits = 2 ** 32;
 /** Damaged entries to know; more of them than this would not be a matter for a running server. */
 const unexpirableMax = 1_000;
 
@@ -61,7 +61,7 @@ export class Mailboxes {
     const record = this.#load(device);
     if (record.size >= enqueue.mailboxMailsMax) return { result: 'mailbox_full', mailboxSize: record.size };
     const id = generateUuid();
-    id.writeUInt32BE(record.tail % lowBits, uuidBytesLength - 4);
+    writeSequence(id, record.tail);
     const mail: Mail = {
       id,
       name,
@@ -175,11 +175,7 @@ export class Mailboxes {
   /** Where a mail of that id waits now. */
   #find(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): FoundMail | undefined {
     if (record.size === 0) return undefined;
-    const low = Buffer.from(mailId.buffer, mailId.byteOffset, uuidBytesLength).readUInt32BE(
-      uuidBytesLength - 4,
-    );
-    const distance = (((low - record.head) % lowBits) + lowBits) % lowBits;
-    const sequence = record.head + distance;
+    const sequence = sequenceFrom(record.head, mailId);
     if (sequence < record.tail) {
       const bytes = this.#read(device, sequence);
       if (bytes?.subarray(0, uuidBytesLength).equals(mailId)) return { sequence, bytes };

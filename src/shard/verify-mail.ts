@@ -13,10 +13,9 @@ import {
   sequenceBytes,
 } from './keys.ts';
 import { decodeMail, isMailRecord, readExpiresAtMs } from './mail-record.ts';
+import { hasSequence, sequenceFrom } from './mail-sequence.ts';
 import { decodeMailbox, isMailboxRecord } from './mailbox-record.ts';
 import type { Walk } from './verify.ts';
-
-const lowBits = 2 ** 32;
 
 /** What the walk of the mail counted of one device. */
 interface Counted {
@@ -52,8 +51,7 @@ export function verifyMail(
       return 'there is no entry of its expiry';
     }
     if (requeueCount === 0) {
-      const wasAccepted = id.readUInt32BE(uuidBytesLength - 4) === sequence % lowBits;
-      return wasAccepted ? undefined : 'its id is not of its place';
+      return hasSequence(id, sequence) ? undefined : 'its id is not of its place';
     }
     const moved = tables.get('requeued')?.get(keyOfRequeued(device, id));
     return moved?.equals(key.subarray(deviceKeyLength))
@@ -106,8 +104,7 @@ function find(tables: ReadonlyMap<string, StoredTable>, deviceAndId: Buffer): Bu
   const mailbox = tables.get('mailboxes')?.get(keyOfDevice(device));
   if (mailbox === undefined || !isMailboxRecord(mailbox)) return undefined;
   const { head } = decodeMailbox(mailbox);
-  const distance = (((id.readUInt32BE(uuidBytesLength - 4) - head) % lowBits) + lowBits) % lowBits;
-  const sequence = moved === undefined ? head + distance : readSequence(moved, 0);
+  const sequence = moved === undefined ? sequenceFrom(head, id) : readSequence(moved, 0);
   const mail = tables.get('mail')?.get(keyOfMail(device, sequence));
   return mail !== undefined && isOfId(mail, id) ? mail : undefined;
 }

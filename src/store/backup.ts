@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { open } from 'lmdb';
 import { OperatorError } from '../core/errors.ts';
 import { formatVersion, type Manifest, manifestFile } from './data-folder.ts';
+import { recordsFile } from './database-file.ts';
 import { syncPath, writeDurable } from './durable.ts';
 
 /**
@@ -51,7 +52,7 @@ export async function takeBackup(source: BackupSource, target: string): Promise<
   const manifest = JSON.parse(readFileSync(join(source.path, manifestFile), 'utf8')) as Manifest;
   const files: BackupFile[] = [];
   for (const folder of [...source.shardFolders, source.registryFolder]) {
-    const path = join(relative(source.path, folder), 'data.mdb');
+    const path = join(relative(source.path, folder), recordsFile);
     const copy = join(target, path);
     mkdirSync(dirname(copy), { recursive: true, mode: 0o700 });
     await copyEnvironment(folder, dirname(copy), source.mapBytesMax);

@@ -1,5 +1,5 @@
 import { OperatorError } from '../core/errors.ts';
-import { Damage, DatabaseFile } from './database-file.ts';
+import { Damage, DatabaseFile, recordsFile } from './database-file.ts';
 
 /**
  * Looks at the file of an environment before LMDB maps it: where the file is cut off, reading the map would end
@@ -20,7 +20,7 @@ export function checkEnvironment(folder: string): void {
     const reason = (error as Error).message;
     throw new OperatorError(
       error instanceof Damage
-        ? `${folder}/data.mdb is damaged: ${reason}. Nothing was changed. Restore the data folder from a backup.`
+        ? `${folder}/${recordsFile} is damaged: ${reason}. Nothing was changed. Restore the data folder from a backup.`
         : `The data folder cannot be read: ${reason}. Nothing was changed. Mend that, or restore the folder from a backup.`,
     );
   } finally {

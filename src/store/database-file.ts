@@ -11,6 +11,9 @@ import {
   type Tree,
 } from './page.ts';
 
+/** The file of an environment's folder that holds its records: LMDB's own name for it. */
+export const recordsFile = 'data.mdb';
+
 /** What is wrong with a file, as a sentence. */
 export class Damage extends Error {
   override name = 'Damage';
@@ -50,7 +53,7 @@ export class DatabaseFile {
 
   /** @throws Damage; an error of Node's when the file cannot be opened. */
   constructor(folder: string) {
-    this.path = join(folder, 'data.mdb');
+    this.path = join(folder, recordsFile);
     this.#file = openSync(this.path, 'r');
     try {
       const metas = this.#readMetas();

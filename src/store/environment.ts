@@ -25,9 +25,6 @@ export interface EnvironmentOptions {
   unsynced?: boolean;
 }
 
-/** The file of an environment's folder that holds its records. */
-export const recordsFile = 'data.mdb';
-
 const pageBytes = 4096;
 const roomCheckIntervalMs = 1_000;
 const diskCheckIntervalMs = 100;
