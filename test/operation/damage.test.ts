@@ -107,7 +107,9 @@ it('a folder whose file is cut off, missing or overwritten is refused in a sente
 });
 
 it('every kind of damage that a start can see is told from what is sound', () => {
-  const shard = (path: string) => join(path, 'shards', '0');
+  // The shard with mail has more pages in use than are cut off and overwritten here, whatever devices fell to it.
+  const number = String(shardWithMail(sound));
+  const shard = (path: string) => join(path, 'shards', number);
   const refused = (damage: (file: string) => void): string => {
     const path = copy();
     damage(join(shard(path), 'data.mdb'));
@@ -285,7 +287,8 @@ it('of two servers that start at once on one folder one has it, and a kill leave
   const ready = await Promise.all(both.map((one) => one.ready));
   expect(ready.filter(Boolean)).toHaveLength(1);
   const [winner, loser] = ready[0] ? both : both.toReversed();
-  expect(loser?.text()).toMatch(new RegExp(`in use by process ${winner?.child.pid}`));
+  // The loser may come between the winner's lock and its name in the file.
+  expect(loser?.text()).toMatch(new RegExp(`in use by (process ${winner?.child.pid}|another process): `));
   expect((await fleetpost(['verify', '--data', path])).stderr).toMatch(/in use by process/);
   winner?.child.kill('SIGKILL');
   await winner?.exited;
