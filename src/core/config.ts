@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
+import { actionKeys } from './action-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
@@ -115,6 +116,7 @@ const keys = {
     315_360_000,
     'How long datapoints and messages stay in the ingest log.',
   ),
+  ...actionKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,

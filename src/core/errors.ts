@@ -35,6 +35,11 @@ export const adminErrors = {
   backup_running: { status: 409, msg: 'A backup is being made; there is one at a time.' },
   unusable_folder: { status: 409, msg: 'This folder cannot be used.' },
   invalid_schema: { status: 400, msg: 'This is not a usable JSON Schema.' },
+  action_not_found: { status: 404, msg: 'This fleet has no action of that name.' },
+  action_version_not_found: { status: 404, msg: 'This action has no such version, or not any more.' },
+  run_not_found: { status: 404, msg: 'This action has no such parked run.' },
+  invalid_action: { status: 400, msg: 'This is not a usable action.' },
+  action_test_failed: { status: 409, msg: 'A test of this version failed, so it is not deployed.' },
 } as const;
 
 const catalogue = { ...deviceErrors, ...adminErrors };

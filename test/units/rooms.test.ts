@@ -14,8 +14,10 @@ const mayImport: Record<string, string[]> = {
   registry: ['store', 'core'],
   shard: ['store', 'core'],
   http: ['registry', 'shard', 'core'],
-  admin: ['registry', 'shard', 'core'],
-  cluster: ['admin', 'http', 'registry', 'shard', 'store', 'core'],
+  actions: ['core'],
+  dispatch: ['actions', 'admin', 'registry', 'shard', 'store', 'core'],
+  admin: ['actions', 'registry', 'shard', 'core'],
+  cluster: ['admin', 'dispatch', 'actions', 'http', 'registry', 'shard', 'store', 'core'],
   client: ['core'],
 };
 /** Libraries that one room alone may touch. */
@@ -25,6 +27,7 @@ const soleImporters: Record<string, string> = {
   'uWebSockets.js': 'http',
   fastify: 'admin',
   'node:worker_threads': 'cluster',
+  piscina: 'actions',
 };
 /** From the seam, http and admin know the interface alone. */
 const seam = 'shard/shard.ts';

@@ -1,0 +1,47 @@
+import { integer } from './config-key.ts';
+
+/** What actions may take of the server. */
+export const actionKeys = {
+  actionThreads: integer(2, 1, 64, 'Threads that run actions; they are started with the first action.'),
+  actionCpuMilliseconds: integer(500, 10, 60_000, 'Time that the code of one run of an action may compute.'),
+  actionWallMilliseconds: integer(5_000, 10, 600_000, 'Time that one run of an action may take in all.'),
+  actionMemoryBytesMax: integer(
+    33_554_432,
+    1_048_576,
+    1_073_741_824,
+    'Memory of one action on one thread; a thread keeps up to 8 actions.',
+  ),
+  actionMailsMax: integer(1_000, 1, 100_000, 'Mails of one run of an action.'),
+  actionRunsPerSecondMax: integer(
+    1_000,
+    1,
+    1_000_000,
+    'Runs of one action, unless it says otherwise; what is more waits in the log.',
+  ),
+  actionQueueMax: integer(
+    1_000,
+    1,
+    100_000,
+    'Records of one action that are in hand at once; what is more waits in the log.',
+  ),
+  actionAttemptsMax: integer(5, 1, 100, 'Attempts at a run that fails, before it is parked.'),
+  actionRetryMilliseconds: integer(
+    1_000,
+    10,
+    3_600_000,
+    'Time from the first attempt at a run to the second; it doubles with each, up to an hour.',
+  ),
+  actionParkedRunsMax: integer(
+    1_000,
+    1,
+    1_000_000,
+    'Parked runs of one action; an action that has so many stops until some are retried or dropped.',
+  ),
+  actionRunsKept: integer(1_000, 1, 1_000_000, 'Runs of one action that are kept to be looked at.'),
+  actionLogLinesKept: integer(10_000, 1, 10_000_000, 'Lines of log of one action that are kept.'),
+  actionStateKeysMax: integer(1_000, 0, 1_000_000, 'Keys in the state of one action.'),
+  actionStateValueBytesMax: integer(4_096, 16, 65_536, 'Largest value in the state of an action, as JSON.'),
+  actionSourceBytesMax: integer(262_144, 256, 1_048_576, 'Largest source of an action.'),
+  actionsPerFleetMax: integer(100, 0, 10_000, 'Actions of one fleet.'),
+  actionVersionsKept: integer(10, 1, 1_000, 'Versions of one action that are kept to go back to.'),
+};
