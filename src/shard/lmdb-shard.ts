@@ -12,6 +12,7 @@ import type {
   EnqueueOutcome,
   Ingest,
   IngestOutcome,
+  LogPage,
   Mail,
   MailboxHead,
   Page,
@@ -93,6 +94,14 @@ export class LmdbShard implements Shard {
 
   mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
     return this.#reader.mails(device, after, limit);
+  }
+
+  records(from: number): LogPage {
+    return this.#reader.records(from);
+  }
+
+  logEnd(): number {
+    return this.#reader.logEnd();
   }
 
   ingest(ingest: Ingest): Promise<IngestOutcome> {

@@ -125,6 +125,11 @@ function* locate(batch: Buffer): Generator<{ id: Buffer; at: number }> {
   }
 }
 
+/** Whether a batch was moved from the logs of other shards. */
+export function isMovedBatch(batch: Buffer): boolean {
+  return batch.readUInt8(0) === movedFormat;
+}
+
 export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
   for (const { id, at } of locate(batch)) {
     const { end: _, ...record } = decodeLogRecord(batch, at);

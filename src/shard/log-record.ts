@@ -62,7 +62,9 @@ export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
 
 /** Whether a record begins at `at` whose fields can be, and where the next one begins. @throws RangeError */
 export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; end: number } {
-  const { device, schema, end } = decodeLogRecord(bytes, at);
+  const device = readDevice(bytes, at);
+  const end = endOfLogRecord(bytes, at);
+  const schema = bytes.toString('latin1', at + deviceKeyLength + 2, payloadLengthAtOf(bytes, at));
   const isKnownKind = kinds[bytes.readUInt8(at + deviceKeyLength)] !== undefined;
   return { isSound: isKnownKind && isDeviceKey(device) && schemaNamePattern.test(schema), end };
 }

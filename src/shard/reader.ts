@@ -2,10 +2,12 @@ import { type DeviceKey, deviceKeyLength, deviceKeyOf } from '../core/identity.t
 import type { Environment } from '../store/environment.ts';
 import { storedJumpsMs } from './clock.ts';
 import { decodeCredentials, decodeDevice } from './device-record.ts';
+import { endOfLog } from './ingest-log.ts';
 import { keyOfDevice, keyOfMail, readDevice, readSequence, sequenceKey } from './keys.ts';
+import { readLogPage } from './log-page.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
-import type { DeviceCredentials, DeviceStatus, Mail, MailboxHead, Page, Watch } from './shard.ts';
+import type { DeviceCredentials, DeviceStatus, LogPage, Mail, MailboxHead, Page, Watch } from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
 import type { DeviceVersions } from './versions.ts';
 
@@ -17,6 +19,9 @@ export class ShardReader {
   readonly #environment: Environment;
   readonly #versions: DeviceVersions;
   readonly #tables: Tables;
+  /** The last look into the log that found nothing: after how many commits, and where. */
+  #nothingAfterCommits: number | undefined;
+  #nothingFrom = 0;
 
   constructor(environment: Environment, versions: DeviceVersions) {
     this.#environment = environment;
@@ -78,6 +83,26 @@ export class ShardReader {
       return { ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs };
     });
     return { items, next };
+  }
+
+  /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
+  records(from: number): LogPage {
+    const { commits } = this.#environment;
+    if (commits === this.#nothingAfterCommits && from === this.#nothingFrom) {
+      return { records: [], next: from, damaged: false };
+    }
+    this.#environment.refresh();
+    const page = readLogPage(this.#tables, from);
+    if (page.next === from) {
+      this.#nothingAfterCommits = commits;
+      this.#nothingFrom = from;
+    }
+    return page;
+  }
+
+  logEnd(): number {
+    this.#environment.refresh();
+    return endOfLog(this.#tables.log);
   }
 
   /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */

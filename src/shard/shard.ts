@@ -62,6 +62,31 @@ export interface Ingest {
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
+/** A record as the log holds it. */
+export interface StoredRecord {
+  /** Its place in the log of its shard. */
+  position: number;
+  /** UUIDv7, 16 bytes. */
+  id: Buffer;
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
+  /** By the wall clock. */
+  storedAtMs: number;
+  /** Whether it came from the log of another shard, which a lower number of shards has given up. */
+  isMoved: boolean;
+}
+
+/** What one look into the log answers: at most one of the commits that it was written in. */
+export interface LogPage {
+  records: StoredRecord[];
+  /** Where to read on; the position asked for when nothing stands there yet. */
+  next: number;
+  /** There is something and it cannot be decoded: `next` is behind it. */
+  damaged: boolean;
+}
+
 export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
@@ -140,6 +165,11 @@ export interface Shard {
   devices(fleetId: string, after: string, limit: number): Awaitable<DeviceStatus[]>;
   /** In mailbox order. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
+
+  /** In order of storage, from that position on; from the front where retention has trimmed the log so far. */
+  records(from: number): Awaitable<LogPage>;
+  /** The position that the next record gets. */
+  logEnd(): Awaitable<number>;
 
   /** Has copied the payload when it returns. */
   ingest(ingest: Ingest): Promise<IngestOutcome>;

@@ -101,9 +101,14 @@ export class Environment {
     return table;
   }
 
+  /** How many commits were answered anywhere; wraps. What was read after this was is current while it is the same. */
+  get commits(): number {
+    return Atomics.load(this.#commits, 0);
+  }
+
   /** Call before reading outside `write`: afterwards every commit that was answered anywhere is visible. */
   refresh(): void {
-    const commits = Atomics.load(this.#commits, 0);
+    const { commits } = this;
     if (commits === this.#seenCommits) return;
     this.#seenCommits = commits;
     this.#root.resetReadTxn();

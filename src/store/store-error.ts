@@ -9,8 +9,13 @@ export class StoreError extends Error {
   constructor(cause: Error & { code: number }) {
     super(`LMDB: ${cause.message} (${cause.code})`);
     this.name = 'StoreError';
-    this.isDamage = damageCodes.includes(cause.code);
+    this.isDamage = isDamage(cause);
   }
+}
+
+/** Whether LMDB has thrown this at a read since a page is damaged. */
+export function isDamage(error: unknown): boolean {
+  return damageCodes.includes((error as { code?: unknown }).code);
 }
 
 /**

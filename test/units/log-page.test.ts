@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import type { DeviceKey } from '../../src/core/identity.ts';
+import { generateUuid } from '../../src/core/uuid.ts';
+import { IngestLog } from '../../src/shard/ingest-log.ts';
+import { sequenceKey } from '../../src/shard/keys.ts';
+import { encodeMovedBatch } from '../../src/shard/log-batch.ts';
+import { encodeLogRecord } from '../../src/shard/log-record.ts';
+import { ShardReader } from '../../src/shard/reader.ts';
+import type { StoredRecord } from '../../src/shard/shard.ts';
+import { tableNames } from '../../src/shard/tables.ts';
+import { DeviceVersions } from '../../src/shard/versions.ts';
+import { pack } from '../../src/store/codec.ts';
+import { Environment } from '../../src/store/environment.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+const environment = new Environment({
+  path: folder,
+  tables: tableNames,
+  mapBytesMax: 1024 ** 3,
+  readersMax: 8,
+  commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+});
+afterAll(async () => {
+  await environment.close();
+  rmSync(folder, { recursive: true });
+});
+
+const device = 'FLEET001DEVICE0001' as DeviceKey;
+const log = environment.table('log');
+const reader = new ShardReader(
+  environment,
+  new DeviceVersions(new Int32Array(new SharedArrayBuffer(65_536 * 4))),
+);
+const bytesOf = (payload: string): Buffer =>
+  encodeLogRecord({ device, kind: 'message', schema: 'note', payload: Buffer.from(payload) });
+
+/** One commit. */
+async function ingest(...payloads: string[]): Promise<void> {
+  await environment.write(() => {
+    const writer = new IngestLog(log, Date.now);
+    for (const payload of payloads) writer.append(bytesOf(payload));
+    writer.flush();
+  });
+}
+
+const payloads = (records: readonly StoredRecord[]): string[] =>
+  records.map(({ payload }) => String(payload));
+
+it('the log is read a commit at a time, from any position, and on from where it was trimmed', async () => {
+  expect([reader.records(0), reader.logEnd()]).toEqual([{ records: [], next: 0, damaged: false }, 0]);
+  const beforeMs = Date.now();
+  await ingest('{"n":0}', '{"n":1}', '{"n":2}');
+  await ingest('{"n":3}');
+  const first = reader.records(0);
+  expect(first).toMatchObject({ next: 3, damaged: false });
+  expect(payloads(first.records)).toEqual(['{"n":0}', '{"n":1}', '{"n":2}']);
+  expect(first.records[1]).toMatchObject({
+    position: 1,
+    device,
+    kind: 'message',
+    schema: 'note',
+    isMoved: false,
+  });
+  expect(first.records[1]?.storedAtMs).toBeGreaterThanOrEqual(beforeMs);
+  expect(first.records[1]?.storedAtMs).toBeLessThanOrEqual(Date.now());
+  const rest = reader.records(2);
+  expect([payloads(rest.records), rest.records[0]?.position, rest.next]).toEqual([['{"n":2}'], 2, 3]);
+  expect([payloads(reader.records(3).records), reader.records(3).next]).toEqual([['{"n":3}'], 4]);
+  // Nothing yet, also when asked again; then something.
+  for (let time = 0; time < 2; time += 1)
+    expect(reader.records(4)).toEqual({ records: [], next: 4, damaged: false });
+  await ingest('{"n":4}');
+  expect([payloads(reader.records(4).records), reader.logEnd()]).toEqual([['{"n":4}'], 5]);
+
+  await environment.write(() => {
+    new IngestLog(log, Date.now).trim(Date.now() + 60_000, 2);
+  });
+  expect(reader.records(0)).toMatchObject({ next: 5, records: [{ position: 4 }] });
+});
+
+it('records are dated by the wall clock, those of another shard by their own ids', async () => {
+  const [old, newest] = [generateUuid(Date.now() - 5_000), generateUuid()];
+  const jumpsMs = 3_600_000;
+  await environment.write(() => {
+    const records = [newest, old].map((id, n) => ({ device, id, bytes: bytesOf(`{"moved":${n}}`) }));
+    log.putSync(sequenceKey(5), encodeMovedBatch(records, newest));
+    const clock = { wallMs: 0, jumpsMs, aheadMs: 0, aheadSinceMs: 0 };
+    environment.table('times').putSync(Buffer.from('clock'), pack(clock));
+  });
+  const { records, next } = reader.records(6);
+  expect(next).toBe(7);
+  expect(records).toMatchObject([{ position: 6, isMoved: true }]);
+  expect(records[0]?.id).toEqual(old);
+  const wallMs = old.readUIntBE(0, 6) + jumpsMs;
+  expect(records[0]?.storedAtMs).toBe(wallMs);
+});
+
+it.each([
+  ['cut off', (batch: Buffer) => batch.subarray(0, 5)],
+  ['shorter than its records', (batch: Buffer) => batch.subarray(0, -3)],
+  ['of an unknown format', (batch: Buffer) => Buffer.concat([Buffer.from([9]), batch.subarray(1)])],
+  ['of other bytes', (batch: Buffer) => Buffer.alloc(batch.length, 0xff)],
+])('a batch that is %s is passed over once, and no record behind it', async (_, damage) => {
+  const end = reader.logEnd();
+  await ingest('{"lost":1}', '{"lost":2}');
+  const sound = log.getBinary(sequenceKey(end)) as Buffer;
+  await environment.write(() => log.putSync(sequenceKey(end), damage(sound)));
+  const damaged = reader.records(end);
+  expect(damaged).toMatchObject({ records: [], damaged: true });
+  expect(damaged.next).toBeGreaterThan(end);
+  expect(reader.records(damaged.next)).toEqual({ records: [], next: damaged.next, damaged: false });
+  // The owner that runs still knows where it ended.
+  const append = {
+    records: [{ device, id: generateUuid(), bytes: bytesOf('{"behind":1}') }],
+    newest: generateUuid(),
+  };
+  await environment.write(() =>
+    log.putSync(sequenceKey(end + 2), encodeMovedBatch(append.records, append.newest)),
+  );
+  expect(payloads(reader.records(damaged.next).records)).toEqual(['{"behind":1}']);
+});
