@@ -7,6 +7,7 @@ import { uuidBytesLength } from '../core/uuid.ts';
  * call, so the builders of hot keys reuse one buffer each.
  */
 export const sequenceBytes = 6;
+export const sentRestBytesMax = 32;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
@@ -41,6 +42,14 @@ export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint
 /** idempotency: the key itself (a UUIDv7, so in order of time), device. */
 export function keyOfIdempotency(key: Uint8Array, device: DeviceKey): Buffer {
   return Buffer.concat([key, Buffer.from(device, 'latin1')]);
+}
+
+/** sent: the UUIDv7 of what a mail is for (so in order of time), device, the rest of it. */
+export function keyOfSent(once: Uint8Array, device: DeviceKey): Buffer {
+  const rest = once.subarray(uuidBytesLength);
+  if (rest.length < 1 || rest.length > sentRestBytesMax)
+    throw new Error('this cannot say what a mail is for');
+  return Buffer.concat([once.subarray(0, uuidBytesLength), Buffer.from(device, 'latin1'), rest]);
 }
 
 /**

@@ -118,6 +118,12 @@ export class LmdbShard implements Shard {
     return this.#write('enqueue', enqueue, enqueue.payload.length);
   }
 
+  async forgetSent(before: Uint8Array | undefined): Promise<number> {
+    let forgotten = 0;
+    while (this.#reader.hasSent(before)) forgotten += await this.#write('forgetSent', before);
+    return forgotten;
+  }
+
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {
     return this.#write('createDevices', devices);
   }

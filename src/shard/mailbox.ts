@@ -27,6 +27,7 @@ import {
   rememberSettled,
   settledVerb,
 } from './mailbox-record.ts';
+import { SentMail } from './sent-mail.ts';
 import type { Activity, Enqueue, EnqueueOutcome, Mail, Settle, SettleOutcome } from './shard.ts';
 import type { Tables } from './tables.ts';
 
@@ -47,16 +48,22 @@ const unexpirableMax = 1_000;
  */
 export class Mailboxes {
   readonly #tables: Tables;
+  readonly #sent: SentMail;
   /** Entries of `expiry` whose mail cannot be removed since a record is damaged. */
   readonly #unexpirable = new Set<string>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
+    this.#sent = new SentMail(tables.sent);
   }
 
   /** `lifeMs`: now, by the shard's own clock. */
   enqueue(enqueue: Enqueue, lifeMs: number): EnqueueOutcome {
-    const { device, name, payload } = enqueue;
+    const { device, name, payload, once } = enqueue;
+    const before = once && this.#sent.mailIdOf(once, device);
+    if (before !== undefined) {
+      return { result: 'queued', mailId: before, mailboxSize: this.#load(device).size, repeated: true };
+    }
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
     const record = this.#load(device);
     if (record.size >= enqueue.mailboxMailsMax) return { result: 'mailbox_full', mailboxSize: record.size };
@@ -76,7 +83,8 @@ export class Mailboxes {
     this.#append(device, record, encodeMail(mail));
     record.size += 1;
     this.#store(device, record);
-    return { result: 'queued', mailId: id, mailboxSize: record.size };
+    if (once !== undefined) this.#sent.remember(once, device, id);
+    return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false };
   }
 
   /** D15. Any mail of the mailbox may be settled, not only the head. */

@@ -18,6 +18,7 @@ const deviceAt: Readonly<Record<DeviceTable, number>> = {
   requeued: 0,
   expiry: sequenceBytes,
   idempotency: uuidBytesLength,
+  sent: uuidBytesLength,
 };
 const deviceTables = Object.entries(deviceAt) as [DeviceTable, number][];
 

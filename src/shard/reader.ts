@@ -7,6 +7,7 @@ import { keyOfDevice, keyOfMail, readDevice, readSequence, sequenceKey } from '.
 import { readLogPage } from './log-page.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
+import { sentBefore } from './sent-mail.ts';
 import type { DeviceCredentials, DeviceStatus, LogPage, Mail, MailboxHead, Page, Watch } from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
 import type { DeviceVersions } from './versions.ts';
@@ -98,6 +99,13 @@ export class ShardReader {
       this.#nothingFrom = from;
     }
     return page;
+  }
+
+  /** Whether `forgetSent` would find anything. */
+  hasSent(before: Uint8Array | undefined): boolean {
+    this.#environment.refresh();
+    for (const _ of this.#tables.sent.getKeys({ ...sentBefore(before), limit: 1 })) return true;
+    return false;
   }
 
   logEnd(): number {

@@ -108,10 +108,16 @@ export interface Enqueue {
   payload: Uint8Array;
   lifeSeconds: number;
   mailboxMailsMax: number;
+  /**
+   * What this mail is for, so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32
+   * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
+   */
+  once?: Uint8Array;
 }
 
 export type EnqueueOutcome =
-  | { result: 'queued'; mailId: Uint8Array; mailboxSize: number }
+  /** `repeated`: it was queued before, under that id, and nothing was done now. */
+  | { result: 'queued'; mailId: Uint8Array; mailboxSize: number; repeated: boolean }
   | { result: 'mailbox_full'; mailboxSize: number }
   | { result: 'device_not_found' };
 
@@ -175,6 +181,11 @@ export interface Shard {
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
+  /**
+   * Forgets every `once` whose UUIDv7 sorts before those 16 bytes, or all of them, in writes that hold nobody up.
+   * Answers how many there were.
+   */
+  forgetSent(before: Uint8Array | undefined): Promise<number>;
   /** All of them or, when one exists already, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */

@@ -6,7 +6,16 @@ import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice, sequenceKey } from './keys.ts';
 import { Mailboxes } from './mailbox.ts';
-import type { Activity, Announcement, Device, DeviceChange, IngestOutcome } from './shard.ts';
+import { SentMail } from './sent-mail.ts';
+import type {
+  Activity,
+  Announcement,
+  Device,
+  DeviceChange,
+  Enqueue,
+  EnqueueOutcome,
+  IngestOutcome,
+} from './shard.ts';
 import type { Tables } from './tables.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
@@ -37,6 +46,7 @@ export class ShardState {
   readonly clock: ShardClock;
   readonly #tables: Tables;
   readonly #mailboxes: Mailboxes;
+  readonly #sent: SentMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
   readonly #logRetentionMs: number;
@@ -46,6 +56,7 @@ export class ShardState {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
     this.#mailboxes = new Mailboxes(tables);
+    this.#sent = new SentMail(tables.sent);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
@@ -58,19 +69,10 @@ export class ShardState {
       case 'settle':
         this.#effects.changed.push(write.given.device);
         return this.#mailboxes.settle(write.given);
-      case 'enqueue': {
-        this.#effects.changed.push(write.given.device);
-        const outcome = this.#mailboxes.enqueue(write.given, this.clock.lifeMs());
-        if (outcome.result === 'queued') {
-          const announcement = {
-            mailId: formatUuid(outcome.mailId),
-            name: write.given.name,
-            mailboxSize: outcome.mailboxSize,
-          };
-          this.#effects.announcements.push({ device: write.given.device, announcement });
-        }
-        return outcome;
-      }
+      case 'enqueue':
+        return this.#enqueue(write.given);
+      case 'forgetSent':
+        return this.#sent.forget(write.given, sweepRecordsMax);
       case 'createDevices':
         return this.#createDevices(write.given);
       case 'changeDevice':
@@ -129,6 +131,17 @@ export class ShardState {
     }
     this.#log.append(record);
     return 'stored';
+  }
+
+  #enqueue(enqueue: Enqueue): EnqueueOutcome {
+    const { device, name } = enqueue;
+    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
+    if (outcome.result !== 'queued' || outcome.repeated) return outcome;
+    const { mailId, mailboxSize } = outcome;
+    this.#effects.changed.push(device);
+    const announcement = { mailId: formatUuid(mailId), name, mailboxSize };
+    this.#effects.announcements.push({ device, announcement });
+    return outcome;
   }
 
   #createDevices(devices: readonly Device[]): DeviceKey | undefined {

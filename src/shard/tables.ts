@@ -8,6 +8,7 @@ export const tableNames = [
   'requeued',
   'expiry',
   'idempotency',
+  'sent',
   'log',
   'times',
 ] as const;

@@ -11,7 +11,7 @@ import type {
   SettleOutcome,
 } from './shard.ts';
 
-/** Limits of one round of the sweeper, so that it never holds up the writes behind it. */
+/** Limits of one round of the sweeper, and of forgetting what was sent, so that it never holds up the writes behind it. */
 export const sweepRecordsMax = 1_000;
 
 /** How many records the round removed of each table; as many as `sweepRecordsMax` means there are more. */
@@ -29,6 +29,7 @@ export interface Writes {
   ingest: { given: Append; answer: IngestOutcome };
   settle: { given: Settle; answer: SettleOutcome };
   enqueue: { given: Enqueue; answer: EnqueueOutcome };
+  forgetSent: { given: Uint8Array | undefined; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   deleteDevice: { given: DeviceKey; answer: boolean };

@@ -12,7 +12,11 @@ import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 
 /** Where the device stands in a key, for the tables where that is not in front. */
-const deviceAt: Record<string, number> = { expiry: sequenceBytes, idempotency: uuidBytesLength };
+const deviceAt: Record<string, number> = {
+  expiry: sequenceBytes,
+  idempotency: uuidBytesLength,
+  sent: uuidBytesLength,
+};
 
 /** Everything that a data folder holds of devices, wherever it lies. */
 export interface ShardRecords {

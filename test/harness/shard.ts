@@ -1,0 +1,42 @@
+import {
+  allocateCounters,
+  cellOf,
+  openShardEnvironment,
+  Shards,
+  versionsOf,
+} from '../../src/cluster/shards.ts';
+import { loadConfig } from '../../src/core/config.ts';
+import { createLog } from '../../src/core/log.ts';
+import { ShardOwner } from '../../src/shard/owner.ts';
+import { ShardReader } from '../../src/shard/reader.ts';
+import type { Shard } from '../../src/shard/shard.ts';
+import type { Environment } from '../../src/store/environment.ts';
+
+/** The one shard of a folder, with its owner on this thread. */
+export interface OpenShard {
+  shard: Shard;
+  environment: Environment;
+  /** How many commits there were since it was opened. */
+  commits(): number;
+  close(): Promise<void>;
+}
+
+export function openShard(folder: string): OpenShard {
+  const { values: config } = loadConfig(undefined, {}, {});
+  const counters = allocateCounters(1);
+  const environment = openShardEnvironment(folder, 0, 1, config, counters);
+  const versions = versionsOf(counters, 0);
+  const owner = new ShardOwner(
+    environment,
+    new ShardReader(environment, versions),
+    versions,
+    cellOf(counters.depths, 0),
+    config,
+    { committed: () => {}, failed: () => {} },
+    createLog('silent'),
+    () => {},
+  );
+  const [shard] = new Shards([environment], [owner], config, counters).all;
+  if (shard === undefined) throw new Error('one shard was opened');
+  return { shard, environment, commits: () => environment.commits, close: () => owner.close() };
+}

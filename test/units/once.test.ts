@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import type { DeviceKey } from '../../src/core/identity.ts';
+import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import type { Announcement, EnqueueOutcome } from '../../src/shard/shard.ts';
+import { sweepRecordsMax } from '../../src/shard/write.ts';
+import { type OpenShard, openShard } from '../harness/shard.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const device = 'FLEET001DEVICE0001' as DeviceKey;
+const other = 'FLEET001DEVICE0002' as DeviceKey;
+let opened: OpenShard;
+let folders = 0;
+let path: string;
+
+const created = (key: DeviceKey) => ({
+  device: key,
+  enabled: true,
+  secretDigests: [Buffer.alloc(32)],
+  name: '',
+  tags: [],
+  createdAtMs: 0,
+});
+
+beforeEach(async () => {
+  folders += 1;
+  path = join(folder, String(folders));
+  opened = openShard(path);
+  await opened.shard.createDevices([created(device), created(other)]);
+});
+afterEach(() => opened.close());
+
+const onceOf = (id: Uint8Array, rest: string): Uint8Array =>
+  new Uint8Array(Buffer.concat([id, Buffer.from(rest)]));
+
+function enqueue(once: Uint8Array, to = device, mailboxMailsMax = 1_000): Promise<EnqueueOutcome> {
+  const payload = Buffer.from('{"n":1}');
+  return opened.shard.enqueue({ device: to, name: 'note', payload, lifeSeconds: 60, mailboxMailsMax, once });
+}
+
+const mailIds = async (to = device): Promise<string[]> =>
+  (await opened.shard.mails(to, '', 100)).items.map(({ id }) => formatUuid(id));
+
+it('a mail that is sent once is queued and announced once, whatever becomes of it and of the server', async () => {
+  const announced: Announcement[] = [];
+  const sink = { announce: (one: Announcement) => announced.push(one), end: () => {} };
+  await opened.shard.subscribe(device, sink);
+  const once = onceOf(generateUuid(), 'welcome:0');
+  // Twice in one transaction, and again behind it.
+  const [first, second] = await Promise.all([enqueue(once), enqueue(once)]);
+  if (first.result !== 'queued') throw new Error(first.result);
+  expect(first).toMatchObject({ mailboxSize: 1, repeated: false });
+  expect(second).toEqual({ ...first, repeated: true });
+  expect(await enqueue(once)).toEqual({ ...first, repeated: true });
+  expect(announced).toHaveLength(1);
+  expect(await mailIds()).toEqual([formatUuid(first.mailId)]);
+
+  await opened.shard.settle({ device, mailId: first.mailId, verb: 'ack' });
+  expect(await enqueue(once)).toEqual({ ...first, mailboxSize: 0, repeated: true });
+  await opened.close();
+  opened = openShard(path);
+  expect(await enqueue(once)).toEqual({ ...first, mailboxSize: 0, repeated: true });
+  await opened.shard.deleteDevice(device);
+  expect(await enqueue(once)).toEqual({ ...first, mailboxSize: 0, repeated: true });
+});
+
+it('another record, place or device is another mail', async () => {
+  const id = generateUuid();
+  const sent = [
+    await enqueue(onceOf(id, 'a')),
+    await enqueue(onceOf(id, 'ab')),
+    await enqueue(onceOf(id, 'a'), other),
+    await enqueue(onceOf(generateUuid(), 'a')),
+  ];
+  for (const one of sent) expect(one).toMatchObject({ result: 'queued', repeated: false });
+  expect([(await mailIds()).length, (await mailIds(other)).length]).toEqual([3, 1]);
+});
+
+it('a mail that is refused is not remembered, and a full mailbox does not refuse one that it has', async () => {
+  const [first, second] = [onceOf(generateUuid(), 'a'), onceOf(generateUuid(), 'b')];
+  expect(await enqueue(first, device, 1)).toMatchObject({ result: 'queued', repeated: false });
+  expect(await enqueue(second, device, 1)).toEqual({ result: 'mailbox_full', mailboxSize: 1 });
+  expect(await enqueue(first, device, 1)).toMatchObject({ result: 'queued', repeated: true });
+  expect(await enqueue(second)).toMatchObject({ result: 'queued', repeated: false });
+  const unknown = 'FLEET001DEVICE0003' as DeviceKey;
+  expect(await enqueue(first, unknown)).toEqual({ result: 'device_not_found' });
+  await opened.shard.createDevices([created(unknown)]);
+  expect(await enqueue(first, unknown)).toMatchObject({ result: 'queued', repeated: false });
+});
+
+it('what was sent is forgotten up to a record, or all of it, and without a commit where there is nothing', async () => {
+  const ids = Array.from({ length: 5 }, () => generateUuid());
+  for (const id of ids) await Promise.all([enqueue(onceOf(id, 'a')), enqueue(onceOf(id, 'b'), other)]);
+  expect(await opened.shard.forgetSent(ids[3])).toBe(6);
+  const commits = opened.commits();
+  expect(await opened.shard.forgetSent(ids[3])).toBe(0);
+  expect(opened.commits()).toBe(commits);
+  for (const [index, id] of ids.entries()) {
+    expect(await enqueue(onceOf(id, 'a'))).toMatchObject({ repeated: index >= 3 });
+  }
+  const many = Array.from({ length: sweepRecordsMax }, () =>
+    enqueue(onceOf(generateUuid(), 'x'), other, 65_535),
+  );
+  await Promise.all(many);
+  expect(await opened.shard.forgetSent(undefined)).toBe(sweepRecordsMax + 7);
+  expect(await enqueue(onceOf(ids[4] as Buffer, 'a'))).toMatchObject({ repeated: false });
+});
