@@ -15,6 +15,7 @@ export interface Verification extends ShardCounts {
   shards: number;
   fleets: number;
   schemas: number;
+  actions: number;
   findings: Findings;
 }
 
@@ -86,7 +87,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const tables = [registry, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
-    const { fleets, schemas } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
+    const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
@@ -104,6 +105,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       shards: shards.length,
       fleets: fleets.size,
       schemas,
+      actions,
       ...counts,
       findings,
     };

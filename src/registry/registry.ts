@@ -1,13 +1,13 @@
-import { ApiError, OperatorError, unavailable } from '../core/errors.ts';
+import { ApiError, OperatorError } from '../core/errors.ts';
 import { fleetIdLength } from '../core/identity.ts';
 import { pack, unpack } from '../store/codec.ts';
 import type { Environment, Table } from '../store/environment.ts';
-import { StoreError } from '../store/store-error.ts';
+import { Changes } from './changes.ts';
 import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './payload.ts';
 import { checkSchema, type SchemaKind, schemaKinds } from './schema.ts';
 
-export const registryTables = ['fleets', 'schemas'] as const;
+export const registryTables = ['fleets', 'schemas', 'actions', 'actionVersions'] as const;
 
 export interface RegistryLimits {
   fleetsMax: number;
@@ -49,16 +49,16 @@ export class Registry {
   readonly #fleetTable: Table;
   readonly #schemaTable: Table;
   readonly #limits: RegistryLimits;
+  readonly #changes: Changes;
   readonly #fleets = new Map<string, FleetSnapshot>();
   #publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {};
-  /** Changes run one after another: each starts from what the one before it left. */
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(environment: Environment, limits: RegistryLimits) {
     this.#environment = environment;
     this.#fleetTable = environment.table('fleets');
     this.#schemaTable = environment.table('schemas');
     this.#limits = limits;
+    this.#changes = new Changes(environment);
     for (const { key, value } of this.#fleetTable.getRange({})) {
       const fleetId = key.toString('latin1');
       this.#fleets.set(fleetId, { fleet: readFleet(fleetId, value), schemas: [] });
@@ -98,7 +98,7 @@ export class Registry {
 
   /** @throws ApiError already_exists, limit_reached. */
   createFleet(fleet: Fleet): Promise<void> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       if (this.#fleets.has(fleet.fleetId)) throw new ApiError('already_exists');
       if (this.#fleets.size >= this.#limits.fleetsMax) {
         throw new ApiError('limit_reached', {
@@ -110,7 +110,7 @@ export class Registry {
   }
 
   changeFleet(fleetId: string, change: FleetChange): Promise<Fleet> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
       const merged = { ...snapshot.fleet, ...change };
       const kept = Object.entries(merged).filter(([, value]) => value !== null && value !== undefined);
@@ -122,7 +122,7 @@ export class Registry {
 
   /** Answers whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached. */
   putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
       const value = parseJson(bytes);
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -135,7 +135,7 @@ export class Registry {
           msg: 'This fleet has all the schemas it may have (schemasPerFleetMax).',
         });
       }
-      await this.#write(() => {
+      await this.#changes.write(() => {
         this.#schemaTable.putSync(schemaKey(fleetId, kind, name), bytes);
       });
       const schemas = [...others, { kind, name, text: bytes.toString('utf8') }];
@@ -146,10 +146,10 @@ export class Registry {
 
   /** @throws ApiError schema_not_found. */
   deleteSchema(fleetId: string, kind: SchemaKind, name: string): Promise<void> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
       const schema = this.schema(fleetId, kind, name);
-      await this.#write(() => {
+      await this.#changes.write(() => {
         this.#schemaTable.removeSync(schemaKey(fleetId, kind, name));
       });
       await this.#replace({ ...snapshot, schemas: snapshot.schemas.filter((one) => one !== schema) });
@@ -157,32 +157,13 @@ export class Registry {
   }
 
   async close(): Promise<void> {
-    await this.#last.catch(() => {});
+    await this.#changes.settled();
     await this.#environment.close();
-  }
-
-  #change<T>(change: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(change, change);
-    this.#last = result;
-    return result;
-  }
-
-  /** @throws ApiError unavailable. */
-  async #write(apply: () => void): Promise<void> {
-    if (!this.#environment.hasDiskToGrow()) {
-      throw unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
-    }
-    try {
-      await this.#environment.write(apply);
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      throw unavailable('The registry cannot be written now: its disk is full or failing.', 5);
-    }
   }
 
   async #storeFleet(snapshot: FleetSnapshot): Promise<void> {
     const key = Buffer.from(snapshot.fleet.fleetId, 'latin1');
-    await this.#write(() => {
+    await this.#changes.write(() => {
       this.#fleetTable.putSync(key, pack(snapshot.fleet));
     });
     await this.#replace(snapshot);

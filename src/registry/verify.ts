@@ -5,14 +5,19 @@ import type { StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import type { Fleet } from './fleet.ts';
 import { checkSchema, schemaKinds } from './schema.ts';
+import { verifyActions } from './verify-actions.ts';
 
 /** What the walk of the registry found; the fleets by id. */
 export interface RegistryCounts {
   fleets: ReadonlySet<string>;
   schemas: number;
+  actions: number;
 }
 
-/** Walks every fleet and schema of a registry whose server is stopped; compiles each schema. */
+/** Tables that a folder of an earlier version does not have. */
+const laterTables = ['actions', 'actionVersions'];
+
+/** Walks every record of a registry whose server is stopped; compiles each schema. */
 export function verifyRegistry(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
@@ -20,13 +25,14 @@ export function verifyRegistry(
 ): RegistryCounts {
   const fleets = new Set<string>();
   let schemas = 0;
-  const entries = function* (name: string): Generator<{ text: string; value: Buffer }> {
+  const entries = function* (name: string): Generator<{ key: Buffer; text: string; value: Buffer }> {
     const table = tables.get(name);
-    if (table === undefined) findings.add(`registry: there is no table ${name}`);
+    if (table === undefined && !laterTables.includes(name))
+      findings.add(`registry: there is no table ${name}`);
     const onDamage = (damage: Error): void => findings.add(`registry, ${name}: ${damage.message}`);
     for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
-      yield { text: key.toString('latin1'), value };
+      yield { key, text: key.toString('latin1'), value };
     }
   };
   for (const { text, value } of entries('fleets')) {
@@ -38,7 +44,12 @@ export function verifyRegistry(
     const wrong = checkStoredSchema(text, value, fleets);
     if (wrong !== undefined) findings.add(`registry, schemas: ${printable(text)} ${wrong}`);
   }
-  return { fleets, schemas };
+  const actions = verifyActions(
+    { actions: entries('actions'), versions: entries('actionVersions') },
+    fleets,
+    findings,
+  );
+  return { fleets, schemas, actions };
 }
 
 function isFleet(fleetId: string, value: Buffer): boolean {
