@@ -7,7 +7,9 @@ export type MoveTask =
   /** Copies the logs of the shards that the new layout does not have. One thread, for their order counts. */
   | { type: 'copyLogs' }
   /** Removes from that shard what the layout that is whole does not have there. */
-  | { type: 'remove'; shard: number };
+  | { type: 'remove'; shard: number }
+  /** Makes the index of tags of that shard, which an older version has not kept. */
+  | { type: 'indexTags'; shard: number };
 
 /** Given to the thread at its start. */
 export interface MoveTaskStart {

@@ -2,6 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { copyDevices, removeDevices, type Step } from '../shard/move-devices.ts';
 import { cutLog, moveLog } from '../shard/move-log.ts';
 import { carryTimes } from '../shard/move-times.ts';
+import { buildTagIndex } from '../shard/tag-index.ts';
 import type { Environment } from '../store/environment.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask, MoveTaskStart } from './move-messages.ts';
@@ -35,6 +36,9 @@ function* steps(task: MoveTask): Generator<Step> {
       for (let shard = move.to; shard < move.from; shard += 1) {
         yield* moveLog(environmentOf(shard), (device) => environmentOf(shardOf(device, move.to)));
       }
+      break;
+    case 'indexTags':
+      yield* buildTagIndex(environmentOf(task.shard));
       break;
     case 'remove': {
       const end = move.logEnds[task.shard];

@@ -6,7 +6,7 @@ import { createLog, type Log } from '../core/log.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry, registryTables } from '../registry/registry.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
-import { DataFolder } from '../store/data-folder.ts';
+import { DataFolder, formatVersion } from '../store/data-folder.ts';
 import { Environment } from '../store/environment.ts';
 import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
@@ -76,6 +76,11 @@ async function startIn(
   if (folder.move !== undefined || folder.shards !== shards) {
     const { moveToShards } = await import('./move.ts');
     await moveToShards(folder, shards, { mapBytesMax: config.mapBytesMax, signal });
+  }
+  // Behind a move, so that each device is looked at where it stays.
+  if (folder.format < formatVersion) {
+    const { upgradeFolder } = await import('./upgrade.ts');
+    await upgradeFolder(folder, { mapBytesMax: config.mapBytesMax, signal });
   }
   const registry = new Registry(
     new Environment({

@@ -27,6 +27,7 @@ export interface Progress {
 
 interface Folder {
   path: string;
+  format: number;
   registryFolder: string;
   shardFolders: readonly string[];
   close(): void;
@@ -48,18 +49,19 @@ export async function verifyFolder(path: string, progress: Progress): Promise<Ve
 
 function openData(path: string): Folder {
   const folder = DataFolder.openStopped(path);
-  const { registryFolder, shardFolders } = folder;
-  return { path: folder.path, registryFolder, shardFolders, close: () => folder.close() };
+  const { format, registryFolder, shardFolders } = folder;
+  return { path: folder.path, format, registryFolder, shardFolders, close: () => folder.close() };
 }
 
 async function openBackup(path: string, findings: Findings): Promise<Folder> {
-  const { files } = readBackup(path);
+  const { manifest, files } = readBackup(path);
   for (const file of files) {
     if (!(await isUnchanged(path, file))) findings.add(`${file.path}: it is not what was backed up`);
   }
   const folders = files.map((file) => join(path, dirname(file.path)));
   return {
     path,
+    format: manifest.format,
     // The registry is the last one that a backup copies.
     registryFolder: folders.at(-1) ?? path,
     shardFolders: folders.slice(0, -1),
@@ -93,6 +95,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       if (tables === undefined) continue;
       const counted = verifyShard({
         tables,
+        format: folder.format,
         isPlaced: (device) => shardOf(device, shards.length) === index,
         hasFleet: (fleetId) => fleets.has(fleetId),
         findings: findings.of(`shard ${index}`),

@@ -7,6 +7,7 @@ import { uuidBytesLength } from '../core/uuid.ts';
  * call, so the builders of hot keys reuse one buffer each.
  */
 export const sequenceBytes = 6;
+export const tagDigestBytes = 8;
 export const sentRestBytesMax = 32;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
@@ -17,6 +18,11 @@ const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuid
 export function keyOfDevice(device: DeviceKey): Buffer {
   device18.write(device, 0, 'latin1');
   return device18;
+}
+
+/** tags: the first bytes of a digest of the tag, device. The value is empty. */
+export function keyOfTag(digest: string, device: DeviceKey): Buffer {
+  return Buffer.from(digest + device, 'latin1');
 }
 
 /** mail: device, sequence. */

@@ -92,6 +92,10 @@ export class LmdbShard implements Shard {
     return this.#reader.devices(fleetId, after, limit);
   }
 
+  devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
+    return this.#reader.devicesWithTag(fleetId, tag, after, limit);
+  }
+
   mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
     return this.#reader.mails(device, after, limit);
   }

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
-import { readDevice, sequenceBytes } from './keys.ts';
+import { readDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
 import type { tableNames } from './tables.ts';
 
 type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times'>;
@@ -12,6 +12,7 @@ type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times'>;
  */
 const deviceAt: Readonly<Record<DeviceTable, number>> = {
   devices: 0,
+  tags: tagDigestBytes,
   activity: 0,
   mailboxes: 0,
   mail: 0,

@@ -1,15 +1,24 @@
-import { type DeviceKey, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
+import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
 import type { Environment } from '../store/environment.ts';
 import { storedJumpsMs } from './clock.ts';
 import { decodeCredentials, decodeDevice } from './device-record.ts';
 import { endOfLog } from './ingest-log.ts';
-import { keyOfDevice, keyOfMail, readDevice, readSequence, sequenceKey } from './keys.ts';
+import {
+  keyOfDevice,
+  keyOfMail,
+  keyOfTag,
+  readDevice,
+  readSequence,
+  sequenceKey,
+  tagDigestBytes,
+} from './keys.ts';
 import { readLogPage } from './log-page.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
 import { sentBefore } from './sent-mail.ts';
 import type { DeviceCredentials, DeviceStatus, LogPage, Mail, MailboxHead, Page, Watch } from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
+import { digestOfTag } from './tag-index.ts';
 import type { DeviceVersions } from './versions.ts';
 
 /** Sorts after every device id. */
@@ -67,6 +76,23 @@ export class ShardReader {
     const end = Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1');
     const entries = [...this.#tables.devices.getRange({ start, end, limit })];
     return entries.map(({ key, value }) => this.#status(readDevice(key, 0), value));
+  }
+
+  /** Digests of different tags can be the same, so each device is looked at. */
+  devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
+    this.#environment.refresh();
+    const digest = digestOfTag(tag);
+    const start = Buffer.from(`${digest}${fleetId}${after}\0`, 'latin1');
+    const end = keyOfTag(digest, deviceKeyOf(fleetId, afterDevices));
+    const found: string[] = [];
+    for (const key of this.#tables.tags.getKeys({ start, end })) {
+      const device = readDevice(key, tagDigestBytes);
+      const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+      if (bytes !== undefined && decodeDevice(device, bytes).tags.includes(tag))
+        found.push(deviceIdOf(device));
+      if (found.length === limit) break;
+    }
+    return found;
   }
 
   mails(device: DeviceKey, after: string, limit: number): Page<Mail> {

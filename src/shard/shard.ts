@@ -169,6 +169,8 @@ export interface Shard {
   device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
   /** In order of device id, from the one after `after`. */
   devices(fleetId: string, after: string, limit: number): Awaitable<DeviceStatus[]>;
+  /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
+  devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
   /** In mailbox order. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
 

@@ -17,6 +17,7 @@ import type {
   IngestOutcome,
 } from './shard.ts';
 import type { Tables } from './tables.ts';
+import { changeTags, tagsOf } from './tag-index.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
@@ -149,6 +150,7 @@ export class ShardState {
     if (taken !== undefined) return taken.device;
     for (const device of devices) {
       this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
+      changeTags(this.#tables.tags, device.device, [], device.tags);
     }
     return undefined;
   }
@@ -157,7 +159,9 @@ export class ShardState {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return false;
     this.#effects.changed.push(device);
-    const changed: Device = { ...decodeDevice(device, bytes), ...change };
+    const before = decodeDevice(device, bytes);
+    const changed: Device = { ...before, ...change };
+    changeTags(this.#tables.tags, device, before.tags, changed.tags);
     this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
     if (change.enabled === false || change.secretDigests !== undefined)
       this.#effects.endedStreams.push(device);
@@ -165,8 +169,10 @@ export class ShardState {
   }
 
   #deleteDevice(device: DeviceKey): boolean {
-    if (!this.#tables.devices.doesExist(keyOfDevice(device))) return false;
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    if (bytes === undefined) return false;
     this.#effects.changed.push(device);
+    changeTags(this.#tables.tags, device, tagsOf(device, bytes), []);
     this.#mailboxes.clear(device);
     this.#tables.activity.removeSync(keyOfDevice(device));
     this.#tables.devices.removeSync(keyOfDevice(device));

@@ -2,6 +2,7 @@ import type { Environment, Table } from '../store/environment.ts';
 
 export const tableNames = [
   'devices',
+  'tags',
   'activity',
   'mailboxes',
   'mail',

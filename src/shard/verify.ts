@@ -1,5 +1,6 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../core/uuid.ts';
+import { tagIndexFormat } from '../store/data-folder.ts';
 import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { isClockRecord } from './clock.ts';
@@ -8,11 +9,15 @@ import { isForgottenRecord } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
 import { verifyMail } from './verify-mail.ts';
+import { verifySent } from './verify-sent.ts';
+import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
 
 export interface ShardVerification {
   tables: ReadonlyMap<string, StoredTable>;
   /** Whether the device belongs in this shard. */
   isPlaced(device: DeviceKey): boolean;
+  /** Of the data folder. */
+  format: number;
   hasFleet(fleetId: string): boolean;
   findings: Pick<Findings, 'add'>;
   /** Called for every record that was looked at. */
@@ -34,7 +39,8 @@ export interface ShardCounts {
 
 /** Walks every record of every table of a shard whose server is stopped, and holds them against each other. */
 export function verifyShard(verification: ShardVerification): ShardCounts {
-  const { tables, isPlaced, hasFleet, findings, onRecord } = verification;
+  const { tables, isPlaced, format, hasFleet, findings, onRecord } = verification;
+  const isIndexed = format >= tagIndexFormat;
   const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
   const walk: Walk = (name, check) => {
     const table = tables.get(name);
@@ -57,8 +63,13 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     if (!isDeviceKey(device)) return 'this is not the key of a device';
     if (!isDeviceRecord(value)) return 'the record does not decode';
     if (!isPlaced(device)) return 'the device belongs in another shard';
+    if (isIndexed && !hasIndexEntries(tables, device, value)) return 'a tag of it is not in the index';
     return hasFleet(fleetIdOf(device)) ? undefined : 'its fleet does not exist';
   });
+  if (isIndexed) {
+    verifyTagIndex(tables, walk);
+    verifySent(walk, isPlaced);
+  }
   walk('activity', (key, value) => {
     if (value.length !== sequenceBytes) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';

@@ -5,7 +5,9 @@ import { writeDurable } from './durable.ts';
 import { FolderLock } from './folder-lock.ts';
 
 /** Raised when the layout of the folder or of a record changes. */
-export const formatVersion = 2;
+export const formatVersion = 3;
+/** Since when shards have an index of tags, and remember what mail was sent for. */
+export const tagIndexFormat = 3;
 export const manifestFile = 'manifest.json';
 
 /**
@@ -33,17 +35,19 @@ export class DataFolder {
   /** Whether this start made it. */
   readonly isNew: boolean;
   readonly #lock: FolderLock;
+  #format: number;
   #shards: number;
   #move: Move | undefined;
 
   private constructor(
     path: string,
-    manifest: Pick<Manifest, 'shards' | 'move'>,
+    manifest: Pick<Manifest, 'format' | 'shards' | 'move'>,
     isNew: boolean,
     lock: FolderLock,
   ) {
     this.path = path;
     this.isNew = isNew;
+    this.#format = manifest.format;
     this.#shards = manifest.shards;
     this.#move = manifest.move;
     this.#lock = lock;
@@ -64,7 +68,7 @@ export class DataFolder {
       lock = FolderLock.take(path);
       const manifest = readManifest(path);
       if (!manifest?.complete) {
-        const folder = new DataFolder(path, { shards }, true, lock);
+        const folder = new DataFolder(path, { format: formatVersion, shards }, true, lock);
         folder.#startOver();
         return folder;
       }
@@ -92,6 +96,17 @@ export class DataFolder {
 
   /** The end of a first start: from now on what is here is kept. */
   complete(): void {
+    this.#writeManifest(true);
+  }
+
+  /** Until `endUpgrade`, what an older version has written is not all that this one needs. */
+  get format(): number {
+    return this.#format;
+  }
+
+  /** The folder is of this version's format; no older one takes it any more. */
+  endUpgrade(): void {
+    this.#format = formatVersion;
     this.#writeManifest(true);
   }
 
@@ -173,7 +188,7 @@ export class DataFolder {
 
   #writeManifest(complete: boolean): void {
     const manifest: Manifest = {
-      format: formatVersion,
+      format: this.#format,
       shards: this.#shards,
       complete,
       ...(this.#move && { move: this.#move }),

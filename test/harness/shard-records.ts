@@ -3,7 +3,7 @@ import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
-import { sequenceBytes } from '../../src/shard/keys.ts';
+import { sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { EnqueueOutcome } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
@@ -13,6 +13,7 @@ import type { ServerReport } from './server.ts';
 
 /** Where the device stands in a key, for the tables where that is not in front. */
 const deviceAt: Record<string, number> = {
+  tags: tagDigestBytes,
   expiry: sequenceBytes,
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
