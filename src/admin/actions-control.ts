@@ -30,6 +30,7 @@ export interface RunTrial {
 
 /** One test of a version; `reason` says why it failed. */
 export interface TestOutcome {
+  /** From 1, in their order. */
   test: number;
   reason: string | undefined;
 }

@@ -9,6 +9,7 @@ import type { WorkerMetrics } from '../core/metrics.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Shard } from '../shard/shard.ts';
+import type { ActionsControl } from './actions-control.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -38,6 +39,7 @@ export interface AdminContext {
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
+  actions: ActionsControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];

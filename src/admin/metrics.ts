@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import { Type } from 'typebox';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
+import { addActionMetrics } from './action-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
@@ -57,7 +58,8 @@ class SharedHistogram {
 }
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
-export function createMetrics({ metrics, connections, queueDepth, stalls }: AdminContext): Registry {
+export function createMetrics(context: AdminContext): Registry {
+  const { metrics, connections, queueDepth, stalls } = context;
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -169,6 +171,7 @@ export function createMetrics({ metrics, connections, queueDepth, stalls }: Admi
     'count',
   );
   addStallCounter('fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'seconds');
+  addActionMetrics(registry, context);
   return registry;
 }
 

@@ -3,6 +3,8 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { Ajv } from 'ajv';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
+import { addActionRunRoutes } from './action-runs.ts';
+import { addActionRoutes } from './actions.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
@@ -63,6 +65,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
+        addActionRoutes(documents, context);
+        addActionRunRoutes(documents, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

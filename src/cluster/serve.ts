@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import type { ActionsControl } from '../admin/actions-control.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
@@ -141,6 +142,8 @@ async function startIn(
       token,
       registry,
       fleets,
+      // The one of dispatch/ comes here.
+      actions: { list: () => [] } as unknown as ActionsControl,
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

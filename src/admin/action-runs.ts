@@ -1,0 +1,239 @@
+import { type Static, Type } from 'typebox';
+import { runErrorCodes } from '../actions/run.ts';
+import { actionPath, isoTime, jsonObject } from './action-documents.ts';
+import type { ActionLogLine, ParkedRun, Run, RunTrial } from './actions-control.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { errorAnswers, listOf, nullable, pageLimit, time } from './documents.ts';
+
+const runError = Type.Object({ code: Type.Enum([...runErrorCodes]), msg: Type.String() });
+const runErrorOrNull = Type.Union([runError, Type.Null()]);
+
+export const trialDocument = Type.Object({
+  error: runErrorOrNull,
+  mails: Type.Array(
+    Type.Object({
+      device_id: Type.String(),
+      name: Type.String(),
+      payload: jsonObject,
+      life_seconds: nullable('integer', { description: "Null: the fleet's." }),
+    }),
+    { description: 'With tags resolved to devices.' },
+  ),
+  state: Type.Array(
+    Type.Object({ key: Type.String(), removed: Type.Boolean(), value: Type.Optional(Type.Unknown()) }),
+  ),
+  log: Type.Array(Type.String()),
+  cpu_milliseconds: Type.Number(),
+  wall_milliseconds: Type.Number(),
+});
+
+const outcome = Type.Enum(['done', 'failed', 'parked']);
+const runDocument = Type.Object({
+  run: Type.Integer(),
+  record_id: Type.String(),
+  device_id: Type.String(),
+  name: Type.String(),
+  version: Type.Integer(),
+  attempt: Type.Integer(),
+  ended_at: time,
+  cpu_milliseconds: Type.Number(),
+  wall_milliseconds: Type.Number(),
+  outcome,
+  error: runErrorOrNull,
+  mails: Type.Integer({ description: 'Put up for delivery.' }),
+});
+const logDocument = Type.Object({
+  line: Type.Integer(),
+  run: Type.Integer(),
+  device_id: Type.String(),
+  at: time,
+  text: Type.String(),
+});
+const parkedDocument = Type.Object({
+  run: Type.Integer(),
+  record_id: Type.String(),
+  kind: Type.Enum(['message', 'datapoint']),
+  device_id: Type.String(),
+  name: Type.String(),
+  stored_at: time,
+  parked_at: time,
+  attempts: Type.Integer(),
+  error: runError,
+  refused: Type.Array(
+    Type.Object({
+      device_id: Type.String(),
+      name: Type.String(),
+      reason: Type.Enum(['mailbox_full', 'device_not_found']),
+    }),
+    { description: 'Mails that were not taken: the run itself was done, and a retry sends these alone.' },
+  ),
+});
+/** Documented by its shape, sent as the text of `parkedText`. */
+const parkedWithPayload = Type.Unsafe<string>(
+  Type.Interface([parkedDocument], { payload: Type.Object({}, { description: 'As the device sent it.' }) }),
+);
+
+const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
+const after = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2, description: '`next` of the page before.' }),
+);
+const page = { after, limit: pageLimit };
+const device = Type.Optional(Type.String({ description: 'Of this device alone.' }));
+const text = Type.Optional(
+  Type.String({ maxLength: 1_000, description: 'That have this in them, in upper or lower case.' }),
+);
+const runPath = Type.Interface([actionPath], { run: runNumber });
+const countDocument = Type.Object({ runs: Type.Integer() });
+
+export function describeTrial(trial: RunTrial): Static<typeof trialDocument> {
+  return {
+    error: trial.error ?? null,
+    mails: trial.mails.map((mail) => ({
+      device_id: mail.device,
+      name: mail.name,
+      payload: JSON.parse(mail.payload),
+      life_seconds: mail.lifeSeconds ?? null,
+    })),
+    state: trial.state.map(({ key, value }) =>
+      value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },
+    ),
+    log: [...trial.log],
+    cpu_milliseconds: trial.cpuMilliseconds,
+    wall_milliseconds: trial.wallMilliseconds,
+  };
+}
+
+function describeRun(run: Run): Static<typeof runDocument> {
+  return {
+    run: run.number,
+    record_id: run.recordId,
+    device_id: run.device,
+    name: run.name,
+    version: run.version,
+    attempt: run.attempt,
+    ended_at: isoTime(run.endedAtMs),
+    cpu_milliseconds: run.cpuMilliseconds,
+    wall_milliseconds: run.wallMilliseconds,
+    outcome: run.outcome,
+    error: run.error ?? null,
+    mails: run.mails,
+  };
+}
+
+function describeLine({ number, run, device, atMs, text }: ActionLogLine): Static<typeof logDocument> {
+  return { line: number, run, device_id: device, at: isoTime(atMs), text };
+}
+
+function describeParked(run: ParkedRun): Static<typeof parkedDocument> {
+  return {
+    run: run.number,
+    record_id: run.recordId,
+    kind: run.kind,
+    device_id: run.device,
+    name: run.name,
+    stored_at: isoTime(run.storedAtMs),
+    parked_at: isoTime(run.parkedAtMs),
+    attempts: run.attempts,
+    error: run.error,
+    refused: run.refused.map(({ device, name, reason }) => ({ device_id: device, name, reason })),
+  };
+}
+
+/** With the payload's own text in it (D11): numbers beyond 2^53 would not survive parsing. */
+function parkedText(run: ParkedRun): string {
+  return `${JSON.stringify(describeParked(run)).slice(0, -1)},"payload":${run.payload}}`;
+}
+
+/** An absent field is left out. */
+function given<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const fields = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(fields) as { [K in keyof T]: Exclude<T[K], undefined> };
+}
+
+/** What an action did, and its runs that were given up. */
+export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/actions/:name/runs',
+    {
+      schema: {
+        description: 'Attempts at runs, newest first.',
+        params: actionPath,
+        querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
+        response: { 200: listOf(runDocument), ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, query }) => {
+      const { items, next } = actions.runs(fleet_id, name, given(query));
+      return { items: items.map(describeRun), next };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name/logs',
+    {
+      schema: {
+        description: 'Lines of its log, newest first.',
+        params: actionPath,
+        querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
+        response: { 200: listOf(logDocument), ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, query }) => {
+      const { items, next } = actions.logs(fleet_id, name, given(query));
+      return { items: items.map(describeLine), next };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name/parked',
+    {
+      schema: {
+        description: 'Runs that were given up, newest first; one by itself has its payload.',
+        params: actionPath,
+        querystring: Type.Object(page),
+        response: { 200: listOf(parkedDocument), ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, query }) => {
+      const { items, next } = actions.parked(fleet_id, name, given(query));
+      return { items: items.map(describeParked), next };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name/parked/:run',
+    { schema: { params: runPath, response: { 200: parkedWithPayload, ...errorAnswers } } },
+    async ({ params: { fleet_id, name, run } }, reply) =>
+      reply.type('application/json').send(parkedText(actions.parkedRun(fleet_id, name, run))),
+  );
+
+  app.post(
+    '/fleets/:fleet_id/actions/:name/parked/:run/retry',
+    { schema: { params: runPath, response: { 200: countDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name, run } }) => ({ runs: await actions.retry(fleet_id, name, run) }),
+  );
+
+  app.post(
+    '/fleets/:fleet_id/actions/:name/parked/retry',
+    {
+      schema: {
+        description: 'Of all of them; each starts over with all its attempts.',
+        params: actionPath,
+        response: { 200: countDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name } }) => ({ runs: await actions.retry(fleet_id, name) }),
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/actions/:name/parked/:run',
+    { schema: { params: runPath, response: { 200: countDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name, run } }) => ({ runs: await actions.drop(fleet_id, name, run) }),
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/actions/:name/parked',
+    { schema: { params: actionPath, response: { 200: countDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name } }) => ({ runs: await actions.drop(fleet_id, name) }),
+  );
+}

@@ -1,0 +1,166 @@
+import { type Static, Type } from 'typebox';
+import type { Config } from '../core/config.ts';
+import { ApiError } from '../core/errors.ts';
+import { schemaNamePattern } from '../core/identity.ts';
+import type { ActionTest, ActionVersion } from '../registry/action.ts';
+import { actionTestsMax } from '../registry/action-draft.ts';
+import {
+  actionChange,
+  actionDocument,
+  actionPath,
+  describeAction,
+  describeVersion,
+  draftBody,
+  draftOf,
+  newVersion,
+  putAnswer,
+  testRecord,
+  versionDocument,
+} from './action-documents.ts';
+import { describeTrial, trialDocument } from './action-runs.ts';
+import type { ActionsControl } from './actions-control.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { errorAnswers, fleetPath, listOf } from './documents.ts';
+
+const versionPath = Type.Interface([actionPath], { version: Type.Integer({ minimum: 1 }) });
+
+/** A source of which every character is escaped, and a body for each test, its mails and the filter. */
+function bodyLimitOf(config: Config): number {
+  return 2 * config.actionSourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
+}
+
+/** The version that runs, to take over from; undefined where there is no such action yet. */
+function running(actions: ActionsControl, fleetId: string, name: string): ActionVersion | undefined {
+  try {
+    return actions.get(fleetId, name).current;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'action_not_found') return undefined;
+    throw error;
+  }
+}
+
+/** An absent field is left out, for one that is there is a change. */
+function changeOf({ enabled, runs_per_second_max: rate }: Static<typeof actionChange>): {
+  enabled?: boolean;
+  runsPerSecondMax?: number | null;
+} {
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(rate !== undefined && { runsPerSecondMax: rate }),
+  };
+}
+
+/** `/fleets/{fleet_id}/actions`, each action under its name, its versions, and trying one. */
+export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/actions',
+    { schema: { params: fleetPath, response: { 200: listOf(actionDocument), ...errorAnswers } } },
+    async ({ params }) => {
+      const items = actions.list(params.fleet_id).map((status) => describeAction(status, config));
+      return { items, next: null };
+    },
+  );
+
+  app.put(
+    '/fleets/:fleet_id/actions/:name',
+    {
+      bodyLimit: bodyLimitOf(config),
+      schema: {
+        description: 'Deploys a new version, once its tests have passed.',
+        params: actionPath,
+        body: newVersion,
+        response: { 200: putAnswer, 201: putAnswer, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body }, reply) => {
+      if (!schemaNamePattern.test(name)) {
+        throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
+      }
+      const { status, isNew, tests } = await actions.put(
+        fleet_id,
+        name,
+        draftOf(body, running(actions, fleet_id, name)),
+        { force: body.force ?? false, ...changeOf(body) },
+      );
+      reply.code(isNew ? 201 : 200);
+      return {
+        ...describeAction(status, config),
+        tests: tests.map(({ test, reason }) => ({
+          test,
+          passed: reason === undefined,
+          reason: reason ?? null,
+        })),
+      };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name',
+    { schema: { params: actionPath, response: { 200: actionDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name } }) => describeAction(actions.get(fleet_id, name), config),
+  );
+
+  app.patch(
+    '/fleets/:fleet_id/actions/:name',
+    {
+      schema: {
+        description: 'Disabled, it takes no notice of records that are stored meanwhile.',
+        params: actionPath,
+        body: actionChange,
+        response: { 200: actionDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body }) =>
+      describeAction(await actions.change(fleet_id, name, changeOf(body)), config),
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/actions/:name',
+    { schema: { params: actionPath, response: { 204: Type.Null(), ...errorAnswers } } },
+    async ({ params: { fleet_id, name } }, reply) => {
+      await actions.delete(fleet_id, name);
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name/versions/:version',
+    { schema: { params: versionPath, response: { 200: versionDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name, version } }) =>
+      describeVersion(actions.version(fleet_id, name, version)),
+  );
+
+  app.post(
+    '/fleets/:fleet_id/actions/:name/rollback',
+    {
+      schema: {
+        description: 'Makes a version that is kept the one that runs, under its own number.',
+        params: actionPath,
+        body: Type.Object({ version: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
+        response: { 200: actionDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body }) =>
+      describeAction(await actions.rollback(fleet_id, name, body.version), config),
+  );
+
+  app.post(
+    '/fleets/:fleet_id/actions/:name/test',
+    {
+      bodyLimit: bodyLimitOf(config),
+      schema: {
+        description: 'What a run of this record would do. Sends and writes nothing.',
+        params: actionPath,
+        body: Type.Object(
+          { record: testRecord, draft: Type.Optional(draftBody) },
+          { additionalProperties: false },
+        ),
+        response: { 200: trialDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body: { record, draft } }) => {
+      const tried = draft && draftOf(draft, running(actions, fleet_id, name));
+      return describeTrial(await actions.test(fleet_id, name, record as ActionTest['record'], tried));
+    },
+  );
+}
