@@ -9,3 +9,18 @@ export interface FleetOptions extends ConnectionOptions {
 export function actionPath({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
   return pathOf('fleets', fleet, 'actions', name, ...rest);
 }
+
+export interface Trigger {
+  kind: string;
+  schema: string;
+}
+
+/** A trigger as the commands have it: NAME is a message, `datapoint:NAME` a datapoint. */
+export function triggerOf(text: string): Trigger {
+  const [kind = '', schema] = text.split(':', 2);
+  return schema === undefined ? { kind: 'message', schema: text } : { kind, schema };
+}
+
+export function triggerText({ kind, schema }: Trigger): string {
+  return kind === 'message' ? schema : `${kind}:${schema}`;
+}

@@ -5,7 +5,7 @@ import { connect } from '../connection.ts';
 import { readInput, readJson } from '../input.ts';
 import { fleetCommand, integer, several } from '../options.ts';
 import { cellOf, print, printable, table } from '../output.ts';
-import { actionPath, type FleetOptions } from './action-path.ts';
+import { actionPath, type FleetOptions, triggerOf } from './action-path.ts';
 
 interface PutOptions extends FleetOptions {
   on?: string[];
@@ -33,7 +33,7 @@ interface Deployed {
 
 interface Trial {
   error: { code: string; msg: string } | null;
-  mails: { device_id: string; name: string; payload: object; life_seconds: number | null }[];
+  mails: { device: string; name: string; payload: object; life_seconds: number | null }[];
   state: { key: string; removed: boolean; value?: unknown }[];
   log: string[];
   cpu_milliseconds: number;
@@ -73,7 +73,7 @@ async function testsOf({ test, reset }: PutOptions): Promise<unknown> {
 async function put(name: string, file: string, options: PutOptions): Promise<void> {
   const json = {
     ...(await readCode(file)),
-    on: options.on ?? (options.reset ? [] : undefined),
+    on: options.on?.map(triggerOf) ?? (options.reset ? [] : undefined),
     filter: await filterOf(options),
     tests: await testsOf(options),
     runs_per_second_max: options.runsPerSecond ?? (options.reset ? null : undefined),
@@ -101,7 +101,10 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
   }
   const json = {
     record: await readJson(recordFile),
-    draft: options.file === undefined ? undefined : { ...(await readCode(options.file)), on: options.on },
+    draft:
+      options.file === undefined
+        ? undefined
+        : { ...(await readCode(options.file)), on: options.on?.map(triggerOf) },
   };
   const path = actionPath(options, name, 'test');
   const trial = await connect(options).request<Trial>('POST', path, { json });
@@ -110,15 +113,15 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
 }
 
 function trialText({ error, mails, state, log, ...times }: Trial): string {
-  const mailRows = mails.map(({ device_id, name, payload, life_seconds }) =>
-    [device_id, name, life_seconds, payload].map(cellOf),
+  const mailRows = mails.map(({ device, name, payload, life_seconds }) =>
+    [device, name, life_seconds, payload].map(cellOf),
   );
   const stateRows = state.map(({ key, removed, value }) => [key, removed ? '-' : JSON.stringify(value)]);
-  const spent = `${cellOf(times.cpu_milliseconds)} ms of computing, ${cellOf(times.wall_milliseconds)} ms in all`;
+  const spent = `${times.cpu_milliseconds.toFixed(1)} ms of computing, ${times.wall_milliseconds.toFixed(1)} ms in all`;
   return [
     mails.length === 0
       ? 'It would send no mail.'
-      : `It would send:\n${table(['device_id', 'name', 'life_seconds', 'payload'], mailRows)}`,
+      : `It would send:\n${table(['device', 'name', 'life_seconds', 'payload'], mailRows)}`,
     ...(state.length === 0 ? [] : [`It would keep:\n${table(['key', 'value'], stateRows)}`]),
     ...(log.length === 0 ? [] : [`It said:\n${log.map(printable).join('\n')}`]),
     error === null ? `It is done: ${spent}.` : printable(`It failed: ${error.code}, ${error.msg} (${spent})`),

@@ -24,7 +24,7 @@ interface RunError {
 
 interface Run {
   run: number;
-  device_id: string;
+  device: string;
   name: string;
   version: number;
   attempt: number;
@@ -38,14 +38,14 @@ interface Run {
 interface LogLine {
   line: number;
   run: number;
-  device_id: string;
+  device: string;
   at: string;
   text: string;
 }
 
 interface ParkedRun {
   run: number;
-  device_id: string;
+  device: string;
   name: string;
   attempts: number;
   parked_at: string;
@@ -62,12 +62,13 @@ function wantedOf(query: Record<string, string | number | undefined>): Record<st
   return Object.fromEntries(given.map(([key, value]) => [key, String(value)]));
 }
 
-/** One line for people. */
+/** For people. */
+function reasonOf({ error }: { error: RunError | null }): string | null {
+  return error && `${error.code}: ${error.msg}`;
+}
+
 function withReason<T extends { error: RunError | null }>({ items, next }: List<T>) {
-  return {
-    items: items.map((item) => ({ ...item, error: item.error && `${item.error.code}: ${item.error.msg}` })),
-    next,
-  };
+  return { items: items.map((item) => ({ ...item, error: reasonOf(item) })), next };
 }
 
 async function listRuns(name: string, options: SearchOptions & { outcome?: string }): Promise<void> {
@@ -77,7 +78,7 @@ async function listRuns(name: string, options: SearchOptions & { outcome?: strin
   const columns = [
     'run',
     'ended_at',
-    'device_id',
+    'device',
     'name',
     'version',
     'attempt',
@@ -89,8 +90,8 @@ async function listRuns(name: string, options: SearchOptions & { outcome?: strin
   print(options, runs, listText(withReason(runs), columns, 'There are no such runs.'));
 }
 
-function lineText({ at, run, device_id, text }: LogLine): string {
-  return printable(`${at}  ${device_id}  run ${run}  ${text}`);
+function lineText({ at, run, device, text }: LogLine): string {
+  return printable(`${at}  ${device}  run ${run}  ${text}`);
 }
 
 async function listLogs(name: string, options: LogOptions): Promise<void> {
@@ -147,13 +148,14 @@ async function listParked(
   const client = connect(options);
   if (run === undefined) {
     const parked = await client.list<ParkedRun>(actionPath(options, name, 'parked'), options);
-    const columns = ['run', 'parked_at', 'device_id', 'name', 'attempts', 'error'] as const;
+    const columns = ['run', 'parked_at', 'device', 'name', 'attempts', 'error'] as const;
     print(options, parked, listText(withReason(parked), columns, 'This action has no parked runs.'));
     return;
   }
   // As it came: parsing would change large numbers in the payload (D11).
   const text = await client.requestText('GET', actionPath(options, name, 'parked', String(run)));
-  process.stdout.write(`${options.json ? text : fields(JSON.parse(text) as object)}\n`);
+  const shown = JSON.parse(text) as ParkedRun;
+  process.stdout.write(`${options.json ? text : fields({ ...shown, error: reasonOf(shown) })}\n`);
 }
 
 /** A command on one parked run, or on all of an action: not on all because a number was forgotten. */
@@ -196,12 +198,12 @@ export function addActionRunCommands(group: Command): void {
     .action(listParked);
 
   parkedCommand(group, 'retry', 'try parked runs again, with all their attempts', async (path, options) => {
-    const answer = await connect(options).request<{ runs: number }>('POST', `${path}/retry`);
-    print(options, answer, `Parked runs that are tried again: ${answer.runs}.`);
+    const answer = await connect(options).request<{ retried: number }>('POST', `${path}/retry`);
+    print(options, answer, `Parked runs that are tried again: ${answer.retried}.`);
   });
 
   parkedCommand(group, 'drop', 'throw parked runs away', async (path, options) => {
-    const answer = await connect(options).request<{ runs: number }>('DELETE', path);
-    print(options, answer, `Parked runs that are thrown away: ${answer.runs}.`);
+    const answer = await connect(options).request<{ dropped: number }>('DELETE', path);
+    print(options, answer, `Parked runs that are thrown away: ${answer.dropped}.`);
   });
 }

@@ -3,7 +3,7 @@ import { type List, pathOf } from '../admin-client.ts';
 import { connect } from '../connection.ts';
 import { fleetCommand, integer } from '../options.ts';
 import { fields, listText, print } from '../output.ts';
-import { actionPath, type FleetOptions } from './action-path.ts';
+import { actionPath, type FleetOptions, type Trigger, triggerText } from './action-path.ts';
 import { addActionPut, addActionTest } from './action-put.ts';
 import { addActionRunCommands } from './action-runs.ts';
 
@@ -12,7 +12,7 @@ interface Action {
   enabled: boolean;
   version: number;
   versions: { version: number; created_at: string }[];
-  on: string[];
+  on: Trigger[];
   held: string | null;
   in_hand: number;
   behind: number;
@@ -22,6 +22,7 @@ interface Action {
 
 interface Version {
   version: number;
+  on: Trigger[];
   source: string;
 }
 
@@ -37,7 +38,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const action = await client.request<Action>('GET', actionPath(options, name));
     if (!options.source) {
       const versions = action.versions.map(({ version }) => version);
-      print(options, action, fields({ ...action, versions }));
+      print(options, action, fields({ ...action, versions, on: action.on.map(triggerText) }));
       return;
     }
     number = action.version;
@@ -46,7 +47,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const version = await client.request<Version>('GET', path);
   const { source, ...rest } = version;
   if (options.source && !options.json) process.stdout.write(source.endsWith('\n') ? source : `${source}\n`);
-  else print(options, version, fields(rest));
+  else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
 }
 
 /** `action put|list|show|delete|enable|disable|rollback|test|runs|logs|parked|retry|drop`. */
@@ -74,7 +75,8 @@ export function addActionCommands(program: Command): void {
         'parked',
         'runs_last_minute',
       ] as const;
-      print(options, actions, listText(actions, columns, 'This fleet has no actions.'));
+      const items = actions.items.map((action) => ({ ...action, on: action.on.map(triggerText) }));
+      print(options, actions, listText({ ...actions, items }, columns, 'This fleet has no actions.'));
     },
   );
 
