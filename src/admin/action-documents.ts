@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { ActionDraft, ActionFilter, ActionTrigger, ActionVersion } from '../registry/action.ts';
+import type { ActionDraft, ActionFilter, ActionVersion } from '../registry/action.ts';
 import { actionTestsMax } from '../registry/action-draft.ts';
 import type { JsonObject } from '../registry/payload.ts';
 import type { ActionStatus } from './actions-control.ts';
@@ -12,9 +12,12 @@ export const actionPath = Type.Object({ fleet_id: Type.String(), name: Type.Stri
 export const jsonObject = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true });
 
 const language = Type.Enum(['javascript', 'typescript']);
-const triggers = Type.Array(Type.String({ pattern: '^(message:|datapoint:)?[A-Za-z0-9_-]{1,255}$' }), {
-  description:
-    'Schemas whose records run it: `opened` is a message, `datapoint:temperature` a datapoint. The fleet must have them.',
+const trigger = Type.Object(
+  { kind: Type.Enum(['message', 'datapoint']), schema: Type.String() },
+  { additionalProperties: false },
+);
+const triggers = Type.Array(trigger, {
+  description: 'Schemas whose records run it; the fleet must have them.',
 });
 const devices = Type.Array(Type.String(), { description: 'Ids; the record is of one of these.' });
 const tagList = Type.Array(Type.String(), { description: 'The device has one of these.' });
@@ -95,7 +98,7 @@ export const versionDocument = Type.Object({
   version: Type.Integer(),
   created_at: time,
   language,
-  on: Type.Array(Type.String()),
+  on: triggers,
   filter: filterDocument,
   tests: Type.Array(actionTest),
   source: Type.String(),
@@ -108,7 +111,7 @@ const statusMembers = {
     description: 'Those that are kept, oldest first.',
   }),
   language,
-  on: Type.Array(Type.String()),
+  on: triggers,
   filter: filterDocument,
   runs_per_second_max: Type.Integer(),
   held: Type.Union([Type.Literal('parked_full'), Type.Literal('limited'), Type.Null()], {
@@ -132,16 +135,6 @@ export const putAnswer = Type.Object({
   ),
 });
 
-function triggerText({ kind, schema }: ActionTrigger): string {
-  return kind === 'message' ? schema : `${kind}:${schema}`;
-}
-
-function triggerOf(text: string): ActionTrigger {
-  const [first = '', schema] = text.split(':');
-  if (schema === undefined) return { kind: 'message', schema: first };
-  return { kind: first === 'datapoint' ? 'datapoint' : 'message', schema };
-}
-
 function mergedFilter(before: ActionFilter, change: Static<typeof draftBody>['filter'] = {}): ActionFilter {
   const kept = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
   return Object.fromEntries(kept) as ActionFilter;
@@ -152,7 +145,7 @@ export function draftOf(body: Static<typeof draftBody>, before: ActionVersion | 
   return {
     language: body.language as ActionDraft['language'],
     source: body.source,
-    on: body.on?.map(triggerOf) ?? before?.on ?? [],
+    on: (body.on as ActionDraft['on'] | undefined) ?? before?.on ?? [],
     filter: mergedFilter(before?.filter ?? {}, body.filter),
     tests: (body.tests as ActionDraft['tests'] | undefined) ?? before?.tests ?? [],
   };
@@ -169,7 +162,7 @@ export function describeAction(
     version: action.version,
     versions: action.versions.map((one) => ({ version: one.number, created_at: isoTime(one.createdAtMs) })),
     language: current.language,
-    on: current.on.map(triggerText),
+    on: [...current.on],
     filter: filterOf(current),
     runs_per_second_max: action.runsPerSecondMax ?? config.actionRunsPerSecondMax,
     held: held ?? null,
@@ -186,7 +179,7 @@ export function describeVersion(version: ActionVersion): Static<typeof versionDo
     version: version.number,
     created_at: isoTime(version.createdAtMs),
     language: version.language,
-    on: version.on.map(triggerText),
+    on: [...version.on],
     filter: filterOf(version),
     tests: version.tests as Static<typeof versionDocument>['tests'],
     source: version.source,

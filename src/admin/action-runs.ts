@@ -12,7 +12,7 @@ export const trialDocument = Type.Object({
   error: runErrorOrNull,
   mails: Type.Array(
     Type.Object({
-      device_id: Type.String(),
+      device: Type.String(),
       name: Type.String(),
       payload: jsonObject,
       life_seconds: nullable('integer', { description: "Null: the fleet's." }),
@@ -31,7 +31,7 @@ const outcome = Type.Enum(['done', 'failed', 'parked']);
 const runDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
-  device_id: Type.String(),
+  device: Type.String(),
   name: Type.String(),
   version: Type.Integer(),
   attempt: Type.Integer(),
@@ -45,7 +45,7 @@ const runDocument = Type.Object({
 const logDocument = Type.Object({
   line: Type.Integer(),
   run: Type.Integer(),
-  device_id: Type.String(),
+  device: Type.String(),
   at: time,
   text: Type.String(),
 });
@@ -53,7 +53,7 @@ const parkedDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
   kind: Type.Enum(['message', 'datapoint']),
-  device_id: Type.String(),
+  device: Type.String(),
   name: Type.String(),
   stored_at: time,
   parked_at: time,
@@ -61,7 +61,7 @@ const parkedDocument = Type.Object({
   error: runError,
   refused: Type.Array(
     Type.Object({
-      device_id: Type.String(),
+      device: Type.String(),
       name: Type.String(),
       reason: Type.Enum(['mailbox_full', 'device_not_found']),
     }),
@@ -83,13 +83,14 @@ const text = Type.Optional(
   Type.String({ maxLength: 1_000, description: 'That have this in them, in upper or lower case.' }),
 );
 const runPath = Type.Interface([actionPath], { run: runNumber });
-const countDocument = Type.Object({ runs: Type.Integer() });
+const retriedDocument = Type.Object({ retried: Type.Integer() });
+const droppedDocument = Type.Object({ dropped: Type.Integer() });
 
 export function describeTrial(trial: RunTrial): Static<typeof trialDocument> {
   return {
     error: trial.error ?? null,
     mails: trial.mails.map((mail) => ({
-      device_id: mail.device,
+      device: mail.device,
       name: mail.name,
       payload: JSON.parse(mail.payload),
       life_seconds: mail.lifeSeconds ?? null,
@@ -107,7 +108,7 @@ function describeRun(run: Run): Static<typeof runDocument> {
   return {
     run: run.number,
     record_id: run.recordId,
-    device_id: run.device,
+    device: run.device,
     name: run.name,
     version: run.version,
     attempt: run.attempt,
@@ -121,7 +122,7 @@ function describeRun(run: Run): Static<typeof runDocument> {
 }
 
 function describeLine({ number, run, device, atMs, text }: ActionLogLine): Static<typeof logDocument> {
-  return { line: number, run, device_id: device, at: isoTime(atMs), text };
+  return { line: number, run, device, at: isoTime(atMs), text };
 }
 
 function describeParked(run: ParkedRun): Static<typeof parkedDocument> {
@@ -129,13 +130,13 @@ function describeParked(run: ParkedRun): Static<typeof parkedDocument> {
     run: run.number,
     record_id: run.recordId,
     kind: run.kind,
-    device_id: run.device,
+    device: run.device,
     name: run.name,
     stored_at: isoTime(run.storedAtMs),
     parked_at: isoTime(run.parkedAtMs),
     attempts: run.attempts,
     error: run.error,
-    refused: run.refused.map(({ device, name, reason }) => ({ device_id: device, name, reason })),
+    refused: run.refused.map(({ device, name, reason }) => ({ device, name, reason })),
   };
 }
 
@@ -209,8 +210,8 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
 
   app.post(
     '/fleets/:fleet_id/actions/:name/parked/:run/retry',
-    { schema: { params: runPath, response: { 200: countDocument, ...errorAnswers } } },
-    async ({ params: { fleet_id, name, run } }) => ({ runs: await actions.retry(fleet_id, name, run) }),
+    { schema: { params: runPath, response: { 200: retriedDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name, run } }) => ({ retried: await actions.retry(fleet_id, name, run) }),
   );
 
   app.post(
@@ -219,21 +220,21 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       schema: {
         description: 'Of all of them; each starts over with all its attempts.',
         params: actionPath,
-        response: { 200: countDocument, ...errorAnswers },
+        response: { 200: retriedDocument, ...errorAnswers },
       },
     },
-    async ({ params: { fleet_id, name } }) => ({ runs: await actions.retry(fleet_id, name) }),
+    async ({ params: { fleet_id, name } }) => ({ retried: await actions.retry(fleet_id, name) }),
   );
 
   app.delete(
     '/fleets/:fleet_id/actions/:name/parked/:run',
-    { schema: { params: runPath, response: { 200: countDocument, ...errorAnswers } } },
-    async ({ params: { fleet_id, name, run } }) => ({ runs: await actions.drop(fleet_id, name, run) }),
+    { schema: { params: runPath, response: { 200: droppedDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name, run } }) => ({ dropped: await actions.drop(fleet_id, name, run) }),
   );
 
   app.delete(
     '/fleets/:fleet_id/actions/:name/parked',
-    { schema: { params: actionPath, response: { 200: countDocument, ...errorAnswers } } },
-    async ({ params: { fleet_id, name } }) => ({ runs: await actions.drop(fleet_id, name) }),
+    { schema: { params: actionPath, response: { 200: droppedDocument, ...errorAnswers } } },
+    async ({ params: { fleet_id, name } }) => ({ dropped: await actions.drop(fleet_id, name) }),
   );
 }

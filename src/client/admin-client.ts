@@ -40,12 +40,17 @@ export class AdminClient {
     return response.text();
   }
 
-  /** Items from the one after `after`, over as many pages as it takes to have `limit` of them. */
-  async list<T>(path: string, { after, limit }: { after?: string; limit: number }): Promise<List<T>> {
+  /** Items from the one after `after`, over as many pages as it takes to have `limit` of those that are wanted. */
+  async list<T>(
+    path: string,
+    { after, limit }: { after?: string; limit: number },
+    wanted: Record<string, string> = {},
+  ): Promise<List<T>> {
     const items: T[] = [];
     let next: string | null = after ?? null;
     do {
-      const query = new URLSearchParams({ limit: String(Math.min(limit - items.length, pageItemsMax)) });
+      const pageLimit = Math.min(limit - items.length, pageItemsMax);
+      const query = new URLSearchParams({ ...wanted, limit: String(pageLimit) });
       if (next !== null) query.set('after', next);
       const page: List<T> = await this.request('GET', `${path}?${query}`);
       items.push(...page.items);

@@ -4,7 +4,7 @@ export function print(options: { json?: boolean }, document: unknown, text: stri
 }
 
 /** Names and payloads come from elsewhere: no control character of theirs reaches the terminal. */
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, '\u{fffd}');
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
+import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -17,12 +18,15 @@ export function createProgram(): Command {
   const program = new Command('fleetpost')
     .description('A self-hosted HTTPS endpoint for devices.')
     .version(version())
+    // Else a command could have no --version of its own.
+    .enablePositionalOptions()
     // Inherited by the commands that are added from here on.
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
   addFleetCommands(program);
   addDeviceCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
+  addActionCommands(program);
   addBackupCommand(program);
   return program;
 }

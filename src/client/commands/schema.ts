@@ -1,9 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
 import { Argument, type Command } from 'commander';
-import { OperatorError } from '../../core/errors.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
+import { readInput } from '../input.ts';
 import { fleetCommand } from '../options.ts';
 import { listText, print } from '../output.ts';
 
@@ -14,14 +12,6 @@ interface FleetOptions extends ConnectionOptions {
 interface SchemaName {
   kind: string;
   name: string;
-}
-
-async function readInput(file: string): Promise<Buffer> {
-  try {
-    return file === '-' ? await buffer(process.stdin) : await readFile(file);
-  } catch (error) {
-    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.`);
-  }
 }
 
 /** A command on one schema, by its kind and name. */
