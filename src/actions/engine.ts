@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import variant from '@jitl/quickjs-wasmfile-release-sync';
+import {
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSContext,
+  type QuickJSRuntime,
+  type QuickJSSyncVariant,
+} from 'quickjs-emscripten-core';
+
+export interface Engine {
+  runtime: QuickJSRuntime;
+  context: QuickJSContext;
+}
+
+const pageBytes = 65_536;
+/** The least that the WebAssembly module takes; pages that are not touched cost nothing. */
+const pagesMin = 256;
+const pagesMax = 32_768;
+/** QuickJS stops at this much of its own stack; the thread's (`threadStackMegabytes`) must hold it, and does. */
+const stackBytesMax = 262_144;
+/** With 4 MB, deeply nested source reached the end of the thread's stack before that of the engine. */
+export const threadStackMegabytes = 16;
+
+/** What Node has of it, as far as it is needed here: TypeScript counts it among the browser's things. */
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array) => object;
+  Memory: new (limits: { initial: number; maximum: number }) => object;
+};
+
+let compiled: object | undefined;
+
+/**
+ * A JavaScript engine in a WebAssembly instance of its own, for one action alone: a fault in the engine that
+ * lets code write where it should not reaches that instance's memory and no other action's, an engine that
+ * trapped is thrown away whole, and so is all memory that an action made it grow to.
+ */
+export async function newEngine(memoryBytes: number): Promise<Engine> {
+  compiled ??= new WebAssembly.Module(
+    readFileSync(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')),
+  );
+  // A block that grows is there twice for a moment, so that the engine's own bound is met first.
+  const pages = pagesMin + Math.ceil((2 * memoryBytes) / pageBytes);
+  const module = await newQuickJSWASMModuleFromVariant(
+    newVariant(variant as unknown as QuickJSSyncVariant, {
+      wasmModule: compiled,
+      wasmMemory: new WebAssembly.Memory({ initial: pagesMin, maximum: Math.min(pages, pagesMax) }),
+      // It prints when it aborts.
+      emscriptenModule: { print: () => {}, printErr: () => {} } as object,
+    }),
+  );
+  const runtime = module.newRuntime();
+  runtime.setMaxStackSize(stackBytesMax);
+  runtime.setModuleLoader((name) => ({
+    error: new Error(`An action can import nothing, also not '${name}'.`),
+  }));
+  return { runtime, context: runtime.newContext() };
+}

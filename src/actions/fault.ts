@@ -1,0 +1,30 @@
+import type { RunError, RunErrorCode } from './run.ts';
+import { harmlessLines } from './text.ts';
+
+const charactersMax = 2_000;
+const framesMax = 5;
+
+/** Those that code in the sandbox may give its own end. */
+const ownCodes: readonly RunErrorCode[] = ['threw', 'invalid_call', 'memory_exceeded', 'stack_exceeded'];
+
+/** What the glue tells of a value that was thrown; it comes from the sandbox, so nothing of it is taken on trust. */
+export function errorOf(described: string | undefined): RunError {
+  const { code, msg, stack }: Record<string, unknown> = described === undefined ? {} : JSON.parse(described);
+  const known = ownCodes.find((one) => one === code);
+  if (known === undefined)
+    return { code: 'memory_exceeded', msg: 'The run ended where nothing of its error could be kept.' };
+  if (known === 'memory_exceeded') return { code: known, msg: 'The action used all of its memory.' };
+  const frames = String(stack ?? '')
+    .split('\n')
+    .filter((line) => /^\s*at /.test(line) && !/\((native|glue\.js.*)\)$/.test(line))
+    .slice(0, framesMax);
+  return { code: known, msg: harmlessLines([String(msg), ...frames].join('\n'), charactersMax) };
+}
+
+/** The engine itself broke off: nothing that it says any more is of use. */
+export function engineFault(error: unknown): RunError {
+  if (error instanceof RangeError)
+    return { code: 'stack_exceeded', msg: 'The action used all of its stack.' };
+  const text = error instanceof Error ? error.message : String(error);
+  return { code: 'memory_exceeded', msg: `The engine broke off: ${harmlessLines(text, 200)}` };
+}

@@ -1,0 +1,128 @@
+/** What the sandbox's inside may say to its outside: texts only, each of which the outside checks. */
+export type Host = (operation: string, run: number, a?: string, b?: string) => string | undefined;
+
+export interface Glue {
+  start(action: (record: unknown, fleet: unknown) => unknown, run: number, record: string): void;
+  /** The answer to a question: JSON text, or what went wrong. */
+  settle(question: string, answer: string | undefined, error: string | undefined): void;
+  /** As JSON text: an error that was thrown. */
+  describe(error: unknown): string;
+}
+
+/**
+ * The realm's own side of the API. It is handed to the engine as source text, so that it may name nothing from
+ * outside of itself, and runs before the action's module: what it needs of the language it takes aside here, for
+ * the action may replace all of it. Should it be confused nonetheless, then only about the action's own run.
+ */
+export function glue(host: Host): Glue {
+  const { parse, stringify } = JSON;
+  const { apply } = Reflect;
+  const { slice } = String.prototype;
+  const { freeze, create } = Object;
+  const [P, E, TE, RE, IE] = [Promise, Error, TypeError, RangeError, InternalError];
+  const text = String;
+  const waiting: Record<string, { resolve(value: unknown): void; reject(error: Error): void }> = create(null);
+  let current = 0;
+  let refusal: unknown;
+
+  const refuse = (answer: string): never => {
+    const message = apply(slice, answer, [1]);
+    refusal = answer[0] === 'T' ? new TE(message) : new RE(message);
+    throw refusal;
+  };
+  const call = (operation: string, run: number, a?: string, b?: string): Promise<void> => {
+    const refused = host(operation, run, a, b);
+    if (refused !== undefined) refuse(refused);
+    return new P((resolve) => resolve());
+  };
+  const ask = (type: string, run: number, key: unknown): Promise<unknown> => {
+    const answer = host(type, run, stringify(key)) ?? '';
+    if (answer[0] === '#') {
+      return new P((resolve, reject) => {
+        waiting[apply(slice, answer, [1])] = { resolve, reject };
+      });
+    }
+    if (answer[0] !== '=') refuse(answer);
+    return new P((resolve) => resolve(parse(apply(slice, answer, [1]))));
+  };
+  const shown = (value: unknown): string => {
+    try {
+      if (typeof value === 'string') return value;
+      if (value instanceof E) return apply(slice, text(value), [0]);
+      return (typeof value === 'object' && stringify(value)) || text(value);
+    } catch {
+      return '(cannot be shown)';
+    }
+  };
+  const log = (run: number, values: unknown[]): void => {
+    let line = '';
+    for (let at = 0; at < values.length && line.length < 2_000; at += 1) {
+      line += (at === 0 ? '' : ' ') + apply(slice, shown(values[at]), [0, 2_000]);
+    }
+    host('log', run, stringify(line));
+  };
+  const fleetOf = (run: number) =>
+    freeze({
+      send: (to: unknown, name: unknown, payload: unknown, options: unknown) =>
+        call('send', run, stringify([to, name, options]), stringify(payload)),
+      sendToTag: (tag: unknown, name: unknown, payload: unknown, options: unknown) =>
+        call('sendToTag', run, stringify([tag, name, options]), stringify(payload)),
+      device: (id: unknown) => ask('device', run, id),
+      state: freeze({
+        get: async (key: unknown) => (await ask('state', run, key)) ?? undefined,
+        set: (key: unknown, value: unknown) => call('set', run, stringify(key), stringify(value)),
+        delete: (key: unknown) => call('delete', run, stringify(key)),
+      }),
+      log: (...values: unknown[]) => log(run, values),
+    });
+
+  const logCurrent = (...values: unknown[]): void => log(current, values);
+  const console = {
+    log: logCurrent,
+    debug: logCurrent,
+    info: logCurrent,
+    warn: logCurrent,
+    error: logCurrent,
+  };
+  globalThis.console = console as unknown as Console;
+
+  const describe = (error: unknown): string => {
+    const described = { code: 'threw', msg: '', stack: '' };
+    try {
+      if (error === refusal) described.code = 'invalid_call';
+      if (error instanceof IE && error.message === 'out of memory') described.code = 'memory_exceeded';
+      if (error instanceof IE && error.message === 'stack overflow') described.code = 'stack_exceeded';
+      described.msg = apply(slice, error instanceof E ? text(error) : shown(error), [0, 2_000]);
+      if (error instanceof E) described.stack = apply(slice, text(error.stack), [0, 2_000]);
+    } catch {
+      described.msg ||= 'It threw something that cannot be shown.';
+    }
+    return stringify(described);
+  };
+  return {
+    describe,
+    start(action, run, record) {
+      current = run;
+      const given = parse(record);
+      const fleet = fleetOf(run);
+      const settle = async () => {
+        try {
+          await action(given, fleet);
+          host('done', run);
+        } catch (error) {
+          host('failed', run, describe(error));
+        }
+      };
+      settle();
+    },
+    settle(question, answer, error) {
+      const asked = waiting[question];
+      delete waiting[question];
+      if (answer !== undefined) asked?.resolve(parse(answer));
+      else asked?.reject(new E(error));
+    },
+  };
+}
+
+/** QuickJS': what it throws when memory or stack run out. */
+declare const InternalError: ErrorConstructor;

@@ -1,0 +1,111 @@
+import type { MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { threadStackMegabytes } from './engine.ts';
+import type { Answer, Question, RunError, RunLimits, RunReport, RunRequest } from './run.ts';
+import type { AnswerMessage, CompileTask, RunTask } from './task.ts';
+import { harmless } from './text.ts';
+import { Watch } from './watch.ts';
+
+/** Of a thread's own memory, without that of its engines: the TypeScript compiler needs most of it. */
+const threadHeapMegabytes = 512;
+
+/** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
+export class ActionPool {
+  readonly #threads: number;
+  readonly #watch = new Watch();
+  readonly #underWay = new Set<AbortController>();
+  #pool: Piscina | undefined;
+  #closed = false;
+
+  constructor({ threads }: { threads: number }) {
+    this.#threads = threads;
+  }
+
+  /** Never rejects: whatever becomes of the run is in its report. */
+  async run(request: RunRequest, answer: Answer): Promise<RunReport> {
+    const startedAt = performance.now();
+    const { port1, port2 } = new MessageChannel();
+    port1.on('message', (data: { number: number; question: Question }) => {
+      answerTo(data.question, answer).then((answered) =>
+        port1.postMessage({ number: data.number, ...answered } satisfies AnswerMessage),
+      );
+    });
+    const progress = newProgress();
+    const task: RunTask = { request, port: port2, progress };
+    const report = await this.#perform<RunReport>('run', task, request.limits, [port2]);
+    port1.close();
+    if ('code' in report) {
+      const wallMilliseconds = performance.now() - startedAt;
+      return { error: report, sends: [], writes: [], log: [], cpuMilliseconds: 0, wallMilliseconds };
+    }
+    return report;
+  }
+
+  /** The source as JavaScript that can be run, tried in the sandbox as far as to its exports. */
+  async compile(
+    source: string,
+    language: 'javascript' | 'typescript',
+    limits: RunLimits,
+  ): Promise<{ code: string } | { error: RunError }> {
+    const task: CompileTask = { source, language, limits, progress: newProgress() };
+    const compiled = await this.#perform<{ code: string } | { error: RunError }>('compile', task, limits, []);
+    return 'msg' in compiled ? { error: compiled } : compiled;
+  }
+
+  /** Ends what is under way: such runs are reported as `thread_lost`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const abort of this.#underWay) abort.abort(closing);
+    await this.#pool?.destroy();
+  }
+
+  async #perform<T>(
+    name: 'run' | 'compile',
+    task: RunTask | CompileTask,
+    limits: RunLimits,
+    transferList: MessagePort[],
+  ): Promise<T | RunError> {
+    if (this.#closed) return closing;
+    const abort = new AbortController();
+    this.#underWay.add(abort);
+    const unwatch = this.#watch.add(task.progress, limits, (error) => abort.abort(error));
+    try {
+      return (await this.#started().run(task, { name, signal: abort.signal, transferList })) as T;
+    } catch (error) {
+      if (abort.signal.aborted) return abort.signal.reason as RunError;
+      return { code: 'thread_lost', msg: `Its thread ended: ${harmless(String(error), 500)}` };
+    } finally {
+      unwatch();
+      this.#underWay.delete(abort);
+    }
+  }
+
+  #started(): Piscina {
+    this.#pool ??= new Piscina({
+      filename: new URL('./task.js', import.meta.url).href,
+      minThreads: 0,
+      maxThreads: this.#threads,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // Threads of actions have nothing to do with the server's environment and options.
+      env: {},
+      execArgv: [],
+      argv: [],
+      resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
+    });
+    return this.#pool;
+  }
+}
+
+const closing: RunError = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
+
+function newProgress(): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+}
+
+async function answerTo(question: Question, answer: Answer): Promise<{ answer: string } | { error: string }> {
+  try {
+    return { answer: await answer(question) };
+  } catch {
+    return { error: 'The server could not answer.' };
+  }
+}
