@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Config } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { sizeOfDevices } from '../shard/move-devices.ts';
 import { endOfShardLog, sizeOfLog } from '../shard/move-log.ts';
 import type { DataFolder, Move } from '../store/data-folder.ts';
 import { recordsFile } from '../store/database-file.ts';
 import { syncPath } from '../store/durable.ts';
+import { carryActions, dropActionsOfShards } from './move-actions.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask } from './move-messages.ts';
 import { MoveReport } from './move-report.ts';
@@ -13,7 +15,7 @@ import { checkRoom, type ShardSize } from './move-room.ts';
 import { type MovePhase, runTasks } from './move-threads.ts';
 
 export interface MoveOptions {
-  mapBytesMax: number;
+  config: Config;
   /** Stops at the next step; the next start carries on from there. */
   signal: AbortSignal;
 }
@@ -30,7 +32,7 @@ export async function moveToShards(folder: DataFolder, shards: number, options: 
   if (folder.shards === shards) return;
   const from = folder.shards;
   const sizes = await measure(folder, shards, options);
-  checkRoom(folder.path, sizes, shards, options.mapBytesMax);
+  checkRoom(folder.path, sizes, shards, options.config.mapBytesMax);
   const move: Move = { from, to: shards, logEnds: sizes.map(({ logEnd }) => logEnd).slice(0, shards) };
   const report = new MoveReport(`Moving from ${from} to ${shards} shards`, recordsOf(sizes, move));
   try {
@@ -38,6 +40,7 @@ export async function moveToShards(folder: DataFolder, shards: number, options: 
     removeFolders(folder, from);
     folder.beginMove(move);
     const devices = await copy(folder, move, report, options);
+    await carryActions(folder, move, options.config);
     folder.switchLayout();
     await removeTraces(folder, move, report, options);
     report.end();
@@ -75,7 +78,7 @@ async function copy(
   const targets = folder.foldersOf(to).slice(from);
   // All of them, also one that no device moves to.
   for (const [index, path] of targets.entries()) {
-    await openForMove(path, from + index, move, options.mapBytesMax).close();
+    await openForMove(path, from + index, move, options.config.mapBytesMax).close();
   }
   const tasks: MoveTask[] = [];
   if (to < from) tasks.push({ type: 'copyLogs' });
@@ -97,6 +100,7 @@ async function removeTraces(
   options: MoveOptions,
 ): Promise<void> {
   removeFolders(folder, folder.shards);
+  await dropActionsOfShards(folder, options.config);
   const tasks = Array.from(
     { length: leftIn(folder, move) },
     (_, shard): MoveTask => ({
@@ -117,7 +121,7 @@ function leftIn({ shards }: DataFolder, { from, to }: Move): number {
   return shards === Math.max(from, to) ? Math.min(from, to) : 0;
 }
 
-function phaseOf(folder: DataFolder, move: Move, { mapBytesMax }: MoveOptions): MovePhase {
+function phaseOf(folder: DataFolder, move: Move, { config: { mapBytesMax } }: MoveOptions): MovePhase {
   const shardFolders = folder.foldersOf(Math.max(move.from, move.to));
   return { move, shards: folder.shards, shardFolders, mapBytesMax };
 }
@@ -132,7 +136,7 @@ function removeFolders(folder: DataFolder, shards: number): void {
   syncPath(parent);
 }
 
-async function measure(folder: DataFolder, to: number, { mapBytesMax }: MoveOptions): Promise<ShardSize[]> {
+async function measure(folder: DataFolder, to: number, { config: { mapBytesMax } }: MoveOptions): Promise<ShardSize[]> {
   const move: Move = { from: folder.shards, to, logEnds: [] };
   const sizes: ShardSize[] = [];
   for (const [shard, path] of folder.shardFolders.entries()) {

@@ -1,23 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { ActionsControl } from '../admin/actions-control.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Fleets } from '../registry/fleet.ts';
-import { Registry, registryTables } from '../registry/registry.ts';
+import { Actions } from '../registry/actions.ts';
+import { Registry } from '../registry/registry.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion } from '../store/data-folder.ts';
-import { Environment } from '../store/environment.ts';
+import type { RunningActions } from './actions.ts';
 import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
 import { createDemo, type Demo } from './demo.ts';
+import { openRegistry } from './environments.ts';
 import { reload } from './reload.ts';
-
-/** The registry is small; its map is bounded by the same key as a shard's. */
-const registryReadersMax = 32;
 
 /** A server that answers, as `serve` reports it. */
 export interface RunningServer {
@@ -76,24 +74,16 @@ async function startIn(
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const { moveToShards } = await import('./move.ts');
-    await moveToShards(folder, shards, { mapBytesMax: config.mapBytesMax, signal });
+    await moveToShards(folder, shards, { config, signal });
   }
   // Behind a move, so that each device is looked at where it stays.
   if (folder.format < formatVersion) {
     const { upgradeFolder } = await import('./upgrade.ts');
-    await upgradeFolder(folder, { mapBytesMax: config.mapBytesMax, signal });
+    await upgradeFolder(folder, { config, signal });
   }
-  const registry = new Registry(
-    new Environment({
-      path: folder.registryFolder,
-      tables: registryTables,
-      mapBytesMax: config.mapBytesMax,
-      diskFreeBytesMin: config.diskFreeBytesMin,
-      readersMax: registryReadersMax,
-      commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    }),
-    config,
-  );
+  const registryEnvironment = openRegistry(folder.registryFolder, config);
+  const registry = new Registry(registryEnvironment, config);
+  const actions = new Actions(registryEnvironment, registry, config);
   const cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -117,6 +107,7 @@ async function startIn(
   );
   let ready = false;
   let adminServer: FastifyInstance | undefined;
+  let running: RunningActions | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -127,7 +118,9 @@ async function startIn(
     await certificate.close();
     await adminServer?.close();
     backups.close();
+    await running?.stop();
     await cluster.stop();
+    await actions.close();
     await registry.close();
     folder.close();
   };
@@ -137,13 +130,23 @@ async function startIn(
     const url = `https://${bracketed(host)}:${cluster.listen()}`;
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
     const { createAdminServer } = await import('../admin/server.ts');
+    const { startActions } = await import('./actions.ts');
+    running = startActions({
+      path: folder.actionsFolder,
+      config,
+      actions,
+      fleet: (fleetId) => registry.fleet(fleetId),
+      fleets,
+      shards: cluster.shards,
+      isBackupRunning: () => backups.isRunning,
+      log,
+    });
     const admin = await createAdminServer({
       config,
       token,
       registry,
       fleets,
-      // The one of dispatch/ comes here.
-      actions: { list: () => [] } as unknown as ActionsControl,
+      actions: running.control,
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

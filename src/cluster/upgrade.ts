@@ -14,7 +14,8 @@ import { runTasks } from './move-threads.ts';
  */
 export async function upgradeFolder(folder: DataFolder, options: MoveOptions): Promise<void> {
   const { shards, shardFolders } = folder;
-  const { mapBytesMax, signal } = options;
+  const { signal } = options;
+  const { mapBytesMax } = options.config;
   const move: Move = { from: shards, to: shards, logEnds: [] };
   let devices = 0;
   for (const [shard, path] of shardFolders.entries()) {

@@ -113,6 +113,11 @@ export function queueFull(): ApiError {
   return unavailable('The write queue of this shard is full (shardQueueMax, shardQueueBytesMax).');
 }
 
+/** The refusal of every writer while the disk has less room than is left alone. */
+export function diskFull(): ApiError {
+  return unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
+}
+
 /** 429 with `Retry-After`, naming the limit that was hit (D7). */
 export function rateLimited(msg: string, retryAfterSeconds: number): ApiError {
   return new ApiError('rate_limited', { msg, retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) });

@@ -1,4 +1,4 @@
-import { unavailable } from '../core/errors.ts';
+import { diskFull, unavailable } from '../core/errors.ts';
 import type { Environment } from '../store/environment.ts';
 import { StoreError } from '../store/store-error.ts';
 
@@ -19,9 +19,7 @@ export class Changes {
 
   /** One transaction, on disk when it settles. @throws ApiError unavailable. */
   async write(apply: () => void): Promise<void> {
-    if (!this.#environment.hasDiskToGrow()) {
-      throw unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
-    }
+    if (!this.#environment.hasDiskToGrow()) throw diskFull();
     try {
       await this.#environment.write(apply);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { ApiError, unavailable } from '../core/errors.ts';
+import { ApiError, diskFull, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { CommitMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
@@ -171,10 +171,6 @@ export class GroupCommit {
 
 function growing({ write }: Pending): boolean {
   return addsRecords(write.type);
-}
-
-function diskFull(): ApiError {
-  return unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
 }
 
 function storeRefused(): ApiError {

@@ -1,8 +1,8 @@
-import { EventSource } from 'eventsource';
-import { type Agent, fetch } from 'undici';
+import { fetch } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { configDefault } from '../../src/core/config.ts';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { closeStreams, EventStream } from '../harness/event-stream.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { ask, expectError, valuesOf } from '../harness/routes.ts';
 import { shards, TestServer } from '../harness/server.ts';
@@ -18,78 +18,12 @@ afterAll(() => server[Symbol.asyncDispose]());
 const patience = { timeout: 15_000, interval: 20 };
 const accept = { Accept: 'text/event-stream' };
 
-interface Received {
-  type: string;
-  id: string;
-  data: Record<string, unknown>;
-  atMs: number;
-}
-
-const openStreams: Stream[] = [];
 const rawConnections: RawConnection[] = [];
 afterEach(async () => {
-  for (const stream of openStreams.splice(0)) await stream.close();
+  await closeStreams();
   for (const connection of rawConnections.splice(0)) connection.destroy();
   await expect.poll(() => openCount(server), patience).toBe(0);
 });
-
-/** A device's stream as the `eventsource` package reads it, on a connection of its own. */
-class Stream {
-  readonly received: Received[] = [];
-  readonly #source: EventSource;
-  readonly #agent: Agent;
-  #isOver = false;
-  #status: number | undefined;
-
-  /** A stream that reconnects goes on after it was cut, as the package does by itself. */
-  constructor(device: TestDevice, reconnects = false) {
-    this.#agent = oneConnection(device.server);
-    this.#source = new EventSource(`${device.server.url}/v1/events`, {
-      fetch: (url, { headers, signal }) =>
-        fetch(url, { headers: { ...headers, ...device.credentials }, signal, dispatcher: this.#agent }),
-    });
-    for (const type of ['connected', 'new_mail', 'keep_alive', 'message']) {
-      this.#source.addEventListener(type, ({ data, lastEventId }: MessageEvent) => {
-        this.received.push({ type, id: lastEventId, data: JSON.parse(data), atMs: Date.now() });
-      });
-    }
-    this.#source.addEventListener('error', ({ code }) => {
-      this.#isOver = true;
-      this.#status = code;
-      if (!reconnects) this.#source.close();
-    });
-    openStreams.push(this);
-  }
-
-  static async open(device: TestDevice): Promise<Stream> {
-    const stream = new Stream(device);
-    await stream.has('connected', 1);
-    return stream;
-  }
-
-  /** The stream has ended, or was refused with `status`. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  get status(): number | undefined {
-    return this.#status;
-  }
-
-  of(type: string): Received[] {
-    return this.received.filter((event) => event.type === type);
-  }
-
-  async has(type: string, count: number): Promise<Received[]> {
-    await expect.poll(() => this.of(type).length, patience).toBeGreaterThanOrEqual(count);
-    return this.of(type);
-  }
-
-  async close(): Promise<void> {
-    this.#source.close();
-    await this.#agent.destroy();
-  }
-}
 
 /** The open streams of each worker. */
 async function streamCounts(of: TestServer): Promise<number[]> {
@@ -135,7 +69,7 @@ describe('D20, section 6: what a stream says', () => {
 
   it('D20: connected tells fleet, device and mailbox size, once', async () => {
     const device = await fleet.createDevice();
-    const stream = await Stream.open(device);
+    const stream = await EventStream.open(device);
     await device.sendMail();
     await stream.has('new_mail', 1);
     const { fleetId: fleet_id, deviceId: device_id } = device;
@@ -146,7 +80,7 @@ describe('D20, section 6: what a stream says', () => {
 
   it('D20: new_mail has an integer id, and the id, name and mailbox size of the mail that arrived', async () => {
     const device = await fleet.createDevice();
-    const stream = await Stream.open(device);
+    const stream = await EventStream.open(device);
     const first = await device.sendMail('greeting', '{"text":"a\\nb"}');
     const second = await device.sendMail('farewell');
     const events = await stream.has('new_mail', 2);
@@ -161,7 +95,7 @@ describe('D20, section 6: what a stream says', () => {
     const device = await fleet.createDevice();
     const head = await device.sendMail('first');
     await device.sendMail('second');
-    const stream = await Stream.open(device);
+    const stream = await EventStream.open(device);
     const later = await device.sendMail('third');
     const [announced, next] = await stream.has('new_mail', 2);
     expect(stream.received[0]?.data.mailbox_size).toBe(2);
@@ -171,16 +105,16 @@ describe('D20, section 6: what a stream says', () => {
 
   it('D20: the id of an event is the same for the same mail on every stream', async () => {
     const device = await fleet.createDevice();
-    const live = await Stream.open(device);
+    const live = await EventStream.open(device);
     await device.sendMail();
     const [announced] = await live.has('new_mail', 1);
-    const [again] = await (await Stream.open(device)).has('new_mail', 1);
+    const [again] = await (await EventStream.open(device)).has('new_mail', 1);
     expect(again?.id).toBe(announced?.id);
   });
 
   it('section 3: a mail that is announced is there to be fetched, on any connection', async () => {
     const device = await fleet.createDevice();
-    const stream = await Stream.open(device);
+    const stream = await EventStream.open(device);
     const agents = [1, 2, 3].map(() => oneConnection(server));
     for (let mail = 1; mail <= 30; mail += 1) {
       void device.sendMail();
@@ -195,7 +129,7 @@ describe('D20, section 6: what a stream says', () => {
 
   it('section 6: only new mail is announced: no settling, no mail of another device', async () => {
     const [device, other] = [await fleet.createDevice(), await fleet.createDevice()];
-    const stream = await Stream.open(device);
+    const stream = await EventStream.open(device);
     await other.sendMail('theirs');
     const first = await device.sendMail('ours');
     await device.settle('requeue', first.mailId);
@@ -214,7 +148,7 @@ describe('D20: keep_alive', () => {
 
   it('D20: it tells the time, again and again', async () => {
     await using quick = await TestServer.start({ streamKeepAliveSeconds: 1 });
-    const stream = await Stream.open(await (await createFleet(quick)).createDevice());
+    const stream = await EventStream.open(await (await createFleet(quick)).createDevice());
     const events = await stream.has('keep_alive', 3);
     const times = events.map(({ data }) => Number(data.time));
     for (const [index, { data, atMs }] of events.entries()) {
@@ -229,10 +163,10 @@ describe('D20: keep_alive', () => {
     const seconds = 3;
     await using quick = await TestServer.start({ streamKeepAliveSeconds: seconds });
     const inFleet = await createFleet(quick);
-    const one = await Stream.open(await inFleet.createDevice());
+    const one = await EventStream.open(await inFleet.createDevice());
     // Half an interval: it is the passing of time that is tested.
     await new Promise((resolve) => setTimeout(resolve, (seconds / 2) * 1_000));
-    const other = await Stream.open(await inFleet.createDevice());
+    const other = await EventStream.open(await inFleet.createDevice());
     const [first] = await one.has('keep_alive', 1);
     const [second] = await other.has('keep_alive', 1);
     const apartMs = (Number(second?.data.time) - Number(first?.data.time)) % (seconds * 1_000);
@@ -282,8 +216,8 @@ describe('D21: who may have a stream', () => {
 describe('D21: streams of one device', () => {
   it('section 6: mail reaches every stream of the device, on whatever workers they are', async () => {
     const device = await fleet.createDevice();
-    const streams: Stream[] = [];
-    for (let stream = 0; stream < 4; stream += 1) streams.push(await Stream.open(device));
+    const streams: EventStream[] = [];
+    for (let stream = 0; stream < 4; stream += 1) streams.push(await EventStream.open(device));
     // The acceptor deals connections round robin, so that the four are on all of up to four workers.
     await expect
       .poll(async () => (await streamCounts(server)).filter((count) => count > 0).length)
@@ -297,9 +231,9 @@ describe('D21: streams of one device', () => {
 
   it('D21: a fifth stream closes the oldest, and only that', async () => {
     const device = await fleet.createDevice();
-    const streams: Stream[] = [];
+    const streams: EventStream[] = [];
     for (let stream = 0; stream < 6; stream += 1) {
-      streams.push(await Stream.open(device));
+      streams.push(await EventStream.open(device));
       const over = Math.max(0, stream - 3);
       await expect
         .poll(() => streams.map(({ isOver }) => isOver), patience)
@@ -325,11 +259,11 @@ describe('D21: streams of one device', () => {
 
   it('D21: a stream that ended makes room for another', async () => {
     const device = await fleet.createDevice();
-    const streams: Stream[] = [];
-    for (let stream = 0; stream < 4; stream += 1) streams.push(await Stream.open(device));
+    const streams: EventStream[] = [];
+    for (let stream = 0; stream < 4; stream += 1) streams.push(await EventStream.open(device));
     await streams[2]?.close();
     await expect.poll(() => openCount(server), patience).toBe(3);
-    await Stream.open(device);
+    await EventStream.open(device);
     await device.sendMail();
     for (const stream of streams.toSpliced(2, 1)) await stream.has('new_mail', 1);
   });
@@ -348,9 +282,9 @@ describe('D21: streams of one device', () => {
     ],
   ])('D21: all streams of a device that is %s are closed within a second', async (_, detail, change) => {
     const [device, bystander] = [await fleet.createDevice(), await fleet.createDevice()];
-    const other = await Stream.open(bystander);
-    const streams: Stream[] = [];
-    for (let stream = 0; stream < 4; stream += 1) streams.push(await Stream.open(device));
+    const other = await EventStream.open(bystander);
+    const streams: EventStream[] = [];
+    for (let stream = 0; stream < 4; stream += 1) streams.push(await EventStream.open(device));
     await change(device);
     await expect
       .poll(() => streams.every(({ isOver }) => isOver), { timeout: 1_000, interval: 20 })
@@ -381,7 +315,7 @@ describe('D21: streams of one device', () => {
 
   it('D21: a change of a device that leaves it enabled and its secret alone closes nothing', async () => {
     const device = await fleet.createDevice();
-    const stream = await Stream.open(device);
+    const stream = await EventStream.open(device);
     await server.admin('PATCH', device.adminPath, { name: 'renamed', tags: ['a'], enabled: true });
     await device.sendMail();
     await stream.has('new_mail', 1);
@@ -390,9 +324,9 @@ describe('D21: streams of one device', () => {
 
   it('D20, D21: a cut stream reconnects by itself after its 5 s and finds its mail announced', async () => {
     const device = await fleet.createDevice();
-    const stream = new Stream(device, true);
+    const stream = new EventStream(device, true);
     await stream.has('connected', 1);
-    for (let newer = 0; newer < 4; newer += 1) await Stream.open(device);
+    for (let newer = 0; newer < 4; newer += 1) await EventStream.open(device);
     await expect.poll(() => stream.isOver, patience).toBe(true);
     const { mailId } = await device.sendMail();
     const [first, second] = await stream.has('connected', 2);
@@ -403,7 +337,7 @@ describe('D21: streams of one device', () => {
 
 it('section 6: a server that stops ends its streams', async () => {
   await using own = await TestServer.start();
-  const stream = await Stream.open(await (await createFleet(own)).createDevice());
+  const stream = await EventStream.open(await (await createFleet(own)).createDevice());
   expect(await own.stop()).toBe(0);
   await expect.poll(() => stream.isOver, patience).toBe(true);
 });

@@ -1,0 +1,24 @@
+import type { Config } from '../core/config.ts';
+import { Journal } from '../dispatch/journal.ts';
+import { actionTables } from '../dispatch/tables.ts';
+import { registryTables } from '../registry/registry.ts';
+import { Environment } from '../store/environment.ts';
+
+/** What the main thread alone reads and writes is also looked at by tools while it is in use. */
+const readersMax = 32;
+
+type Limits = Pick<Config, 'mapBytesMax' | 'diskFreeBytesMin'>;
+
+/** Its map is bounded by the same key as a shard's. */
+export function openRegistry(path: string, limits: Limits): Environment {
+  return open(path, registryTables, limits);
+}
+
+export function openJournal(path: string, limits: Limits): Journal {
+  return new Journal(open(path, actionTables, limits));
+}
+
+function open(path: string, tables: readonly string[], { mapBytesMax, diskFreeBytesMin }: Limits): Environment {
+  const commits = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  return new Environment({ path, tables, mapBytesMax, diskFreeBytesMin, readersMax, commits });
+}

@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../core/config.ts';
+import { carryRecords, dropShards } from '../dispatch/carry.ts';
+import type { Journal } from '../dispatch/journal.ts';
+import { Actions } from '../registry/actions.ts';
+import { Registry } from '../registry/registry.ts';
+import { readLogPage } from '../shard/log-page.ts';
+import { openTables } from '../shard/tables.ts';
+import type { DataFolder, Move } from '../store/data-folder.ts';
+import { openJournal, openRegistry } from './environments.ts';
+import { openForMove } from './move-environment.ts';
+
+/** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
+export async function carryActions(folder: DataFolder, move: Move, config: Config): Promise<void> {
+  if (move.to > move.from || !existsSync(folder.actionsFolder)) return;
+  const environment = openRegistry(folder.registryFolder, config);
+  const registry = new Registry(environment, config);
+  const actions = new Actions(environment, registry, config);
+  const shards = folder.shardFolders.map((path, shard) => openForMove(path, shard, move, config.mapBytesMax));
+  await withJournal(folder, config, async (journal) => {
+    await carryRecords(
+      journal,
+      actions.all().filter(({ enabled }) => enabled).map((action) => ({ action, version: actions.current(action) })),
+      shards.map((shard) => (from) => readLogPage(openTables(shard), from)),
+      move.to,
+    );
+  });
+  for (const shard of shards) await shard.close();
+  await registry.close();
+}
+
+/** Once a layout holds: what actions kept of the logs of shards that it does not have. */
+export async function dropActionsOfShards(folder: DataFolder, config: Config): Promise<void> {
+  if (!existsSync(folder.actionsFolder)) return;
+  await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
+}
+
+async function withJournal(
+  folder: DataFolder,
+  config: Config,
+  act: (journal: Journal) => Promise<void>,
+): Promise<void> {
+  const journal = openJournal(folder.actionsFolder, config);
+  try {
+    await act(journal);
+  } finally {
+    await journal.close();
+  }
+}

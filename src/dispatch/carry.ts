@@ -1,0 +1,70 @@
+import { fleetIdOf } from '../core/identity.ts';
+import type { Action, ActionVersion } from '../registry/action.ts';
+import type { LogPage } from '../shard/shard.ts';
+import type { Journal } from './journal.ts';
+import { actionKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
+
+/** One log as a move reads it. */
+export type ReadLog = (from: number) => LogPage;
+
+/**
+ * Before a move to fewer shards: their logs are about to be copied behind others, done records and all. What
+ * is not done yet of those logs is noted by id, so that of the copies those alone are run for. Noted anew as a
+ * whole, so it may be repeated, and counts what an earlier move has carried and nobody has run for since.
+ */
+export async function carryRecords(
+  journal: Journal,
+  actions: readonly { action: Action; version: ActionVersion }[],
+  logs: readonly ReadLog[],
+  shards: number,
+): Promise<void> {
+  for (const { action, version } of actions) {
+    const id = actionKey(action.id);
+    const carried = [...pendingRecords(journal, action, version, logs, shards)];
+    await journal.commit(() => {
+      removeUnder(journal.tables.carried, id);
+      for (const record of carried) {
+        journal.tables.carried.putSync(Buffer.concat([id, record]), Buffer.alloc(0));
+      }
+    });
+  }
+}
+
+/** What was kept of the logs of shards that a layout does not have, once that layout is the one that holds. */
+export async function dropShards(journal: Journal, shards: number): Promise<void> {
+  const { positions, done } = journal.tables;
+  await journal.commit(() => {
+    for (const table of [positions, done]) {
+      for (const key of [...table.getKeys({})]) if (readShard(key) >= shards) table.removeSync(key);
+    }
+  });
+}
+
+/** Ids of records that the action is still to look at: all in the logs that go, and the carried ones in those that stay. */
+function* pendingRecords(
+  { tables }: Journal,
+  { id, fleetId }: Action,
+  { on }: ActionVersion,
+  logs: readonly ReadLog[],
+  shards: number,
+): Generator<Buffer> {
+  const action = actionKey(id);
+  const names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
+  for (const [shard, read] of logs.entries()) {
+    const key = shardKey(action, shard);
+    const stored = tables.positions.getBinary(key);
+    const done = new Set([...tables.done.getKeys(rangeOf(key))].map(readNumber));
+    let from = stored === undefined ? 0 : readNumber(stored);
+    for (;;) {
+      const page = read(from);
+      if (page.next === from) break;
+      for (const record of page.records) {
+        if (done.has(record.position) || fleetIdOf(record.device) !== fleetId) continue;
+        if (!names.has(`${record.kind}:${record.schema}`)) continue;
+        const carriedKey = Buffer.concat([action, record.id]);
+        if (record.isMoved ? tables.carried.doesExist(carriedKey) : shard >= shards) yield record.id;
+      }
+      from = page.next;
+    }
+  }
+}

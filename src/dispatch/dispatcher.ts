@@ -1,0 +1,288 @@
+import type { ActionPool } from '../actions/pool.ts';
+import type { Config } from '../core/config.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import type { Action } from '../registry/action.ts';
+import type { Actions } from '../registry/actions.ts';
+import type { Fleets } from '../registry/fleet.ts';
+import type { Shard } from '../shard/shard.ts';
+import type { Journal } from './journal.ts';
+import { Lane, type PendingRun } from './lane.ts';
+import { Outbox } from './outbox.ts';
+import { type KeptParkedRun, recordOf } from './parked.ts';
+import { Runner } from './runner.ts';
+import { LaneSchedule } from './schedule.ts';
+import { actionKey } from './tables.ts';
+
+export interface DispatcherOptions {
+  config: Config;
+  actions: Actions;
+  fleets: Fleets;
+  journal: Journal;
+  pool: ActionPool;
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  /** While one is made, nothing is forgotten that the copy may still need. */
+  isBackupRunning(): boolean;
+  log: Log;
+}
+
+/** How often the logs are looked at: what a message waits at most before its action is thought of. */
+const busyLookMs = 5;
+const idleLookMs = 20;
+/** Without a record for so long, it is idle. */
+const idleAfterMs = 1_000;
+/** Pages of one log in one look, so that the thread's other work is not held up. */
+const pagesPerLook = 4;
+const upkeepMs = 5_000;
+/** Until what could not be stored is tried again. */
+const failureMs = 1_000;
+
+export interface RunTotals {
+  done: number;
+  failed: number;
+  parked: number;
+}
+
+/**
+ * From the logs of all shards to the actions' runs. It only ever reads what devices wrote, so none of them
+ * waits for it; with no action enabled it does not even look.
+ */
+export class Dispatcher {
+  readonly runner: Runner;
+  readonly totals = new Map<string, RunTotals>();
+  readonly #options: DispatcherOptions;
+  readonly #outbox: Outbox;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #schedule: LaneSchedule;
+  #looking = false;
+  #lastFoundMs = 0;
+  #lookTimer: NodeJS.Timeout | undefined;
+  readonly #upkeepTimer: NodeJS.Timeout;
+  #recovered: Promise<void>;
+  #isStopping = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#outbox = new Outbox({
+      ...options,
+      onRefused: (parcel, refused) => {
+        this.runner.parkMails(parcel, refused);
+        this.#countParked(parcel.action, 1);
+      },
+    });
+    this.runner = new Runner(options, this.#outbox);
+    this.#schedule = new LaneSchedule(options.config.actionThreads);
+    this.#recovered = this.#outbox.recover();
+    this.#upkeepTimer = setInterval(() => {
+      this.#upkeep().catch((error: unknown) => options.log.error({ err: error }, 'actions: upkeep failed'));
+    }, upkeepMs);
+    for (const action of options.actions.all()) this.restart(action);
+  }
+
+  lane(action: Action): Lane | undefined {
+    return this.#lanes.get(action.id);
+  }
+
+  /** Of every shard: where its log ends now. */
+  async logEnds(): Promise<number[]> {
+    return Promise.all(this.#options.shards.all.map((shard) => shard.logEnd()));
+  }
+
+  /** Has the action run as it is declared now, from what is on disk of it; a disabled one does not. */
+  restart(action: Action): void {
+    this.#start(action).catch((error: unknown) => this.#fail(action, error));
+  }
+
+  /** Settles when nothing more is written for this action. */
+  async end({ id }: Action): Promise<void> {
+    const lane = this.#lanes.get(id);
+    this.#lanes.delete(id);
+    if (lane === undefined) return;
+    lane.isStopped = true;
+    await this.#options.journal.settled();
+  }
+
+  /** Nothing is kept of a deleted one. */
+  forget({ id }: Action): void {
+    this.totals.delete(id);
+    this.runner.forget(actionKey(id));
+  }
+
+  /** Positions of all logs that the action has not looked at. */
+  behind(action: Action): number {
+    const { progress } = this.lane(action) ?? {};
+    if (progress === undefined) return 0;
+    let behind = 0;
+    for (const [shard, one] of progress.entries()) {
+      const end = this.#options.shards.all[shard]?.logEnd();
+      if (typeof end === 'number') behind += Math.max(0, end - one.scanned);
+    }
+    return behind;
+  }
+
+  /** Puts mails that were refused up for delivery once more, in place of their parked run. */
+  async sendAgain(action: Action, kept: KeptParkedRun): Promise<void> {
+    const id = actionKey(action.id);
+    const parcel = { action: id, record: recordOf(kept), mails: kept.mails };
+    let key: Buffer | undefined;
+    await this.#options.journal.commit(() => {
+      if (this.runner.unpark(id, kept.number)) key = this.#outbox.put(parcel);
+    });
+    if (key === undefined) return;
+    this.#countParked(id, -1);
+    void this.#outbox.deliver(key, parcel);
+  }
+
+  async dropParked(action: Action, parked: readonly KeptParkedRun[]): Promise<void> {
+    const id = actionKey(action.id);
+    let dropped = 0;
+    await this.#options.journal.commit(() => {
+      dropped = parked.filter(({ number }) => this.runner.unpark(id, number)).length;
+    });
+    this.#countParked(id, -dropped);
+  }
+
+  #countParked(action: Buffer, change: number): void {
+    for (const lane of this.#lanes.values()) if (lane.id.equals(action)) lane.parked += change;
+  }
+
+  /** Runs that are under way are given up: they run again after the next start. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#lookTimer);
+    clearInterval(this.#upkeepTimer);
+    await this.#storeProgress().catch(() => {});
+    for (const lane of this.#lanes.values()) lane.isStopped = true;
+    await this.#options.pool.close();
+    await this.#outbox.stop();
+    await this.#options.journal.close();
+  }
+
+  async #start(declared: Action): Promise<void> {
+    await this.#recovered;
+    await this.end(declared);
+    // The records of a device wait for the mails of those before them.
+    await this.#outbox.settled(actionKey(declared.id));
+    const logEnds = await this.logEnds();
+    const { actions, config, journal, shards } = this.#options;
+    // As it is now: it may have been changed while this waited.
+    const action = actions.all().find(({ id }) => id === declared.id);
+    if (this.#isStopping || !action?.enabled || this.#lanes.has(action.id)) return;
+    const lane = new Lane(action, actions.current(action), {
+      config,
+      journal,
+      logEnds,
+      parked: this.runner.parked.count(actionKey(action.id)),
+      // In place, from the map: only an engine across a network answers this later.
+      deviceOf: (device) => {
+        const known = shards.of(device).device(device);
+        return known instanceof Promise ? undefined : known;
+      },
+    });
+    this.#lanes.set(action.id, lane);
+    this.#lookSoon(0);
+  }
+
+  #fail(action: Action, error: unknown): void {
+    if (this.#isStopping) return;
+    this.#options.log.error(
+      { err: error, fleet: action.fleetId, action: action.name },
+      'an action cannot go on now; it will try again',
+    );
+    const lane = this.#lanes.get(action.id);
+    if (lane !== undefined) lane.isStopped = true;
+    setTimeout(() => {
+      if (!this.#isStopping) this.restart(action);
+    }, failureMs);
+  }
+
+  #lookSoon(afterMs: number): void {
+    if (this.#isStopping || this.#looking) return;
+    clearTimeout(this.#lookTimer);
+    this.#lookTimer = setTimeout(() => void this.#look(), afterMs);
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true;
+    try {
+      for (const [shard] of this.#options.shards.all.entries()) {
+        for (let pages = 0; pages < pagesPerLook; pages += 1) {
+          if (!(await this.#readPage(shard))) break;
+          this.#lastFoundMs = performance.now();
+        }
+      }
+      this.#pump();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'actions: the log cannot be read now');
+    }
+    this.#looking = false;
+    if (this.#lanes.size === 0) return;
+    this.#lookSoon(performance.now() - this.#lastFoundMs > idleAfterMs ? idleLookMs : busyLookMs);
+  }
+
+  /** Whether there was one. */
+  async #readPage(index: number): Promise<boolean> {
+    if (this.#outbox.isFull) return false;
+    const wanting = [...this.#lanes.values()].filter((lane) => lane.wants(index));
+    if (wanting.length === 0) return false;
+    const shard = this.#options.shards.all[index];
+    const from = Math.min(...wanting.map(({ progress }) => progress[index]?.scanned ?? 0));
+    const page = await shard?.records(from);
+    if (page === undefined || page.next === from) return false;
+    if (page.damaged) {
+      this.#options.log.error(
+        { shard: index, position: from },
+        'actions: a damaged batch of the log is passed over',
+      );
+    }
+    for (const lane of wanting) lane.offer(index, page);
+    return true;
+  }
+
+  /** Gives threads that are free something to run. */
+  #pump(): void {
+    while (!this.#isStopping && !this.#outbox.isFull && this.#options.journal.hasDiskToGrow()) {
+      const lane = this.#schedule.next([...this.#lanes.values()]);
+      const run = lane?.next();
+      if (lane === undefined || run === undefined) return;
+      void this.#run(lane, run);
+    }
+  }
+
+  async #run(lane: Lane, run: PendingRun): Promise<void> {
+    this.#schedule.begin(lane);
+    try {
+      const outcome = await this.runner.attempt(run, () => {
+        this.#schedule.end(lane);
+        this.#pump();
+      });
+      if (!lane.isStopped) this.#count(lane, outcome);
+    } catch (error) {
+      if (!lane.isStopped) this.#fail(lane.action, error);
+    }
+    this.#pump();
+  }
+
+  #count({ action }: Lane, outcome: keyof RunTotals): void {
+    const totals = this.totals.get(action.id) ?? { done: 0, failed: 0, parked: 0 };
+    totals[outcome] += 1;
+    this.totals.set(action.id, totals);
+  }
+
+  async #upkeep(): Promise<void> {
+    await this.#storeProgress();
+    if (!this.#options.isBackupRunning()) await this.#outbox.forget();
+  }
+
+  async #storeProgress(): Promise<void> {
+    const moved = [...this.#lanes.values()].filter(
+      (lane) => !lane.isStopped && lane.progress.some(({ isStored }) => !isStored),
+    );
+    if (moved.length === 0) return;
+    await this.#options.journal.commit(() => {
+      for (const { isStopped, progress } of moved) {
+        if (!isStopped) for (const one of progress) one.store();
+      }
+    });
+  }
+}

@@ -1,0 +1,82 @@
+import { diskFull, unavailable } from '../core/errors.ts';
+import type { Environment } from '../store/environment.ts';
+import { StoreError } from '../store/store-error.ts';
+import { type ActionTables, openActionTables } from './tables.ts';
+
+interface Pending {
+  apply(): void;
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+/** Keeps one transaction within bounds; the rest waits for the next. */
+const batchMax = 256;
+
+/**
+ * The one writer of the dispatcher's environment. What is to be written while a commit is under way shares the
+ * next one: a commit costs a sync of the disk, whatever is in it.
+ */
+export class Journal {
+  readonly tables: ActionTables;
+  readonly #environment: Environment;
+  #pending: Pending[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+    this.tables = openActionTables(environment);
+  }
+
+  /** Before reading outside `commit`. */
+  refresh(): void {
+    this.#environment.refresh();
+  }
+
+  /** Settles when what `apply` wrote is on disk. @throws ApiError unavailable when it cannot be: then nothing is. */
+  commit(apply: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ apply, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Settles when everything that was to be written is, or was refused. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  /** With less disk than is left alone nothing may be added, as in a shard. */
+  hasDiskToGrow(): boolean {
+    return this.#environment.hasDiskToGrow();
+  }
+
+  async close(): Promise<void> {
+    await this.settled();
+    await this.#environment.close();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const batch = this.#pending.splice(0, batchMax);
+      try {
+        await this.#write(batch);
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error as Error);
+      }
+    }
+    this.#running = undefined;
+  }
+
+  async #write(batch: readonly Pending[]): Promise<void> {
+    if (!this.#environment.hasDisk()) throw diskFull();
+    try {
+      await this.#environment.write(() => {
+        for (const { apply } of batch) apply();
+      });
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      throw unavailable('The store of actions cannot be written now: its disk is full or failing.', 5);
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import type { Config } from '../core/config.ts';
+import { ApiError } from '../core/errors.ts';
+import { type DeviceKey, deviceIdOf, fleetIdOf } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import { generateUuid } from '../core/uuid.ts';
+import type { Fleets } from '../registry/fleet.ts';
+import type { EnqueueOutcome, Shard, StoredRecord } from '../shard/shard.ts';
+import { pack, unpack } from '../store/codec.ts';
+import type { Journal } from './journal.ts';
+import type { RefusedMail } from './parked.ts';
+
+/** Mail of one run. */
+export interface OutgoingMail {
+  device: DeviceKey;
+  name: string;
+  payload: Buffer;
+  /** Absent: the fleet's. */
+  lifeSeconds?: number;
+  /** Its place among all mails of the run, which is part of its identity. */
+  ordinal: number;
+}
+
+/** All that one run sends, on its way. */
+export interface Parcel {
+  action: Buffer;
+  /** What the run was for. */
+  record: StoredRecord;
+  mails: readonly OutgoingMail[];
+}
+
+export interface OutboxOptions {
+  config: Config;
+  journal: Journal;
+  fleets: Fleets;
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
+  onRefused(parcel: Parcel, refused: readonly RefusedMail[]): void;
+  log: Log;
+}
+
+const retryMsMin = 100;
+const retryMsMax = 5_000;
+/** Parcels on their way at once; runs wait while there are so many. */
+const parcelsMax = 1_000;
+
+/**
+ * From the commit of a run to the mailboxes. A parcel stays here until every mail of it is stored or refused,
+ * and is delivered again after a crash: each mail has an identity of its record, action and ordinal, which its
+ * shard keeps with it in one transaction, so that none arrives twice.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #parcels = new Map<string, Parcel>();
+  readonly #underway = new Map<Promise<void>, Buffer>();
+  #delivered = false;
+  #stopping = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  get isFull(): boolean {
+    return this.#parcels.size >= parcelsMax;
+  }
+
+  /** What a crash has left here, delivered before anything else runs: so the order of a device's mails holds. */
+  async recover(): Promise<void> {
+    const { journal } = this.#options;
+    journal.refresh();
+    const left = [...journal.tables.outbox.getRange({})].map(({ key, value }) => ({
+      key,
+      parcel: decodeParcel(value),
+    }));
+    for (const { key, parcel } of left) this.#parcels.set(key.toString('hex'), parcel);
+    await inOrder(
+      left,
+      ({ parcel: { action, record } }) => `${action.toString('hex')}${record.device}`,
+      ({ key, parcel }) => this.deliver(key, parcel),
+    );
+  }
+
+  /** Inside a write transaction. Answers the key to deliver it by. */
+  put(parcel: Parcel): Buffer {
+    const key = generateUuid();
+    this.#options.journal.tables.outbox.putSync(key, pack(parcel));
+    this.#parcels.set(key.toString('hex'), parcel);
+    return key;
+  }
+
+  /** Settles when every mail is where it belongs, or when the server stops. */
+  deliver(key: Buffer, parcel: Parcel): Promise<void> {
+    const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
+    this.#underway.set(delivery, parcel.action);
+    return delivery;
+  }
+
+  /** Settles when nothing of that action is on its way. */
+  async settled(action: Buffer): Promise<void> {
+    const own = [...this.#underway].filter(([, sender]) => sender.equals(action));
+    await Promise.allSettled(own.map(([delivery]) => delivery));
+  }
+
+  /**
+   * Has the shards forget the identities of mails whose parcels are gone. What is sent to a shard arrives in
+   * order: a mail that is on its way now keeps its identity, since its parcel is among those that are looked at.
+   */
+  async forget(): Promise<void> {
+    if (!this.#delivered) return;
+    this.#delivered = false;
+    for (const shard of this.#options.shards.all) {
+      let removed: number;
+      do {
+        if (this.#stopping) return;
+        removed = await shard.forgetSent(this.#oldestRecord());
+      } while (removed > 0);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.#underway.keys());
+  }
+
+  #oldestRecord(): Buffer | undefined {
+    let oldest: Buffer | undefined;
+    for (const { record } of this.#parcels.values()) {
+      if (oldest === undefined || record.id.compare(oldest) < 0) oldest = record.id;
+    }
+    return oldest;
+  }
+
+  async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
+    const { journal, log, onRefused } = this.#options;
+    const refused: RefusedMail[] = [];
+    await inOrder(
+      parcel.mails,
+      ({ device }) => device,
+      async (mail) => {
+        const outcome = await this.#send(parcel, mail);
+        if (outcome === undefined || outcome.result === 'queued') return;
+        refused.push({ ...mail, reason: outcome.result });
+      },
+    );
+    if (this.#stopping) return;
+    this.#delivered = true;
+    try {
+      await journal.commit(() => {
+        journal.tables.outbox.removeSync(key);
+        if (refused.length > 0) onRefused(parcel, refused);
+      });
+      this.#parcels.delete(key.toString('hex'));
+    } catch (error) {
+      // It stays in the outbox, and so do its identities, until the next start delivers it once more.
+      log.error({ err: error }, 'a parcel of mails was delivered, but this could not be noted');
+    }
+  }
+
+  /** Undefined when the server stops first. */
+  async #send(parcel: Parcel, mail: OutgoingMail): Promise<EnqueueOutcome | undefined> {
+    const { config, fleets, shards } = this.#options;
+    const { device, name, payload, ordinal } = mail;
+    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+      const fleet = fleets.get(fleetIdOf(device));
+      try {
+        return await shards.of(device).enqueue({
+          device,
+          name,
+          // Memory of its own: a view would cross threads with all that is around it.
+          payload: new Uint8Array(payload),
+          lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+          mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+          once: identityOf(parcel, ordinal),
+        });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 'unavailable') {
+          this.#options.log.error({ err: error, device: deviceIdOf(device) }, 'mail of an action waits');
+        }
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Items of one key one after another, in their order; keys side by side. */
+async function inOrder<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  each: (item: T) => Promise<void>,
+): Promise<void> {
+  const last = new Map<string, Promise<void>>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const before = last.get(key);
+    last.set(key, before === undefined ? each(item) : before.then(() => each(item)));
+  }
+  await Promise.all(last.values());
+}
+
+/** Record id 16, action id 16, ordinal 4: what `Enqueue.once` is for. */
+function identityOf({ record, action }: Parcel, ordinal: number): Uint8Array {
+  const identity = new Uint8Array(record.id.length + action.length + 4);
+  identity.set(record.id);
+  identity.set(action, record.id.length);
+  new DataView(identity.buffer).setUint32(record.id.length + action.length, ordinal);
+  return identity;
+}
+
+/** @throws Error when it is not what `put` stored. */
+export function decodeParcel(value: Buffer): Parcel {
+  const { action, record, mails } = unpack(value) as Parcel;
+  if (!Array.isArray(mails)) throw new Error('not a parcel of mails');
+  return {
+    action: Buffer.from(action),
+    record: decodeRecord(record),
+    mails: mails.map((mail) => ({ ...mail, payload: Buffer.from(mail.payload) })),
+  };
+}
+
+/** Out of the pages of the store, which are gone with the next read. */
+export function decodeRecord(record: StoredRecord): StoredRecord {
+  return { ...record, id: Buffer.from(record.id), payload: Buffer.from(record.payload) };
+}

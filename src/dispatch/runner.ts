@@ -1,0 +1,241 @@
+import type { ActionPool } from '../actions/pool.ts';
+import type { RunError, RunLimits, RunRecord, RunReport } from '../actions/run.ts';
+import type { ActionLogLine, Run } from '../admin/actions-control.ts';
+import type { Config } from '../core/config.ts';
+import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import { formatUuid } from '../core/uuid.ts';
+import type { StoredRecord } from '../shard/shard.ts';
+import { History } from './history.ts';
+import type { PendingRun } from './lane.ts';
+import { type Addressing, mailsOf } from './mails.ts';
+import type { Outbox, Parcel } from './outbox.ts';
+import type { KeptParkedRun, RefusedMail } from './parked.ts';
+import { answerFor, type Sources } from './questions.ts';
+import { areCurrent, type Reads, writeState } from './state.ts';
+import { numberKey } from './tables.ts';
+
+export interface RunnerOptions extends Sources, Addressing {
+  shards: Sources['shards'] & Addressing['shards'];
+  config: Config;
+  pool: ActionPool;
+  log: Log;
+}
+
+/** A run that others have changed the state under as often as this fails. */
+const conflictsMax = 100;
+const retryMsMax = 3_600_000;
+
+/** How an attempt ended: `done` and `parked` are the end of the run, `again` is not. */
+type Ending =
+  | { type: 'done'; key: Buffer | undefined }
+  | { type: 'parked' }
+  | { type: 'again'; afterMs: number };
+
+export function limitsOf(config: Config): RunLimits {
+  return {
+    cpuMilliseconds: config.actionCpuMilliseconds,
+    wallMilliseconds: config.actionWallMilliseconds,
+    memoryBytes: config.actionMemoryBytesMax,
+    mailsMax: config.actionMailsMax,
+    payloadBytesMax: config.bodyBytesMax,
+    stateWritesMax: config.actionStateKeysMax,
+    stateValueBytesMax: config.actionStateValueBytesMax,
+  };
+}
+
+export function describeRecord({ id, kind, device, schema, payload, storedAtMs }: StoredRecord): RunRecord {
+  return {
+    id: formatUuid(id),
+    kind,
+    device: deviceIdOf(device),
+    name: schema,
+    payload: payload.toString('utf8'),
+    time: new Date(storedAtMs).toISOString(),
+  };
+}
+
+/**
+ * Runs an action for a record and commits what came of it in one transaction: its mails into the outbox, its
+ * state, its log, and that the record is done. Before that commit nothing of the run exists; after it, the run
+ * never happens again.
+ */
+export class Runner {
+  readonly runs: History<Run>;
+  readonly lines: History<ActionLogLine>;
+  readonly parked: History<KeptParkedRun>;
+  readonly #options: RunnerOptions;
+  readonly #outbox: Outbox;
+
+  constructor(options: RunnerOptions, outbox: Outbox) {
+    this.#options = options;
+    this.#outbox = outbox;
+    const { tables } = options.journal;
+    this.runs = new History(tables.runs);
+    this.lines = new History(tables.logs);
+    this.parked = new History(tables.parked);
+  }
+
+  /**
+   * One attempt, and its delivery. `onThreadFree` is called as soon as the code has run.
+   * @throws StoreError when what came of it could not be stored.
+   */
+  async attempt(run: PendingRun, onThreadFree: () => void): Promise<'done' | 'failed' | 'parked'> {
+    const { lane, record, parked } = run;
+    if (parked !== undefined && this.parked.get(lane.id, parked) === undefined) {
+      // Dropped while it waited for its turn.
+      onThreadFree();
+      lane.finish(run);
+      return 'done';
+    }
+    const reads: Reads = new Map();
+    const report = await this.#runCode(run, reads).finally(onThreadFree);
+    if (lane.isStopped) return 'failed';
+    const { error, mails } = await mailsOf(lane.action.fleetId, report, this.#options);
+    const parcel: Parcel = { action: lane.id, record, mails };
+    const ending = await this.#commit(run, report, error, parcel, reads);
+    if (ending === undefined) return 'failed';
+    if (ending.type === 'again') {
+      lane.delay(run, ending.afterMs);
+      return 'failed';
+    }
+    if (ending.type === 'done' && ending.key !== undefined) await this.#outbox.deliver(ending.key, parcel);
+    lane.finish(run);
+    return ending.type;
+  }
+
+  /** Inside a write transaction: what a run has sent and a mailbox has not taken. Answers what to count. */
+  parkMails({ action, record }: Parcel, mails: readonly RefusedMail[]): void {
+    const [first] = mails;
+    const which = first === undefined ? '' : `, the first by ${deviceIdOf(first.device)}: ${first.reason}`;
+    const msg = `${mails.length} of its mails were not taken${which}.`;
+    const error: RunError = { code: 'mail_refused', msg };
+    this.#park(action, { record, parkedAtMs: Date.now(), attempts: 1, error, mails });
+  }
+
+  /** Inside a write transaction. False when there is none of that number. */
+  unpark(action: Buffer, number: number): boolean {
+    return this.#options.journal.tables.parked.removeSync(numberKey(action, number));
+  }
+
+  forget(action: Buffer): void {
+    for (const history of [this.runs, this.lines, this.parked]) history.forget(action);
+  }
+
+  #runCode({ lane, record }: PendingRun, reads: Reads): Promise<RunReport> {
+    const { config, pool } = this.#options;
+    return pool.run(
+      {
+        key: `${lane.action.id}.${lane.version.number}`,
+        code: lane.version.code,
+        record: describeRecord(record),
+        limits: limitsOf(config),
+      },
+      answerFor(lane.action.fleetId, lane.id, reads, this.#options),
+    );
+  }
+
+  /** Undefined when the lane was stopped meanwhile. */
+  async #commit(
+    run: PendingRun,
+    report: RunReport,
+    error: RunError | undefined,
+    parcel: Parcel,
+    reads: Reads,
+  ): Promise<Ending | undefined> {
+    let ending: Ending | undefined;
+    await this.#options.journal.commit(() => {
+      if (run.lane.isStopped) return;
+      ending = this.#store(run, report, error, parcel, reads);
+    });
+    return ending;
+  }
+
+  /** Inside the write transaction. */
+  #store(
+    run: PendingRun,
+    report: RunReport,
+    failure: RunError | undefined,
+    parcel: Parcel,
+    reads: Reads,
+  ): Ending {
+    const { lane } = run;
+    const { config, journal } = this.#options;
+    const { tables } = journal;
+    let error = failure;
+    if (error === undefined && !areCurrent(tables, lane.id, reads)) {
+      run.conflicts += 1;
+      if (run.conflicts < conflictsMax) return { type: 'again', afterMs: 0 };
+      error = {
+        code: 'state_conflict',
+        msg: `Other runs changed the state ${conflictsMax} times meanwhile.`,
+      };
+    }
+    if (error === undefined && !writeState(tables, lane.id, report.writes, config.actionStateKeysMax)) {
+      const msg = `The state would have more than ${config.actionStateKeysMax} keys (actionStateKeysMax).`;
+      error = { code: 'state_full', msg };
+    }
+    const isLast = run.attempt >= config.actionAttemptsMax;
+    const outcome = error === undefined ? 'done' : isLast ? 'parked' : 'failed';
+    this.#note(run, report, error, outcome, parcel.mails.length);
+    if (error !== undefined && !isLast) {
+      const afterMs = Math.min(config.actionRetryMilliseconds * 2 ** (run.attempt - 1), retryMsMax);
+      run.attempt += 1;
+      run.conflicts = 0;
+      return { type: 'again', afterMs };
+    }
+    lane.store(run);
+    if (run.parked !== undefined && this.unpark(lane.id, run.parked)) lane.parked -= 1;
+    if (error !== undefined) {
+      const { record, attempt } = run;
+      this.#park(lane.id, { record, parkedAtMs: Date.now(), attempts: attempt, error, mails: [] });
+      lane.parked += 1;
+      return { type: 'parked' };
+    }
+    return { type: 'done', key: parcel.mails.length === 0 ? undefined : this.#outbox.put(parcel) };
+  }
+
+  #park(action: Buffer, kept: Omit<KeptParkedRun, 'number'>): void {
+    this.parked.add(action, kept, Number.POSITIVE_INFINITY);
+  }
+
+  #note(
+    { lane, record, attempt }: PendingRun,
+    { cpuMilliseconds, wallMilliseconds, log }: RunReport,
+    error: RunError | undefined,
+    outcome: Run['outcome'],
+    mails: number,
+  ): void {
+    const { config } = this.#options;
+    const device = deviceIdOf(record.device);
+    const endedAtMs = Date.now();
+    const run: Omit<Run, 'number'> = {
+      recordId: formatUuid(record.id),
+      device,
+      name: record.schema,
+      version: lane.version.number,
+      attempt,
+      endedAtMs,
+      cpuMilliseconds,
+      wallMilliseconds,
+      outcome,
+      error,
+      mails,
+    };
+    const number = this.runs.add(lane.id, run, config.actionRunsKept);
+    for (const text of log) {
+      this.lines.add(lane.id, { run: number, device, atMs: endedAtMs, text }, config.actionLogLinesKept);
+    }
+    if (error !== undefined && outcome === 'parked') {
+      this.#options.log.warn(
+        {
+          fleet: fleetIdOf(record.device),
+          action: lane.action.name,
+          error: error.code,
+          record: run.recordId,
+        },
+        'a run of an action is parked',
+      );
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { ApiError } from '../core/errors.ts';
+import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
+import type { Action, ActionFilter, ActionVersion } from '../registry/action.ts';
+import { type JsonObject, parseJson } from '../registry/payload.ts';
+import { Schema } from '../registry/schema.ts';
+import type { Device, StoredRecord } from '../shard/shard.ts';
+
+/** Decides, without running any code, which records an action is for. */
+export class Trigger {
+  readonly #fleetId: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #devices: ReadonlySet<string> | undefined;
+  readonly #tags: ActionFilter['tags'];
+  readonly #payload: Schema | undefined;
+
+  constructor(action: Action, { on, filter }: ActionVersion) {
+    this.#fleetId = action.fleetId;
+    this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
+    this.#devices = filter.devices && new Set(filter.devices);
+    this.#tags = filter.tags;
+    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload));
+  }
+
+  /** Cheapest first: nearly all records fail at their names. `deviceOf` reads the device as it is now. */
+  matches(record: StoredRecord, deviceOf: () => Device | undefined): boolean {
+    const { device, kind, schema } = record;
+    if (!this.#names.has(`${kind}:${schema}`) || fleetIdOf(device) !== this.#fleetId) return false;
+    if (this.#devices !== undefined && !this.#devices.has(deviceIdOf(device))) return false;
+    if (this.#payload !== undefined && !matchesSchema(this.#payload, record.payload)) return false;
+    const tags = this.#tags;
+    return tags === undefined || deviceOf()?.tags.some((tag) => tags.includes(tag)) === true;
+  }
+}
+
+function matchesSchema(schema: Schema, payload: Buffer): boolean {
+  try {
+    schema.check(parseJson(payload) as JsonObject, payload.length);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError) return false;
+    throw error;
+  }
+}
