@@ -7,6 +7,7 @@ import { Fleets } from '../registry/fleet.ts';
 import { Registry, registryTables } from '../registry/registry.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion } from '../store/data-folder.ts';
+import { isMade } from '../store/database-file.ts';
 import { Environment } from '../store/environment.ts';
 import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
@@ -70,8 +71,10 @@ async function startIn(
   log: Log,
   signal: AbortSignal,
 ): Promise<RunningServer> {
-  if (!folder.isNew)
+  if (!folder.isNew) {
     for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
+    if (isMade(folder.actionsFolder)) checkEnvironment(folder.actionsFolder);
+  }
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const { moveToShards } = await import('./move.ts');
@@ -108,6 +111,7 @@ async function startIn(
   const backups = new BackupRunner(
     {
       path: folder.path,
+      actionsFolder: folder.actionsFolder,
       shardFolders: folder.shardFolders,
       registryFolder: folder.registryFolder,
       mapBytesMax: config.mapBytesMax,
