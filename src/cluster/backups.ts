@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import type { Backup, Backups } from '../admin/context.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import { type BackupSource, makeEmptyFolder } from '../store/backup.ts';
+import { type BackupSource, foldersOf, makeEmptyFolder } from '../store/backup.ts';
 import { recordsFile } from '../store/database-file.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
 
@@ -45,6 +45,14 @@ export class BackupRunner implements Backups {
     };
     this.#run({ source: this.#source, target: folder });
     return this.#backup;
+  }
+
+  /**
+   * While it is, nothing that mail was sent for may be forgotten: the copy of the actions may be older than that
+   * of a shard, which then has to know the mail.
+   */
+  get isRunning(): boolean {
+    return this.#process !== undefined;
   }
 
   last(): Backup | undefined {
@@ -89,8 +97,7 @@ export class BackupRunner implements Backups {
 
   /** What the environments take below a folder that is laid out as the data folder is. */
   #bytesIn(root: string): number {
-    const folders = [...this.#source.shardFolders, this.#source.registryFolder];
-    return folders.reduce((sum, folder) => {
+    return foldersOf(this.#source).reduce((sum, folder) => {
       const file = join(root, relative(this.#source.path, folder), recordsFile);
       return sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
     }, 0);

@@ -18,7 +18,11 @@ export function openJournal(path: string, limits: Limits): Journal {
   return new Journal(open(path, actionTables, limits));
 }
 
-function open(path: string, tables: readonly string[], { mapBytesMax, diskFreeBytesMin }: Limits): Environment {
+function open(
+  path: string,
+  tables: readonly string[],
+  { mapBytesMax, diskFreeBytesMin }: Limits,
+): Environment {
   const commits = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   return new Environment({ path, tables, mapBytesMax, diskFreeBytesMin, readersMax, commits });
 }

@@ -20,7 +20,10 @@ export async function carryActions(folder: DataFolder, move: Move, config: Confi
   await withJournal(folder, config, async (journal) => {
     await carryRecords(
       journal,
-      actions.all().filter(({ enabled }) => enabled).map((action) => ({ action, version: actions.current(action) })),
+      actions
+        .all()
+        .filter(({ enabled }) => enabled)
+        .map((action) => ({ action, version: actions.current(action) })),
       shards.map((shard) => (from) => readLogPage(openTables(shard), from)),
       move.to,
     );

@@ -136,7 +136,11 @@ function removeFolders(folder: DataFolder, shards: number): void {
   syncPath(parent);
 }
 
-async function measure(folder: DataFolder, to: number, { config: { mapBytesMax } }: MoveOptions): Promise<ShardSize[]> {
+async function measure(
+  folder: DataFolder,
+  to: number,
+  { config: { mapBytesMax } }: MoveOptions,
+): Promise<ShardSize[]> {
   const move: Move = { from: folder.shards, to, logEnds: [] };
   const sizes: ShardSize[] = [];
   for (const [shard, path] of folder.shardFolders.entries()) {

@@ -3,11 +3,12 @@ import type { FastifyInstance } from 'fastify';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
-import { Fleets } from '../registry/fleet.ts';
 import { Actions } from '../registry/actions.ts';
+import { Fleets } from '../registry/fleet.ts';
 import { Registry } from '../registry/registry.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion } from '../store/data-folder.ts';
+import { isMade } from '../store/database-file.ts';
 import type { RunningActions } from './actions.ts';
 import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
@@ -69,8 +70,10 @@ async function startIn(
   log: Log,
   signal: AbortSignal,
 ): Promise<RunningServer> {
-  if (!folder.isNew)
+  if (!folder.isNew) {
     for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
+    if (isMade(folder.actionsFolder)) checkEnvironment(folder.actionsFolder);
+  }
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const { moveToShards } = await import('./move.ts');
@@ -99,6 +102,7 @@ async function startIn(
   const backups = new BackupRunner(
     {
       path: folder.path,
+      actionsFolder: folder.actionsFolder,
       shardFolders: folder.shardFolders,
       registryFolder: folder.registryFolder,
       mapBytesMax: config.mapBytesMax,

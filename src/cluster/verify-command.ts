@@ -27,10 +27,20 @@ export function addVerifyCommand(program: Command): void {
       if (findings.count > 0) process.exitCode = 1;
       const { count, sentences } = findings;
       if (json) return console.log(JSON.stringify({ ...counts, findings: sentences, findings_total: count }));
-      const { folder, shards, fleets, schemas, actions, devices, mails, logRecords, idempotencyKeys } =
-        counts;
+      const {
+        folder,
+        shards,
+        fleets,
+        schemas,
+        actions,
+        parkedRuns,
+        devices,
+        mails,
+        logRecords,
+        idempotencyKeys,
+      } = counts;
       console.log(
-        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
+        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${parkedRuns} parked runs, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
       );
       for (const sentence of sentences) console.log(`- ${sentence}`);
       console.log(count === 0 ? 'It is sound.' : `It is not sound: ${count} findings.`);

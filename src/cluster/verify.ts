@@ -1,9 +1,10 @@
-import { dirname, join, relative, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
+import { verifyActions } from '../dispatch/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
-import { isBackup, isUnchanged, readBackup } from '../store/backup.ts';
+import { environmentsOf, isBackup, isUnchanged, readBackup } from '../store/backup.ts';
 import { DataFolder } from '../store/data-folder.ts';
-import { Damage, DatabaseFile, recordsFile, type StoredTable } from '../store/database-file.ts';
+import { Damage, DatabaseFile, isMade, recordsFile, type StoredTable } from '../store/database-file.ts';
 import { Findings } from '../store/findings.ts';
 import { shardOf } from './placement.ts';
 
@@ -16,6 +17,7 @@ export interface Verification extends ShardCounts {
   fleets: number;
   schemas: number;
   actions: number;
+  parkedRuns: number;
   findings: Findings;
 }
 
@@ -29,6 +31,8 @@ interface Folder {
   path: string;
   format: number;
   registryFolder: string;
+  /** Undefined where there is none. */
+  actionsFolder: string | undefined;
   shardFolders: readonly string[];
   close(): void;
 }
@@ -50,23 +54,17 @@ export async function verifyFolder(path: string, progress: Progress): Promise<Ve
 function openData(path: string): Folder {
   const folder = DataFolder.openStopped(path);
   const { format, registryFolder, shardFolders } = folder;
-  return { path: folder.path, format, registryFolder, shardFolders, close: () => folder.close() };
+  const actionsFolder = isMade(folder.actionsFolder) ? folder.actionsFolder : undefined;
+  const close = (): void => folder.close();
+  return { path: folder.path, format, registryFolder, actionsFolder, shardFolders, close };
 }
 
 async function openBackup(path: string, findings: Findings): Promise<Folder> {
-  const { manifest, files } = readBackup(path);
-  for (const file of files) {
+  const backup = readBackup(path);
+  for (const file of backup.files) {
     if (!(await isUnchanged(path, file))) findings.add(`${file.path}: it is not what was backed up`);
   }
-  const folders = files.map((file) => join(path, dirname(file.path)));
-  return {
-    path,
-    format: manifest.format,
-    // The registry is the last one that a backup copies.
-    registryFolder: folders.at(-1) ?? path,
-    shardFolders: folders.slice(0, -1),
-    close: () => {},
-  };
+  return { path, format: backup.manifest.format, ...environmentsOf(path, backup), close: () => {} };
 }
 
 function walk(folder: Folder, findings: Findings, progress: Progress): Verification {
@@ -86,11 +84,14 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     };
     const registry = open(folder.registryFolder);
     const shards = folder.shardFolders.map(open);
-    const tables = [registry, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
+    const dispatched = folder.actionsFolder === undefined ? undefined : open(folder.actionsFolder);
+    const tables = [registry, dispatched, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
     const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
+    const { parkedRuns } =
+      dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
       const counted = verifyShard({
@@ -109,6 +110,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       fleets: fleets.size,
       schemas,
       actions,
+      parkedRuns,
       ...counts,
       findings,
     };

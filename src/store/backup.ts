@@ -5,8 +5,8 @@ import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { open } from 'lmdb';
 import { OperatorError } from '../core/errors.ts';
-import { formatVersion, type Manifest, manifestFile } from './data-folder.ts';
-import { recordsFile } from './database-file.ts';
+import { actionsName, formatVersion, type Manifest, manifestFile } from './data-folder.ts';
+import { isMade, recordsFile } from './database-file.ts';
 import { syncPath, writeDurable } from './durable.ts';
 
 /**
@@ -17,7 +17,11 @@ export interface BackupManifest {
   /** That of the data folder. */
   manifest: Manifest;
   takenAt: string;
-  /** The registry behind all shards: then every device's fleet is in it. */
+  /**
+   * The actions in front of all shards: where their copy is older, runs happen again whose mails the shards know by
+   * what they are for; a newer one would take mails for sent that the copies of the shards do not have. The
+   * registry behind all shards: then every device's fleet is in it.
+   */
   files: readonly BackupFile[];
 }
 
@@ -30,6 +34,7 @@ interface BackupFile {
 
 export interface BackupSource {
   path: string;
+  actionsFolder: string;
   shardFolders: readonly string[];
   registryFolder: string;
   mapBytesMax: number;
@@ -47,11 +52,26 @@ export function makeEmptyFolder(folder: string): void {
   if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`);
 }
 
+/** All environments that there are, in the order in which they are copied. */
+export function foldersOf({ actionsFolder, shardFolders, registryFolder }: BackupSource): string[] {
+  return [...(isMade(actionsFolder) ? [actionsFolder] : []), ...shardFolders, registryFolder];
+}
+
+/** The environments of a backup, by what they are. */
+export function environmentsOf(
+  path: string,
+  { files }: BackupManifest,
+): Pick<BackupSource, 'shardFolders' | 'registryFolder'> & { actionsFolder: string | undefined } {
+  const folders = files.map((file) => join(path, dirname(file.path)));
+  const actionsFolder = files.some(isOfActions) ? folders.shift() : undefined;
+  return { actionsFolder, shardFolders: folders.slice(0, -1), registryFolder: folders.at(-1) ?? path };
+}
+
 /** Copies a data folder, in use or not, into an empty folder. Each shard is as it was at one moment. */
 export async function takeBackup(source: BackupSource, target: string): Promise<BackupManifest> {
   const manifest = JSON.parse(readFileSync(join(source.path, manifestFile), 'utf8')) as Manifest;
   const files: BackupFile[] = [];
-  for (const folder of [...source.shardFolders, source.registryFolder]) {
+  for (const folder of foldersOf(source)) {
     const path = join(relative(source.path, folder), recordsFile);
     const copy = join(target, path);
     mkdirSync(dirname(copy), { recursive: true, mode: 0o700 });
@@ -172,7 +192,12 @@ async function digestOf(file: string): Promise<{ bytes: number; sha256: string }
 }
 
 function isWhole({ manifest, files }: BackupManifest): boolean {
-  return files.every(isBackupFile) && files.length === manifest.shards + 1;
+  const others = files.slice(isOfActions(files[0]) ? 1 : 0);
+  return files.every(isBackupFile) && !others.some(isOfActions) && others.length === manifest.shards + 1;
+}
+
+function isOfActions(file: BackupFile | undefined): boolean {
+  return file?.path === join(actionsName, recordsFile);
 }
 
 /** Paths come from a file that may have been anywhere: none leads out of the folder. */

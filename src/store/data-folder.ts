@@ -9,6 +9,8 @@ export const formatVersion = 3;
 /** Since when shards have an index of tags, and remember what mail was sent for. */
 export const tagIndexFormat = 3;
 export const manifestFile = 'manifest.json';
+/** The folder of what becomes of records by actions. */
+export const actionsName = 'actions';
 
 /**
  * A change of the shard count that has begun and not come to its end. The manifest's `shards` says which of
@@ -143,6 +145,11 @@ export class DataFolder {
     return join(this.path, 'registry');
   }
 
+  /** May be missing: see `isMade`. */
+  get actionsFolder(): string {
+    return join(this.path, actionsName);
+  }
+
   get shardFolders(): string[] {
     return this.foldersOf(this.#shards);
   }
@@ -182,8 +189,8 @@ export class DataFolder {
 
   #startOver(): void {
     this.#writeManifest(false);
-    for (const name of ['registry', 'shards'])
-      rmSync(join(this.path, name), { recursive: true, force: true });
+    for (const path of [this.registryFolder, join(this.path, 'shards'), this.actionsFolder])
+      rmSync(path, { recursive: true, force: true });
   }
 
   #writeManifest(complete: boolean): void {
