@@ -1,9 +1,16 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ActionStatus } from './actions-control.ts';
 import type { AdminContext } from './context.ts';
 
 /** How every action is doing, asked when it is scraped. */
 export function addActionMetrics(metrics: Registry, { registry, actions }: AdminContext): void {
+  const statuses = (): { labels: { fleet: string; action: string }; status: ActionStatus }[] =>
+    registry.snapshots().flatMap(({ fleet }) =>
+      actions.list(fleet.fleetId).map((status) => ({
+        labels: { fleet: fleet.fleetId, action: status.action.name },
+        status,
+      })),
+    );
   const addGauge = (name: string, help: string, read: (status: ActionStatus) => number) =>
     new Gauge({
       name,
@@ -13,11 +20,7 @@ export function addActionMetrics(metrics: Registry, { registry, actions }: Admin
       collect() {
         // Those that are gone are no longer told.
         this.reset();
-        for (const { fleet } of registry.snapshots()) {
-          for (const status of actions.list(fleet.fleetId)) {
-            this.set({ fleet: fleet.fleetId, action: status.action.name }, read(status));
-          }
-        }
+        for (const { labels, status } of statuses()) this.set(labels, read(status));
       },
     });
   addGauge('fleetpost_action_behind', 'Positions of the log not looked at yet.', ({ behind }) => behind);
@@ -32,4 +35,17 @@ export function addActionMetrics(metrics: Registry, { registry, actions }: Admin
     'Whether it takes no records though it is enabled: for its rate, or too many parked runs.',
     ({ held }) => Number(held !== undefined),
   );
+  new Counter({
+    name: 'fleetpost_action_attempts_total',
+    help: 'Attempts at runs since the start, by how they ended: done, failed (another follows) or parked.',
+    labelNames: ['fleet', 'action', 'outcome'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const { labels, status } of statuses()) {
+        for (const [outcome, count] of Object.entries(status.attempts))
+          this.inc({ ...labels, outcome }, count);
+      }
+    },
+  });
 }

@@ -14,6 +14,8 @@ export interface ActionStatus {
   behind: number;
   parked: number;
   runsLastMinute: number;
+  /** Attempts since the server started, by how they ended. */
+  attempts: Readonly<Record<Run['outcome'], number>>;
 }
 
 /** What a run against a given record would have done. */

@@ -169,6 +169,7 @@ export class Control implements ActionsControl {
       behind: this.#dispatcher.behind(action),
       parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
       runsLastMinute: lane?.pace.lastMinute ?? 0,
+      attempts: this.#dispatcher.attemptsOf(action),
     };
   }
 

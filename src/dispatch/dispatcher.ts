@@ -1,4 +1,5 @@
 import type { ActionPool } from '../actions/pool.ts';
+import type { ActionStatus } from '../admin/actions-control.ts';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
@@ -34,14 +35,10 @@ const idleAfterMs = 1_000;
 /** Pages of one log in one look, so that the thread's other work is not held up. */
 const pagesPerLook = 4;
 const upkeepMs = 5_000;
+type Attempts = ActionStatus['attempts'];
+
 /** Until what could not be stored is tried again. */
 const failureMs = 1_000;
-
-export interface RunTotals {
-  done: number;
-  failed: number;
-  parked: number;
-}
 
 /**
  * From the logs of all shards to the actions' runs. It only ever reads what devices wrote, so none of them
@@ -49,11 +46,11 @@ export interface RunTotals {
  */
 export class Dispatcher {
   readonly runner: Runner;
-  readonly totals = new Map<string, RunTotals>();
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
   readonly #lanes = new Map<string, Lane>();
   readonly #schedule: LaneSchedule;
+  readonly #attempts = new Map<string, Attempts>();
   #looking = false;
   #lastFoundMs = 0;
   #lookTimer: NodeJS.Timeout | undefined;
@@ -104,8 +101,12 @@ export class Dispatcher {
 
   /** Nothing is kept of a deleted one. */
   forget({ id }: Action): void {
-    this.totals.delete(id);
+    this.#attempts.delete(id);
     this.runner.forget(actionKey(id));
+  }
+
+  attemptsOf({ id }: Action): Attempts {
+    return this.#attempts.get(id) ?? { done: 0, failed: 0, parked: 0 };
   }
 
   /** Positions of all logs that the action has not looked at. */
@@ -263,10 +264,9 @@ export class Dispatcher {
     this.#pump();
   }
 
-  #count({ action }: Lane, outcome: keyof RunTotals): void {
-    const totals = this.totals.get(action.id) ?? { done: 0, failed: 0, parked: 0 };
-    totals[outcome] += 1;
-    this.totals.set(action.id, totals);
+  #count({ action }: Lane, outcome: keyof Attempts): void {
+    const attempts = this.attemptsOf(action);
+    this.#attempts.set(action.id, { ...attempts, [outcome]: attempts[outcome] + 1 });
   }
 
   async #upkeep(): Promise<void> {

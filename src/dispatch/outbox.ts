@@ -146,7 +146,11 @@ export class Outbox {
     try {
       await journal.commit(() => {
         journal.tables.outbox.removeSync(key);
-        if (refused.length > 0) onRefused(parcel, refused);
+        if (refused.length > 0)
+          onRefused(
+            parcel,
+            refused.toSorted((a, b) => a.ordinal - b.ordinal),
+          );
       });
       this.#parcels.delete(key.toString('hex'));
     } catch (error) {

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { closeStreams, EventStream } from '../harness/event-stream.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
@@ -9,14 +9,16 @@ const patience = { timeout: 30_000, interval: 20 };
 let folder: string;
 let server: TestServer;
 let fleet: TestFleet;
-beforeEach(async () => {
+beforeAll(async () => {
   folder = temporaryFolder();
   await start();
+});
+beforeEach(async () => {
   fleet = await createFleet(server);
   for (const name of ['opened', 'other']) await fleet.putSchema('message', name, anyObject);
 });
-afterEach(async () => {
-  await closeStreams();
+afterEach(closeStreams);
+afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
