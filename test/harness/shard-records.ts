@@ -61,7 +61,7 @@ const batches = 4;
 
 /**
  * Gives every device of a folder whose server has ended something in each table: mail, of which one was
- * requeued and one acknowledged; a last-seen time; and in each of several commits a record with its key.
+ * requeued and one acknowledged, each sent for something; a last-seen time; and in each of several commits a record with its key.
  */
 export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
@@ -99,7 +99,8 @@ export async function fillShards(report: ServerReport): Promise<void> {
 
 function enqueue(state: ShardState, device: DeviceKey, index: number): Uint8Array {
   const payload = Buffer.from(`{"index":${index}}`);
-  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000 };
+  const once = new Uint8Array([...generateUuid(), index]);
+  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000, once };
   const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;

@@ -10,6 +10,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { verifyFolder } from '../../src/cluster/verify.ts';
+import { Environment } from '../../src/store/environment.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { readRecords } from '../harness/log.ts';
@@ -90,6 +91,59 @@ it('a backup that is taken under load and restored elsewhere is sound, serves, a
   expect(await other.stop()).toBe(0);
   const found = new Set((await readRecords(other.report)).map(({ payload }) => payload));
   expect(before.filter((payload) => !found.has(payload))).toEqual([]);
+  await expectSound(data);
+});
+
+it('the actions are copied in front of all shards, restored, verified, and looked at by a start', async () => {
+  await using server = await TestServer.start();
+  const actions = (data: string) => join(data, 'actions');
+  const openActions = (data: string) =>
+    new Environment({
+      path: actions(data),
+      tables: ['written by this test'],
+      mapBytesMax: 1024 ** 3,
+      readersMax: 8,
+      commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+    });
+  const written = openActions(server.report.data);
+  await written.write(() =>
+    written.table('written by this test').putSync(Buffer.from('k'), Buffer.alloc(9_000, 7)),
+  );
+  await written.close();
+  const backup = join(folder, 'with-actions');
+  await fleetpostJson(server, ['backup', backup]);
+  await expectSound(backup);
+  const { files } = JSON.parse(readFileSync(join(backup, 'backup.json'), 'utf8'));
+  const shardFiles = Array.from({ length: shards }, (_, shard) => `shards/${shard}/data.mdb`);
+  expect(files.map(({ path }: { path: string }) => path)).toEqual([
+    'actions/data.mdb',
+    ...shardFiles,
+    'registry/data.mdb',
+  ]);
+
+  const data = join(folder, 'restored-actions');
+  expect(await fleetpost(['restore', backup, '--data', data])).toMatchObject({ status: 0, stderr: '' });
+  await expectSound(data);
+  const restored = openActions(data);
+  expect(restored.table('written by this test').getBinary(Buffer.from('k'))).toEqual(Buffer.alloc(9_000, 7));
+  await restored.close();
+  truncateSync(join(actions(data), 'data.mdb'), 8_192);
+  expect((await verifyFolder(data, quiet)).findings.sentences.join()).toMatch(/actions/);
+  const refused = await fleetpost([
+    'serve',
+    '--data',
+    data,
+    '--listen',
+    '127.0.0.1:0',
+    '--admin',
+    '127.0.0.1:0',
+  ]);
+  expect(refused).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/actions\/data\.mdb is damaged/),
+  });
+  // As a start leaves it that is ended before anything can have been written.
+  truncateSync(join(actions(data), 'data.mdb'), 0);
   await expectSound(data);
 });
 

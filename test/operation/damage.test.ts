@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { shardOf } from '../../src/cluster/placement.ts';
 import { verifyFolder } from '../../src/cluster/verify.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import { keyOfDevice } from '../../src/shard/keys.ts';
+import { generateUuid } from '../../src/core/uuid.ts';
+import { keyOfDevice, tagDigestBytes } from '../../src/shard/keys.ts';
 import type { Tables } from '../../src/shard/tables.ts';
 import { openTables } from '../../src/shard/tables.ts';
 import { checkEnvironment } from '../../src/store/check-environment.ts';
@@ -30,7 +31,7 @@ beforeAll(async () => {
   await using server = await TestServer.start({}, sound);
   report = server.report;
   const fleet = await createFleet(server);
-  device = await fleet.createDevice();
+  device = await fleet.createDevice({ tags: ['hall'] });
   for (let n = 0; n < 300; n += 1) await device.sendMail('note', `{"n":${n}}`);
   const head = async () => String((await device.next()).headers.get('x-mail-id'));
   const lastFleet = await createFleet(server, { fleet_id: 'zzzzzzzz' });
@@ -180,6 +181,23 @@ const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, fin
   ['an expiry that is gone', ({ expiry }) => removeLast(expiry), /no entry of its expiry/],
   ['a requeued entry that is gone', ({ requeued }) => removeLast(requeued), /where it was requeued to/],
   ['an idempotency entry that is cut', ({ idempotency }) => cut(idempotency), /idempotency.*does not decode/],
+  ['an entry of a tag that is gone', ({ tags }) => removeLast(tags), /a tag of it is not in the index/],
+  [
+    'an entry of a tag that the device has not',
+    ({ tags }, key) => tags.putSync(Buffer.concat([Buffer.alloc(tagDigestBytes), key]), Buffer.alloc(0)),
+    /tags.*does not have the tag/,
+  ],
+  [
+    "an entry of a tag that is another device's",
+    ({ tags }, key) =>
+      tags.putSync(Buffer.concat([Buffer.alloc(tagDigestBytes), key.fill('x', 8)]), Buffer.alloc(0)),
+    /tags.*its device does not exist/,
+  ],
+  [
+    'a mail that was sent for nothing',
+    ({ sent }, key) => sent.putSync(Buffer.concat([generateUuid(), key]), generateUuid()),
+    /sent.*does not decode/,
+  ],
   ['a batch of the log that is cut', ({ log }) => cut(log), /the batch does not decode/],
 ];
 

@@ -1,9 +1,16 @@
 import { rmSync } from 'node:fs';
 import { uuidv7 } from 'uuidv7';
 import { expect, it } from 'vitest';
+import { shardOf } from '../../src/cluster/placement.ts';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import { Mailboxes } from '../../src/shard/mailbox.ts';
+import { ShardReader } from '../../src/shard/reader.ts';
+import { openTables } from '../../src/shard/tables.ts';
+import { DeviceVersions, versionsBytes } from '../../src/shard/versions.ts';
 import { createFleet, TestDevice, type TestFleet } from '../harness/device.ts';
-import { readRecords } from '../harness/log.ts';
-import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { eachShard, readRecords } from '../harness/log.ts';
+import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { readShardRecords } from '../harness/shard-records.ts';
 
 const devicesCount = 12;
@@ -78,6 +85,44 @@ async function expectKnown(known: Known, server: TestServer): Promise<void> {
   }
 }
 
+/** What the owner of each device's shard says to a mail that was perhaps sent for the same before. */
+async function sendOnce(
+  report: ServerReport,
+  devices: readonly DeviceKey[],
+  onces: readonly Uint8Array[],
+): Promise<string[]> {
+  const answers: string[] = [];
+  let shard = 0;
+  await eachShard(report, async (environment) => {
+    const own = shard++;
+    const mailboxes = new Mailboxes(openTables(environment));
+    await environment.write(() => {
+      for (const [index, device] of devices.entries()) {
+        if (shardOf(device, report.shards) !== own) continue;
+        const mail = {
+          name: 'note',
+          payload: Buffer.from('{}'),
+          lifeSeconds: 86_400,
+          mailboxMailsMax: 1_000,
+        };
+        const answer = mailboxes.enqueue({ device, ...mail, once: onces[index] as Uint8Array }, Date.now());
+        if (answer.result !== 'queued') throw new Error(answer.result);
+        answers[index] = answer.repeated ? 'repeated' : formatUuid(answer.mailId);
+      }
+    });
+  });
+  return answers;
+}
+
+async function withTag(report: ServerReport, fleetId: string, tag: string): Promise<string[]> {
+  const found: string[] = [];
+  await eachShard(report, (environment) => {
+    const versions = new DeviceVersions(new Int32Array(new SharedArrayBuffer(versionsBytes)));
+    found.push(...new ShardReader(environment, versions).devicesWithTag(fleetId, tag, '', 1_000));
+  });
+  return found.sort();
+}
+
 async function goOn(known: Known, server: TestServer): Promise<void> {
   await send(known, server);
   const acked = known.mailIds.shift();
@@ -97,8 +142,13 @@ it('a start with another shard count moves every device with all that is its own
   const [disabled] = all as [Known];
   disabled.disabled = true;
   await server.admin('PATCH', disabled.device.adminPath, { enabled: false });
-  for (const count of counts) {
+  const keys = all.map(({ device }) => deviceKeyOf(device.fleetId, device.deviceId));
+  const onces = keys.map(() => new Uint8Array([...generateUuid(), 1]));
+  for (const [index, count] of counts.entries()) {
     expect(await server.stop()).toBe(0);
+    const sent = await sendOnce(server.report, keys, onces);
+    if (index > 0) expect(sent).toEqual(all.map(() => 'repeated'));
+    else for (const [which, id] of sent.entries()) all[which]?.mailIds.push(id);
     server = await TestServer.start({ shards: count }, data);
     expect(server.report.shards).toBe(count);
     expect(server.stderr).toMatch(new RegExp(`^Moved \\d+ devices from \\d+ to ${count} shards in`, 'm'));
@@ -107,6 +157,10 @@ it('a start with another shard count moves every device with all that is its own
     await Promise.all(all.slice(1).map((known) => goOn(known, server)));
   }
   await server.stop();
+  expect(await sendOnce(server.report, keys, onces)).toEqual(all.map(() => 'repeated'));
+  expect(await withTag(server.report, fleet.fleetId, 'moved')).toEqual(
+    all.map(({ device }) => device.deviceId).sort(),
+  );
   expect(await readShardRecords(server.report)).toMatchObject({ misplaced: [], disordered: [] });
   const stored = await readRecords(server.report);
   for (const { device, sent } of all) {

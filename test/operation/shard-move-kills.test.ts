@@ -93,7 +93,7 @@ beforeAll(async () => {
   const answer = await fetch(path, {
     method: 'POST',
     headers,
-    body: JSON.stringify({ count: devicesCount }),
+    body: JSON.stringify({ count: devicesCount, tags: ['moved'] }),
   });
   expect(answer.status).toBe(200);
   await answer.text();
