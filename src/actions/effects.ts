@@ -4,6 +4,8 @@ import { harmless } from './text.ts';
 
 const tagCharactersMax = 64;
 const keyCharactersMax = 128;
+/** Besides ids of devices. */
+const argumentCharactersMax = 65_536;
 const logLinesMax = 100;
 const logCharactersMax = 1_024;
 /** The admin API's bound too: ten years. */
@@ -37,6 +39,12 @@ export class Effects {
   get lines(): string[] {
     const more = this.#linesLeftOut;
     return more === 0 ? this.log : [...this.log, `… ${more} more lines were left out.`];
+  }
+
+  /** Before they are parsed outside of the engine, whose bound of memory does not hold there. */
+  checkArguments(text: string): void {
+    if (text.length > argumentCharactersMax + 16 * this.#limits.mailsMax)
+      throw new RangeError('The arguments of this call are too long.');
   }
 
   send(to: unknown, name: unknown, payload: string | undefined, options: unknown): void {

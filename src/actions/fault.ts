@@ -1,4 +1,5 @@
 import type { RunError, RunErrorCode } from './run.ts';
+import { asWritten } from './source-lines.ts';
 import { harmlessLines } from './text.ts';
 
 const charactersMax = 2_000;
@@ -8,7 +9,7 @@ const framesMax = 5;
 const ownCodes: readonly RunErrorCode[] = ['threw', 'invalid_call', 'memory_exceeded', 'stack_exceeded'];
 
 /** What the glue tells of a value that was thrown; it comes from the sandbox, so nothing of it is taken on trust. */
-export function errorOf(described: string | undefined): RunError {
+export function errorOf(described: string | undefined, actionCode: string): RunError {
   const { code, msg, stack }: Record<string, unknown> = described === undefined ? {} : JSON.parse(described);
   const known = ownCodes.find((one) => one === code);
   if (known === undefined)
@@ -18,7 +19,10 @@ export function errorOf(described: string | undefined): RunError {
     .split('\n')
     .filter((line) => /^\s*at /.test(line) && !/\((native|glue\.js.*)\)$/.test(line))
     .slice(0, framesMax);
-  return { code: known, msg: harmlessLines([String(msg), ...frames].join('\n'), charactersMax) };
+  return {
+    code: known,
+    msg: harmlessLines([String(msg), ...asWritten(frames, actionCode)].join('\n'), charactersMax),
+  };
 }
 
 /** The engine itself broke off: nothing that it says any more is of use. */

@@ -9,6 +9,9 @@ import { Watch } from './watch.ts';
 /** Of a thread's own memory, without that of its engines: the TypeScript compiler needs most of it. */
 const threadHeapMegabytes = 512;
 
+/** Of TypeScript, its compiler's loading included. */
+const translationMilliseconds = 30_000;
+
 /** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
 export class ActionPool {
   readonly #threads: number;
@@ -48,7 +51,13 @@ export class ActionPool {
     limits: RunLimits,
   ): Promise<{ code: string } | { error: RunError }> {
     const task: CompileTask = { source, language, limits, progress: newProgress() };
-    const compiled = await this.#perform<{ code: string } | { error: RunError }>('compile', task, limits, []);
+    const wallMilliseconds = limits.wallMilliseconds + translationMilliseconds;
+    const compiled = await this.#perform<{ code: string } | { error: RunError }>(
+      'compile',
+      task,
+      { ...limits, wallMilliseconds },
+      [],
+    );
     return 'msg' in compiled ? { error: compiled } : compiled;
   }
 

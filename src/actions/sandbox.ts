@@ -21,6 +21,7 @@ export interface RunUnderWay {
 export class Realm {
   readonly #engine: Engine;
   readonly #glue: QuickJSHandle;
+  #code = '';
   #action: QuickJSHandle | undefined;
   #underWay: RunUnderWay | undefined;
   #run = 0;
@@ -52,6 +53,7 @@ export class Realm {
   /** Evaluates the module, whose default export must be a function. */
   load(code: string, underWay: RunUnderWay): RunError | undefined {
     this.#begin(underWay);
+    this.#code = code;
     const { context } = this.#engine;
     this.#enter(() => {
       const evaluated = context.evalCode(code, 'action.js', { type: 'module', strict: true });
@@ -156,7 +158,7 @@ export class Realm {
     const described = context
       .getProp(this.#glue, 'describe')
       .consume((method) => context.callFunction(method, context.undefined, error));
-    const found = errorOf(described.error ? undefined : this.#textOf(described.value));
+    const found = errorOf(described.error ? undefined : this.#textOf(described.value), this.#code);
     this.#failure ??= code !== undefined && found.code === 'threw' ? { ...found, code } : found;
   }
 
@@ -172,6 +174,7 @@ export class Realm {
     if (underWay === undefined || run !== this.#run) return 'TThe run that this belongs to has ended.';
     const { effects, questions } = underWay;
     try {
+      effects.checkArguments(a ?? '');
       const first: unknown = operation === 'failed' || a === undefined ? undefined : JSON.parse(a);
       const [to, name, options] = Array.isArray(first) ? first : [];
       switch (operation) {
@@ -196,7 +199,7 @@ export class Realm {
           this.#done = true;
           return undefined;
         case 'failed':
-          this.#failure ??= effects.failure ?? errorOf(a);
+          this.#failure ??= effects.failure ?? errorOf(a, this.#code);
           return undefined;
         default:
           return 'TThere is no such call.';

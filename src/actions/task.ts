@@ -69,6 +69,7 @@ export async function compile({
   limits,
   progress,
 }: CompileTask): Promise<{ code: string } | { error: RunError }> {
+  Atomics.store(progress, 0, 2);
   const compiled = language === 'typescript' ? await javascriptOf(source) : { code: source };
   if ('error' in compiled) return compiled;
   const realm = await Realm.make(limits.memoryBytes);
