@@ -216,8 +216,8 @@ export class Runner {
       version: lane.version.number,
       attempt,
       endedAtMs,
-      cpuMilliseconds,
-      wallMilliseconds,
+      cpuMilliseconds: rounded(cpuMilliseconds),
+      wallMilliseconds: rounded(wallMilliseconds),
       outcome,
       error,
       mails,
@@ -238,4 +238,9 @@ export class Runner {
       );
     }
   }
+}
+
+/** To microseconds. */
+function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 1_000) / 1_000;
 }
