@@ -39,11 +39,18 @@ export function decodeCredentials(bytes: Buffer): DeviceCredentials {
 }
 
 export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
-  const credentials = decodeCredentials(bytes);
-  const description = unpack(
-    bytes.subarray(headerBytes + credentials.secretDigests.length * digestBytes),
-  ) as Description;
-  return { device, ...credentials, ...description };
+  return { device, ...decodeCredentials(bytes), ...decodeDescription(bytes) };
+}
+
+/** @throws Error for a damaged record. */
+export function decodeTags(bytes: Buffer): readonly string[] {
+  return decodeDescription(bytes).tags;
+}
+
+/** The store's views are longer than their `length` says. */
+function decodeDescription(bytes: Buffer): Description {
+  const descriptionAt = headerBytes + bytes.readUInt8(1) * digestBytes;
+  return unpack(bytes.subarray(descriptionAt, bytes.length)) as Description;
 }
 
 /** Whether these bytes can be a device. @throws what msgpackr throws for bytes that are not its own. */

@@ -172,7 +172,7 @@ export class ShardState {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return false;
     this.#effects.changed.push(device);
-    changeTags(this.#tables.tags, device, tagsOf(device, bytes), []);
+    changeTags(this.#tables.tags, device, tagsOf(bytes), []);
     this.#mailboxes.clear(device);
     this.#tables.activity.removeSync(keyOfDevice(device));
     this.#tables.devices.removeSync(keyOfDevice(device));

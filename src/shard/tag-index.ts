@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Environment, Table } from '../store/environment.ts';
-import { decodeDevice } from './device-record.ts';
+import { decodeTags } from './device-record.ts';
 import { keyOfTag, readDevice, tagDigestBytes } from './keys.ts';
 import type { Step } from './move-devices.ts';
 
@@ -29,10 +29,10 @@ export function changeTags(
   for (const digest of come) if (!gone.has(digest)) table.putSync(keyOfTag(digest, device), nothing);
 }
 
-/** None of a record that is damaged: a device that cannot be read can still be deleted. */
-export function tagsOf(device: DeviceKey, bytes: Buffer): readonly string[] {
+/** None of a record that is damaged: its device can still be deleted, and costs no other that has the tag. */
+export function tagsOf(bytes: Buffer): readonly string[] {
   try {
-    return decodeDevice(device, bytes).tags;
+    return decodeTags(bytes);
   } catch {
     return [];
   }
@@ -55,7 +55,7 @@ export function* buildTagIndex(environment: Environment): Generator<Step> {
     environment.writeSync(() => {
       for (const { key, value } of step) {
         const device = readDevice(key, 0);
-        changeTags(tags, device, [], tagsOf(device, value));
+        changeTags(tags, device, [], tagsOf(value));
       }
     });
     yield { passed: step.length, devices: step.length };

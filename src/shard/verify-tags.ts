@@ -1,6 +1,6 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey } from '../core/identity.ts';
 import type { StoredTable } from '../store/database-file.ts';
-import { decodeDevice } from './device-record.ts';
+import { decodeTags } from './device-record.ts';
 import { keyOfDevice, keyOfTag, readDevice, tagDigestBytes } from './keys.ts';
 import { digestOfTag, tagsOf } from './tag-index.ts';
 import type { Walk } from './verify.ts';
@@ -9,8 +9,9 @@ type StoredTables = ReadonlyMap<string, StoredTable>;
 
 /** Whether the index names the device under each of its tags. */
 export function hasIndexEntries(tables: StoredTables, device: DeviceKey, record: Buffer): boolean {
-  const { tags } = decodeDevice(device, record);
-  return tags.every((tag) => tables.get('tags')?.get(keyOfTag(digestOfTag(tag), device)) !== undefined);
+  return decodeTags(record).every(
+    (tag) => tables.get('tags')?.get(keyOfTag(digestOfTag(tag), device)) !== undefined,
+  );
 }
 
 /** The other way: whether the devices that the index names have the tags. */
@@ -23,7 +24,7 @@ export function verifyTagIndex(tables: StoredTables, walk: Walk): void {
     const record = tables.get('devices')?.get(keyOfDevice(device));
     if (record === undefined) return 'its device does not exist';
     const digest = key.toString('latin1', 0, tagDigestBytes);
-    return tagsOf(device, record).some((tag) => digestOfTag(tag) === digest)
+    return tagsOf(record).some((tag) => digestOfTag(tag) === digest)
       ? undefined
       : 'its device does not have the tag';
   });

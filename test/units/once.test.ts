@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
-import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import { formatUuid, generateUuid, parseUuid } from '../../src/core/uuid.ts';
 import type { Announcement, EnqueueOutcome } from '../../src/shard/shard.ts';
 import { sweepRecordsMax } from '../../src/shard/write.ts';
 import { type OpenShard, openShard } from '../harness/shard.ts';
@@ -108,4 +109,92 @@ it('what was sent is forgotten up to a record, or all of it, and without a commi
   await Promise.all(many);
   expect(await opened.shard.forgetSent(undefined)).toBe(sweepRecordsMax + 7);
   expect(await enqueue(onceOf(ids[4] as Buffer, 'a'))).toMatchObject({ repeated: false });
+});
+
+it('a write of the same commit that fails takes nothing of it along', async () => {
+  const once = onceOf(generateUuid(), 'a');
+  const answers = await Promise.allSettled([enqueue(once), enqueue(once.subarray(0, 16)), enqueue(once)]);
+  expect(answers).toMatchObject([
+    { value: { result: 'queued', repeated: false, mailboxSize: 1 } },
+    { reason: { code: 'internal_error' } },
+    { value: { result: 'queued', repeated: true, mailboxSize: 1 } },
+  ]);
+  expect(await mailIds()).toHaveLength(1);
+});
+
+const purposes = 6;
+const operation = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ type: fc.constant('send' as const), index: fc.nat({ max: purposes - 1 }) }),
+  },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('ack' as const), index: fc.nat({ max: 9 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant('forget' as const), index: fc.nat({ max: purposes }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constantFrom('delete' as const, 'create' as const),
+      index: fc.constant(0),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('reopen' as const), index: fc.constant(0) }) },
+);
+
+it('any sequence of sending, acknowledging, forgetting, deleting and restarting agrees with the model', async () => {
+  const mailsMax = 4;
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 30 }), async (operations) => {
+      const ids = Array.from({ length: purposes }, () => generateUuid());
+      const sent = new Map<number, string>();
+      let mails: string[] | undefined = [];
+      await opened.shard.deleteDevice(device);
+      await opened.shard.createDevices([created(device)]);
+      for (const { type, index } of operations) {
+        if (type === 'send') {
+          const outcome = await enqueue(onceOf(ids[index] as Buffer, 'x'), device, mailsMax);
+          const before = sent.get(index);
+          const mailboxSize = mails?.length ?? 0;
+          if (before !== undefined) {
+            const mailId = parseUuid(before);
+            expect(outcome).toEqual({ result: 'queued', mailId, mailboxSize, repeated: true });
+          } else if (mails === undefined) expect(outcome).toEqual({ result: 'device_not_found' });
+          else if (mailboxSize === mailsMax) expect(outcome).toEqual({ result: 'mailbox_full', mailboxSize });
+          else {
+            expect(outcome).toMatchObject({
+              result: 'queued',
+              repeated: false,
+              mailboxSize: mailboxSize + 1,
+            });
+            const id = outcome.result === 'queued' ? formatUuid(outcome.mailId) : '';
+            sent.set(index, id);
+            mails.push(id);
+          }
+        } else if (type === 'ack') {
+          const [id] = mails?.splice(index % Math.max(mails.length, 1), 1) ?? [];
+          const mailId = id === undefined ? undefined : parseUuid(id);
+          if (mailId !== undefined) await opened.shard.settle({ device, mailId, verb: 'ack' });
+        } else if (type === 'forget') {
+          const gone = [...sent.keys()].filter((known) => known < index);
+          expect(await opened.shard.forgetSent(ids[index])).toBe(gone.length);
+          for (const known of gone) sent.delete(known);
+          if (index === purposes) sent.clear();
+        } else if (type === 'delete') {
+          expect(await opened.shard.deleteDevice(device)).toBe(mails !== undefined);
+          mails = undefined;
+        } else if (type === 'create') {
+          expect(await opened.shard.createDevices([created(device)])).toBe(mails && device);
+          mails ??= [];
+        } else {
+          await opened.close();
+          opened = openShard(path);
+        }
+        expect(await mailIds()).toEqual(mails ?? []);
+      }
+      await opened.shard.forgetSent(undefined);
+    }),
+    { numRuns: 40 },
+  );
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../src/core/identity.ts';
-import { keyOfTag } from '../../src/shard/keys.ts';
+import { keyOfDevice, keyOfTag } from '../../src/shard/keys.ts';
 import type { Device } from '../../src/shard/shard.ts';
 import { buildTagIndex, digestOfTag } from '../../src/shard/tag-index.ts';
 import type { Environment } from '../../src/store/environment.ts';
@@ -120,4 +120,14 @@ it('a device of another tag with the same digest is not answered', async () => {
   });
   expect(await shard.devicesWithTag('FLEET004', 'attic', '', 10)).toEqual([]);
   expect(await shard.devicesWithTag('FLEET004', 'hall', '', 10)).toEqual(['DEVICE0001', 'DEVICE0002']);
+});
+
+it('a device whose record is damaged is not answered, and the others that have the tag are', async () => {
+  const ids = ['DEVICE0001', 'DEVICE0002', 'DEVICE0003'];
+  const [first, damaged, last] = ids as [string, string, string];
+  await shard.createDevices(ids.map((id) => deviceOf(deviceKeyOf('FLEET005', id), ['hall'])));
+  const key = keyOfDevice(deviceKeyOf('FLEET005', damaged));
+  await environment.write(() => environment.table('devices').putSync(key, Buffer.of(1)));
+  expect(await shard.devicesWithTag('FLEET005', 'hall', '', 10)).toEqual([first, last]);
+  expect(await shard.deleteDevice(deviceKeyOf('FLEET005', damaged))).toBe(true);
 });
