@@ -165,7 +165,7 @@ export class Control implements ActionsControl {
       action,
       current: this.#options.actions.current(action),
       held: lane?.held,
-      inHand: lane?.inHand ?? 0,
+      inHand: this.#dispatcher.inHand(action),
       behind: this.#dispatcher.behind(action),
       parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
       runsLastMinute: lane?.pace.lastMinute ?? 0,

@@ -11,6 +11,7 @@ import type { Journal } from './journal.ts';
 import { Lane, type PendingRun } from './lane.ts';
 import { Outbox } from './outbox.ts';
 import { type KeptParkedRun, recordOf } from './parked.ts';
+import { storedPosition } from './progress.ts';
 import { Runner } from './runner.ts';
 import { LaneSchedule } from './schedule.ts';
 import { actionKey } from './tables.ts';
@@ -109,16 +110,25 @@ export class Dispatcher {
     return this.#attempts.get(id) ?? { done: 0, failed: 0, parked: 0 };
   }
 
-  /** Positions of all logs that the action has not looked at. */
+  /** Positions of all logs that the action has not looked at; before it has started, as the last server left it. */
   behind(action: Action): number {
+    if (!action.enabled) return 0;
+    const { journal, shards } = this.#options;
     const { progress } = this.lane(action) ?? {};
-    if (progress === undefined) return 0;
+    if (progress === undefined) journal.refresh();
     let behind = 0;
-    for (const [shard, one] of progress.entries()) {
-      const end = this.#options.shards.all[shard]?.logEnd();
-      if (typeof end === 'number') behind += Math.max(0, end - one.scanned);
+    for (const [index, shard] of shards.all.entries()) {
+      const scanned =
+        progress?.[index]?.scanned ?? storedPosition(journal.tables, actionKey(action.id), index);
+      const end = shard.logEnd();
+      if (typeof end === 'number') behind += Math.max(0, end - scanned);
     }
     return behind;
+  }
+
+  /** Records that are being run or wait for it; before the action has started, those whose mails are on their way. */
+  inHand(action: Action): number {
+    return this.lane(action)?.inHand ?? this.#outbox.count(actionKey(action.id));
   }
 
   /** Puts mails that were refused up for delivery once more, in place of their parked run. */
@@ -271,7 +281,7 @@ export class Dispatcher {
 
   async #upkeep(): Promise<void> {
     await this.#storeProgress();
-    if (!this.#options.isBackupRunning()) await this.#outbox.forget();
+    await this.#outbox.forget(() => this.#options.isBackupRunning());
   }
 
   async #storeProgress(): Promise<void> {

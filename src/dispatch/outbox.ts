@@ -63,6 +63,11 @@ export class Outbox {
     return this.#parcels.size >= parcelsMax;
   }
 
+  /** How many of that action are on their way. */
+  count(action: Buffer): number {
+    return [...this.#parcels.values()].filter((parcel) => parcel.action.equals(action)).length;
+  }
+
   /** What a crash has left here, delivered before anything else runs: so the order of a device's mails holds. */
   async recover(): Promise<void> {
     const { journal } = this.#options;
@@ -79,16 +84,16 @@ export class Outbox {
     );
   }
 
-  /** Inside a write transaction. Answers the key to deliver it by. */
+  /** Inside a write transaction. Answers the key to deliver it by, once that is on disk. */
   put(parcel: Parcel): Buffer {
     const key = generateUuid();
     this.#options.journal.tables.outbox.putSync(key, pack(parcel));
-    this.#parcels.set(key.toString('hex'), parcel);
     return key;
   }
 
   /** Settles when every mail is where it belongs, or when the server stops. */
   deliver(key: Buffer, parcel: Parcel): Promise<void> {
+    this.#parcels.set(key.toString('hex'), parcel);
     const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
     this.#underway.set(delivery, parcel.action);
     return delivery;
@@ -102,15 +107,19 @@ export class Outbox {
 
   /**
    * Has the shards forget the identities of mails whose parcels are gone. What is sent to a shard arrives in
-   * order: a mail that is on its way now keeps its identity, since its parcel is among those that are looked at.
+   * order: a mail that is on its way now keeps its identity, since its parcel is among those that are looked at,
+   * and so does one that is sent later. Ends early for a backup, which may have parcels that are gone here.
    */
-  async forget(): Promise<void> {
+  async forget(isBackupRunning: () => boolean): Promise<void> {
     if (!this.#delivered) return;
     this.#delivered = false;
     for (const shard of this.#options.shards.all) {
       let removed: number;
       do {
-        if (this.#stopping) return;
+        if (this.#stopping || isBackupRunning()) {
+          this.#delivered = true;
+          return;
+        }
         removed = await shard.forgetSent(this.#oldestRecord());
       } while (removed > 0);
     }

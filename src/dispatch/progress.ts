@@ -6,6 +6,12 @@ interface Entry {
   isDone: boolean;
 }
 
+/** Before this position of that shard's log all is done, as it is on disk. */
+export function storedPosition(tables: ActionTables, action: Buffer, shard: number): number {
+  const stored = tables.positions.getBinary(shardKey(action, shard));
+  return stored === undefined ? 0 : readNumber(stored);
+}
+
 /**
  * How far one action has come in the log of one shard. Records are done out of order, since devices do not
  * wait for each other: durable are the position before which all of them are, and a mark for each one behind
@@ -25,8 +31,7 @@ export class Progress {
   constructor(tables: ActionTables, action: Buffer, shard: number, logEnd: number) {
     this.#tables = tables;
     this.#key = shardKey(action, shard);
-    const stored = tables.positions.getBinary(this.#key);
-    this.#stored = stored === undefined ? 0 : readNumber(stored);
+    this.#stored = storedPosition(tables, action, shard);
     this.scanned = Math.min(this.#stored, logEnd);
     for (const key of tables.done.getKeys(rangeOf(this.#key))) this.#marks.add(readNumber(key));
   }

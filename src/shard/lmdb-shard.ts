@@ -123,9 +123,7 @@ export class LmdbShard implements Shard {
   }
 
   async forgetSent(before: Uint8Array | undefined): Promise<number> {
-    let forgotten = 0;
-    while (this.#reader.hasSent(before)) forgotten += await this.#write('forgetSent', before);
-    return forgotten;
+    return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {

@@ -39,7 +39,7 @@ export class StormClient {
     return this.#send(`${this.server.url}${path}`, method, headers, body);
   }
 
-  admin(method: 'GET' | 'POST', path: string, body?: string): Promise<Answer> {
+  admin(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<Answer> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.server.token}` };
     if (body !== undefined) headers['content-type'] = 'application/json';
     return this.#send(`${this.server.report.admin_url}/admin/v1${path}`, method, headers, body);
@@ -51,7 +51,7 @@ export class StormClient {
 
   async #send(
     url: string,
-    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE',
     headers: Record<string, string>,
     body: string | undefined,
   ): Promise<Answer> {

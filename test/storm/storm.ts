@@ -8,6 +8,7 @@ import { Findings } from './findings.ts';
 import { killedStart } from './killed-start.ts';
 import { Random } from './random.ts';
 import { RecordLedger } from './record-ledger.ts';
+import { Relay, relayConfig } from './relay.ts';
 import { Subject } from './subject.ts';
 
 /** Devices of one client each, which knows every answer beforehand; and mailboxes that many work on at once. */
@@ -28,7 +29,13 @@ export interface StormOptions {
   beforeEnd?(server: TestServer): void;
 }
 
-const kills = ['under load', 'right after an answer', 'in its shutdown'] as const;
+/** How often the server forgets what the mail of actions was sent for, and how near to that a kill aims. */
+const upkeepMs = 5_000;
+const upkeepNearMs = 400;
+/** How often the actions go into the next round with what the last one has left them to do. */
+const backlogChance = 0.25;
+
+const kills = ['under load', 'right after an answer', 'in its shutdown', 'in its upkeep'] as const;
 type End = (typeof kills)[number] | 'regular end';
 
 /** A server under full load that is killed again and again, and what must be left of it each time. */
@@ -40,7 +47,9 @@ export class Storm {
   readonly #random: Random;
   readonly #records = new RecordLedger(this.findings);
   readonly #subjects: Subject[] = [];
+  #relay: Relay | undefined;
   #client: StormClient;
+  #readyMs = performance.now();
   #isEnding = false;
   #onAnswer = (): void => {};
 
@@ -56,9 +65,8 @@ export class Storm {
   static async start(options: StormOptions): Promise<Storm> {
     const folder = temporaryFolder();
     const random = new Random(options.seed);
-    const config = { ...options.config, shards: options.shards };
     for (let time = 0; time < 2; time += 1) await killedStart(folder, options.shards, random);
-    const storm = new Storm(options, folder, await TestServer.start(config, folder), random);
+    const storm = new Storm(options, folder, await startServer(options, folder), random);
     storm.findings.count('kill -9 in its first start', 2);
     await storm.#createSubjects();
     return storm;
@@ -82,16 +90,17 @@ export class Storm {
       await killedStart(this.#folder, this.#options.shards, this.#random);
       findings.count('kill -9 in its start');
     }
-    this.server = await TestServer.start(
-      { ...this.#options.config, shards: this.#options.shards },
-      this.#folder,
-    );
+    this.server = await startServer(this.#options, this.#folder);
+    this.#readyMs = performance.now();
     this.#client = new StormClient(this.server);
     await this.#resume();
+    if (this.#random.next() < backlogChance) findings.count('actions: left to do in the next round');
+    else await this.#relay?.check(this.#client);
   }
 
   /** A regular end, and a last look at all that is stored. */
   async finish(): Promise<void> {
+    await this.#relay?.check(this.#client);
     await this.#client.close();
     this.server.process.kill('SIGTERM');
     await this.#expectRegularEnd();
@@ -110,15 +119,18 @@ export class Storm {
       const device = await fleet.createDevice();
       this.#subjects.push(new Subject(device, isExclusive, this.#records, this.findings, this.#random));
     }
+    this.#relay = await Relay.create(this.server, this.#records, this.findings, this.#random);
   }
 
   #startClients(): Promise<void>[] {
-    return this.#subjects.flatMap((subject) => {
+    const sensors = (this.#relay?.clients(this.#client) ?? []).map((act) => this.#run(act));
+    const others = this.#subjects.flatMap((subject) => {
       if (subject.isExclusive) return [this.#run(() => subject.act(this.#client))];
       return Array.from({ length: clientsPerHotMailbox }, (_, index) =>
         this.#run(() => (index % 2 === 0 ? subject.enqueue(this.#client) : subject.settle(this.#client))),
       );
     });
+    return [...sensors, ...others];
   }
 
   /** Until the server is gone. */
@@ -149,6 +161,9 @@ export class Storm {
         };
       });
       this.#onAnswer = () => {};
+    } else if (end === 'in its upkeep') {
+      const upMs = performance.now() - this.#readyMs;
+      await pause(upkeepMs - (upMs % upkeepMs) - this.#random.integer(0, upkeepNearMs));
     } else if (end !== 'under load') {
       this.#isEnding = true;
       this.server.process.kill('SIGTERM');
@@ -172,6 +187,10 @@ export class Storm {
       await subject?.repeat(this.#client, record);
     }
   }
+}
+
+function startServer({ config, shards }: StormOptions, folder: string): Promise<TestServer> {
+  return TestServer.start({ ...relayConfig, ...config, shards }, folder);
 }
 
 function pause(ms: number): Promise<void> {

@@ -107,8 +107,17 @@ it('what was sent is forgotten up to a record, or all of it, and without a commi
     enqueue(onceOf(generateUuid(), 'x'), other, 65_535),
   );
   await Promise.all(many);
-  expect(await opened.shard.forgetSent(undefined)).toBe(sweepRecordsMax + 7);
+  expect(await opened.shard.forgetSent(undefined)).toBe(sweepRecordsMax);
+  expect(await opened.shard.forgetSent(undefined)).toBe(7);
   expect(await enqueue(onceOf(ids[4] as Buffer, 'a'))).toMatchObject({ repeated: false });
+});
+
+it('what is sent while others are forgotten is not forgotten with them', async () => {
+  await enqueue(onceOf(generateUuid(), 'before'));
+  const once = onceOf(generateUuid(), 'meanwhile');
+  const [forgotten] = await Promise.all([opened.shard.forgetSent(undefined), enqueue(once)]);
+  expect(forgotten).toBe(1);
+  expect(await enqueue(once)).toMatchObject({ repeated: true });
 });
 
 it('a write of the same commit that fails takes nothing of it along', async () => {

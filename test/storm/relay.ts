@@ -1,0 +1,199 @@
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import type { TestServer } from '../harness/server.ts';
+import { ActionLedger } from './action-ledger.ts';
+import type { StormClient } from './client.ts';
+import type { Findings } from './findings.ts';
+import type { Random } from './random.ts';
+import type { RecordLedger, SentRecord } from './record-ledger.ts';
+
+/** For the servers of a storm: failed runs are tried again soon, and often enough that chance parks none. */
+export const relayConfig = { actionRetryMilliseconds: 10, actionAttemptsMax: 8 };
+
+const sensors = 6;
+const addressedReceivers = 2;
+const taggedReceivers = 2;
+/** Signals of one sensor at full speed after a start; then it goes on slowly, so that all mail can be looked at. */
+const burst = 100;
+const slowMs = 250;
+const doomed = 0.05;
+const settledWithinMs = 180_000;
+const acksAtOnce = 16;
+const pageSize = 1_000;
+
+/** Fails in a tenth of its attempts; counts those that succeed. */
+const relaySource = `
+  export default async (record, fleet) => {
+    if (Math.random() < 0.1) throw new Error('not now');
+    const { token, to } = record.payload;
+    fleet.state.set('count', ((await fleet.state.get('count')) ?? 0) + 1);
+    fleet.send(to, 'signalled', { token });
+    fleet.sendToTag('hall', 'signalled', { token });
+  };`;
+const doomedSource = `export default () => { throw new Error('never'); };`;
+const countSource = `export default async (_, fleet) => fleet.log((await fleet.state.get('count')) ?? 0);`;
+
+interface Receivers {
+  addressed: readonly TestDevice[];
+  tagged: readonly TestDevice[];
+}
+
+/** A fleet whose actions turn the signals of its sensors into mail. */
+export class Relay {
+  readonly #fleet: TestFleet;
+  readonly #sensors: readonly TestDevice[];
+  readonly #receivers: Receivers;
+  readonly #records: RecordLedger;
+  readonly #findings: Findings;
+  readonly #random: Random;
+  readonly #ledger: ActionLedger;
+  #sequence = 0;
+
+  private constructor(
+    fleet: TestFleet,
+    sensors: readonly TestDevice[],
+    receivers: Receivers,
+    records: RecordLedger,
+    findings: Findings,
+    random: Random,
+  ) {
+    this.#fleet = fleet;
+    this.#sensors = sensors;
+    this.#receivers = receivers;
+    this.#records = records;
+    this.#findings = findings;
+    this.#random = random;
+    this.#ledger = new ActionLedger(findings);
+  }
+
+  static async create(
+    server: TestServer,
+    records: RecordLedger,
+    findings: Findings,
+    random: Random,
+  ): Promise<Relay> {
+    const fleet = await createFleet(server, { mailbox_mails_max: 65_535 });
+    await fleet.putSchema('message', 'any', anyObject);
+    const devices = (count: number, body = {}): Promise<TestDevice[]> =>
+      Promise.all(Array.from({ length: count }, () => fleet.createDevice(body)));
+    const receivers = {
+      addressed: await devices(addressedReceivers),
+      tagged: await devices(taggedReceivers, { tags: ['hall'] }),
+    };
+    const put = async (name: string, source: string, filter = {}): Promise<void> => {
+      const action = { source, language: 'javascript', on: [{ kind: 'message', schema: 'any' }], filter };
+      const { status, body } = await server.admin('PUT', `/fleets/${fleet.fleetId}/actions/${name}`, action);
+      if (status !== 201) throw new Error(JSON.stringify(body));
+    };
+    await put('relay', relaySource);
+    const isDoomed = { properties: { isDoomed: { const: true } } };
+    await put('doomed', doomedSource, { payload: { type: 'object', required: ['isDoomed'], ...isDoomed } });
+    return new Relay(fleet, await devices(sensors), receivers, records, findings, random);
+  }
+
+  /** One client a sensor: each call sends one signal. */
+  clients(client: StormClient): (() => Promise<void>)[] {
+    return this.#sensors.map((sensor) => {
+      let sent = 0;
+      return async () => {
+        sent += 1;
+        if (sent > burst) await new Promise((resolve) => setTimeout(resolve, slowMs));
+        await this.#send(client, sensor);
+      };
+    });
+  }
+
+  /** Waits until the actions have nothing left to do, and holds what came of them against what was sent. */
+  async check(client: StormClient): Promise<void> {
+    await Promise.all(['relay', 'doomed'].map((name) => this.#settled(client, name)));
+    const { addressed, tagged } = this.#receivers;
+    await Promise.all([...addressed, ...tagged].map((receiver) => this.#empty(client, receiver)));
+    for (const { run } of await this.#list<{ run: number }>(client, this.#path('doomed/parked'))) {
+      const one = await this.#ask<{ payload: { token: string } }>(client, `doomed/parked/${run}`);
+      this.#ledger.parked(one.payload.token);
+    }
+    const { parked } = await this.#ask<{ parked: number }>(client, 'relay');
+    this.#findings.expect(parked === 0, () => `${parked} runs of the relay are parked`);
+    const record = { device: this.#sensors[0]?.deviceId, payload: {} };
+    const draft = { source: countSource, language: 'javascript' };
+    const trial = await client.admin('POST', this.#path('relay/test'), JSON.stringify({ record, draft }));
+    this.#ledger.check(Number((JSON.parse(trial.text) as { log: string[] }).log[0]));
+    await client.admin('DELETE', this.#path('doomed/parked'));
+  }
+
+  async #send(client: StormClient, sensor: TestDevice): Promise<void> {
+    const { deviceId } = sensor;
+    const sequence = this.#sequence++;
+    const token = `${deviceId}-signal-${sequence}`;
+    const to = this.#random.pick(this.#receivers.addressed)?.deviceId ?? '';
+    const isDoomed = this.#random.next() < doomed;
+    const record: SentRecord = {
+      token,
+      sender: deviceId,
+      sequence,
+      deviceId,
+      kind: 'message',
+      payload: JSON.stringify({ token, to, ...(isDoomed && { isDoomed }) }),
+      key: undefined,
+      sentAtMs: Date.now(),
+      state: 'unanswered',
+      isRepeated: false,
+      isStored: false,
+    };
+    this.#records.sending(record);
+    this.#ledger.sending(record, [to, ...this.#receivers.tagged.map((one) => one.deviceId)], isDoomed);
+    const { status, text } = await client.device(sensor, 'POST', '/v1/msg/any', record.payload);
+    record.state = status === 201 ? 'answered' : 'refused';
+    if (status === 503) this.#findings.count('refused with 503');
+    else if (status === 201) this.#findings.count('message: answered 201');
+    else this.#findings.violation(`the sensor ${deviceId} was answered ${status}: ${text}`);
+  }
+
+  async #settled(client: StormClient, name: string): Promise<void> {
+    const untilMs = performance.now() + settledWithinMs;
+    for (;;) {
+      const status = await this.#ask<{ behind: number; in_hand: number }>(client, name);
+      if (status.behind + status.in_hand === 0) return;
+      if (performance.now() > untilMs) {
+        throw new Error(`the action ${name} is not done in time: ${JSON.stringify(status)}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** Notes what a mailbox holds, head first, and acknowledges all of it. */
+  async #empty(client: StormClient, receiver: TestDevice): Promise<void> {
+    const mails = await this.#list<{ mail_id: string; payload: { token: string } }>(
+      client,
+      `${receiver.adminPath}/mail`,
+    );
+    for (const { payload } of mails) this.#ledger.arrived(receiver.deviceId, payload.token);
+    const left = mails.map(({ mail_id }) => mail_id);
+    const acknowledge = async (): Promise<void> => {
+      for (let id = left.shift(); id !== undefined; id = left.shift()) {
+        const { status } = await client.device(receiver, 'PUT', `/v1/mailbox/ack/${id}`);
+        this.#findings.expect(status === 200, () => `an acknowledgement was answered ${status}`);
+      }
+    };
+    await Promise.all(Array.from({ length: acksAtOnce }, acknowledge));
+  }
+
+  async #list<T>(client: StormClient, path: string): Promise<T[]> {
+    const items: T[] = [];
+    let after = '';
+    for (;;) {
+      const { text } = await client.admin('GET', `${path}?limit=${pageSize}${after}`);
+      const page = JSON.parse(text) as { items: T[]; next: number | string | null };
+      items.push(...page.items);
+      if (page.next === null) return items;
+      after = `&after=${page.next}`;
+    }
+  }
+
+  async #ask<T>(client: StormClient, path: string): Promise<T> {
+    return JSON.parse((await client.admin('GET', this.#path(path))).text) as T;
+  }
+
+  #path(path: string): string {
+    return `/fleets/${this.#fleet.fleetId}/actions/${path}`;
+  }
+}
