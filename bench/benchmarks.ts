@@ -1,5 +1,6 @@
 import type { Benchmark } from './benchmark.ts';
 import { micro } from './micro/index.ts';
+import { actions } from './workloads/actions.ts';
 import { besideNginx } from './workloads/closed-loop.ts';
 import {
   datapoint,
@@ -17,6 +18,7 @@ import { latency } from './workloads/latency.ts';
 import { ack, cycle } from './workloads/mail.ts';
 import { mixedFleet } from './workloads/mixed-fleet.ts';
 import { peers } from './workloads/peers.ts';
+import { runawayActions } from './workloads/runaway-actions.ts';
 import { shards } from './workloads/shards.ts';
 
 /** Everything that can be measured, in the order of the report. */
@@ -28,6 +30,8 @@ export const benchmarks: readonly Benchmark[] = [
   shards,
   latency,
   eventStreams,
+  actions,
+  runawayActions,
   handshakes,
   mixedFleet,
   fleetSize,

@@ -3,6 +3,11 @@ export interface Figures {
   operationsPerSecond?: number;
   /** User and system time of all processes and threads of the server, divided by the requests answered. */
   cpuMicrosecondsPerOperation?: number;
+  /** Of these, what the workers, the main thread, those that run actions, and all others needed. */
+  workersMicrosecondsPerOperation?: number;
+  mainThreadMicrosecondsPerOperation?: number;
+  actionThreadsMicrosecondsPerOperation?: number;
+  otherThreadsMicrosecondsPerOperation?: number;
   /** Where one operation is too short for microseconds. */
   nanosecondsPerOperation?: number;
   p50Milliseconds?: number;
@@ -22,6 +27,7 @@ export interface Conditions {
   devices?: number;
   queuedMails?: number;
   streams?: number;
+  actionThreads?: number;
   payloadBytes?: number;
   /** What an answer promises: 'fsync before 201', 'appendfsync always', 'none'. */
   durability?: string;

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import type { Figures } from '../result.ts';
 import { cpuMicroseconds } from '../servers/cpu-time.ts';
 import type { RunningServer } from '../servers/subject.ts';
+import { type ThreadTimes, threadFigures } from '../servers/thread-times.ts';
 
 /** What every generator prints last, as one line of JSON. */
 export interface GeneratorReport {
@@ -20,6 +21,7 @@ export interface GeneratorReport {
 interface Sample {
   timeMs: number;
   cpuMicroseconds: number;
+  threads: ThreadTimes | undefined;
 }
 
 /**
@@ -35,6 +37,7 @@ export async function runGenerator(
   const sample = (): Sample => ({
     timeMs: performance.now(),
     cpuMicroseconds: cpuMicroseconds(server.processIds()),
+    threads: server.threadTimes?.(),
   });
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let steady: (Sample & { requests: number }) | undefined;
@@ -57,6 +60,7 @@ export async function runGenerator(
   return {
     operationsPerSecond: (requests * 1_000) / (end.timeMs - steady.timeMs),
     cpuMicrosecondsPerOperation: (end.cpuMicroseconds - steady.cpuMicroseconds) / requests,
+    ...threadFigures(steady.threads, end.threads, requests),
     p50Milliseconds: report.p50Microseconds / 1_000,
     ...(report.p99Microseconds !== undefined && { p99Milliseconds: report.p99Microseconds / 1_000 }),
     ...(report.p999Microseconds !== undefined && { p999Milliseconds: report.p999Microseconds / 1_000 }),

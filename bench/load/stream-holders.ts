@@ -11,9 +11,14 @@ const holderCount = 2;
 /** Processes that hold event streams; gone with this one, or when it is disposed of. */
 export class StreamHolders implements Disposable {
   readonly #children: readonly ChildProcess[];
+  /** Rejects when one of them ends. */
+  readonly #ended: Promise<never>;
 
   private constructor(children: readonly ChildProcess[]) {
     this.#children = children;
+    this.#ended = Promise.race(children.map(ended));
+    // Whoever waits for a word is told.
+    this.#ended.catch(() => {});
   }
 
   /** Opens a stream for each request. @throws Error when one cannot be opened. */
@@ -53,12 +58,16 @@ export class StreamHolders implements Disposable {
     return Promise.all(
       this.#children.map(async (child, index) => {
         child.send(orderOf(index));
-        const [word] = (await Promise.race([once(child, 'message'), ended(child)])) as [Word];
+        const word = await Promise.race([wordOf(child), this.#ended]);
         if (word.type === 'failed') throw new Error(`an event stream could not be opened: ${word.reason}`);
         return word;
       }),
     );
   }
+}
+
+function wordOf(child: ChildProcess): Promise<Word> {
+  return new Promise((resolve) => child.once('message', (word) => resolve(word as Word)));
 }
 
 async function ended(child: ChildProcess): Promise<never> {

@@ -9,6 +9,10 @@ export interface Quantity {
 export const quantities: Readonly<Record<keyof Figures, Quantity>> = {
   operationsPerSecond: { label: 'Rate', unit: '/s' },
   cpuMicrosecondsPerOperation: { label: 'CPU each', unit: 'µs' },
+  workersMicrosecondsPerOperation: { label: 'Workers', unit: 'µs' },
+  mainThreadMicrosecondsPerOperation: { label: 'Main thread', unit: 'µs' },
+  actionThreadsMicrosecondsPerOperation: { label: 'Action threads', unit: 'µs' },
+  otherThreadsMicrosecondsPerOperation: { label: 'Other threads', unit: 'µs' },
   nanosecondsPerOperation: { label: 'Time each', unit: 'ns' },
   p50Milliseconds: { label: 'p50', unit: 'ms' },
   p99Milliseconds: { label: 'p99', unit: 'ms' },
@@ -26,6 +30,7 @@ const phrases: { readonly [K in keyof Required<Conditions>]: (value: Required<Co
   connections: (value) => counted(value, 'connection'),
   streams: (value) => counted(value, 'stream'),
   devices: (value) => counted(value, 'device'),
+  actionThreads: (value) => counted(value, 'action thread'),
   queuedMails: (value) => counted(value, 'queued mail'),
   batch: (value) => `batch of ${grouped(value)}`,
   ratePerSecond: (value) => `${grouped(value)}/s`,

@@ -9,6 +9,7 @@ import { datapointSchema, messageSchema, payloadSchema } from './payload-schema.
 import { ServerProcess } from './server-process.ts';
 import type { Credentials, RunningServer, StartOptions, Subject } from './subject.ts';
 import { removeFolder, temporaryFolder } from './temporary-folder.ts';
+import type { ThreadClock, ThreadTimes } from './thread-times.ts';
 
 const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
@@ -33,6 +34,8 @@ export class Fleetpost implements RunningServer {
   readonly data = join(temporaryFolder(), 'data');
   readonly certFile: string;
   readonly devices: Credentials[] = [];
+  /** Set where the figures are to say which threads needed what. */
+  threadClock: ThreadClock | undefined;
   readonly #environment: NodeJS.ProcessEnv;
   #process: ServerProcess | undefined;
   #url = '';
@@ -56,14 +59,7 @@ export class Fleetpost implements RunningServer {
     }
     const server = new Fleetpost(certFile, environment);
     await server.begin();
-    await server.admin.request('POST', '/fleets', { json: { fleet_id: fleetId } });
-    for (const [kind, name] of [
-      ['datapoint', datapointSchema],
-      ['message', messageSchema],
-    ] as const) {
-      const path = pathOf('fleets', fleetId, 'schemas', kind, name);
-      await server.admin.request('PUT', path, { json: payloadSchema });
-    }
+    await server.addFleet(fleetId);
     await server.importDevices(devices);
     return server;
   }
@@ -88,6 +84,10 @@ export class Fleetpost implements RunningServer {
 
   processIds(): number[] {
     return this.#process ? [this.#process.pid] : [];
+  }
+
+  threadTimes(): ThreadTimes | undefined {
+    return this.threadClock?.read();
   }
 
   /** Starts the process on its data folder; settles once it says that it is ready. Its ports are new ones. */
@@ -115,17 +115,34 @@ export class Fleetpost implements RunningServer {
     await this.begin();
   }
 
+  /** With the two schemas. */
+  async addFleet(id: string): Promise<void> {
+    await this.admin.request('POST', '/fleets', { json: { fleet_id: id } });
+    for (const [kind, name] of [
+      ['datapoint', datapointSchema],
+      ['message', messageSchema],
+    ] as const) {
+      await this.admin.request('PUT', pathOf('fleets', id, 'schemas', kind, name), { json: payloadSchema });
+    }
+  }
+
   /** Makes more devices, and adds them to `devices`. */
   async importDevices(count: number): Promise<void> {
+    this.devices.push(...(await this.makeDevices(fleetId, count)));
+  }
+
+  async makeDevices(fleet: string, count: number): Promise<Credentials[]> {
+    const made: Credentials[] = [];
     for (let left = count; left > 0; left -= importMax) {
       const json = { count: Math.min(left, importMax) };
-      const csv = await this.admin.requestText('POST', `/fleets/${fleetId}/devices:import`, { json });
+      const csv = await this.admin.requestText('POST', `/fleets/${fleet}/devices:import`, { json });
       const [, ...lines] = csv.trimEnd().split('\n');
       for (const line of lines) {
         const [, deviceId = '', secret = ''] = line.split(',');
-        this.devices.push({ fleetId, deviceId, secret });
+        made.push({ fleetId: fleet, deviceId, secret });
       }
     }
+    return made;
   }
 
   /** Queues mail, each device's in the order given; answers the mail ids in that order. */

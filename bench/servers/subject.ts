@@ -1,4 +1,5 @@
 import type { TlsFiles } from '../../src/http/uws.ts';
+import type { ThreadTimes } from './thread-times.ts';
 
 /** What a device shows with every request. */
 export interface Credentials {
@@ -26,6 +27,8 @@ export interface RunningServer extends AsyncDisposable {
   processIds(): number[];
   /** Requests answered so far by status, where the server counts them. */
   answersByStatus?(): Promise<ReadonlyMap<number, number>>;
+  /** Where it is of interest which threads the time is spent in. */
+  threadTimes?(): ThreadTimes | undefined;
   /** Ends it and removes what it stored. */
   stop(): Promise<void>;
 }

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { createHistogram } from 'node:perf_hooks';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
+import { announced, percentilesOf } from '../load/announcements.ts';
 import { sendMail } from '../load/mail-flow.ts';
 import { requestText } from '../load/requests.ts';
 import { StreamHolders } from '../load/stream-holders.ts';
@@ -18,9 +17,6 @@ const streamsWanted = 15_000;
 const descriptorsSpared = 500;
 const ratePerSecond = 1_000;
 const payload = Buffer.from('{"seconds":30}');
-/** What the slowest announcement may take before it counts as lost. */
-const announcementSeconds = 10;
-const pollMs = 20;
 /** Of mail, for code to be compiled. */
 const warmUpSeconds = 4;
 
@@ -95,28 +91,15 @@ async function announce(server: Fleetpost, holders: StreamHolders, seconds: numb
   const startMs = performance.now();
   const latencies = await sendAndAwait(server, holders, seconds);
   const cpu = cpuMicroseconds(server.processIds()) - cpuBefore;
-  const histogram = createHistogram();
-  for (const latency of latencies) histogram.record(Math.max(1, Math.round(latency)));
   return {
     operationsPerSecond: (latencies.length * 1_000) / (performance.now() - startMs),
     cpuMicrosecondsPerOperation: cpu / latencies.length,
-    p50Milliseconds: histogram.percentile(50) / 1_000,
-    p99Milliseconds: histogram.percentile(99) / 1_000,
-    p999Milliseconds: histogram.percentile(99.9) / 1_000,
+    ...percentilesOf(latencies),
   };
 }
 
 /** Answers how long each mail took until its event was read, in microseconds. */
 async function sendAndAwait(server: Fleetpost, holders: StreamHolders, seconds: number): Promise<number[]> {
   const sent = await sendMail(server, server.devices, { ratePerSecond, seconds, payload });
-  const latencies: number[] = [];
-  const endMs = performance.now() + announcementSeconds * 1_000;
-  do {
-    const report = await holders.report();
-    latencies.push(...report.latenciesMicroseconds);
-    if (report.closed > 0) throw new Error(`${report.closed} of the event streams were closed`);
-    if (latencies.length === sent) return latencies;
-    await wait(pollMs);
-  } while (performance.now() < endMs);
-  throw new Error(`of ${sent} mails ${latencies.length} were announced`);
+  return announced(holders, sent);
 }

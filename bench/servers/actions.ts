@@ -1,0 +1,76 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { pathOf } from '../../src/client/admin-client.ts';
+import { fleetId } from './devices.ts';
+import type { Fleetpost } from './fleetpost.ts';
+import { messageSchema } from './payload-schema.ts';
+
+export interface ActionOptions {
+  name: string;
+  /** JavaScript. */
+  source: string;
+  /** Of the messages that run it. */
+  schema?: string;
+  fleet?: string;
+}
+
+interface Status {
+  in_hand: number;
+  behind: number;
+  parked: number;
+}
+
+const pollMs = 10;
+/** Without a run that ends for so long, none will. */
+const stuckMs = 60_000;
+
+/** An action of a server that is measured; it is there, but runs only between `enable` and `disable`. */
+export class BenchAction {
+  readonly #server: Fleetpost;
+  readonly #path: string;
+
+  private constructor(server: Fleetpost, path: string) {
+    this.#server = server;
+    this.#path = path;
+  }
+
+  static async put(
+    server: Fleetpost,
+    { name, source, schema = messageSchema, fleet = fleetId }: ActionOptions,
+  ): Promise<BenchAction> {
+    const action = new BenchAction(server, pathOf('fleets', fleet, 'actions', name));
+    const on = [{ kind: 'message', schema }];
+    const json = { source, language: 'javascript', on, enabled: false };
+    await server.admin.request('PUT', action.#path, { json });
+    return action;
+  }
+
+  /** From now on; what was stored before is not for it. */
+  async enable(): Promise<void> {
+    await this.#server.admin.request('PATCH', this.#path, { json: { enabled: true } });
+  }
+
+  async disable(): Promise<void> {
+    await this.#server.admin.request('PATCH', this.#path, { json: { enabled: false } });
+  }
+
+  /** Records that it is still to run for, and those whose mails are not in their mailboxes yet. */
+  async waiting(): Promise<number> {
+    const { behind, in_hand, parked } = (await this.#server.admin.request('GET', this.#path)) as Status;
+    if (parked > 0) throw new Error(`${parked} runs of an action have failed`);
+    return behind + in_hand;
+  }
+
+  /** Settles when every run has ended and every mail is in its mailbox. @throws Error when a run fails, or none ends. */
+  async untilDone(): Promise<void> {
+    let left = Number.POSITIVE_INFINITY;
+    let seenMs = performance.now();
+    for (;;) {
+      const waiting = await this.waiting();
+      if (waiting === 0) return;
+      if (waiting < left) seenMs = performance.now();
+      if (performance.now() - seenMs > stuckMs) throw new Error(`${waiting} runs of an action do not end`);
+      left = Math.min(left, waiting);
+      await wait(pollMs);
+    }
+  }
+}
