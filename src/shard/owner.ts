@@ -32,6 +32,7 @@ export class ShardOwner implements OwnerLink {
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
   #sweeps = 0;
+  #isSweeping = false;
 
   constructor(
     environment: Environment,
@@ -62,7 +63,13 @@ export class ShardOwner implements OwnerLink {
       onEffects: (effects) => this.#streams.deliver(effects),
     });
     this.#sweeper = setInterval(() => {
-      this.#sweep().catch((error: unknown) => log.error({ err: error }, 'the sweeper will try again'));
+      if (this.#isSweeping) return;
+      this.#isSweeping = true;
+      this.#sweep()
+        .catch((error: unknown) => log.error({ err: error }, 'the sweeper will try again'))
+        .finally(() => {
+          this.#isSweeping = false;
+        });
     }, sweepIntervalMs);
   }
 
@@ -81,20 +88,26 @@ export class ShardOwner implements OwnerLink {
     await this.#environment.close();
   }
 
+  /** Round after round until nothing is over any more: what a busy shard takes in meanwhile comes in between. */
   async #sweep(): Promise<void> {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
-    Atomics.add(this.#depth, 0, 1);
-    const removed = await new Promise<SweepOutcome>((resolve, reject) => {
-      const completion = { resolve: resolve as (answer: Answer) => void, reject };
-      this.write({ type: 'sweep', given: undefined }, completion);
-    });
+    let removed: SweepOutcome;
+    do removed = await this.#sweepOnce();
+    while (Object.values(removed).includes(sweepRecordsMax));
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
       this.#log.warn(jump, 'the clock of this machine has jumped; mail expires as if it had not');
     }
-    if (Object.values(removed).includes(sweepRecordsMax)) await this.#sweep();
+  }
+
+  #sweepOnce(): Promise<SweepOutcome> {
+    Atomics.add(this.#depth, 0, 1);
+    return new Promise((resolve, reject) => {
+      const completion = { resolve: resolve as (answer: Answer) => void, reject };
+      this.write({ type: 'sweep', given: undefined }, completion);
+    });
   }
 }

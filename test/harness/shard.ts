@@ -5,7 +5,7 @@ import {
   Shards,
   versionsOf,
 } from '../../src/cluster/shards.ts';
-import { loadConfig } from '../../src/core/config.ts';
+import { type Config, loadConfig } from '../../src/core/config.ts';
 import { createLog } from '../../src/core/log.ts';
 import { ShardOwner } from '../../src/shard/owner.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
@@ -21,8 +21,8 @@ export interface OpenShard {
   close(): Promise<void>;
 }
 
-export function openShard(folder: string): OpenShard {
-  const { values: config } = loadConfig(undefined, {}, {});
+export function openShard(folder: string, changed: Partial<Config> = {}): OpenShard {
+  const config = { ...loadConfig(undefined, {}, {}).values, ...changed };
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);
   const versions = versionsOf(counters, 0);

@@ -1,0 +1,34 @@
+import { rmSync } from 'node:fs';
+import { afterAll, expect, it } from 'vitest';
+import { deviceKeyOf } from '../../src/core/identity.ts';
+import { generateUuid } from '../../src/core/uuid.ts';
+import { sweepRecordsMax } from '../../src/shard/write.ts';
+import { temporaryFolder } from '../harness/server.ts';
+import { openShard } from '../harness/shard.ts';
+
+const folder = temporaryFolder();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const patience = { timeout: 20_000, interval: 50 };
+
+it('one look of the sweeper removes all that is over, however much there is of it', async () => {
+  const filled = openShard(folder, { gatherMilliseconds: 0 });
+  const device = deviceKeyOf('AAAAAAAA', 'BBBBBBBBBB');
+  const payload = Buffer.from('{}');
+  const tenMinutesAgoMs = Date.now() - 600_000;
+  const batches = 2 * sweepRecordsMax + 100;
+  for (let count = 0; count < batches; count += 1) {
+    const idempotency = { key: generateUuid(tenMinutesAgoMs), digest: Buffer.alloc(32) };
+    await filled.shard.ingest({ device, kind: 'datapoint', schema: 'any', payload, idempotency });
+  }
+  await filled.close();
+  // The first look after a start is for everything; the next one of that kind comes a minute later.
+  const short = { logRetentionSeconds: 0.001, idempotencyWindowSeconds: 60 };
+  const { environment, close } = openShard(folder, short);
+  const records = (table: string): number => environment.sizeOf(table).records;
+  expect(records('log')).toBe(batches);
+  // The last batch stays: it is what tells the next position.
+  await expect.poll(() => records('log'), patience).toBe(1);
+  await expect.poll(() => records('idempotency'), patience).toBe(0);
+  await close();
+});
