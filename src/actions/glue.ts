@@ -98,6 +98,8 @@ export function glue(host: Host): Glue {
     const described = { code: 'threw', msg: '', stack: '' };
     try {
       if (error === refusal) described.code = 'invalid_call';
+      // What the engine throws when memory does not suffice even for an error.
+      if (error === null) described.code = 'memory_exceeded';
       if (error instanceof IE && error.message === 'out of memory') described.code = 'memory_exceeded';
       if (error instanceof IE && error.message === 'stack overflow') described.code = 'stack_exceeded';
       described.msg = apply(slice, error instanceof E ? text(error) : shown(error), [0, 2_000]);

@@ -231,7 +231,7 @@ const bombs: [name: string, body: string, codes: RunErrorCode[]][] = [
   [
     'recursion through JSON',
     `let o = {}; for (let n = 0; n < 1e5; n += 1) o = { o }; JSON.stringify(o);`,
-    ['stack_exceeded', 'threw'],
+    ['stack_exceeded', 'cpu_time_exceeded', 'threw'],
   ],
   [
     'recursion through proxies',
