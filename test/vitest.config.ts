@@ -4,7 +4,7 @@ const ofServers = 'test/{spec,robustness,properties}/**/*.test.ts';
 /** Of processes, threads, files, commands and connections, which are the same whatever the number of shards. */
 const ofOneServer = [
   'test/operation/**/*.test.ts',
-  'test/robustness/{connections,poison,siege,stalls,tls}.test.ts',
+  'test/robustness/{connections,isolation,poison,siege,stalls,tls}.test.ts',
 ];
 
 const onServer = (shards: number, include: string[], exclude: string[]) => ({

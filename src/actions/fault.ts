@@ -14,7 +14,8 @@ export function errorOf(described: string | undefined, actionCode: string): RunE
   const known = ownCodes.find((one) => one === code);
   if (known === undefined)
     return { code: 'memory_exceeded', msg: 'The run ended where nothing of its error could be kept.' };
-  if (known === 'memory_exceeded') return { code: known, msg: 'The action used all of its memory.' };
+  if (known === 'memory_exceeded')
+    return { code: known, msg: 'The action used all of its memory (or threw null).' };
   const frames = String(stack ?? '')
     .split('\n')
     .filter((line) => /^\s*at /.test(line) && !/\((native|glue\.js.*)\)$/.test(line))

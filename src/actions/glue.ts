@@ -1,5 +1,8 @@
-/** What the sandbox's inside may say to its outside: texts only, each of which the outside checks. */
-export type Host = (operation: string, run: number, a?: string, b?: string) => string | undefined;
+/**
+ * What the sandbox's inside may say to its outside: one text, for each handle that crosses costs microseconds.
+ * Its lines are the operation, the number of the run and up to two JSON texts, which have no line breaks.
+ */
+export type Host = (said: string) => string | undefined;
 
 export interface Glue {
   start(action: (record: unknown, fleet: unknown) => unknown, run: number, record: string): void;
@@ -23,20 +26,22 @@ export function glue(host: Host): Glue {
   const text = String;
   const waiting: Record<string, { resolve(value: unknown): void; reject(error: Error): void }> = create(null);
   let current = 0;
-  let refusal: unknown;
+  let refusal: unknown = create(null);
 
   const refuse = (answer: string): never => {
     const message = apply(slice, answer, [1]);
     refusal = answer[0] === 'T' ? new TE(message) : new RE(message);
     throw refusal;
   };
+  const say = (operation: string, run: number, a?: string, b?: string): string | undefined =>
+    host(`${operation}\n${run}\n${a ?? ''}\n${b ?? ''}`);
   const call = (operation: string, run: number, a?: string, b?: string): Promise<void> => {
-    const refused = host(operation, run, a, b);
+    const refused = say(operation, run, a, b);
     if (refused !== undefined) refuse(refused);
     return new P((resolve) => resolve());
   };
   const ask = (type: string, run: number, key: unknown): Promise<unknown> => {
-    const answer = host(type, run, stringify(key)) ?? '';
+    const answer = say(type, run, stringify(key)) ?? '';
     if (answer[0] === '#') {
       return new P((resolve, reject) => {
         waiting[apply(slice, answer, [1])] = { resolve, reject };
@@ -45,6 +50,9 @@ export function glue(host: Host): Glue {
     if (answer[0] !== '=') refuse(answer);
     return new P((resolve) => resolve(parse(apply(slice, answer, [1]))));
   };
+  // What is given but is nothing in JSON, a function say, must not pass for no payload.
+  const payloadOf = (payload: unknown) =>
+    payload === undefined ? undefined : (stringify(payload) ?? 'null');
   const shown = (value: unknown): string => {
     try {
       if (typeof value === 'string') return value;
@@ -59,14 +67,14 @@ export function glue(host: Host): Glue {
     for (let at = 0; at < values.length && line.length < 2_000; at += 1) {
       line += (at === 0 ? '' : ' ') + apply(slice, shown(values[at]), [0, 2_000]);
     }
-    host('log', run, stringify(line));
+    say('log', run, stringify(line));
   };
   const fleetOf = (run: number) =>
     freeze({
       send: (to: unknown, name: unknown, payload: unknown, options: unknown) =>
-        call('send', run, stringify([to, name, options]), stringify(payload)),
+        call('send', run, stringify([to, name, options]), payloadOf(payload)),
       sendToTag: (tag: unknown, name: unknown, payload: unknown, options: unknown) =>
-        call('sendToTag', run, stringify([tag, name, options]), stringify(payload)),
+        call('sendToTag', run, stringify([tag, name, options]), payloadOf(payload)),
       device: (id: unknown) => ask('device', run, id),
       state: freeze({
         get: async (key: unknown) => (await ask('state', run, key)) ?? undefined,
@@ -90,6 +98,8 @@ export function glue(host: Host): Glue {
     const described = { code: 'threw', msg: '', stack: '' };
     try {
       if (error === refusal) described.code = 'invalid_call';
+      // What the engine throws when memory does not suffice even for an error.
+      if (error === null) described.code = 'memory_exceeded';
       if (error instanceof IE && error.message === 'out of memory') described.code = 'memory_exceeded';
       if (error instanceof IE && error.message === 'stack overflow') described.code = 'stack_exceeded';
       described.msg = apply(slice, error instanceof E ? text(error) : shown(error), [0, 2_000]);
@@ -108,9 +118,9 @@ export function glue(host: Host): Glue {
       const settle = async () => {
         try {
           await action(given, fleet);
-          host('done', run);
+          say('done', run);
         } catch (error) {
-          host('failed', run, describe(error));
+          say('failed', run, describe(error));
         }
       };
       settle();

@@ -38,9 +38,8 @@ export class Realm {
   private constructor(engine: Engine) {
     this.#engine = engine;
     const { context, runtime } = engine;
-    const host = context.newFunction('host', (operation, run, ...texts) => {
-      const [a, b] = texts.map((text) => this.#textOf(text));
-      const answer = this.#hear(this.#textOf(operation), context.getNumber(run), a, b);
+    const host = context.newFunction('host', (said) => {
+      const answer = this.#hear(this.#textOf(said) ?? '');
       return answer === undefined ? context.undefined : context.newString(answer);
     });
     const make = context.unwrapResult(context.evalCode(`'use strict';(${glue})`, 'glue.js'));
@@ -169,21 +168,23 @@ export class Realm {
   }
 
   /** What the glue says. An answer of undefined is well; T and R refuse, = answers at once, # later. */
-  #hear(operation: string | undefined, run: number, a?: string, b?: string): string | undefined {
+  #hear(said: string): string | undefined {
     const underWay = this.#underWay;
-    if (underWay === undefined || run !== this.#run) return 'TThe run that this belongs to has ended.';
+    const [operation, run, a = '', b] = said.split('\n', 4);
+    if (underWay === undefined || run !== String(this.#run))
+      return 'TThe run that this belongs to has ended.';
     const { effects, questions } = underWay;
     try {
-      effects.checkArguments(a ?? '');
-      const first: unknown = operation === 'failed' || a === undefined ? undefined : JSON.parse(a);
+      effects.checkArguments(a);
+      const first: unknown = operation === 'failed' || a === '' ? undefined : JSON.parse(a);
       const [to, name, options] = Array.isArray(first) ? first : [];
       switch (operation) {
         case 'send':
-          return void effects.send(to, name, b, options);
+          return void effects.send(to, name, b || undefined, options);
         case 'sendToTag':
-          return void effects.sendToTag(to, name, b, options);
+          return void effects.sendToTag(to, name, b || undefined, options);
         case 'set':
-          return void effects.set(first, b);
+          return void effects.set(first, b || undefined);
         case 'delete':
           return void effects.delete(first);
         case 'log':

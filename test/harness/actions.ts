@@ -1,0 +1,72 @@
+import { onTestFinished } from 'vitest';
+import type { ActionPool as Pool } from '../../src/actions/pool.ts';
+import type { Answer, RunLimits, RunRecord, RunReport } from '../../src/actions/run.ts';
+
+/** The built one: its threads load a file of dist. */
+const built = new URL('../../dist/actions/pool.js', import.meta.url).href;
+const { ActionPool } = (await import(built)) as { ActionPool: typeof Pool };
+
+export const limits: RunLimits = {
+  cpuMilliseconds: 500,
+  // Long enough that a busy machine does not end the runs that are well.
+  wallMilliseconds: 30_000,
+  memoryBytes: 16_777_216,
+  mailsMax: 100,
+  payloadBytesMax: 1_024,
+  stateWritesMax: 10,
+  stateValueBytesMax: 64,
+};
+
+export const record: RunRecord = {
+  id: '0198c5a0-0000-7000-8000-000000000000',
+  kind: 'message',
+  device: 'SENSOR0001',
+  name: 'opened',
+  payload: '{"door":3,"__proto__":{"polluted":true}}',
+  time: '2026-11-21T11:00:00.000Z',
+};
+
+export interface RunOptions {
+  key?: string;
+  limits?: Partial<RunLimits>;
+  record?: Partial<RunRecord>;
+  answer?: Answer;
+}
+
+export interface Actions {
+  pool: Pool;
+  /** Runs a module; unless a key is given, in a realm that no run was in before. */
+  run(code: string, options?: RunOptions): Promise<RunReport>;
+  /** Runs the body of an action's function. */
+  runBody(body: string, options?: RunOptions): Promise<RunReport>;
+}
+
+const nothing: Answer = async () => 'null';
+let keys = 0;
+
+/** A pool of one thread, so that runs follow one another on it. */
+export function startActions({ threads = 1 } = {}): Actions {
+  const pool = new ActionPool({ threads });
+  const run: Actions['run'] = (code, options = {}) => {
+    keys += 1;
+    const request = {
+      key: options.key ?? `own ${keys}`,
+      code,
+      record: { ...record, ...options.record },
+      limits: { ...limits, ...options.limits },
+    };
+    return pool.run(request, options.answer ?? nothing);
+  };
+  return {
+    pool,
+    run,
+    runBody: (body, options) => run(`export default async (record, fleet) => {\n${body}\n};`, options),
+  };
+}
+
+/** The same for one test. */
+export function startActionsForTest(options?: { threads: number }): Actions {
+  const actions = startActions(options);
+  onTestFinished(() => actions.pool.close());
+  return actions;
+}

@@ -1,0 +1,249 @@
+import { afterAll, expect, it } from 'vitest';
+import type { Question } from '../../src/actions/run.ts';
+import { limits, record, startActions, startActionsForTest } from '../harness/actions.ts';
+
+const { pool, run, runBody } = startActions();
+afterAll(() => pool.close());
+
+it('an action is given its record and can send, look up, remember and log', async () => {
+  const asked: Question[] = [];
+  const report = await runBody(
+    `const device = await fleet.device(record.device);
+     const count = ((await fleet.state.get('count')) ?? 0) + 1;
+     await fleet.state.set('count', count);
+     await fleet.send('LOCK000001', 'lock_check', { door: record.payload.door, by: device.name });
+     await fleet.send(['LOCK000001', 'LOCK000002'], 'ring', undefined, { lifeSeconds: 60 });
+     await fleet.sendToTag('hall', 'light');
+     fleet.log('count', count, { tags: device.tags });
+     console.log(Object.keys(record).join());`,
+    {
+      answer: async (question) => {
+        asked.push(question);
+        return question.type === 'state' ? '41' : JSON.stringify({ name: 'Door', tags: ['hall'] });
+      },
+    },
+  );
+  expect(asked).toEqual([
+    { type: 'device', id: 'SENSOR0001' },
+    { type: 'state', key: 'count' },
+  ]);
+  expect(report).toMatchObject({
+    error: undefined,
+    sends: [
+      { to: { devices: ['LOCK000001'] }, name: 'lock_check', payload: '{"door":3,"by":"Door"}' },
+      { to: { devices: ['LOCK000001', 'LOCK000002'] }, name: 'ring', payload: '{}', lifeSeconds: 60 },
+      { to: { tag: 'hall' }, name: 'light', payload: '{}' },
+    ],
+    writes: [{ key: 'count', value: '42' }],
+    log: ['count 42 {"tags":["hall"]}', 'id,kind,device,name,time,payload'],
+  });
+  expect(report.wallMilliseconds).toBeGreaterThanOrEqual(0);
+});
+
+it('what there is not is null for a device and undefined for a key', async () => {
+  const { log } = await runBody(
+    `fleet.log(await fleet.device('NOBODY0001'), await fleet.state.get('nothing'));`,
+  );
+  expect(log).toEqual(['null undefined']);
+});
+
+it('a run reads what it wrote itself, and each key is written once', async () => {
+  const { log, writes } = await runBody(
+    `await fleet.state.set('a', 1); await fleet.state.set('a', { b: 2 });
+     fleet.log(await fleet.state.get('a'));
+     await fleet.state.delete('a'); fleet.log(await fleet.state.get('a'));
+     await fleet.state.set('c', null); await fleet.state.set('d', 'kept');`,
+    { answer: async () => '"of the server"' },
+  );
+  expect(log).toEqual(['{"b":2}', 'undefined']);
+  expect(writes).toEqual([
+    { key: 'a', value: null },
+    { key: 'c', value: null },
+    { key: 'd', value: '"kept"' },
+  ]);
+});
+
+it.each([
+  [`fleet.send('short', 'x')`, 'TypeError: send: a device id is 10 of A-Z, a-z and 0-9.'],
+  [`fleet.send({}, 'x')`, 'TypeError: send: `to` must be a device id or an array of them.'],
+  [`fleet.send(['LOCK000001', 1], 'x')`, 'TypeError: send: a device id'],
+  [`fleet.send('LOCK000001', 'no spaces')`, 'TypeError: send: the name of a mail'],
+  [`fleet.send('LOCK000001')`, 'TypeError: send: the name of a mail'],
+  [`fleet.send('LOCK000001', 'x', [])`, 'TypeError: send: the payload must be a JSON object.'],
+  [`fleet.send('LOCK000001', 'x', null)`, 'TypeError: send: the payload must be a JSON object.'],
+  [`fleet.send('LOCK000001', 'x', () => {})`, 'TypeError: send: the payload must be a JSON object.'],
+  [
+    `fleet.send('LOCK000001', 'x', { a: 'é'.repeat(600) })`,
+    'RangeError: send: the payload is larger than 1024',
+  ],
+  [`fleet.send('LOCK000001', 'x', {}, { lifeSeconds: 0 })`, 'RangeError: send: lifeSeconds'],
+  [`fleet.send('LOCK000001', 'x', {}, { life: 1 })`, 'TypeError: send: there is no option "life".'],
+  [`fleet.sendToTag('', 'x')`, 'TypeError: sendToTag: the tag must be a text of 1 to 64 characters.'],
+  [`fleet.sendToTag('t'.repeat(65), 'x')`, 'TypeError: sendToTag: the tag'],
+  [`fleet.device(3)`, 'TypeError: device: a device id'],
+  [`fleet.state.set('', 1)`, 'TypeError: state.set: the key must be a text of 1 to 128 characters.'],
+  [`fleet.state.set('k')`, 'TypeError: state.set: the value must be one that JSON has.'],
+  [`fleet.state.set('k', 'v'.repeat(63))`, 'RangeError: state.set: the value is larger than 64 bytes'],
+  [`fleet.state.delete('k'.repeat(129))`, 'TypeError: state.delete: the key'],
+])('a wrong call throws where it is made: %s', async (call, message) => {
+  const caught = await runBody(`try { ${call}; } catch (error) { fleet.log(String(error)); }`);
+  expect(caught).toMatchObject({ error: undefined, sends: [], writes: [] });
+  expect(caught.log[0]).toContain(message);
+  const thrown = await runBody(`await ${call};`);
+  expect(thrown.error).toMatchObject({ code: 'invalid_call', msg: expect.stringContaining(message) });
+});
+
+it('what is thrown is told with the lines it came from', async () => {
+  const { error, sends, log } = await run(
+    `function inner(x) {\n  return x.missing.member;\n}\nexport default async (record, fleet) => {
+       fleet.log('before'); fleet.send('LOCK000001', 'x');\n  inner({});\n};`,
+  );
+  expect(error?.code).toBe('threw');
+  expect(error?.msg).toMatch(/^TypeError: cannot read property 'member' of undefined\n.*action\.js:2:\d+/);
+  expect({ sends, log }).toEqual({ sends: [], log: ['before'] });
+});
+
+it.each([
+  [`throw 'a text'`, 'a text'],
+  [`throw undefined`, 'undefined'],
+  [`throw { code: 3 }`, '{"code":3}'],
+  [
+    `throw new RangeError('esc \\u001b[31m\\u202e\\r\\nnext')`,
+    'RangeError: esc \\u{1b}[31m\\u{202e}\\r\nnext',
+  ],
+  [`throw { toString() { throw 1 }, toJSON() { throw 2 } }`, '(cannot be shown)'],
+  [
+    `class E extends Error { get message() { throw 1 } get stack() { for (;;); } }; throw new E()`,
+    'It threw',
+  ],
+])('anything may be thrown: %s', async (body, message) => {
+  const { error } = await runBody(body);
+  expect(error?.code).toBe('threw');
+  expect(error?.msg).toContain(message);
+});
+
+it('a long error is cut', async () => {
+  const { error } = await runBody(`throw new Error('\\u0000'.repeat(10_000))`);
+  expect(error?.msg.length).toBeLessThanOrEqual(2_000);
+});
+
+it('it is waited for what an action leaves under way', async () => {
+  const { sends } = await runBody(
+    `['LOCK000001', 'LOCK000002'].forEach(async (id) => {
+       if (await fleet.device(id)) fleet.send(id, 'x');
+     });`,
+    { answer: async () => '{}' },
+  );
+  expect(sends).toHaveLength(2);
+});
+
+it('many questions at once are all answered, in any order', async () => {
+  const { log } = await runBody(
+    `const all = await Promise.all(Array.from({ length: 500 }, (_, n) => fleet.state.get('k' + n)));
+     fleet.log(all.every((value, n) => value === 'k' + n), all.length);`,
+    {
+      answer: async (question) => {
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+        return JSON.stringify(question.type === 'state' && question.key);
+      },
+    },
+  );
+  expect(log).toEqual(['true 500']);
+});
+
+it('a question that the server cannot answer throws in the action', async () => {
+  const { error } = await runBody(`await fleet.device('LOCK000001')`, {
+    answer: () => Promise.reject(new Error('a detail of the server')),
+  });
+  expect(error?.code).toBe('threw');
+  expect(error?.msg).toContain('The server could not answer.');
+});
+
+it('a realm is kept for its key, and not after a run that failed', async () => {
+  const code = `let runs = 0;
+    export default (record, fleet) => { fleet.log(++runs); if (record.payload.fail) throw new Error('x'); };`;
+  const logs: unknown[] = [];
+  for (const payload of ['{}', '{}', '{"fail":true}', '{}'])
+    logs.push(...(await run(code, { key: 'kept', record: { payload } })).log);
+  expect(logs).toEqual(['1', '2', '3', '1']);
+});
+
+it('a thread keeps eight realms, those used last', async () => {
+  const code = 'let runs = 0; export default (record, fleet) => { fleet.log(++runs); };';
+  for (const name of [...'abcdefgh', 'a', 'i']) await run(code, { key: `eight ${name}` });
+  expect((await run(code, { key: 'eight a' })).log).toEqual(['3']);
+  expect((await run(code, { key: 'eight b' })).log).toEqual(['1']);
+});
+
+it('a fleet that is kept from an earlier run is of no use', async () => {
+  const code = `let first;
+    export default (record, fleet) => { first ??= fleet; first.send('LOCK000001', 'x'); };`;
+  expect((await run(code, { key: 'stale' })).sends).toHaveLength(1);
+  const second = await run(code, { key: 'stale' });
+  expect(second.sends).toEqual([]);
+  expect(second.error?.msg).toContain('The run that this belongs to has ended.');
+});
+
+it('TypeScript is translated, and its errors are told by its own lines', async () => {
+  const source = `import type { Action } from 'fleetpost/action';
+interface Opened {
+  door: number;
+}
+enum Way { In = 1 }
+const action: Action<Opened> = (record, fleet) => {
+  const nothing: Opened | null = null;
+  fleet.log(record.payload.door satisfies number, Way.In);
+  if (record.name === 'fails') fleet.log(nothing!.door);
+};
+export default action;`;
+  const compiled = await pool.compile(source, 'typescript', limits);
+  if ('error' in compiled) throw new Error(compiled.error.msg);
+  expect((await run(compiled.code)).log).toEqual(['3 1']);
+  const failed = await run(compiled.code, { record: { ...record, name: 'fails' } });
+  expect(failed.error?.msg).toMatch(/\(action\.ts:9:\d+\)/);
+});
+
+it.each([
+  ['typescript', 'const a: = 3', 'Type expected. (action.ts:1:10)'],
+  ['typescript', '('.repeat(100_000), 'nested too deeply'],
+  ['javascript', 'export default (\n', 'action.js:'],
+  ['javascript', 'export const action = () => {}', 'no function as its default export'],
+  ['javascript', 'export default 3', 'no function as its default export'],
+  ['javascript', `throw new Error('at once'); export default () => {}`, 'at once'],
+  ['javascript', 'await new Promise(() => {}); export default () => {}', 'waits for something'],
+  [
+    'javascript',
+    `import fs from 'node:fs'; export default () => fs`,
+    `can import nothing, also not 'node:fs'`,
+  ],
+] as const)('code that cannot be run is refused: %s %s', async (language, source, message) => {
+  const compiled = await pool.compile(source, language, limits);
+  expect(compiled).toMatchObject({ error: { code: 'invalid_code', msg: expect.stringContaining(message) } });
+});
+
+it('a module may wait at its top for what comes', async () => {
+  const source =
+    'const three = await Promise.resolve(3); export default (record, fleet) => fleet.log(three);';
+  expect(await pool.compile(source, 'javascript', limits)).toEqual({ code: source });
+  expect((await run(source)).log).toEqual(['3']);
+});
+
+it('runs under way when the pool is closed are told so, and so are those that come later', async () => {
+  const actions = startActionsForTest();
+  let asked = () => {};
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const answer = () => {
+    asked();
+    return new Promise<string>(() => {});
+  };
+  const underWay = actions.runBody(`await fleet.device('LOCK000001')`, { answer });
+  const queued = actions.runBody('');
+  await isAsked;
+  await actions.pool.close();
+  const stopped = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
+  expect((await underWay).error).toEqual(stopped);
+  expect((await queued).error).toEqual(stopped);
+  expect((await actions.runBody('')).error).toEqual(stopped);
+});
