@@ -28,11 +28,13 @@ export interface ControlOptions extends DispatcherOptions {
   fleet(fleetId: string): FleetSnapshot;
 }
 
-/** What operators do with actions. Changes of one action come one after another from the registry's own order. */
+/** What operators do with actions. */
 export class Control implements ActionsControl {
   readonly #options: ControlOptions;
   readonly #dispatcher: Dispatcher;
   readonly #trials: Trials;
+  /** The last change of each action that is under way. */
+  readonly #changes = new Map<string, Promise<unknown>>();
 
   constructor(options: ControlOptions) {
     this.#options = options;
@@ -61,41 +63,57 @@ export class Control implements ActionsControl {
     const { actions, config, journal, fleet } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
     const code = await this.#trials.compile(draft);
-    const known = actions.list(fleetId).find((one) => one.name === name);
     const tests = await this.#trials.test(fleetId, draft, code);
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw failureOf(failed);
-    // Its place in the logs is on disk before the action is: then no record is missed, and none is run that
-    // was there before.
-    const id = known?.id ?? formatUuid(generateUuid());
-    if (known === undefined) await startAtEnds(journal, id, await this.#dispatcher.logEnds());
-    const { action, isNew } = await actions.put(fleetId, name, { ...draft, code }, { ...change, id });
-    await this.#restart(action);
-    return { status: this.#status(action), isNew, tests };
+    return this.#inTurn(fleetId, name, async () => {
+      // As it is now: it may have been put or deleted while this one was compiled and tested.
+      const known = actions.list(fleetId).find((one) => one.name === name);
+      const id = known?.id ?? formatUuid(generateUuid());
+      // Its place in the logs is on disk before the action is: then no record is missed, and none is run that
+      // was there before, or while it was disabled.
+      if (known === undefined || (change.enabled === true && !known.enabled)) {
+        await startAtEnds(journal, id, await this.#dispatcher.logEnds());
+      }
+      const { action, isNew } = await actions
+        .put(fleetId, name, { ...draft, code }, { ...change, id })
+        .catch(async (error: unknown) => {
+          if (known === undefined) await forgetAction(journal, id).catch(() => {});
+          throw error;
+        });
+      await this.#restart(action);
+      return { status: this.#status(action), isNew, tests };
+    });
   }
 
   async change(fleetId: string, name: string, change: ActionChange): Promise<ActionStatus> {
     const { actions, journal } = this.#options;
-    const before = actions.get(fleetId, name);
-    if (change.enabled === true && !before.enabled) {
-      await startAtEnds(journal, before.id, await this.#dispatcher.logEnds());
-    }
-    const action = await actions.change(fleetId, name, change);
-    await this.#restart(action);
-    return this.#status(action);
+    return this.#inTurn(fleetId, name, async () => {
+      const before = actions.get(fleetId, name);
+      if (change.enabled === true && !before.enabled) {
+        await startAtEnds(journal, before.id, await this.#dispatcher.logEnds());
+      }
+      const action = await actions.change(fleetId, name, change);
+      await this.#restart(action);
+      return this.#status(action);
+    });
   }
 
   async rollback(fleetId: string, name: string, number: number): Promise<ActionStatus> {
-    const action = await this.#options.actions.rollback(fleetId, name, number);
-    await this.#restart(action);
-    return this.#status(action);
+    return this.#inTurn(fleetId, name, async () => {
+      const action = await this.#options.actions.rollback(fleetId, name, number);
+      await this.#restart(action);
+      return this.#status(action);
+    });
   }
 
   async delete(fleetId: string, name: string): Promise<void> {
-    const action = await this.#options.actions.delete(fleetId, name);
-    await this.#dispatcher.end(action);
-    await forgetAction(this.#options.journal, action.id);
-    this.#dispatcher.forget(action);
+    await this.#inTurn(fleetId, name, async () => {
+      const action = await this.#options.actions.delete(fleetId, name);
+      await this.#dispatcher.end(action);
+      await forgetAction(this.#options.journal, action.id);
+      this.#dispatcher.forget(action);
+    });
   }
 
   async test(
@@ -137,17 +155,19 @@ export class Control implements ActionsControl {
   async retry(fleetId: string, name: string, number?: number): Promise<number> {
     const action = this.#options.actions.get(fleetId, name);
     const kept = this.#chosen(action, number);
-    const lane = this.#dispatcher.lane(action);
+    await this.#dispatcher.started(action);
     let retried = 0;
     for (const one of kept) {
-      if (one.mails.length > 0) await this.#dispatcher.sendAgain(action, one);
-      else if (lane === undefined)
-        throw new ApiError('limit_reached', { msg: 'The action is disabled: enable it first.' });
-      else {
-        const run = { lane, record: recordOf(one), shard: undefined, attempt: 1, conflicts: 0 };
-        if (!lane.pushParked({ ...run, parked: one.number })) continue;
+      if (one.mails.length > 0) {
+        if (await this.#dispatcher.sendAgain(action, one)) retried += 1;
+        continue;
       }
-      retried += 1;
+      // As it is now: it may be replaced while mails are put up again.
+      const lane = this.#dispatcher.lane(action);
+      if (lane === undefined)
+        throw new ApiError('limit_reached', { msg: 'The action is disabled: enable it first.' });
+      const run = { lane, record: recordOf(one), shard: undefined, attempt: 1, conflicts: 0 };
+      if (lane.pushParked({ ...run, parked: one.number })) retried += 1;
     }
     return retried;
   }
@@ -155,8 +175,20 @@ export class Control implements ActionsControl {
   async drop(fleetId: string, name: string, number?: number): Promise<number> {
     const action = this.#options.actions.get(fleetId, name);
     const kept = this.#chosen(action, number);
-    await this.#dispatcher.dropParked(action, kept);
-    return kept.length;
+    return this.#dispatcher.dropParked(action, kept);
+  }
+
+  /** Changes of one action one after another: none begins from what another has half done. */
+  async #inTurn<T>(fleetId: string, name: string, change: () => Promise<T>): Promise<T> {
+    const key = `${fleetId} ${name}`;
+    const before = this.#changes.get(key) ?? Promise.resolve();
+    const result = before.then(change, change);
+    this.#changes.set(key, result);
+    try {
+      return await result;
+    } finally {
+      if (this.#changes.get(key) === result) this.#changes.delete(key);
+    }
   }
 
   #status(action: Action): ActionStatus {

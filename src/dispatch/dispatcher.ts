@@ -13,6 +13,7 @@ import { Outbox } from './outbox.ts';
 import { type KeptParkedRun, recordOf } from './parked.ts';
 import { storedPosition } from './progress.ts';
 import { Runner } from './runner.ts';
+import { LogScanner } from './scanner.ts';
 import { LaneSchedule } from './schedule.ts';
 import { actionKey } from './tables.ts';
 
@@ -33,13 +34,10 @@ const busyLookMs = 5;
 const idleLookMs = 20;
 /** Without a record for so long, it is idle. */
 const idleAfterMs = 1_000;
-/** Pages of one log in one look, so that the thread's other work is not held up. */
-const pagesPerLook = 4;
 const upkeepMs = 5_000;
-type Attempts = ActionStatus['attempts'];
-
 /** Until what could not be stored is tried again. */
 const failureMs = 1_000;
+type Attempts = ActionStatus['attempts'];
 
 /**
  * From the logs of all shards to the actions' runs. It only ever reads what devices wrote, so none of them
@@ -49,14 +47,16 @@ export class Dispatcher {
   readonly runner: Runner;
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
+  readonly #scanner: LogScanner;
   readonly #lanes = new Map<string, Lane>();
+  readonly #starts = new Map<string, Promise<void>>();
   readonly #schedule: LaneSchedule;
   readonly #attempts = new Map<string, Attempts>();
   #looking = false;
   #lastFoundMs = 0;
   #lookTimer: NodeJS.Timeout | undefined;
   readonly #upkeepTimer: NodeJS.Timeout;
-  #recovered: Promise<void>;
+  readonly #recovered: Promise<void>;
   #isStopping = false;
 
   constructor(options: DispatcherOptions) {
@@ -64,13 +64,23 @@ export class Dispatcher {
     this.#outbox = new Outbox({
       ...options,
       onRefused: (parcel, refused) => {
-        this.runner.parkMails(parcel, refused);
-        this.#countParked(parcel.action, 1);
+        // Of a deleted action nothing is kept.
+        const isKept = options.actions.all().some(({ id }) => actionKey(id).equals(parcel.action));
+        if (isKept) this.runner.parkMails(parcel, refused);
       },
+      onParked: (action) => this.#countParked(action, 1),
+    });
+    this.#scanner = new LogScanner({
+      shards: options.shards,
+      log: options.log,
+      lanes: () => this.#lanes.values(),
+      mayTake: () => !this.#isStopping && !this.#outbox.isFull,
     });
     this.runner = new Runner(options, this.#outbox);
     this.#schedule = new LaneSchedule(options.config.actionThreads);
     this.#recovered = this.#outbox.recover();
+    // Whoever waits for it fails, and says so; with no action enabled nobody does.
+    this.#recovered.catch(() => {});
     this.#upkeepTimer = setInterval(() => {
       this.#upkeep().catch((error: unknown) => options.log.error({ err: error }, 'actions: upkeep failed'));
     }, upkeepMs);
@@ -88,7 +98,17 @@ export class Dispatcher {
 
   /** Has the action run as it is declared now, from what is on disk of it; a disabled one does not. */
   restart(action: Action): void {
-    this.#start(action).catch((error: unknown) => this.#fail(action, error));
+    const start = this.#start(action)
+      .catch((error: unknown) => this.#fail(action, error))
+      .finally(() => {
+        if (this.#starts.get(action.id) === start) this.#starts.delete(action.id);
+      });
+    this.#starts.set(action.id, start);
+  }
+
+  /** Settles when a start that was begun has ended, well or not. */
+  async started({ id }: Action): Promise<void> {
+    await this.#starts.get(id);
   }
 
   /** Settles when nothing more is written for this action. */
@@ -131,26 +151,29 @@ export class Dispatcher {
     return this.lane(action)?.inHand ?? this.#outbox.count(actionKey(action.id));
   }
 
-  /** Puts mails that were refused up for delivery once more, in place of their parked run. */
-  async sendAgain(action: Action, kept: KeptParkedRun): Promise<void> {
+  /** Puts mails that were refused up for delivery once more, in place of their parked run. False: it is gone. */
+  async sendAgain(action: Action, kept: KeptParkedRun): Promise<boolean> {
     const id = actionKey(action.id);
     const parcel = { action: id, record: recordOf(kept), mails: kept.mails };
     let key: Buffer | undefined;
     await this.#options.journal.commit(() => {
       if (this.runner.unpark(id, kept.number)) key = this.#outbox.put(parcel);
     });
-    if (key === undefined) return;
+    if (key === undefined) return false;
     this.#countParked(id, -1);
     void this.#outbox.deliver(key, parcel);
+    return true;
   }
 
-  async dropParked(action: Action, parked: readonly KeptParkedRun[]): Promise<void> {
+  /** Answers how many there still were. */
+  async dropParked(action: Action, parked: readonly KeptParkedRun[]): Promise<number> {
     const id = actionKey(action.id);
     let dropped = 0;
     await this.#options.journal.commit(() => {
       dropped = parked.filter(({ number }) => this.runner.unpark(id, number)).length;
     });
     this.#countParked(id, -dropped);
+    return dropped;
   }
 
   #countParked(action: Buffer, change: number): void {
@@ -216,12 +239,7 @@ export class Dispatcher {
   async #look(): Promise<void> {
     this.#looking = true;
     try {
-      for (const [shard] of this.#options.shards.all.entries()) {
-        for (let pages = 0; pages < pagesPerLook; pages += 1) {
-          if (!(await this.#readPage(shard))) break;
-          this.#lastFoundMs = performance.now();
-        }
-      }
+      if (await this.#scanner.look()) this.#lastFoundMs = performance.now();
       this.#pump();
     } catch (error) {
       this.#options.log.error({ err: error }, 'actions: the log cannot be read now');
@@ -231,28 +249,9 @@ export class Dispatcher {
     this.#lookSoon(performance.now() - this.#lastFoundMs > idleAfterMs ? idleLookMs : busyLookMs);
   }
 
-  /** Whether there was one. */
-  async #readPage(index: number): Promise<boolean> {
-    if (this.#outbox.isFull) return false;
-    const wanting = [...this.#lanes.values()].filter((lane) => lane.wants(index));
-    if (wanting.length === 0) return false;
-    const shard = this.#options.shards.all[index];
-    const from = Math.min(...wanting.map(({ progress }) => progress[index]?.scanned ?? 0));
-    const page = await shard?.records(from);
-    if (page === undefined || page.next === from) return false;
-    if (page.damaged) {
-      this.#options.log.error(
-        { shard: index, position: from },
-        'actions: a damaged batch of the log is passed over',
-      );
-    }
-    for (const lane of wanting) lane.offer(index, page);
-    return true;
-  }
-
   /** Gives threads that are free something to run. */
   #pump(): void {
-    while (!this.#isStopping && !this.#outbox.isFull && this.#options.journal.hasDiskToGrow()) {
+    while (!this.#isStopping && !this.#outbox.isFull && this.#options.journal.mayGrow()) {
       const lane = this.#schedule.next([...this.#lanes.values()]);
       const run = lane?.next();
       if (lane === undefined || run === undefined) return;
@@ -262,13 +261,19 @@ export class Dispatcher {
 
   async #run(lane: Lane, run: PendingRun): Promise<void> {
     this.#schedule.begin(lane);
+    let hasThread = true;
+    const freeThread = (): void => {
+      if (hasThread) this.#schedule.end(lane);
+      hasThread = false;
+    };
     try {
       const outcome = await this.runner.attempt(run, () => {
-        this.#schedule.end(lane);
+        freeThread();
         this.#pump();
       });
       if (!lane.isStopped) this.#count(lane, outcome);
     } catch (error) {
+      freeThread();
       if (!lane.isStopped) this.#fail(lane.action, error);
     }
     this.#pump();
@@ -281,7 +286,7 @@ export class Dispatcher {
 
   async #upkeep(): Promise<void> {
     await this.#storeProgress();
-    await this.#outbox.forget(() => this.#options.isBackupRunning());
+    await this.#outbox.forget(() => !this.#options.isBackupRunning());
   }
 
   async #storeProgress(): Promise<void> {

@@ -70,9 +70,7 @@ export class History<Entry extends { number: number }> {
   }
 
   count(action: Buffer): number {
-    let entries = 0;
-    for (const _ of this.#table.getKeys(rangeOf(action))) entries += 1;
-    return entries;
+    return this.#table.getKeysCount(rangeOf(action));
   }
 
   forget(action: Buffer): void {

@@ -40,18 +40,19 @@ export class Journal {
     });
   }
 
-  /** Settles when everything that was to be written is, or was refused. */
+  /** Settles when everything that was to be written until now is, or was refused. */
   async settled(): Promise<void> {
-    await this.#running;
+    // Behind all of that: to wait for an idle moment would be for ever where runs end all the time.
+    if (this.#running !== undefined) await this.commit(() => {}).catch(() => {});
   }
 
-  /** With less disk than is left alone nothing may be added, as in a shard. */
-  hasDiskToGrow(): boolean {
-    return this.#environment.hasDiskToGrow();
+  /** With less disk than is left alone, or a full map, nothing may be added, as in a shard. */
+  mayGrow(): boolean {
+    return this.#environment.hasDiskToGrow() && this.#environment.hasRoom();
   }
 
   async close(): Promise<void> {
-    await this.settled();
+    await this.#running;
     await this.#environment.close();
   }
 

@@ -111,6 +111,12 @@ export class Lane {
     progress.scanned = Math.max(progress.scanned, end);
   }
 
+  /** Where nothing stands from a position on, nothing is to come before the end that the log has told of. */
+  passGap(shard: number, from: number): void {
+    const progress = this.progress[shard];
+    if (progress?.scanned === from) progress.scanned = Math.max(from, this.#end(shard));
+  }
+
   push(run: PendingRun): void {
     this.inHand += 1;
     const queue = this.#queues.get(run.record.device);

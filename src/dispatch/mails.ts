@@ -1,4 +1,5 @@
 import type { RunError, RunReport, Send } from '../actions/run.ts';
+import { harmless } from '../actions/text.ts';
 import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceKeyOf } from '../core/identity.ts';
 import type { Fleets } from '../registry/fleet.ts';
@@ -79,7 +80,9 @@ function checkMail(fleetId: string, name: string, bytes: Buffer, fleets: Fleets)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const [first] = error.options.errors ?? [];
-    const where = first === undefined ? '' : ` ${first.path === '' ? 'It' : first.path} ${first.msg}.`;
+    // A path has names of members in it, which may be a device's own text.
+    const path = first === undefined || first.path === '' ? 'It' : harmless(first.path, 200);
+    const where = first === undefined ? '' : ` ${path} ${first.msg}.`;
     throw new RunFailure({
       code: 'invalid_mail',
       msg: `A mail ${name} does not match its schema.${where}`,

@@ -6,6 +6,7 @@ import { generateUuid } from '../core/uuid.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { EnqueueOutcome, Shard, StoredRecord } from '../shard/shard.ts';
 import { pack, unpack } from '../store/codec.ts';
+import { Gate } from './gate.ts';
 import type { Journal } from './journal.ts';
 import type { RefusedMail } from './parked.ts';
 
@@ -35,6 +36,8 @@ export interface OutboxOptions {
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
   onRefused(parcel: Parcel, refused: readonly RefusedMail[]): void;
+  /** Once that is on disk. */
+  onParked(action: Buffer): void;
   log: Log;
 }
 
@@ -50,6 +53,7 @@ const parcelsMax = 1_000;
  */
 export class Outbox {
   readonly #options: OutboxOptions;
+  readonly #gate: Gate;
   readonly #parcels = new Map<string, Parcel>();
   readonly #underway = new Map<Promise<void>, Buffer>();
   #delivered = false;
@@ -57,6 +61,7 @@ export class Outbox {
 
   constructor(options: OutboxOptions) {
     this.#options = options;
+    this.#gate = new Gate(options.config);
   }
 
   get isFull(): boolean {
@@ -70,12 +75,19 @@ export class Outbox {
 
   /** What a crash has left here, delivered before anything else runs: so the order of a device's mails holds. */
   async recover(): Promise<void> {
-    const { journal } = this.#options;
+    const { journal, log } = this.#options;
     journal.refresh();
-    const left = [...journal.tables.outbox.getRange({})].map(({ key, value }) => ({
-      key,
-      parcel: decodeParcel(value),
-    }));
+    const left: { key: Buffer; parcel: Parcel }[] = [];
+    for (const { key, value } of journal.tables.outbox.getRange({})) {
+      try {
+        left.push({ key, parcel: decodeParcel(value) });
+      } catch (error) {
+        log.error(
+          { err: error, key: key.toString('hex') },
+          'actions: a damaged parcel of mails is passed over',
+        );
+      }
+    }
     for (const { key, parcel } of left) this.#parcels.set(key.toString('hex'), parcel);
     await inOrder(
       left,
@@ -93,6 +105,7 @@ export class Outbox {
 
   /** Settles when every mail is where it belongs, or when the server stops. */
   deliver(key: Buffer, parcel: Parcel): Promise<void> {
+    // Not before its commit, which may fail; and before the first of its mails is sent, for `forget`.
     this.#parcels.set(key.toString('hex'), parcel);
     const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
     this.#underway.set(delivery, parcel.action);
@@ -108,15 +121,15 @@ export class Outbox {
   /**
    * Has the shards forget the identities of mails whose parcels are gone. What is sent to a shard arrives in
    * order: a mail that is on its way now keeps its identity, since its parcel is among those that are looked at,
-   * and so does one that is sent later. Ends early for a backup, which may have parcels that are gone here.
+   * anew for each step. `mayGoOn` is asked before each step too.
    */
-  async forget(isBackupRunning: () => boolean): Promise<void> {
+  async forget(mayGoOn: () => boolean): Promise<void> {
     if (!this.#delivered) return;
     this.#delivered = false;
     for (const shard of this.#options.shards.all) {
       let removed: number;
       do {
-        if (this.#stopping || isBackupRunning()) {
+        if (this.#stopping || !mayGoOn()) {
           this.#delivered = true;
           return;
         }
@@ -139,7 +152,7 @@ export class Outbox {
   }
 
   async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
-    const { journal, log, onRefused } = this.#options;
+    const { journal, log, onRefused, onParked } = this.#options;
     const refused: RefusedMail[] = [];
     await inOrder(
       parcel.mails,
@@ -150,21 +163,24 @@ export class Outbox {
         refused.push({ ...mail, reason: outcome.result });
       },
     );
-    if (this.#stopping) return;
-    this.#delivered = true;
-    try {
-      await journal.commit(() => {
-        journal.tables.outbox.removeSync(key);
-        if (refused.length > 0)
-          onRefused(
-            parcel,
-            refused.toSorted((a, b) => a.ordinal - b.ordinal),
-          );
-      });
-      this.#parcels.delete(key.toString('hex'));
-    } catch (error) {
-      // It stays in the outbox, and so do its identities, until the next start delivers it once more.
-      log.error({ err: error }, 'a parcel of mails was delivered, but this could not be noted');
+    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+      try {
+        await journal.commit(() => {
+          journal.tables.outbox.removeSync(key);
+          if (refused.length > 0)
+            onRefused(
+              parcel,
+              refused.toSorted((a, b) => a.ordinal - b.ordinal),
+            );
+        });
+        this.#parcels.delete(key.toString('hex'));
+        this.#delivered = true;
+        if (refused.length > 0) onParked(parcel.action);
+        return;
+      } catch (error) {
+        log.error({ err: error }, 'a parcel of mails was delivered, but this could not be noted yet');
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
     }
   }
 
@@ -175,14 +191,17 @@ export class Outbox {
     for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       const fleet = fleets.get(fleetIdOf(device));
       try {
-        return await shards.of(device).enqueue({
-          device,
-          name,
-          // Memory of its own: a view would cross threads with all that is around it.
-          payload: new Uint8Array(payload),
-          lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
-          mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
-          once: identityOf(parcel, ordinal),
+        return await this.#gate.pass(payload.length, async () => {
+          if (this.#stopping) return undefined;
+          return shards.of(device).enqueue({
+            device,
+            name,
+            // Memory of its own: a view would cross threads with all that is around it.
+            payload: new Uint8Array(payload),
+            lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+            mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+            once: identityOf(parcel, ordinal),
+          });
         });
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'unavailable') {

@@ -162,6 +162,10 @@ export class Runner {
     const { lane } = run;
     const { config, journal } = this.#options;
     const { tables } = journal;
+    // Dropped while it ran: nothing comes of it.
+    if (run.parked !== undefined && !tables.parked.doesExist(numberKey(lane.id, run.parked))) {
+      return { type: 'done', key: undefined };
+    }
     let error = failure;
     if (error === undefined && !areCurrent(tables, lane.id, reads)) {
       run.conflicts += 1;

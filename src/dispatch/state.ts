@@ -18,7 +18,8 @@ function stateKey(action: Buffer, key: string): Buffer {
  */
 export function readState(tables: ActionTables, action: Buffer, key: string, reads: Reads): string {
   const value = tables.state.getBinary(stateKey(action, key));
-  reads.set(key, versionOf(value));
+  // What it read first: a run that sees two versions has acted upon one that is not true any more.
+  if (!reads.has(key)) reads.set(key, versionOf(value));
   return value === undefined ? 'null' : value.toString('utf8', uuidBytesLength);
 }
 
@@ -37,14 +38,12 @@ export function writeState(
   writes: readonly { key: string; value: string | null }[],
   keysMax: number,
 ): boolean {
-  if (writes.length === 0) return true;
-  const keys = new Set([...tables.state.getKeys(rangeOf(action))].map((key) => key.toString('latin1')));
+  let more = 0;
   for (const { key, value } of writes) {
-    const name = stateKey(action, key).toString('latin1');
-    if (value === null) keys.delete(name);
-    else keys.add(name);
+    more += Number(value !== null) - Number(tables.state.doesExist(stateKey(action, key)));
   }
-  if (keys.size > keysMax) return false;
+  // Nearly always they are keys that there are: then nothing is to be counted.
+  if (more > 0 && tables.state.getKeysCount(rangeOf(action)) + more > keysMax) return false;
   const version = generateUuid();
   for (const { key, value } of writes) {
     if (value === null) tables.state.removeSync(stateKey(action, key));

@@ -123,6 +123,7 @@ export class LmdbShard implements Shard {
   }
 
   async forgetSent(before: Uint8Array | undefined): Promise<number> {
+    // One step of it: by the next one, mail may have been sent for something that is older.
     return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
   }
 

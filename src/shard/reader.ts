@@ -32,6 +32,9 @@ export class ShardReader {
   /** The last look into the log that found nothing: after how many commits, and where. */
   #nothingAfterCommits: number | undefined;
   #nothingFrom = 0;
+  /** Where the log ended after so many commits. */
+  #endAfterCommits: number | undefined;
+  #end = 0;
 
   constructor(environment: Environment, versions: DeviceVersions) {
     this.#environment = environment;
@@ -133,9 +136,14 @@ export class ShardReader {
     return false;
   }
 
+  /** Asked for every action in turn: looked for once a commit. */
   logEnd(): number {
+    const { commits } = this.#environment;
+    if (commits === this.#endAfterCommits) return this.#end;
     this.#environment.refresh();
-    return endOfLog(this.#tables.log);
+    this.#end = endOfLog(this.#tables.log);
+    this.#endAfterCommits = commits;
+    return this.#end;
   }
 
   /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */

@@ -184,8 +184,8 @@ export interface Shard {
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
   /**
-   * Forgets every `once` whose UUIDv7 sorts before those 16 bytes, or all of them; the oldest first, and no more
-   * than hold nobody up. Answers how many there were: 0 at the end. What is enqueued behind the call is kept.
+   * Forgets the oldest `once`s whose UUIDv7 sorts before those 16 bytes, or of all, in one write that holds
+   * nobody up. Answers how many there were: none is the end of it.
    */
   forgetSent(before: Uint8Array | undefined): Promise<number>;
   /** All of them or, when one exists already, none: answers that one's key. */

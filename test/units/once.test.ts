@@ -107,8 +107,13 @@ it('what was sent is forgotten up to a record, or all of it, and without a commi
     enqueue(onceOf(generateUuid(), 'x'), other, 65_535),
   );
   await Promise.all(many);
-  expect(await opened.shard.forgetSent(undefined)).toBe(sweepRecordsMax);
-  expect(await opened.shard.forgetSent(undefined)).toBe(7);
+  const forgetting = opened.shard.forgetSent(undefined);
+  const later = onceOf(generateUuid(), 'later');
+  await enqueue(later);
+  expect(await forgetting).toBe(sweepRecordsMax);
+  // Sent behind it, whatever else there is to forget.
+  expect(await enqueue(later)).toMatchObject({ repeated: true });
+  expect(await opened.shard.forgetSent(undefined)).toBe(8);
   expect(await enqueue(onceOf(ids[4] as Buffer, 'a'))).toMatchObject({ repeated: false });
 });
 

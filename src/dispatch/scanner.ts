@@ -1,0 +1,88 @@
+import type { Log } from '../core/log.ts';
+import type { Shard } from '../shard/shard.ts';
+import type { Lane } from './lane.ts';
+
+export interface ScannerOptions {
+  shards: { readonly all: readonly Shard[] };
+  log: Log;
+  lanes(): Iterable<Lane>;
+  /** Whether more may be taken in hand now. */
+  mayTake(): boolean;
+}
+
+/** Pages from one position in one look. */
+const pagesPerLook = 4;
+/** What a look may take before the thread's other work has its turn. */
+const lookMsMax = 10;
+
+/** Goes through the logs of all shards for all lanes, each from where it is. */
+export class LogScanner {
+  readonly #options: ScannerOptions;
+
+  constructor(options: ScannerOptions) {
+    this.#options = options;
+  }
+
+  /** One look at every log. Answers whether there was anything. */
+  async look(): Promise<boolean> {
+    let hasFound = false;
+    let sinceMs = performance.now();
+    for (const [shard] of this.#options.shards.all.entries()) {
+      for (const position of this.#positions(shard)) {
+        let from: number | undefined = position;
+        for (let pages = 0; pages < pagesPerLook; pages += 1) {
+          from = await this.#readPage(shard, from);
+          if (from === undefined) break;
+          hasFound = true;
+          if (performance.now() - sinceMs < lookMsMax) continue;
+          await new Promise((resolve) => setImmediate(resolve));
+          sinceMs = performance.now();
+        }
+      }
+    }
+    return hasFound;
+  }
+
+  /**
+   * Where to look in the log of that shard: where each of the lanes is, so that one that is far behind holds up no
+   * other. Those that have caught up are all at one place.
+   */
+  #positions(index: number): ReadonlySet<number> {
+    const positions = new Set<number>();
+    for (const lane of this.#options.lanes()) {
+      if (lane.wants(index)) positions.add(lane.progress[index]?.scanned ?? 0);
+    }
+    return positions;
+  }
+
+  /** Answers where to go on; undefined where nothing stands from there on, or nobody wants it. */
+  async #readPage(index: number, from: number): Promise<number | undefined> {
+    const { shards, log, lanes, mayTake } = this.#options;
+    if (!mayTake()) return undefined;
+    const wanting = [...lanes()].filter(
+      (lane) => lane.wants(index) && lane.progress[index]?.scanned === from,
+    );
+    if (wanting.length === 0) return undefined;
+    const page = await shards.all[index]?.records(from);
+    if (page === undefined) return undefined;
+    if (page.next === from) {
+      for (const lane of wanting) lane.passGap(index, from);
+      return undefined;
+    }
+    if (page.damaged) {
+      log.error({ shard: index, position: from }, 'actions: a damaged batch of the log is passed over');
+    }
+    for (const lane of wanting) {
+      try {
+        lane.offer(index, page);
+      } catch (error) {
+        const { fleetId, name } = lane.action;
+        log.error(
+          { err: error, fleet: fleetId, action: name, shard: index },
+          'a record cannot be matched with an action, which passes over it',
+        );
+      }
+    }
+    return page.next;
+  }
+}
