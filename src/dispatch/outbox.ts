@@ -151,6 +151,8 @@ export class Outbox {
       },
     );
     if (this.#stopping) return;
+    // Shards answer in any order; these are sent again, and shown, in that of the run.
+    refused.sort((a, b) => a.ordinal - b.ordinal);
     this.#delivered = true;
     try {
       await journal.commit(() => {
