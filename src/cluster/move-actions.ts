@@ -25,7 +25,7 @@ export async function carryActions(folder: DataFolder, move: Move, config: Confi
         .filter(({ enabled }) => enabled)
         .map((action) => ({ action, version: actions.current(action) })),
       shards.map((shard) => (from) => readLogPage(openTables(shard), from)),
-      move.to,
+      move,
     );
   });
   for (const shard of shards) await shard.close();

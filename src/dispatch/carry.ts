@@ -1,7 +1,9 @@
 import { fleetIdOf } from '../core/identity.ts';
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { LogPage } from '../shard/shard.ts';
+import type { Move } from '../store/data-folder.ts';
 import type { Journal } from './journal.ts';
+import { storedPosition } from './progress.ts';
 import { actionKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
 
 /** One log as a move reads it. */
@@ -16,11 +18,11 @@ export async function carryRecords(
   journal: Journal,
   actions: readonly { action: Action; version: ActionVersion }[],
   logs: readonly ReadLog[],
-  shards: number,
+  move: Move,
 ): Promise<void> {
   for (const { action, version } of actions) {
     const id = actionKey(action.id);
-    const carried = [...pendingRecords(journal, action, version, logs, shards)];
+    const carried = [...pendingRecords(journal, action, version, logs, move)];
     await journal.commit(() => {
       removeUnder(journal.tables.carried, id);
       for (const record of carried) {
@@ -40,29 +42,34 @@ export async function dropShards(journal: Journal, shards: number): Promise<void
   });
 }
 
-/** Ids of records that the action is still to look at: all in the logs that go, and the carried ones in those that stay. */
+/**
+ * Ids of records that the action is still to look at: all in the logs that go, and the carried ones in those that
+ * stay. Not of the copies, which stand behind those already: a move that fell back may have noted what has been
+ * run for since.
+ */
 function* pendingRecords(
   { tables }: Journal,
   { id, fleetId }: Action,
   { on }: ActionVersion,
   logs: readonly ReadLog[],
-  shards: number,
+  { to, logEnds }: Move,
 ): Generator<Buffer> {
   const action = actionKey(id);
   const names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
   for (const [shard, read] of logs.entries()) {
     const key = shardKey(action, shard);
-    const stored = tables.positions.getBinary(key);
+    const end = logEnds[shard] ?? Number.POSITIVE_INFINITY;
     const done = new Set([...tables.done.getKeys(rangeOf(key))].map(readNumber));
-    let from = stored === undefined ? 0 : readNumber(stored);
-    for (;;) {
+    let from = storedPosition(tables, action, shard);
+    while (from < end) {
       const page = read(from);
       if (page.next === from) break;
       for (const record of page.records) {
+        if (record.position >= end) break;
         if (done.has(record.position) || fleetIdOf(record.device) !== fleetId) continue;
         if (!names.has(`${record.kind}:${record.schema}`)) continue;
         const carriedKey = Buffer.concat([action, record.id]);
-        if (record.isMoved ? tables.carried.doesExist(carriedKey) : shard >= shards) yield record.id;
+        if (record.isMoved ? tables.carried.doesExist(carriedKey) : shard >= to) yield record.id;
       }
       from = page.next;
     }

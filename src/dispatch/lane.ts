@@ -2,10 +2,11 @@ import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { Device, LogPage, StoredRecord } from '../shard/shard.ts';
+import type { Table } from '../store/environment.ts';
 import type { Journal } from './journal.ts';
 import { Pace } from './pace.ts';
 import { Progress } from './progress.ts';
-import { actionKey, rangeOf } from './tables.ts';
+import { actionKey } from './tables.ts';
 import { Trigger } from './trigger.ts';
 
 /** One record that one action is to be run for. */
@@ -54,8 +55,6 @@ export class Lane {
   #delayed: { run: PendingRun; atMs: number }[] = [];
   readonly #retried = new Set<number>();
   #isCaughtUp = false;
-  /** Ids, in hex, of records that a move took along before they were done. */
-  readonly #carried = new Set<string>();
 
   constructor(action: Action, version: ActionVersion, options: LaneOptions) {
     const { config, journal, logEnds } = options;
@@ -66,11 +65,7 @@ export class Lane {
     this.id = actionKey(action.id);
     this.pace = new Pace(() => action.runsPerSecondMax ?? config.actionRunsPerSecondMax);
     journal.refresh();
-    const { tables } = journal;
-    this.progress = logEnds.map((end, shard) => new Progress(tables, this.id, shard, end));
-    for (const key of tables.carried.getKeys(rangeOf(this.id))) {
-      this.#carried.add(key.toString('hex', this.id.length));
-    }
+    this.progress = logEnds.map((end, shard) => new Progress(journal.tables, this.id, shard, end));
     this.parked = options.parked;
   }
 
@@ -162,9 +157,7 @@ export class Lane {
   store({ shard, record }: PendingRun): void {
     if (shard === undefined) return;
     this.progress[shard]?.finish(record.position);
-    if (record.isMoved) {
-      this.#options.journal.tables.carried.removeSync(Buffer.concat([this.id, record.id]));
-    }
+    if (record.isMoved) this.#carried.removeSync(this.#carriedKey(record));
   }
 
   /** Its mails are where they belong: the next record of its device may run. */
@@ -180,8 +173,17 @@ export class Lane {
 
   #isFor(record: StoredRecord, progress: Progress): boolean {
     if (progress.isDone(record.position)) return false;
-    if (record.isMoved && !this.#carried.has(record.id.toString('hex'))) return false;
+    // What a move took along was done before it, but for what is noted.
+    if (record.isMoved && !this.#carried.doesExist(this.#carriedKey(record))) return false;
     return this.#trigger.matches(record, () => this.#options.deviceOf(record.device));
+  }
+
+  get #carried(): Table {
+    return this.#options.journal.tables.carried;
+  }
+
+  #carriedKey({ id }: StoredRecord): Buffer {
+    return Buffer.concat([this.id, id]);
   }
 
   #end(shard: number): number {

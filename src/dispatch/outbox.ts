@@ -163,15 +163,13 @@ export class Outbox {
         refused.push({ ...mail, reason: outcome.result });
       },
     );
+    // Shards answer in any order; these are sent again, and shown, in that of the run.
+    refused.sort((a, b) => a.ordinal - b.ordinal);
     for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       try {
         await journal.commit(() => {
           journal.tables.outbox.removeSync(key);
-          if (refused.length > 0)
-            onRefused(
-              parcel,
-              refused.toSorted((a, b) => a.ordinal - b.ordinal),
-            );
+          if (refused.length > 0) onRefused(parcel, refused);
         });
         this.#parcels.delete(key.toString('hex'));
         this.#delivered = true;

@@ -13,11 +13,11 @@ const sensors = 6;
 const addressedReceivers = 2;
 const taggedReceivers = 2;
 /** Signals of one sensor at full speed after a start; then it goes on slowly, so that all mail can be looked at. */
-const burst = 100;
-const slowMs = 250;
+const burst = 50;
+const slowMs = 1_000;
 const doomed = 0.05;
 const settledWithinMs = 180_000;
-const acksAtOnce = 16;
+const acksAtOnce = 64;
 const pageSize = 1_000;
 
 /** Fails in a tenth of its attempts; counts those that succeed. */

@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { carryActions } from '../../src/cluster/move-actions.ts';
+import { loadConfig } from '../../src/core/config.ts';
+import { endOfShardLog } from '../../src/shard/move-log.ts';
+import { DataFolder } from '../../src/store/data-folder.ts';
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { eachShard } from '../harness/log.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+const patience = { timeout: 60_000, interval: 50 };
+/** A run that fails once is out of the way until a new version is put or the server starts again. */
+const config = { actionRetryMilliseconds: 3_600_000 };
+const sendersCount = 9;
+/** More of them by `ACTION_MOVE_KILLS=50`. */
+const kills = Number(process.env.ACTION_MOVE_KILLS ?? 3);
+
+let folder: string;
+let server: TestServer;
+let fleet: TestFleet;
+let senders: TestDevice[];
+/** One is written to by its id, the other by its tag. */
+let receivers: TestDevice[];
+/** By sender, what the action must be run for. */
+let sent: number[][];
+
+beforeEach(() => {
+  folder = temporaryFolder();
+});
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(shards: number): Promise<void> {
+  server = await TestServer.start({ ...config, shards }, folder);
+  if (fleet !== undefined) fleet.server = server;
+}
+
+/** Senders that have sent before there was an action, and an action that takes none of what they send from now on. */
+async function begin(shards: number): Promise<void> {
+  await start(shards);
+  fleet = await createFleet(server);
+  await fleet.putSchema('message', 'opened', anyObject);
+  senders = [];
+  for (let index = 0; index < sendersCount; index += 1) senders.push(await fleet.createDevice());
+  receivers = [await fleet.createDevice(), await fleet.createDevice({ tags: ['hall'] })];
+  sent = senders.map(() => []);
+  await send(2);
+  sent = senders.map(() => []);
+  await putAction(() => true);
+}
+
+let nextNumber = 0;
+
+async function send(each: number): Promise<void> {
+  for (let time = 0; time < each; time += 1) {
+    nextNumber += 1;
+    await Promise.all(
+      senders.map(async (sender, index) => {
+        const payload = { sender: index, n: nextNumber };
+        expect((await sender.on(server).request('POST', '/v1/msg/opened', payload)).status).toBe(201);
+        sent[index]?.push(nextNumber);
+      }),
+    );
+  }
+}
+
+/** A version that fails for the senders that are held. */
+async function putAction(isHeld: (sender: number) => boolean): Promise<void> {
+  const held = JSON.stringify(senders.map((_, index) => index).filter(isHeld));
+  const source = `export default async (record, fleet) => {
+    if (${held}.includes(record.payload.sender)) throw new Error('held');
+    fleet.state.set('count', ((await fleet.state.get('count')) ?? 0) + 1);
+    fleet.send('${receivers[0]?.deviceId}', 'relayed', record.payload);
+    fleet.sendToTag('hall', 'relayed', record.payload);
+  };`;
+  const draft = { source, language: 'javascript', on: [{ kind: 'message', schema: 'opened' }] };
+  const { status, body } = await server.admin('PUT', `/fleets/${fleet.fleetId}/actions/relay`, draft);
+  expect(status, JSON.stringify(body)).toBeLessThan(300);
+}
+
+/** The numbers that a receiver has mail for, by sender, in mailbox order. */
+async function arrivedAt(receiver: TestDevice): Promise<number[][]> {
+  type Mails = { items: { payload: { sender: number; n: number } }[] };
+  const { body } = await server.admin<Mails>('GET', `${receiver.adminPath}/mail?limit=1000`);
+  const arrived: number[][] = senders.map(() => []);
+  for (const { payload } of body.items) arrived[payload.sender]?.push(payload.n);
+  return arrived;
+}
+
+/** How often the action has been run to its end. */
+async function countedRuns(): Promise<number> {
+  const record = { device: senders[0]?.deviceId, payload: {} };
+  const source = `export default async (_, fleet) => fleet.log((await fleet.state.get('count')) ?? 0);`;
+  const { body } = await server.admin<{ log: string[] }>(
+    'POST',
+    `/fleets/${fleet.fleetId}/actions/relay/test`,
+    { record, draft: { source, language: 'javascript' } },
+  );
+  return Number(body.log[0]);
+}
+
+async function expectAllRun(): Promise<void> {
+  type Status = { behind: number; in_hand: number; parked: number };
+  const status = async () => {
+    const { body } = await server.admin<Status>('GET', `/fleets/${fleet.fleetId}/actions/relay`);
+    return [body.behind, body.in_hand, body.parked];
+  };
+  await expect.poll(status, patience).toEqual([0, 0, 0]);
+  for (const receiver of receivers) expect(await arrivedAt(receiver)).toEqual(sent);
+  expect(await countedRuns()).toBe(sent.flat().length);
+}
+
+it('with another shard count, there and back, every record that waits for an action is run for once', async () => {
+  await begin(3);
+  await send(3);
+  // Of each third of the senders a backlog of another age is carried along, with what others have done behind it.
+  for (const [turn, shards] of [1, 3, 2, 1].entries()) {
+    const isReleased = (sender: number): boolean => sender % 3 === turn % 3;
+    await putAction((sender) => !isReleased(sender));
+    await expect
+      .poll(async () => (await arrivedAt(receivers[1] as TestDevice)).filter((_, at) => isReleased(at)), {
+        ...patience,
+      })
+      .toEqual(sent.filter((_, at) => isReleased(at)));
+    if (turn % 2 === 0) await server.kill();
+    else expect(await server.stop()).toBe(0);
+    await start(shards);
+    await send(2);
+  }
+  await putAction(() => false);
+  await expectAllRun();
+}, 240_000);
+
+it('a record that a move to fewer shards noted before it fell back, and that was run for since, is not run for again', async () => {
+  await begin(3);
+  await send(3);
+  await server.stop();
+  // What a kill just before the switch leaves, once the next start has removed the copies.
+  const logEnds: number[] = [];
+  await eachShard(server.report, (environment) => {
+    logEnds.push(endOfShardLog(environment));
+  });
+  const data = DataFolder.open(folder, 3);
+  const move = { from: 3, to: 1, logEnds: logEnds.slice(0, 1) };
+  await carryActions(data, move, loadConfig(undefined, {}, {}).values);
+  data.close();
+  await start(3);
+  await putAction(() => false);
+  await expectAllRun();
+  await server.stop();
+  await start(1);
+  await send(1);
+  await expectAllRun();
+}, 120_000);
+
+/** Starts with another shard count, and kills it before it is ready, once it is copying or has switched. */
+async function killInMove(shards: number, phase: 'copying' | 'removing'): Promise<void> {
+  const before = readFileSync(join(folder, 'manifest.json'), 'utf8');
+  const args = ['serve', '--no-parent', '--data', folder, '--shards', String(shards)];
+  const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+  const child = spawn(process.execPath, [mainFile, ...args, ...free], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const exited = once(child, 'exit');
+  let isReady = false;
+  child.stdout.once('data', () => {
+    isReady = true;
+  });
+  const isReached = (): boolean => {
+    const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
+    const { shards: whole, move } = JSON.parse(text) as { shards: number; move?: { from: number } };
+    return text !== before && (phase === 'copying' ? move !== undefined : whole === shards);
+  };
+  while (!isReady && child.exitCode === null && !isReached()) await wait(1);
+  await wait(Math.random() * 60);
+  child.kill('SIGKILL');
+  await exited;
+}
+
+it(
+  'moves that are killed on their way lose and repeat no run',
+  async () => {
+    await begin(3);
+    await send(3);
+    for (let kill = 0; kill < kills; kill += 1) {
+      await server.kill();
+      const isDown = kill % 2 === 0;
+      await killInMove(isDown ? 1 : 3, kill % 4 < 2 ? 'copying' : 'removing');
+      // Half of the time the count that it was before.
+      await start(Math.random() < 0.5 ? 1 : 3);
+      await putAction((sender) => sender % 3 !== kill % 3);
+      await send(1);
+    }
+    await putAction(() => false);
+    await expectAllRun();
+  },
+  120_000 + kills * 20_000,
+);
