@@ -22,6 +22,9 @@ export interface PendingRun {
   conflicts: number;
 }
 
+/** Of what a lane may have in hand. A page is decoded whole, however few of its records there is room for. */
+const roomShareMin = 1 / 16;
+
 export interface LaneOptions {
   config: Config;
   journal: Journal;
@@ -54,6 +57,8 @@ export class Lane {
   #delayed: { run: PendingRun; atMs: number }[] = [];
   readonly #retried = new Set<number>();
   #isCaughtUp = false;
+  /** The log holds more than there was room for. */
+  #isFull = false;
   /** Ids, in hex, of records that a move took along before they were done. */
   readonly #carried = new Set<string>();
 
@@ -85,7 +90,9 @@ export class Lane {
    * the records of a device that has moved lie in two logs, and the lower shard has the older ones.
    */
   wants(shard: number): boolean {
-    if (this.isStopped || this.inHand >= this.#options.config.actionQueueMax) return false;
+    const { actionQueueMax } = this.#options.config;
+    const roomMin = this.#isFull ? Math.ceil(actionQueueMax * roomShareMin) : 1;
+    if (this.isStopped || actionQueueMax - this.inHand < roomMin) return false;
     if (this.held === 'parked_full') return false;
     const behind = this.#shardBehind();
     return behind === undefined || behind === shard;
@@ -100,6 +107,7 @@ export class Lane {
       if (record.position < progress.scanned) continue;
       if (record.position >= end || this.inHand >= this.#options.config.actionQueueMax) {
         progress.scanned = record.position;
+        this.#isFull = record.position < end;
         return;
       }
       progress.scanned = record.position + 1;
@@ -109,6 +117,7 @@ export class Lane {
       }
     }
     progress.scanned = Math.max(progress.scanned, end);
+    this.#isFull = false;
   }
 
   push(run: PendingRun): void {
