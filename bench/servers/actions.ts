@@ -19,7 +19,7 @@ interface Status {
   parked: number;
 }
 
-const pollMs = 10;
+const pollMs = 25;
 /** Without a run that ends for so long, none will. */
 const stuckMs = 60_000;
 

@@ -6,8 +6,9 @@ import { lastNumber, numberKey, rangeOf, readNumber } from './tables.ts';
 
 /** Entries that one request looks at, whatever it looks for: the next page goes on behind them. */
 const lookedAtMax = 10_000;
-/** Entries that one write removes at most, where a limit was lowered. */
-const removedMax = 100;
+/** Where a limit was lowered: how often that is looked for, in entries, and how many are removed each time. */
+const trimEvery = 64;
+const trimmedMax = 1_000;
 
 /** The last so many entries of one action in one table, by ascending number. */
 export class History<Entry extends { number: number }> {
@@ -32,8 +33,10 @@ export class History<Entry extends { number: number }> {
     this.#last.set(action.toString('hex'), number);
     this.#table.putSync(numberKey(action, number), pack(entry));
     if (number <= kept) return number;
+    this.#table.removeSync(numberKey(action, number - kept));
+    if (number % trimEvery > 0) return number;
     const end = numberKey(action, number - kept + 1);
-    for (const key of [...this.#table.getKeys({ start: action, end, limit: removedMax })]) {
+    for (const key of [...this.#table.getKeys({ start: action, end, limit: trimmedMax })]) {
       this.#table.removeSync(key);
     }
     return number;

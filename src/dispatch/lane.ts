@@ -23,6 +23,9 @@ export interface PendingRun {
   conflicts: number;
 }
 
+/** Of what a lane may have in hand. A page is decoded whole, however few of its records there is room for. */
+const roomShareMin = 1 / 16;
+
 export interface LaneOptions {
   config: Config;
   journal: Journal;
@@ -55,6 +58,8 @@ export class Lane {
   #delayed: { run: PendingRun; atMs: number }[] = [];
   readonly #retried = new Set<number>();
   #isCaughtUp = false;
+  /** The log holds more than there was room for. */
+  #isFull = false;
 
   constructor(action: Action, version: ActionVersion, options: LaneOptions) {
     const { config, journal, logEnds } = options;
@@ -80,7 +85,9 @@ export class Lane {
    * the records of a device that has moved lie in two logs, and the lower shard has the older ones.
    */
   wants(shard: number): boolean {
-    if (this.isStopped || this.inHand >= this.#options.config.actionQueueMax) return false;
+    const { actionQueueMax } = this.#options.config;
+    const roomMin = this.#isFull ? Math.ceil(actionQueueMax * roomShareMin) : 1;
+    if (this.isStopped || actionQueueMax - this.inHand < roomMin) return false;
     if (this.held === 'parked_full') return false;
     const behind = this.#shardBehind();
     return behind === undefined || behind === shard;
@@ -95,6 +102,7 @@ export class Lane {
       if (record.position < progress.scanned) continue;
       if (record.position >= end || this.inHand >= this.#options.config.actionQueueMax) {
         progress.scanned = record.position;
+        this.#isFull = record.position < end;
         return;
       }
       progress.scanned = record.position + 1;
@@ -104,6 +112,7 @@ export class Lane {
       }
     }
     progress.scanned = Math.max(progress.scanned, end);
+    this.#isFull = false;
   }
 
   /** Where nothing stands from a position on, nothing is to come before the end that the log has told of. */
