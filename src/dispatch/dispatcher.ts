@@ -66,10 +66,8 @@ export class Dispatcher {
     this.#options = options;
     this.#outbox = new Outbox({
       ...options,
-      onRefused: (parcel, refused) => {
-        this.runner.parkMails(parcel, refused);
-        this.#countParked(parcel.action, 1);
-      },
+      onRefused: (parcel, refused) => this.runner.parkMails(parcel, refused),
+      onParked: (action) => this.#countParked(action, 1),
     });
     this.runner = new Runner(options, this.#outbox);
     this.#schedule = new LaneSchedule(options.config.actionThreads);

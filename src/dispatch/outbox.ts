@@ -35,6 +35,8 @@ export interface OutboxOptions {
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
   onRefused(parcel: Parcel, refused: readonly RefusedMail[]): void;
+  /** Once that is on disk: whoever counts it also finds it. */
+  onParked(action: Buffer): void;
   log: Log;
 }
 
@@ -139,7 +141,7 @@ export class Outbox {
   }
 
   async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
-    const { journal, log, onRefused } = this.#options;
+    const { journal, log, onRefused, onParked } = this.#options;
     const refused: RefusedMail[] = [];
     await inOrder(
       parcel.mails,
@@ -160,6 +162,7 @@ export class Outbox {
         if (refused.length > 0) onRefused(parcel, refused);
       });
       this.#parcels.delete(key.toString('hex'));
+      if (refused.length > 0) onParked(parcel.action);
     } catch (error) {
       // It stays in the outbox, and so do its identities, until the next start delivers it once more.
       log.error({ err: error }, 'a parcel of mails was delivered, but this could not be noted');
