@@ -90,7 +90,8 @@ export class ActionPool {
   }
 
   #started(): Piscina {
-    this.#pool ??= new Piscina({
+    if (this.#pool !== undefined) return this.#pool;
+    this.#pool = new Piscina({
       filename: new URL('./task.js', import.meta.url).href,
       minThreads: 0,
       maxThreads: this.#threads,
@@ -101,6 +102,8 @@ export class ActionPool {
       argv: [],
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
     });
+    // A thread that fails between two tasks is replaced; without a listener this event would end the server.
+    this.#pool.on('error', () => {});
     return this.#pool;
   }
 }

@@ -114,9 +114,12 @@ const statusMembers = {
   on: triggers,
   filter: filterDocument,
   runs_per_second_max: Type.Integer(),
-  held: Type.Union([Type.Literal('parked_full'), Type.Literal('limited'), Type.Null()], {
-    description: 'Why it takes no records now, though it is enabled.',
-  }),
+  held: Type.Union(
+    [Type.Literal('parked_full'), Type.Literal('limited'), Type.Literal('disk_full'), Type.Null()],
+    {
+      description: 'Why it takes no records now, though it is enabled.',
+    },
+  ),
   in_hand: Type.Integer({ description: 'Records being run, or waiting for a thread or another attempt.' }),
   behind: Type.Integer({ description: 'Positions of the log that it has not looked at yet.' }),
   parked: Type.Integer(),

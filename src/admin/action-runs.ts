@@ -63,7 +63,7 @@ const parkedDocument = Type.Object({
     Type.Object({
       device: Type.String(),
       name: Type.String(),
-      reason: Type.Enum(['mailbox_full', 'device_not_found']),
+      reason: Type.Enum(['mailbox_full', 'device_not_found', 'not_stored']),
     }),
     { description: 'Mails that were not taken: the run itself was done, and a retry sends these alone.' },
   ),

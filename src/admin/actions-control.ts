@@ -6,8 +6,8 @@ import type { Page } from '../shard/shard.ts';
 export interface ActionStatus {
   action: Action;
   current: ActionVersion;
-  /** Why it takes no records now, though it is enabled: `parked_full`, or its rate (`limited`). */
-  held: 'parked_full' | 'limited' | undefined;
+  /** Why it takes no records now, though it is enabled: its parked runs, its rate, or the disk or map of actions. */
+  held: 'parked_full' | 'limited' | 'disk_full' | undefined;
   /** Records in hand: being run, waiting for a thread, or for another attempt. */
   inHand: number;
   /** Positions of the log, of all shards, that it has not looked at yet. */
@@ -68,7 +68,11 @@ export interface ParkedRun {
   attempts: number;
   error: RunError;
   /** For `mail_refused`: what was not taken, and why. The run itself was done; a retry sends these alone. */
-  refused: readonly { device: string; name: string; reason: 'mailbox_full' | 'device_not_found' }[];
+  refused: readonly {
+    device: string;
+    name: string;
+    reason: 'mailbox_full' | 'device_not_found' | 'not_stored';
+  }[];
 }
 
 export interface ActionLogLine {

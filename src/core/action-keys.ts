@@ -12,6 +12,12 @@ export const actionKeys = {
     'Memory of one action on one thread; a thread keeps up to 8 actions.',
   ),
   actionMailsMax: integer(1_000, 1, 100_000, 'Mails of one run of an action.'),
+  actionMailBytesMax: integer(
+    16_777_216,
+    65_536,
+    268_435_456,
+    'Bytes of the payloads of all mails of one run of an action.',
+  ),
   actionRunsPerSecondMax: integer(
     1_000,
     1,

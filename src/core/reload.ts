@@ -27,6 +27,7 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'actionWallMilliseconds',
   'actionMemoryBytesMax',
   'actionMailsMax',
+  'actionMailBytesMax',
   'actionRunsPerSecondMax',
   'actionQueueMax',
   'actionAttemptsMax',

@@ -196,12 +196,12 @@ export class Control implements ActionsControl {
     return {
       action,
       current: this.#options.actions.current(action),
-      held: lane?.held,
+      held: this.#options.journal.mayGrow() ? lane?.held : 'disk_full',
       inHand: this.#dispatcher.inHand(action),
       behind: this.#dispatcher.behind(action),
       parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
       runsLastMinute: lane?.pace.lastMinute ?? 0,
-      attempts: this.#dispatcher.attemptsOf(action),
+      attempts: this.#dispatcher.attempts.of(action),
     };
   }
 

@@ -1,5 +1,4 @@
 import type { ActionPool } from '../actions/pool.ts';
-import type { ActionStatus } from '../admin/actions-control.ts';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
@@ -7,6 +6,7 @@ import type { Action } from '../registry/action.ts';
 import type { Actions } from '../registry/actions.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
+import { AttemptCounts } from './attempts.ts';
 import type { Journal } from './journal.ts';
 import { Lane, type PendingRun } from './lane.ts';
 import { Outbox } from './outbox.ts';
@@ -37,7 +37,6 @@ const idleAfterMs = 1_000;
 const upkeepMs = 5_000;
 /** Until what could not be stored is tried again. */
 const failureMs = 1_000;
-type Attempts = ActionStatus['attempts'];
 
 /**
  * From the logs of all shards to the actions' runs. It only ever reads what devices wrote, so none of them
@@ -51,7 +50,7 @@ export class Dispatcher {
   readonly #lanes = new Map<string, Lane>();
   readonly #starts = new Map<string, Promise<void>>();
   readonly #schedule: LaneSchedule;
-  readonly #attempts = new Map<string, Attempts>();
+  readonly attempts = new AttemptCounts();
   #looking = false;
   #lastFoundMs = 0;
   #lookTimer: NodeJS.Timeout | undefined;
@@ -121,13 +120,9 @@ export class Dispatcher {
   }
 
   /** Nothing is kept of a deleted one. */
-  forget({ id }: Action): void {
-    this.#attempts.delete(id);
-    this.runner.forget(actionKey(id));
-  }
-
-  attemptsOf({ id }: Action): Attempts {
-    return this.#attempts.get(id) ?? { done: 0, failed: 0, parked: 0 };
+  forget(action: Action): void {
+    this.attempts.forget(action);
+    this.runner.forget(actionKey(action.id));
   }
 
   /** Positions of all logs that the action has not looked at; before it has started, as the last server left it. */
@@ -271,17 +266,13 @@ export class Dispatcher {
         freeThread();
         this.#pump();
       });
-      if (!lane.isStopped) this.#count(lane, outcome);
+      if (!lane.isStopped) this.attempts.count(lane.action, outcome);
     } catch (error) {
       freeThread();
       if (!lane.isStopped) this.#fail(lane.action, error);
     }
-    this.#pump();
-  }
-
-  #count({ action }: Lane, outcome: keyof Attempts): void {
-    const attempts = this.attemptsOf(action);
-    this.#attempts.set(action.id, { ...attempts, [outcome]: attempts[outcome] + 1 });
+    // What is left over, should this fail, finds the next look.
+    this.#lookSoon(0);
   }
 
   async #upkeep(): Promise<void> {

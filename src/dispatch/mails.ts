@@ -13,7 +13,7 @@ const pageSize = 1_000;
 export interface Addressing {
   fleets: Fleets;
   shards: { readonly all: readonly Shard[] };
-  config: { actionMailsMax: number };
+  config: { actionMailsMax: number; actionMailBytesMax: number };
 }
 
 /** What is thrown where mails are worked out that cannot be. */
@@ -50,7 +50,8 @@ async function resolveSends(
   addressing: Addressing,
 ): Promise<OutgoingMail[]> {
   const mails: OutgoingMail[] = [];
-  const mailsMax = addressing.config.actionMailsMax;
+  const { actionMailsMax: mailsMax, actionMailBytesMax } = addressing.config;
+  let bytesInAll = 0;
   for (const { to, name, payload, lifeSeconds } of sends) {
     const bytes = Buffer.from(payload, 'utf8');
     checkMail(fleetId, name, bytes, addressing.fleets);
@@ -58,7 +59,9 @@ async function resolveSends(
       'tag' in to
         ? await devicesWithTag(fleetId, to.tag, addressing)
         : to.devices.map((id) => deviceKeyOf(fleetId, id));
+    bytesInAll += devices.length * bytes.length;
     if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
+    if (bytesInAll > actionMailBytesMax) throw tooLarge(actionMailBytesMax);
     for (const device of devices) {
       const life = lifeSeconds === undefined ? {} : { lifeSeconds };
       mails.push({ device, name, payload: bytes, ...life, ordinal: mails.length });
@@ -71,6 +74,13 @@ function tooMany(mailsMax: number): RunFailure {
   return new RunFailure({
     code: 'too_many_mails',
     msg: `The run sends more than ${mailsMax} mails (actionMailsMax).`,
+  });
+}
+
+function tooLarge(bytesMax: number): RunFailure {
+  return new RunFailure({
+    code: 'too_many_mails',
+    msg: `The run sends more than ${bytesMax} bytes in its mails (actionMailBytesMax).`,
   });
 }
 

@@ -43,8 +43,11 @@ export interface OutboxOptions {
 
 const retryMsMin = 100;
 const retryMsMax = 5_000;
-/** Parcels on their way at once; runs wait while there are so many. */
+/** Parcels on their way at once, and bytes of their mails; runs wait while there are so many. */
 const parcelsMax = 1_000;
+const parcelBytesMax = 64 * 1024 * 1024;
+/** A mail that its shard fails at, though it is not full: a damaged mailbox, say. The others are not to wait for it. */
+const failuresMax = 5;
 
 /**
  * From the commit of a run to the mailboxes. A parcel stays here until every mail of it is stored or refused,
@@ -55,6 +58,7 @@ export class Outbox {
   readonly #options: OutboxOptions;
   readonly #gate: Gate;
   readonly #parcels = new Map<string, Parcel>();
+  #bytes = 0;
   readonly #underway = new Map<Promise<void>, Buffer>();
   #delivered = false;
   #stopping = false;
@@ -65,7 +69,7 @@ export class Outbox {
   }
 
   get isFull(): boolean {
-    return this.#parcels.size >= parcelsMax;
+    return this.#parcels.size >= parcelsMax || this.#bytes >= parcelBytesMax;
   }
 
   /** How many of that action are on their way. */
@@ -88,7 +92,7 @@ export class Outbox {
         );
       }
     }
-    for (const { key, parcel } of left) this.#parcels.set(key.toString('hex'), parcel);
+    for (const { key, parcel } of left) this.#note(key, parcel);
     await inOrder(
       left,
       ({ parcel: { action, record } }) => `${action.toString('hex')}${record.device}`,
@@ -106,7 +110,7 @@ export class Outbox {
   /** Settles when every mail is where it belongs, or when the server stops. */
   deliver(key: Buffer, parcel: Parcel): Promise<void> {
     // Not before its commit, which may fail; and before the first of its mails is sent, for `forget`.
-    this.#parcels.set(key.toString('hex'), parcel);
+    this.#note(key, parcel);
     const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
     this.#underway.set(delivery, parcel.action);
     return delivery;
@@ -151,6 +155,12 @@ export class Outbox {
     return oldest;
   }
 
+  #note(key: Buffer, parcel: Parcel): void {
+    const name = key.toString('hex');
+    if (!this.#parcels.has(name)) this.#bytes += bytesOf(parcel);
+    this.#parcels.set(name, parcel);
+  }
+
   async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
     const { journal, log, onRefused, onParked } = this.#options;
     const refused: RefusedMail[] = [];
@@ -172,6 +182,7 @@ export class Outbox {
           if (refused.length > 0) onRefused(parcel, refused);
         });
         this.#parcels.delete(key.toString('hex'));
+        this.#bytes -= bytesOf(parcel);
         this.#delivered = true;
         if (refused.length > 0) onParked(parcel.action);
         return;
@@ -183,9 +194,13 @@ export class Outbox {
   }
 
   /** Undefined when the server stops first. */
-  async #send(parcel: Parcel, mail: OutgoingMail): Promise<EnqueueOutcome | undefined> {
+  async #send(
+    parcel: Parcel,
+    mail: OutgoingMail,
+  ): Promise<EnqueueOutcome | { result: 'not_stored' } | undefined> {
     const { config, fleets, shards } = this.#options;
     const { device, name, payload, ordinal } = mail;
+    let failures = 0;
     for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       const fleet = fleets.get(fleetIdOf(device));
       try {
@@ -203,13 +218,21 @@ export class Outbox {
         });
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'unavailable') {
-          this.#options.log.error({ err: error, device: deviceIdOf(device) }, 'mail of an action waits');
+          failures += 1;
+          if (failures === failuresMax) {
+            this.#options.log.error({ err: error, device: deviceIdOf(device) }, 'mail of an action fails');
+            return { result: 'not_stored' };
+          }
         }
         await new Promise((resolve) => setTimeout(resolve, waitMs));
       }
     }
     return undefined;
   }
+}
+
+function bytesOf({ mails }: Parcel): number {
+  return mails.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
 /** Items of one key one after another, in their order; keys side by side. */

@@ -6,7 +6,7 @@ import { decodeRecord, type OutgoingMail } from './outbox.ts';
 
 /** A mail that its mailbox did not take. */
 export interface RefusedMail extends OutgoingMail {
-  reason: 'mailbox_full' | 'device_not_found';
+  reason: 'mailbox_full' | 'device_not_found' | 'not_stored';
 }
 
 /** As it is kept: with the record itself, for the log may be trimmed meanwhile. */

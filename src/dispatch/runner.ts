@@ -26,10 +26,10 @@ export interface RunnerOptions extends Sources, Addressing {
 const conflictsMax = 100;
 const retryMsMax = 3_600_000;
 
-/** How an attempt ended: `done` and `parked` are the end of the run, `again` is not. */
+/** How an attempt ended: `done` and `parked` are the end of the run, `again` is not. `parked`: how many more are. */
 type Ending =
-  | { type: 'done'; key: Buffer | undefined }
-  | { type: 'parked' }
+  | { type: 'done'; key: Buffer | undefined; parked: number }
+  | { type: 'parked'; parked: number }
   | { type: 'again'; afterMs: number };
 
 export function limitsOf(config: Config): RunLimits {
@@ -143,11 +143,13 @@ export class Runner {
     parcel: Parcel,
     reads: Reads,
   ): Promise<Ending | undefined> {
-    let ending: Ending | undefined;
+    let ending = undefined as Ending | undefined;
     await this.#options.journal.commit(() => {
       if (run.lane.isStopped) return;
       ending = this.#store(run, report, error, parcel, reads);
     });
+    // Not before it is on disk, where whoever reads the number looks for them.
+    if (ending !== undefined && ending.type !== 'again') run.lane.parked += ending.parked;
     return ending;
   }
 
@@ -189,14 +191,14 @@ export class Runner {
       return { type: 'again', afterMs };
     }
     lane.store(run);
-    if (run.parked !== undefined && this.unpark(lane.id, run.parked)) lane.parked -= 1;
+    const unparked = run.parked !== undefined && this.unpark(lane.id, run.parked) ? 1 : 0;
     if (error !== undefined) {
       const { record, attempt } = run;
       this.#park(lane.id, { record, parkedAtMs: Date.now(), attempts: attempt, error, mails: [] });
-      lane.parked += 1;
-      return { type: 'parked' };
+      return { type: 'parked', parked: 1 - unparked };
     }
-    return { type: 'done', key: parcel.mails.length === 0 ? undefined : this.#outbox.put(parcel) };
+    const key = parcel.mails.length === 0 ? undefined : this.#outbox.put(parcel);
+    return { type: 'done', key, parked: -unparked };
   }
 
   #park(action: Buffer, kept: Omit<KeptParkedRun, 'number'>): void {

@@ -72,6 +72,13 @@ export class LogScanner {
     if (page.damaged) {
       log.error({ shard: index, position: from }, 'actions: a damaged batch of the log is passed over');
     }
+    const [first] = page.records;
+    if (first !== undefined && first.position > from) {
+      log.warn(
+        { shard: index, from, to: first.position },
+        'actions: records were trimmed from the log before an action that was held up had looked at them',
+      );
+    }
     for (const lane of wanting) {
       try {
         lane.offer(index, page);
