@@ -166,7 +166,7 @@ export class Runner {
     const { tables } = journal;
     // Dropped while it ran: nothing comes of it.
     if (run.parked !== undefined && !tables.parked.doesExist(numberKey(lane.id, run.parked))) {
-      return { type: 'done', key: undefined };
+      return { type: 'done', key: undefined, parked: 0 };
     }
     let error = failure;
     if (error === undefined && !areCurrent(tables, lane.id, reads)) {
