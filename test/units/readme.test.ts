@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { runErrorCodes } from '../../src/actions/run.ts';
 import { createProgram } from '../../src/client/program.ts';
 import { addConfigCommand } from '../../src/cluster/config-command.ts';
 import { addRestoreCommand } from '../../src/cluster/restore-command.ts';
@@ -45,6 +46,11 @@ it('the errors table is the catalogue (D7)', () => {
   expect(table('Code')).toEqual(
     Object.entries(deviceErrors).map(([code, { status, msg }]) => [`\`${code}\``, String(status), msg]),
   );
+});
+
+it('the table of what a run can end with is what it can', () => {
+  const codes = table('Error of a run').flatMap(([cell]) => cell?.match(/\w+/g) ?? []);
+  expect(codes.sort()).toEqual([...runErrorCodes].sort());
 });
 
 it('the device API table is the routes', () => {
