@@ -28,8 +28,10 @@ export function openActionTables(environment: Environment): ActionTables {
   return Object.fromEntries(actionTables.map((name) => [name, environment.table(name)])) as ActionTables;
 }
 
-const numberBytes = 6;
+export const numberBytes = 6;
 const shardBytes = 2;
+/** Of a key of an action and a shard. */
+export const shardKeyBytes = uuidBytesLength + shardBytes;
 
 /** The 16 bytes of an action's id, which keys begin with. */
 export function actionKey(id: string): Buffer {

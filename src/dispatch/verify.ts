@@ -5,12 +5,10 @@ import { unpack } from '../store/codec.ts';
 import type { StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { decodeParcel } from './outbox.ts';
-import { actionTables } from './tables.ts';
+import { actionTables, numberBytes, shardKeyBytes } from './tables.ts';
 
 type TableName = (typeof actionTables)[number];
 
-const numberBytes = 6;
-const shardKeyBytes = uuidBytesLength + 2;
 /** Longest key of a state, in UTF-8. */
 const stateKeyBytesMax = 3 * 128;
 
