@@ -77,8 +77,10 @@ export class Lockouts {
     if (!this.isGuarded(print)) return;
     const at = this.#find(this.#nameOf(device, client.address));
     if (at < 0) return;
-    const seconds = (this.#pairs[at + lockedUntilAt] ?? 0) - monotonicSeconds();
-    if (seconds <= 0) return;
+    const left = (this.#pairs[at + lockedUntilAt] ?? 0) - monotonicSeconds();
+    if (left <= 0) return;
+    // The clocks of two threads agree to a fraction of a millisecond, which rounds up to a second too many.
+    const seconds = Math.min(left, this.#pairs[at + lockSecondsAt] ?? 0);
     throw rateLimited(
       'Too many requests for this device with credentials that were not accepted (unauthorizedMax).',
       seconds,
