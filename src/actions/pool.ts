@@ -12,6 +12,9 @@ const threadHeapMegabytes = 512;
 /** Of TypeScript, its compiler's loading included. */
 const translationMilliseconds = 30_000;
 
+/** How much less than the server's other threads they count for the scheduler. */
+const niceIncrement = 10;
+
 /** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
 export class ActionPool {
   readonly #threads: number;
@@ -100,6 +103,8 @@ export class ActionPool {
       env: {},
       execArgv: [],
       argv: [],
+      // Where the cores are not enough for all, devices come first. On Linux this is of the thread alone.
+      niceIncrement,
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
     });
     // A thread that fails between two tasks is replaced; without a listener this event would end the server.
