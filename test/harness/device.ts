@@ -36,6 +36,17 @@ export class TestFleet {
     return new TestDevice(this.server, this.fleetId, answer.body.device_id, answer.body.device_secret);
   }
 
+  /** For messages `opened`, in JavaScript, unless `more` says otherwise. */
+  putAction(
+    name: string,
+    source: string,
+    more: object = {},
+  ): Promise<{ status: number; body: Record<string, unknown> }> {
+    const on = [{ kind: 'message', schema: 'opened' }];
+    const document = { source, language: 'javascript', on, ...more };
+    return this.server.admin('PUT', `/fleets/${this.fleetId}/actions/${name}`, document);
+  }
+
   async putSchema(kind: string, name: string, schema: object): Promise<void> {
     const answer = await this.server.admin('PUT', `/fleets/${this.fleetId}/schemas/${kind}/${name}`, schema);
     if (answer.status !== 200 && answer.status !== 201) throw new Error(JSON.stringify(answer));
@@ -114,6 +125,15 @@ export class TestDevice {
 
   settle(verb: 'ack' | 'reject' | 'requeue', mailId: string, agent?: Agent): Promise<DeviceAnswer> {
     return this.request('PUT', `/v1/mailbox/${verb}/${mailId}`, undefined, {}, agent);
+  }
+
+  /** All that waits for it, as the admin API lists it. */
+  async mails(): Promise<{ name: string; payload: Record<string, unknown> }[]> {
+    const path = `${this.adminPath}/mail?limit=1000`;
+    const { body } = await this.server.admin<{
+      items: { name: string; payload: Record<string, unknown> }[];
+    }>('GET', path);
+    return body.items;
   }
 
   /** Queues mail through the admin API, the payload sent byte for byte. */

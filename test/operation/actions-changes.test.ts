@@ -27,30 +27,20 @@ afterAll(async () => {
 const relay = (to: string) =>
   `export default (record, fleet) => { fleet.send('${to}', 'relayed', { n: record.payload.n }); }`;
 
-const put = (name: string, source: string, more: object = {}) =>
-  server.admin('PUT', `/fleets/${fleet.fleetId}/actions/${name}`, {
-    source,
-    language: 'javascript',
-    on: [{ kind: 'message', schema: 'opened' }],
-    ...more,
-  });
-
 async function open(door: TestDevice, n: number): Promise<void> {
   expect((await door.on(server).request('POST', '/v1/msg/opened', { n })).status).toBe(201);
 }
 
-async function numbers(device: TestDevice): Promise<number[]> {
-  const path = `${device.adminPath}/mail?limit=1000`;
-  const { body } = await server.admin<{ items: { payload: { n: number } }[] }>('GET', path);
-  return body.items.map(({ payload }) => payload.n);
+async function numbers(device: TestDevice): Promise<unknown[]> {
+  return (await device.on(server).mails()).map(({ payload }) => payload.n);
 }
 
 it('an action that is enabled with a new version takes no notice of what was stored while it was disabled', async () => {
   const [door, target] = [await fleet.createDevice(), await fleet.createDevice()];
-  await put('relay', relay(target.deviceId));
+  await fleet.putAction('relay', relay(target.deviceId));
   await server.admin('PATCH', `/fleets/${fleet.fleetId}/actions/relay`, { enabled: false });
   await open(door, 1);
-  await put('relay', relay(target.deviceId), { enabled: true });
+  await fleet.putAction('relay', relay(target.deviceId), { enabled: true });
   await open(door, 2);
   await expect.poll(() => numbers(target), patience).toContain(2);
   expect(await numbers(target)).toEqual([2]);
@@ -59,7 +49,7 @@ it('an action that is enabled with a new version takes no notice of what was sto
 it('an action that is deleted while it is put again runs for nothing from before', async () => {
   const [door, target] = [await fleet.createDevice(), await fleet.createDevice()];
   await open(door, 0);
-  await put('relay', relay(target.deviceId));
+  await fleet.putAction('relay', relay(target.deviceId));
   for (const n of [1, 2, 3]) await open(door, n);
   await expect.poll(() => numbers(target), patience).toEqual([1, 2, 3]);
   const record = { device: door.deviceId, payload: { slow: true } };
@@ -67,12 +57,15 @@ it('an action that is deleted while it is put again runs for nothing from before
     if (record.payload.slow) for (const end = Date.now() + 300; Date.now() < end; );
     else fleet.send('${target.deviceId}', 'relayed', { n: record.payload.n });
   }`;
-  const putting = put('relay', slow, { tests: Array.from({ length: 5 }, () => ({ record })), force: true });
+  const putting = fleet.putAction('relay', slow, {
+    tests: Array.from({ length: 5 }, () => ({ record })),
+    force: true,
+  });
   // Most likely while its tests run; what is there if not is put once more.
   await new Promise((resolve) => setTimeout(resolve, 500));
   await server.admin('DELETE', `/fleets/${fleet.fleetId}/actions/relay`);
   await putting;
-  await put('relay', slow);
+  await fleet.putAction('relay', slow);
   await open(door, 4);
   await expect.poll(() => numbers(target), patience).toContain(4);
   expect(await numbers(target)).toEqual([1, 2, 3, 4]);
@@ -86,7 +79,7 @@ it('a parcel of mails that is damaged ends neither the server nor the actions', 
   await journal.close();
   server = await TestServer.start({}, folder);
   fleet.server = server;
-  await put('relay', relay(target.deviceId));
+  await fleet.putAction('relay', relay(target.deviceId));
   await open(door, 1);
   await expect.poll(() => numbers(target), patience).toEqual([1]);
   expect(server.stderr).toContain('a damaged parcel of mails is passed over');

@@ -30,8 +30,7 @@ async function start(config: object = {}): Promise<void> {
 }
 
 async function putAction(name: string, source: string, more: object = {}): Promise<Record<string, unknown>> {
-  const document = { source, language: 'javascript', on: [{ kind: 'message', schema: 'opened' }], ...more };
-  const { status, body } = await server.admin('PUT', `/fleets/${fleet.fleetId}/actions/${name}`, document);
+  const { status, body } = await fleet.putAction(name, source, more);
   if (status !== 200 && status !== 201) throw new Error(JSON.stringify(body));
   return body;
 }
@@ -45,13 +44,9 @@ async function open(door: TestDevice, body: object = {}): Promise<void> {
   expect((await door.on(server).request('POST', '/v1/msg/opened', body)).status).toBe(201);
 }
 
-/** Names and payloads of all that waits for a device. */
-async function mails(device: TestDevice): Promise<{ name: string; payload: Record<string, unknown> }[]> {
-  const { body } = await server.admin<{ items: { name: string; payload: Record<string, unknown> }[] }>(
-    'GET',
-    `${device.adminPath}/mail?limit=1000`,
-  );
-  return body.items.map(({ name, payload }) => ({ name, payload }));
+/** All that waits for a device, on the server of now. */
+function mails(device: TestDevice): ReturnType<TestDevice['mails']> {
+  return device.on(server).mails();
 }
 
 /** The numbers that mails carry, in their order. */
