@@ -2,27 +2,17 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ActionStatus } from './actions-control.ts';
 import type { AdminContext } from './context.ts';
 
-/** How every action is doing, asked when it is scraped. */
-export function addActionMetrics(metrics: Registry, { registry, actions }: AdminContext): void {
-  const statuses = (): { labels: { fleet: string; action: string }; status: ActionStatus }[] =>
-    registry.snapshots().flatMap(({ fleet }) =>
-      actions.list(fleet.fleetId).map((status) => ({
-        labels: { fleet: fleet.fleetId, action: status.action.name },
-        status,
-      })),
-    );
-  const addGauge = (name: string, help: string, read: (status: ActionStatus) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['fleet', 'action'],
-      registers: [metrics],
-      collect() {
-        // Those that are gone are no longer told.
-        this.reset();
-        for (const { labels, status } of statuses()) this.set(labels, read(status));
-      },
-    });
+/**
+ * How every action is doing. Answers what to call before a scrape: for all figures together, since to ask how an
+ * action is doing takes a look at every log.
+ */
+export function addActionMetrics(metrics: Registry, { registry, actions }: AdminContext): () => void {
+  const labelNames = ['fleet', 'action'];
+  const registers = [metrics];
+  const gauges: { gauge: Gauge; read(status: ActionStatus): number }[] = [];
+  const addGauge = (name: string, help: string, read: (status: ActionStatus) => number): void => {
+    gauges.push({ gauge: new Gauge({ name, help, labelNames, registers }), read });
+  };
   addGauge('fleetpost_action_behind', 'Positions of the log not looked at yet.', ({ behind }) => behind);
   addGauge(
     'fleetpost_action_in_hand',
@@ -35,17 +25,24 @@ export function addActionMetrics(metrics: Registry, { registry, actions }: Admin
     'Whether it takes no records though it is enabled: for its rate, or too many parked runs.',
     ({ held }) => Number(held !== undefined),
   );
-  new Counter({
+  const attempts = new Counter({
     name: 'fleetpost_action_attempts_total',
     help: 'Attempts at runs since the start, by how they ended: done, failed (another follows) or parked.',
-    labelNames: ['fleet', 'action', 'outcome'],
-    registers: [metrics],
-    collect() {
-      this.reset();
-      for (const { labels, status } of statuses()) {
-        for (const [outcome, count] of Object.entries(status.attempts))
-          this.inc({ ...labels, outcome }, count);
-      }
-    },
+    labelNames: [...labelNames, 'outcome'],
+    registers,
   });
+  return () => {
+    // Those that are gone are no longer told.
+    for (const { gauge } of gauges) gauge.reset();
+    attempts.reset();
+    for (const { fleet } of registry.snapshots()) {
+      for (const status of actions.list(fleet.fleetId)) {
+        const labels = { fleet: fleet.fleetId, action: status.action.name };
+        for (const { gauge, read } of gauges) gauge.set(labels, read(status));
+        for (const [outcome, count] of Object.entries(status.attempts)) {
+          attempts.inc({ ...labels, outcome }, count);
+        }
+      }
+    }
+  };
 }

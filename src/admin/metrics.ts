@@ -171,16 +171,19 @@ export function createMetrics(context: AdminContext): Registry {
     'count',
   );
   addStallCounter('fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'seconds');
-  addActionMetrics(registry, context);
   return registry;
 }
 
 /** `/metrics`, in Prometheus' text format. */
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
+  const lookAtActions = addActionMetrics(registry, context);
   app.get(
     '/metrics',
     { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
-    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+    async (_request, reply) => {
+      lookAtActions();
+      return reply.type(registry.contentType).send(await registry.metrics());
+    },
   );
 }
