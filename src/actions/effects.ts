@@ -1,15 +1,13 @@
+import { mailLifeSecondsMax, tagLengthMax } from '../core/bounds.ts';
 import { deviceIdPattern, schemaNamePattern } from '../core/identity.ts';
 import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
 
-const tagCharactersMax = 64;
 const keyCharactersMax = 128;
 /** Besides ids of devices. */
 const argumentCharactersMax = 65_536;
 const logLinesMax = 100;
 const logCharactersMax = 1_024;
-/** The admin API's bound too: ten years. */
-const lifeSecondsMax = 315_360_000;
 
 /**
  * What one run asks for, kept until it has succeeded. Its arguments come from operators' code and were made by
@@ -55,7 +53,7 @@ export class Effects {
   }
 
   sendToTag(tag: unknown, name: unknown, payload: string | undefined, options: unknown): void {
-    const known = boundedText('sendToTag: the tag', tag, tagCharactersMax);
+    const known = boundedText('sendToTag: the tag', tag, tagLengthMax);
     this.#send('sendToTag', { tag: known }, 1, name, payload, options);
   }
 
@@ -160,9 +158,9 @@ function lifeSecondsOf(call: string, options: unknown): number | undefined {
   if (
     !Number.isSafeInteger(lifeSeconds) ||
     (lifeSeconds as number) < 1 ||
-    (lifeSeconds as number) > lifeSecondsMax
+    (lifeSeconds as number) > mailLifeSecondsMax
   )
-    throw new RangeError(`${call}: lifeSeconds must be a whole number from 1 to ${lifeSecondsMax}.`);
+    throw new RangeError(`${call}: lifeSeconds must be a whole number from 1 to ${mailLifeSecondsMax}.`);
   return lifeSeconds as number;
 }
 

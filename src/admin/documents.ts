@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { mailLifeSecondsMax, tagLengthMax } from '../core/bounds.ts';
 import type { Config } from '../core/config.ts';
 import {
   deviceIdOf,
@@ -17,14 +18,14 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
 export const name = Type.String({ maxLength: 255 });
-export const tags = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+export const tags = Type.Array(Type.String({ minLength: 1, maxLength: tagLengthMax }), {
   maxItems: 32,
   uniqueItems: true,
 });
 export const time = Type.String({ description: 'ISO 8601, UTC' });
 
 export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
-export const mailLifeSeconds = { minimum: 1, maximum: 315_360_000 };
+export const mailLifeSeconds = { minimum: 1, maximum: mailLifeSecondsMax };
 
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { Config } from '../core/config.ts';
 import { carryRecords, dropShards } from '../dispatch/carry.ts';
 import type { Journal } from '../dispatch/journal.ts';
@@ -7,12 +6,13 @@ import { Registry } from '../registry/registry.ts';
 import { readLogPage } from '../shard/log-page.ts';
 import { openTables } from '../shard/tables.ts';
 import type { DataFolder, Move } from '../store/data-folder.ts';
+import { isMade } from '../store/database-file.ts';
 import { openJournal, openRegistry } from './environments.ts';
 import { openForMove } from './move-environment.ts';
 
 /** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
 export async function carryActions(folder: DataFolder, move: Move, config: Config): Promise<void> {
-  if (move.to > move.from || !existsSync(folder.actionsFolder)) return;
+  if (move.to > move.from || !isMade(folder.actionsFolder)) return;
   const environment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(environment, config);
   const actions = new Actions(environment, registry, config);
@@ -34,7 +34,7 @@ export async function carryActions(folder: DataFolder, move: Move, config: Confi
 
 /** Once a layout holds: what actions kept of the logs of shards that it does not have. */
 export async function dropActionsOfShards(folder: DataFolder, config: Config): Promise<void> {
-  if (!existsSync(folder.actionsFolder)) return;
+  if (!isMade(folder.actionsFolder)) return;
   await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
 }
 

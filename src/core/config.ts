@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { actionKeys } from './action-keys.ts';
+import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
@@ -98,7 +99,7 @@ const keys = {
   mailLifeSeconds: integer(
     604_800,
     1,
-    315_360_000,
+    mailLifeSecondsMax,
     'Life of a mail, unless its fleet or the mail says otherwise (D16).',
   ),
   fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),

@@ -1,10 +1,10 @@
-import { fleetIdOf } from '../core/identity.ts';
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { LogPage } from '../shard/shard.ts';
 import type { Move } from '../store/data-folder.ts';
 import type { Journal } from './journal.ts';
 import { storedPosition } from './progress.ts';
-import { actionKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
+import { actionKey, carriedKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
+import { Trigger } from './trigger.ts';
 
 /** One log as a move reads it. */
 export type ReadLog = (from: number) => LogPage;
@@ -26,7 +26,7 @@ export async function carryRecords(
     await journal.commit(() => {
       removeUnder(journal.tables.carried, id);
       for (const record of carried) {
-        journal.tables.carried.putSync(Buffer.concat([id, record]), Buffer.alloc(0));
+        journal.tables.carried.putSync(carriedKey(id, record), Buffer.alloc(0));
       }
     });
   }
@@ -49,27 +49,26 @@ export async function dropShards(journal: Journal, shards: number): Promise<void
  */
 function* pendingRecords(
   { tables }: Journal,
-  { id, fleetId }: Action,
-  { on }: ActionVersion,
+  action: Action,
+  version: ActionVersion,
   logs: readonly ReadLog[],
   { to, logEnds }: Move,
 ): Generator<Buffer> {
-  const action = actionKey(id);
-  const names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
+  const id = actionKey(action.id);
+  const trigger = new Trigger(action, version);
   for (const [shard, read] of logs.entries()) {
-    const key = shardKey(action, shard);
+    const key = shardKey(id, shard);
     const end = logEnds[shard] ?? Number.POSITIVE_INFINITY;
     const done = new Set([...tables.done.getKeys(rangeOf(key))].map(readNumber));
-    let from = storedPosition(tables, action, shard);
+    let from = storedPosition(tables, id, shard);
     while (from < end) {
       const page = read(from);
       if (page.next === from) break;
       for (const record of page.records) {
         if (record.position >= end) break;
-        if (done.has(record.position) || fleetIdOf(record.device) !== fleetId) continue;
-        if (!names.has(`${record.kind}:${record.schema}`)) continue;
-        const carriedKey = Buffer.concat([action, record.id]);
-        if (record.isMoved ? tables.carried.doesExist(carriedKey) : shard >= to) yield record.id;
+        if (done.has(record.position) || !trigger.listensTo(record)) continue;
+        const isPending = record.isMoved ? tables.carried.doesExist(carriedKey(id, record.id)) : shard >= to;
+        if (isPending) yield record.id;
       }
       from = page.next;
     }

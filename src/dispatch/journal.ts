@@ -1,6 +1,6 @@
-import { diskFull, unavailable } from '../core/errors.ts';
+import { diskFull } from '../core/errors.ts';
 import type { Environment } from '../store/environment.ts';
-import { StoreError } from '../store/store-error.ts';
+import { refusalOf } from '../store/store-error.ts';
 import { type ActionTables, openActionTables } from './tables.ts';
 
 interface Pending {
@@ -76,8 +76,7 @@ export class Journal {
         for (const { apply } of batch) apply();
       });
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      throw unavailable('The store of actions cannot be written now: its disk is full or failing.', 5);
+      throw refusalOf(error, 'The store of actions');
     }
   }
 }

@@ -2,11 +2,10 @@ import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { Device, LogPage, StoredRecord } from '../shard/shard.ts';
-import type { Table } from '../store/environment.ts';
 import type { Journal } from './journal.ts';
 import { Pace } from './pace.ts';
 import { Progress } from './progress.ts';
-import { actionKey } from './tables.ts';
+import { actionKey, carriedKey } from './tables.ts';
 import { Trigger } from './trigger.ts';
 
 /** One record that one action is to be run for. */
@@ -166,7 +165,7 @@ export class Lane {
   store({ shard, record }: PendingRun): void {
     if (shard === undefined) return;
     this.progress[shard]?.finish(record.position);
-    if (record.isMoved) this.#carried.removeSync(this.#carriedKey(record));
+    if (record.isMoved) this.#options.journal.tables.carried.removeSync(carriedKey(this.id, record.id));
   }
 
   /** Its mails are where they belong: the next record of its device may run. */
@@ -183,16 +182,9 @@ export class Lane {
   #isFor(record: StoredRecord, progress: Progress): boolean {
     if (progress.isDone(record.position)) return false;
     // What a move took along was done before it, but for what is noted.
-    if (record.isMoved && !this.#carried.doesExist(this.#carriedKey(record))) return false;
+    const { carried } = this.#options.journal.tables;
+    if (record.isMoved && !carried.doesExist(carriedKey(this.id, record.id))) return false;
     return this.#trigger.matches(record, () => this.#options.deviceOf(record.device));
-  }
-
-  get #carried(): Table {
-    return this.#options.journal.tables.carried;
-  }
-
-  #carriedKey({ id }: StoredRecord): Buffer {
-    return Buffer.concat([this.id, id]);
   }
 
   #end(shard: number): number {

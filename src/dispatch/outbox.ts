@@ -175,7 +175,7 @@ export class Outbox {
     );
     // Shards answer in any order; these are sent again, and shown, in that of the run.
     refused.sort((a, b) => a.ordinal - b.ordinal);
-    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+    for await (const _ of this.#tries()) {
       try {
         await journal.commit(() => {
           journal.tables.outbox.removeSync(key);
@@ -188,7 +188,6 @@ export class Outbox {
         return;
       } catch (error) {
         log.error({ err: error }, 'a parcel of mails was delivered, but this could not be noted yet');
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
       }
     }
   }
@@ -201,7 +200,7 @@ export class Outbox {
     const { config, fleets, shards } = this.#options;
     const { device, name, payload, ordinal } = mail;
     let failures = 0;
-    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+    for await (const _ of this.#tries()) {
       const fleet = fleets.get(fleetIdOf(device));
       try {
         return await this.#gate.pass(payload.length, async () => {
@@ -224,10 +223,17 @@ export class Outbox {
             return { result: 'not_stored' };
           }
         }
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
       }
     }
     return undefined;
+  }
+
+  /** Each later than the one before, until the server stops. */
+  async *#tries(): AsyncGenerator<void> {
+    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+      yield;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
   }
 }
 

@@ -46,6 +46,11 @@ export function shardKey(action: Buffer, shard: number): Buffer {
   return key;
 }
 
+/** Of `carried`. */
+export function carriedKey(action: Buffer, recordId: Buffer): Buffer {
+  return Buffer.concat([action, recordId]);
+}
+
 export function readShard(key: Buffer): number {
   return key.readUInt16BE(uuidBytesLength);
 }

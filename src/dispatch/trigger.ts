@@ -21,10 +21,15 @@ export class Trigger {
     this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload));
   }
 
+  /** Whether the record is of its fleet, and of a schema that it names: whatever its filter says. */
+  listensTo({ device, kind, schema }: StoredRecord): boolean {
+    return this.#names.has(`${kind}:${schema}`) && fleetIdOf(device) === this.#fleetId;
+  }
+
   /** Cheapest first: nearly all records fail at their names. `deviceOf` reads the device as it is now. */
   matches(record: StoredRecord, deviceOf: () => Device | undefined): boolean {
-    const { device, kind, schema } = record;
-    if (!this.#names.has(`${kind}:${schema}`) || fleetIdOf(device) !== this.#fleetId) return false;
+    const { device } = record;
+    if (!this.listensTo(record)) return false;
     if (this.#devices !== undefined && !this.#devices.has(deviceIdOf(device))) return false;
     if (this.#payload !== undefined && !matchesSchema(this.#payload, record.payload)) return false;
     const tags = this.#tags;

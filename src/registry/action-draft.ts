@@ -1,3 +1,4 @@
+import { tagLengthMax } from '../core/bounds.ts';
 import { ApiError } from '../core/errors.ts';
 import { deviceIdPattern, schemaNamePattern } from '../core/identity.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionTrigger } from './action.ts';
@@ -8,7 +9,6 @@ import { checkSchema } from './schema.ts';
 const triggersMax = 32;
 const filterDevicesMax = 1_000;
 const filterTagsMax = 32;
-const tagLengthMax = 64;
 export const actionTestsMax = 20;
 
 export interface DraftLimits {

@@ -1,6 +1,6 @@
-import { diskFull, unavailable } from '../core/errors.ts';
+import { diskFull } from '../core/errors.ts';
 import type { Environment } from '../store/environment.ts';
-import { StoreError } from '../store/store-error.ts';
+import { refusalOf } from '../store/store-error.ts';
 
 /** Changes of what operators declare, one after another: each starts from what the one before it left. */
 export class Changes {
@@ -23,8 +23,7 @@ export class Changes {
     try {
       await this.#environment.write(apply);
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      throw unavailable('The registry cannot be written now: its disk is full or failing.', 5);
+      throw refusalOf(error, 'The registry');
     }
   }
 

@@ -1,3 +1,5 @@
+import { unavailable } from '../core/errors.ts';
+
 /** LMDB's numbers for what a damaged page makes it say: MDB_CORRUPTED and MDB_PAGE_NOTFOUND. */
 const damageCodes: readonly unknown[] = [-30796, -30797];
 
@@ -11,6 +13,12 @@ export class StoreError extends Error {
     this.name = 'StoreError';
     this.isDamage = isDamage(cause);
   }
+}
+
+/** For a caller of ours: 503 in place of what LMDB refused, every other error as it is. */
+export function refusalOf(error: unknown, store: string): unknown {
+  if (!(error instanceof StoreError)) return error;
+  return unavailable(`${store} cannot be written now: its disk is full or failing.`, 5);
 }
 
 /** Whether LMDB has thrown this at a read since a page is damaged. */

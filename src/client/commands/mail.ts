@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { mailLifeSecondsMax } from '../../core/bounds.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { fleetCommand, integer, type ListOptions, withListOptions } from '../options.ts';
@@ -65,7 +66,7 @@ export function addMailCommands(program: Command): void {
   deviceCommand(group, 'send', 'put a mail into the mailbox of a device')
     .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
     .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
-    .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, 315_360_000))
+    .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
     .action(sendMail);
 
   withListOptions(

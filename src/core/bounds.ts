@@ -1,0 +1,6 @@
+/** Bounds of what operators and actions give, which no configuration changes. */
+
+/** Characters of a device's tag. */
+export const tagLengthMax = 64;
+/** Ten years. */
+export const mailLifeSecondsMax = 315_360_000;
