@@ -1,8 +1,8 @@
 import type { Config } from '../core/config.ts';
-import { Journal } from '../dispatch/journal.ts';
-import { actionTables } from '../dispatch/tables.ts';
+import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
 import { registryTables } from '../registry/registry.ts';
 import { Environment } from '../store/environment.ts';
+import { Journal } from '../store/journal.ts';
 
 /** What the main thread alone reads and writes is also looked at by tools while it is in use. */
 const readersMax = 32;
@@ -14,8 +14,16 @@ export function openRegistry(path: string, limits: Limits): Environment {
   return open(path, registryTables, limits);
 }
 
-export function openJournal(path: string, limits: Limits): Journal {
-  return new Journal(open(path, actionTables, limits));
+export function openJournal(path: string, limits: Limits): ActionJournal {
+  return new Journal(open(path, actionTables, limits), actionTables, 'The store of actions');
+}
+
+/** Of `DATA/control`: each belongs to the room that reads it. */
+const controlTables = ['jobs', 'consumers', 'audit'] as const;
+export type ControlJournal = Journal<(typeof controlTables)[number]>;
+
+export function openControl(path: string, limits: Limits): ControlJournal {
+  return new Journal(open(path, controlTables, limits), controlTables, 'The store of jobs and consumers');
 }
 
 function open(

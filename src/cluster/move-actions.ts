@@ -1,6 +1,6 @@
 import type { Config } from '../core/config.ts';
 import { carryRecords, dropShards } from '../dispatch/carry.ts';
-import type { Journal } from '../dispatch/journal.ts';
+import type { ActionJournal } from '../dispatch/tables.ts';
 import { Actions } from '../registry/actions.ts';
 import { Registry } from '../registry/registry.ts';
 import { readLogPage } from '../shard/log-page.ts';
@@ -12,7 +12,7 @@ import { openForMove } from './move-environment.ts';
 
 /** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
 export async function carryActions(folder: DataFolder, move: Move, config: Config): Promise<void> {
-  if (move.to > move.from || !isMade(folder.actionsFolder)) return;
+  if (move.to > move.from || !isMade(folder.journalFolder('actions'))) return;
   const environment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(environment, config);
   const actions = new Actions(environment, registry, config);
@@ -34,16 +34,16 @@ export async function carryActions(folder: DataFolder, move: Move, config: Confi
 
 /** Once a layout holds: what actions kept of the logs of shards that it does not have. */
 export async function dropActionsOfShards(folder: DataFolder, config: Config): Promise<void> {
-  if (!isMade(folder.actionsFolder)) return;
+  if (!isMade(folder.journalFolder('actions'))) return;
   await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
 }
 
 async function withJournal(
   folder: DataFolder,
   config: Config,
-  act: (journal: Journal) => Promise<void>,
+  act: (journal: ActionJournal) => Promise<void>,
 ): Promise<void> {
-  const journal = openJournal(folder.actionsFolder, config);
+  const journal = openJournal(folder.journalFolder('actions'), config);
   try {
     await act(journal);
   } finally {

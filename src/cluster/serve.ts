@@ -7,7 +7,7 @@ import { Actions } from '../registry/actions.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry } from '../registry/registry.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
-import { DataFolder, formatVersion } from '../store/data-folder.ts';
+import { DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
 import type { RunningActions } from './actions.ts';
 import { BackupRunner } from './backups.ts';
@@ -15,7 +15,7 @@ import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
 import { createDemo, type Demo } from './demo.ts';
-import { openRegistry } from './environments.ts';
+import { openControl, openRegistry } from './environments.ts';
 import { reload } from './reload.ts';
 
 /** A server that answers, as `serve` reports it. */
@@ -72,7 +72,9 @@ async function startIn(
 ): Promise<RunningServer> {
   if (!folder.isNew) {
     for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
-    if (isMade(folder.actionsFolder)) checkEnvironment(folder.actionsFolder);
+    for (const path of journalNames.map((name) => folder.journalFolder(name)).filter(isMade)) {
+      checkEnvironment(path);
+    }
   }
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
@@ -87,6 +89,7 @@ async function startIn(
   const registryEnvironment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(registryEnvironment, config);
   const actions = new Actions(registryEnvironment, registry, config);
+  const control = openControl(folder.journalFolder('control'), config);
   const cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -102,7 +105,6 @@ async function startIn(
   const backups = new BackupRunner(
     {
       path: folder.path,
-      actionsFolder: folder.actionsFolder,
       shardFolders: folder.shardFolders,
       registryFolder: folder.registryFolder,
       mapBytesMax: config.mapBytesMax,
@@ -124,6 +126,7 @@ async function startIn(
     backups.close();
     await running?.stop();
     await cluster.stop();
+    await control.close();
     await actions.close();
     await registry.close();
     folder.close();
@@ -136,7 +139,7 @@ async function startIn(
     const { createAdminServer } = await import('../admin/server.ts');
     const { startActions } = await import('./actions.ts');
     running = startActions({
-      path: folder.actionsFolder,
+      path: folder.journalFolder('actions'),
       config,
       actions,
       fleet: (fleetId) => registry.fleet(fleetId),

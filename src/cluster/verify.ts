@@ -3,7 +3,7 @@ import { verifyActions } from '../dispatch/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
 import { environmentsOf, isBackup, isUnchanged, readBackup } from '../store/backup.ts';
-import { DataFolder } from '../store/data-folder.ts';
+import { DataFolder, type JournalName, journalNames } from '../store/data-folder.ts';
 import { Damage, DatabaseFile, isMade, recordsFile, type StoredTable } from '../store/database-file.ts';
 import { Findings } from '../store/findings.ts';
 import { shardOf } from './placement.ts';
@@ -31,8 +31,7 @@ interface Folder {
   path: string;
   format: number;
   registryFolder: string;
-  /** Undefined where there is none. */
-  actionsFolder: string | undefined;
+  journalFolders: ReadonlyMap<JournalName, string>;
   shardFolders: readonly string[];
   close(): void;
 }
@@ -54,9 +53,10 @@ export async function verifyFolder(path: string, progress: Progress): Promise<Ve
 function openData(path: string): Folder {
   const folder = DataFolder.openStopped(path);
   const { format, registryFolder, shardFolders } = folder;
-  const actionsFolder = isMade(folder.actionsFolder) ? folder.actionsFolder : undefined;
+  const made = journalNames.filter((name) => isMade(folder.journalFolder(name)));
+  const journalFolders = new Map(made.map((name) => [name, folder.journalFolder(name)]));
   const close = (): void => folder.close();
-  return { path: folder.path, format, registryFolder, actionsFolder, shardFolders, close };
+  return { path: folder.path, format, registryFolder, journalFolders, shardFolders, close };
 }
 
 async function openBackup(path: string, findings: Findings): Promise<Folder> {
@@ -84,7 +84,8 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     };
     const registry = open(folder.registryFolder);
     const shards = folder.shardFolders.map(open);
-    const dispatched = folder.actionsFolder === undefined ? undefined : open(folder.actionsFolder);
+    const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
+    const dispatched = journals.get('actions');
     const tables = [registry, dispatched, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 

@@ -1,8 +1,8 @@
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { LogPage } from '../shard/shard.ts';
 import type { Move } from '../store/data-folder.ts';
-import type { Journal } from './journal.ts';
 import { storedPosition } from './progress.ts';
+import type { ActionJournal } from './tables.ts';
 import { actionKey, carriedKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
 import { Trigger } from './trigger.ts';
 
@@ -15,7 +15,7 @@ export type ReadLog = (from: number) => LogPage;
  * whole, so it may be repeated, and counts what an earlier move has carried and nobody has run for since.
  */
 export async function carryRecords(
-  journal: Journal,
+  journal: ActionJournal,
   actions: readonly { action: Action; version: ActionVersion }[],
   logs: readonly ReadLog[],
   move: Move,
@@ -33,7 +33,7 @@ export async function carryRecords(
 }
 
 /** What was kept of the logs of shards that a layout does not have, once that layout is the one that holds. */
-export async function dropShards(journal: Journal, shards: number): Promise<void> {
+export async function dropShards(journal: ActionJournal, shards: number): Promise<void> {
   const { positions, done } = journal.tables;
   await journal.commit(() => {
     for (const table of [positions, done]) {
@@ -48,7 +48,7 @@ export async function dropShards(journal: Journal, shards: number): Promise<void
  * run for since.
  */
 function* pendingRecords(
-  { tables }: Journal,
+  { tables }: ActionJournal,
   action: Action,
   version: ActionVersion,
   logs: readonly ReadLog[],

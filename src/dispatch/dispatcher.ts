@@ -7,7 +7,6 @@ import type { Actions } from '../registry/actions.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import { AttemptCounts } from './attempts.ts';
-import type { Journal } from './journal.ts';
 import { Lane, type PendingRun } from './lane.ts';
 import { Outbox } from './outbox.ts';
 import { type KeptParkedRun, recordOf } from './parked.ts';
@@ -15,13 +14,14 @@ import { storedPosition } from './progress.ts';
 import { Runner } from './runner.ts';
 import { LogScanner } from './scanner.ts';
 import { LaneSchedule } from './schedule.ts';
+import type { ActionJournal } from './tables.ts';
 import { actionKey } from './tables.ts';
 
 export interface DispatcherOptions {
   config: Config;
   actions: Actions;
   fleets: Fleets;
-  journal: Journal;
+  journal: ActionJournal;
   pool: ActionPool;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** While one is made, nothing is forgotten that the copy may still need. */

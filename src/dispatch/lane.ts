@@ -2,9 +2,9 @@ import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { Device, LogPage, StoredRecord } from '../shard/shard.ts';
-import type { Journal } from './journal.ts';
 import { Pace } from './pace.ts';
 import { Progress } from './progress.ts';
+import type { ActionJournal } from './tables.ts';
 import { actionKey, carriedKey } from './tables.ts';
 import { Trigger } from './trigger.ts';
 
@@ -27,7 +27,7 @@ const roomShareMin = 1 / 16;
 
 export interface LaneOptions {
   config: Config;
-  journal: Journal;
+  journal: ActionJournal;
   /** Of each shard: where its log ends now. */
   logEnds: readonly number[];
   /** How many of its runs are parked. */

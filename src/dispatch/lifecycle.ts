@@ -1,11 +1,15 @@
-import type { Journal } from './journal.ts';
+import type { ActionJournal } from './tables.ts';
 import { actionKey, numberValue, removeUnder, shardKey } from './tables.ts';
 
 /** Entries of one table that one transaction removes. */
 const removedMax = 1_000;
 
 /** The action takes notice of what is stored from now on, and of nothing before. Durable when it settles. */
-export async function startAtEnds(journal: Journal, id: string, logEnds: readonly number[]): Promise<void> {
+export async function startAtEnds(
+  journal: ActionJournal,
+  id: string,
+  logEnds: readonly number[],
+): Promise<void> {
   const action = actionKey(id);
   const { tables } = journal;
   await journal.commit(() => {
@@ -18,7 +22,7 @@ export async function startAtEnds(journal: Journal, id: string, logEnds: readonl
 }
 
 /** Removes all there is of a deleted action but the mails that it has sent already. */
-export async function forgetAction(journal: Journal, id: string): Promise<void> {
+export async function forgetAction(journal: ActionJournal, id: string): Promise<void> {
   const action = actionKey(id);
   const { outbox: _, ...tables } = journal.tables;
   for (const table of Object.values(tables)) {

@@ -7,8 +7,8 @@ import type { Fleets } from '../registry/fleet.ts';
 import type { EnqueueOutcome, Shard, StoredRecord } from '../shard/shard.ts';
 import { pack, unpack } from '../store/codec.ts';
 import { Gate } from './gate.ts';
-import type { Journal } from './journal.ts';
 import type { RefusedMail } from './parked.ts';
+import type { ActionJournal } from './tables.ts';
 
 /** Mail of one run. */
 export interface OutgoingMail {
@@ -31,7 +31,7 @@ export interface Parcel {
 
 export interface OutboxOptions {
   config: Config;
-  journal: Journal;
+  journal: ActionJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */

@@ -1,4 +1,4 @@
-import type { ActionTables } from './tables.ts';
+import type { ActionJournal } from './tables.ts';
 import { numberKey, numberValue, rangeOf, readNumber, shardKey } from './tables.ts';
 
 interface Entry {
@@ -7,7 +7,7 @@ interface Entry {
 }
 
 /** Before this position of that shard's log all is done, as it is on disk. */
-export function storedPosition(tables: ActionTables, action: Buffer, shard: number): number {
+export function storedPosition(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
   const stored = tables.positions.getBinary(shardKey(action, shard));
   return stored === undefined ? 0 : readNumber(stored);
 }
@@ -18,7 +18,7 @@ export function storedPosition(tables: ActionTables, action: Buffer, shard: numb
  * it. As many marks are there at most as records of an action are in hand at once.
  */
 export class Progress {
-  readonly #tables: ActionTables;
+  readonly #tables: ActionJournal['tables'];
   readonly #key: Buffer;
   /** Looked at up to here. */
   scanned: number;
@@ -28,7 +28,7 @@ export class Progress {
   readonly #marks = new Set<number>();
 
   /** `logEnd`: what is stored may be ahead of a log that was restored by hand; it is not to wait for it. */
-  constructor(tables: ActionTables, action: Buffer, shard: number, logEnd: number) {
+  constructor(tables: ActionJournal['tables'], action: Buffer, shard: number, logEnd: number) {
     this.#tables = tables;
     this.#key = shardKey(action, shard);
     this.#stored = storedPosition(tables, action, shard);

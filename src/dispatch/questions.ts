@@ -1,12 +1,12 @@
 import type { Answer } from '../actions/run.ts';
 import { type DeviceKey, deviceIdOf, deviceIdPattern, deviceKeyOf } from '../core/identity.ts';
 import type { DeviceStatus, Shard } from '../shard/shard.ts';
-import type { Journal } from './journal.ts';
 import { type Reads, readState } from './state.ts';
+import type { ActionJournal } from './tables.ts';
 
 export interface Sources {
   shards: { of(device: DeviceKey): Shard };
-  journal: Journal;
+  journal: ActionJournal;
 }
 
 /** Answers what a run asks: of its own fleet and its own state alone. */

@@ -1,5 +1,5 @@
 import { generateUuid, uuidBytesLength } from '../core/uuid.ts';
-import type { ActionTables } from './tables.ts';
+import type { ActionJournal } from './tables.ts';
 import { rangeOf } from './tables.ts';
 
 /** What a run has read of its action's state, and which version of it. */
@@ -16,7 +16,12 @@ function stateKey(action: Buffer, key: string): Buffer {
  * write that stored it, so that a run whose reads are not true any more when it ends is run again, and runs of
  * several devices side by side never lose what another one counted.
  */
-export function readState(tables: ActionTables, action: Buffer, key: string, reads: Reads): string {
+export function readState(
+  tables: ActionJournal['tables'],
+  action: Buffer,
+  key: string,
+  reads: Reads,
+): string {
   const value = tables.state.getBinary(stateKey(action, key));
   // What it read first: a run that sees two versions has acted upon one that is not true any more.
   if (!reads.has(key)) reads.set(key, versionOf(value));
@@ -24,7 +29,7 @@ export function readState(tables: ActionTables, action: Buffer, key: string, rea
 }
 
 /** Inside a write transaction: whether what was read is as it was. */
-export function areCurrent(tables: ActionTables, action: Buffer, reads: Reads): boolean {
+export function areCurrent(tables: ActionJournal['tables'], action: Buffer, reads: Reads): boolean {
   for (const [key, version] of reads) {
     if (versionOf(tables.state.getBinary(stateKey(action, key))) !== version) return false;
   }
@@ -33,7 +38,7 @@ export function areCurrent(tables: ActionTables, action: Buffer, reads: Reads): 
 
 /** Inside a write transaction. False, and nothing written, when the state would have more keys than that. */
 export function writeState(
-  tables: ActionTables,
+  tables: ActionJournal['tables'],
   action: Buffer,
   writes: readonly { key: string; value: string | null }[],
   keysMax: number,

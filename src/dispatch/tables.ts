@@ -1,5 +1,6 @@
 import { parseUuid, uuidBytesLength } from '../core/uuid.ts';
-import type { Environment, Table } from '../store/environment.ts';
+import type { Table } from '../store/environment.ts';
+import type { Journal } from '../store/journal.ts';
 
 export const actionTables = [
   'positions',
@@ -22,11 +23,7 @@ export const actionTables = [
  * outbox: UUIDv7 16 → mails of one run on their way (outbox.ts). state: action, key in UTF-8 → version 16, JSON.
  * runs, logs, parked: action, number 6.
  */
-export type ActionTables = Readonly<Record<(typeof actionTables)[number], Table>>;
-
-export function openActionTables(environment: Environment): ActionTables {
-  return Object.fromEntries(actionTables.map((name) => [name, environment.table(name)])) as ActionTables;
-}
+export type ActionJournal = Journal<(typeof actionTables)[number]>;
 
 export const numberBytes = 6;
 const shardBytes = 2;

@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { open } from 'lmdb';
 import { OperatorError } from '../core/errors.ts';
-import { actionsName, formatVersion, type Manifest, manifestFile } from './data-folder.ts';
+import { formatVersion, type JournalName, journalNames, type Manifest, manifestFile } from './data-folder.ts';
 import { isMade, recordsFile } from './database-file.ts';
 import { syncPath, writeDurable } from './durable.ts';
 
@@ -18,7 +18,7 @@ export interface BackupManifest {
   manifest: Manifest;
   takenAt: string;
   /**
-   * The actions in front of all shards: where their copy is older, runs happen again whose mails the shards know by
+   * The journals in front of all shards: where their copy is older, mails are sent again that the shards know by
    * what they are for; a newer one would take mails for sent that the copies of the shards do not have. The
    * registry behind all shards: then every device's fleet is in it.
    */
@@ -34,7 +34,6 @@ interface BackupFile {
 
 export interface BackupSource {
   path: string;
-  actionsFolder: string;
   shardFolders: readonly string[];
   registryFolder: string;
   mapBytesMax: number;
@@ -53,18 +52,25 @@ export function makeEmptyFolder(folder: string): void {
 }
 
 /** All environments that there are, in the order in which they are copied. */
-export function foldersOf({ actionsFolder, shardFolders, registryFolder }: BackupSource): string[] {
-  return [...(isMade(actionsFolder) ? [actionsFolder] : []), ...shardFolders, registryFolder];
+export function foldersOf({ path, shardFolders, registryFolder }: BackupSource): string[] {
+  const journals = journalNames.map((name) => join(path, name)).filter(isMade);
+  return [...journals, ...shardFolders, registryFolder];
 }
 
 /** The environments of a backup, by what they are. */
 export function environmentsOf(
   path: string,
   { files }: BackupManifest,
-): Pick<BackupSource, 'shardFolders' | 'registryFolder'> & { actionsFolder: string | undefined } {
-  const folders = files.map((file) => join(path, dirname(file.path)));
-  const actionsFolder = files.some(isOfActions) ? folders.shift() : undefined;
-  return { actionsFolder, shardFolders: folders.slice(0, -1), registryFolder: folders.at(-1) ?? path };
+): Pick<BackupSource, 'shardFolders' | 'registryFolder'> & { journalFolders: Map<JournalName, string> } {
+  const journalFolders = new Map<JournalName, string>();
+  const folders: string[] = [];
+  for (const file of files) {
+    const folder = join(path, dirname(file.path));
+    const journal = journalOf(file);
+    if (journal === undefined) folders.push(folder);
+    else journalFolders.set(journal, folder);
+  }
+  return { journalFolders, shardFolders: folders.slice(0, -1), registryFolder: folders.at(-1) ?? path };
 }
 
 /** Copies a data folder, in use or not, into an empty folder. Each shard is as it was at one moment. */
@@ -192,12 +198,15 @@ async function digestOf(file: string): Promise<{ bytes: number; sha256: string }
 }
 
 function isWhole({ manifest, files }: BackupManifest): boolean {
-  const others = files.slice(isOfActions(files[0]) ? 1 : 0);
-  return files.every(isBackupFile) && !others.some(isOfActions) && others.length === manifest.shards + 1;
+  const journals = files.map(journalOf).filter((name) => name !== undefined);
+  const others = files.length - journals.length;
+  return (
+    files.every(isBackupFile) && new Set(journals).size === journals.length && others === manifest.shards + 1
+  );
 }
 
-function isOfActions(file: BackupFile | undefined): boolean {
-  return file?.path === join(actionsName, recordsFile);
+function journalOf({ path }: BackupFile): JournalName | undefined {
+  return journalNames.find((name) => path === join(name, recordsFile));
 }
 
 /** Paths come from a file that may have been anywhere: none leads out of the folder. */

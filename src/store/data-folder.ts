@@ -9,8 +9,12 @@ export const formatVersion = 3;
 /** Since when shards have an index of tags, and remember what mail was sent for. */
 export const tagIndexFormat = 3;
 export const manifestFile = 'manifest.json';
-/** The folder of what becomes of records by actions. */
-export const actionsName = 'actions';
+/**
+ * The folders of what the main thread keeps besides the registry: what becomes of records by actions; and how far
+ * jobs and consumers have come. Either may be missing: see `isMade`.
+ */
+export const journalNames = ['actions', 'control'] as const;
+export type JournalName = (typeof journalNames)[number];
 
 /**
  * A change of the shard count that has begun and not come to its end. The manifest's `shards` says which of
@@ -145,9 +149,8 @@ export class DataFolder {
     return join(this.path, 'registry');
   }
 
-  /** May be missing: see `isMade`. */
-  get actionsFolder(): string {
-    return join(this.path, actionsName);
+  journalFolder(name: JournalName): string {
+    return join(this.path, name);
   }
 
   get shardFolders(): string[] {
@@ -189,8 +192,8 @@ export class DataFolder {
 
   #startOver(): void {
     this.#writeManifest(false);
-    for (const path of [this.registryFolder, join(this.path, 'shards'), this.actionsFolder])
-      rmSync(path, { recursive: true, force: true });
+    for (const name of ['registry', 'shards', ...journalNames])
+      rmSync(join(this.path, name), { recursive: true, force: true });
   }
 
   #writeManifest(complete: boolean): void {

@@ -80,8 +80,7 @@ it('a folder of the format before, and a backup of it, are verified as they are'
     join(report.data, 'shards', String(shard)),
   );
   const registryFolder = join(report.data, 'registry');
-  const actionsFolder = join(report.data, 'actions');
-  const source = { path: report.data, actionsFolder, shardFolders, registryFolder, mapBytesMax: 1024 ** 3 };
+  const source = { path: report.data, shardFolders, registryFolder, mapBytesMax: 1024 ** 3 };
   await takeBackup(source, backup);
   expect(await findings(backup)).toEqual([]);
   expect(await fleetpost(['restore', backup, '--data', restored])).toMatchObject({ status: 0 });

@@ -4,14 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openJournal } from '../../src/cluster/environments.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { History } from '../../src/dispatch/history.ts';
-import type { Journal } from '../../src/dispatch/journal.ts';
+import type { ActionJournal } from '../../src/dispatch/tables.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 const action = generateUuid();
 const other = generateUuid();
 
 let folder: string;
-let journal: Journal;
+let journal: ActionJournal;
 beforeEach(() => {
   folder = temporaryFolder();
   journal = openJournal(join(folder, 'actions'), { mapBytesMax: 2 ** 26, diskFreeBytesMin: 0 });

@@ -1,7 +1,6 @@
 import { diskFull } from '../core/errors.ts';
-import type { Environment } from '../store/environment.ts';
-import { refusalOf } from '../store/store-error.ts';
-import { type ActionTables, openActionTables } from './tables.ts';
+import type { Environment, Table } from './environment.ts';
+import { refusalOf } from './store-error.ts';
 
 interface Pending {
   apply(): void;
@@ -13,18 +12,24 @@ interface Pending {
 const batchMax = 256;
 
 /**
- * The one writer of the dispatcher's environment. What is to be written while a commit is under way shares the
- * next one: a commit costs a sync of the disk, whatever is in it.
+ * The one writer of an environment of the main thread. What is to be written while a commit is under way shares
+ * the next one: a commit costs a sync of the disk, whatever is in it. One that throws fails its batch.
  */
-export class Journal {
-  readonly tables: ActionTables;
+export class Journal<Name extends string> {
+  readonly tables: Readonly<Record<Name, Table>>;
   readonly #environment: Environment;
+  readonly #subject: string;
   #pending: Pending[] = [];
   #running: Promise<void> | undefined;
 
-  constructor(environment: Environment) {
+  /** `subject`: what a refusal says of it, `The store of actions` say. */
+  constructor(environment: Environment, tables: readonly Name[], subject: string) {
     this.#environment = environment;
-    this.tables = openActionTables(environment);
+    this.#subject = subject;
+    this.tables = Object.fromEntries(tables.map((name) => [name, environment.table(name)])) as Record<
+      Name,
+      Table
+    >;
   }
 
   /** Before reading outside `commit`. */
@@ -76,7 +81,7 @@ export class Journal {
         for (const { apply } of batch) apply();
       });
     } catch (error) {
-      throw refusalOf(error, 'The store of actions');
+      throw refusalOf(error, this.#subject);
     }
   }
 }
