@@ -17,6 +17,7 @@ import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
 import { addSchemaRoutes } from './schemas.ts';
+import { addTokenRoutes } from './tokens.ts';
 
 /** Time that requests under way have when the server closes. */
 const closeTimeoutMs = 2_000;
@@ -41,6 +42,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     throw new ApiError('route_not_found');
   });
   app.removeAllContentTypeParsers();
+  app.decorateRequest('principal', null);
   closeInTime(app);
 
   await app.register(swagger, {
@@ -58,13 +60,14 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   await app.register(
     async (admin) => {
-      admin.addHook('onRequest', requireToken(context.token));
+      requireToken(admin, context);
       await admin.register(async (documents) => {
         takeDocuments(documents);
         addFleetRoutes(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
+        addTokenRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
       });

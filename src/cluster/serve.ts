@@ -1,11 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry } from '../registry/registry.ts';
+import { Tokens } from '../registry/tokens.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
@@ -89,6 +90,9 @@ async function startIn(
   const registryEnvironment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(registryEnvironment, config);
   const actions = new Actions(registryEnvironment, registry, config);
+  const tokens = new Tokens(registryEnvironment, config, (token) =>
+    log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
+  );
   const control = openControl(folder.journalFolder('control'), config);
   const cluster = await Cluster.start({
     config,
@@ -128,11 +132,12 @@ async function startIn(
     await cluster.stop();
     await control.close();
     await actions.close();
+    await tokens.close();
     await registry.close();
     folder.close();
   };
   try {
-    const token = knownToken(folder) ?? randomBytes(32).toString('base64url');
+    const bootstrap = new BootstrapToken(knownToken(folder), config.bootstrapToken);
     const { host } = parseHostPort(config.listen);
     const url = `https://${bracketed(host)}:${cluster.listen()}`;
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
@@ -150,7 +155,8 @@ async function startIn(
     });
     const admin = await createAdminServer({
       config,
-      token,
+      tokens,
+      bootstrap,
       registry,
       fleets,
       actions: running.control,
@@ -165,7 +171,16 @@ async function startIn(
     });
     adminServer = admin;
     const adminUrl = await listenAdmin(admin, config);
-    folder.writeAdminFile({ url: adminUrl, token });
+    const publishToken = (): void => {
+      bootstrap.turn(config.bootstrapToken);
+      const { token } = bootstrap;
+      folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
+      if (token !== undefined || tokens.hasAdmin) return;
+      log.warn(
+        'nobody can manage this server: there is no API token with the scope admin, and bootstrapToken is false',
+      );
+    };
+    publishToken();
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
@@ -182,7 +197,10 @@ async function startIn(
       fleets: fleetCount,
       demo,
       config,
-      reload: (load) => reload(load, options),
+      reload: async (load) => {
+        await reload(load, options);
+        publishToken();
+      },
       stop,
     };
   } catch (error) {
@@ -191,7 +209,6 @@ async function startIn(
   }
 }
 
-/** The token stays the same over restarts, so that scripts keep working. */
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;

@@ -40,6 +40,8 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'actionSourceBytesMax',
   'actionsPerFleetMax',
   'actionVersionsKept',
+  'bootstrapToken',
+  'apiTokensMax',
   'shardQueueMax',
   'shardQueueBytesMax',
   'stallMilliseconds',
