@@ -10,6 +10,7 @@ import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { NotReady } from './readiness.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -49,7 +50,8 @@ export interface AdminContext {
   queueDepth(shard: number): number;
   /** How often, and how long in all, the event loop of each thread stood still. */
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
-  isReady(): boolean;
+  /** Why devices should not be sent here now; empty when they should. */
+  notReady(): readonly NotReady[];
   backups: Backups;
   log: Log;
 }

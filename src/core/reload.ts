@@ -44,6 +44,7 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'shardQueueBytesMax',
   'stallMilliseconds',
   'stallEndSeconds',
+  'drainSeconds',
   'shutdownSeconds',
   'logLevel',
 ];
