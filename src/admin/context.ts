@@ -11,6 +11,7 @@ import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { NotReady } from './readiness.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -57,7 +58,8 @@ export interface AdminContext {
   queueDepth(shard: number): number;
   /** How often, and how long in all, the event loop of each thread stood still. */
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
-  isReady(): boolean;
+  /** Why devices should not be sent here now; empty when they should. */
+  notReady(): readonly NotReady[];
   backups: Backups;
   log: Log;
 }

@@ -19,14 +19,11 @@ import { addMetricsRoute } from './metrics.ts';
 import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
 
-/** Time that requests under way have when the server closes. */
-const closeTimeoutMs = 2_000;
-
 /** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
 const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
 const ofBody = new Ajv({ allErrors: true, strict: false });
 
-/** The admin API, ready to listen (control plane only: on the main thread, where no device is slowed by it). */
+/** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
 export async function createAdminServer(context: AdminContext): Promise<FastifyInstance> {
   const onError = errorHandler(context.log);
   const app = Fastify({
@@ -43,7 +40,6 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
-  closeInTime(app);
 
   await app.register(swagger, {
     openapi: {
@@ -81,13 +77,4 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   );
   await app.ready();
   return app;
-}
-
-/** A client that neither reads nor leaves must not hold up the end of the server. */
-function closeInTime(app: FastifyInstance): void {
-  let timer: NodeJS.Timeout | undefined;
-  app.addHook('preClose', async () => {
-    timer = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs);
-  });
-  app.addHook('onClose', async () => clearTimeout(timer));
 }

@@ -159,6 +159,12 @@ const keys = {
     3_600,
     'A thread that has stood still for this long ends the process, which is started again.',
   ),
+  drainSeconds: integer(
+    0,
+    0,
+    3_600,
+    'How long the server says on /readyz that it is stopping, and goes on serving, before it stops.',
+  ),
   shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
   logLevel,
 };

@@ -46,6 +46,7 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'shardQueueBytesMax',
   'stallMilliseconds',
   'stallEndSeconds',
+  'drainSeconds',
   'shutdownSeconds',
   'logLevel',
 ];
