@@ -15,6 +15,7 @@ const progressMs = 1_000;
 const aliveMs = 15_000;
 /** The longest search in one go. */
 const readMsMax = 1_000;
+const emptyLine = Buffer.from('\n');
 
 export interface RecordsOptions {
   reader: LogReader;
@@ -99,13 +100,15 @@ export class Records implements RecordsControl {
   }
 
   async *#lines(
-    { limit = Number.POSITIVE_INFINITY, progress }: RecordsQuery,
+    { limit = Number.POSITIVE_INFINITY, follow, progress }: RecordsQuery,
     stream: RecordStream,
     signal: AbortSignal,
   ): AsyncGenerator<Buffer> {
     const { reader } = this.#options;
     let left = limit;
     let toldMs = performance.now();
+    // The head of the answer goes with the first of its body, and whoever follows wants to know that it is open.
+    if (follow) yield emptyLine;
     while (!signal.aborted && left > 0) {
       const mark = await reader.mark();
       const lines: Buffer[] = [];
@@ -119,7 +122,7 @@ export class Records implements RecordsControl {
       }, performance.now() + readMsMax);
       const isDue = performance.now() - toldMs >= (progress ? progressMs : aliveMs);
       if (isDue && progress) lines.push(progressLine(stream, mark.ends));
-      else if (isDue && bytes === 0) lines.push(Buffer.from('\n'));
+      else if (isDue && bytes === 0) lines.push(emptyLine);
       if (isDue || (!progress && bytes > 0)) toldMs = performance.now();
       if (lines.length > 0) yield Buffer.concat(lines);
       if (stream.isEnded) break;
