@@ -11,7 +11,9 @@ import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { ConsumersControl } from './consumers-control.ts';
 import type { NotReady } from './readiness.ts';
+import type { RecordsControl } from './records-control.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -49,6 +51,8 @@ export interface AdminContext {
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
   actions: ActionsControl;
+  records: RecordsControl;
+  consumers: ConsumersControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];

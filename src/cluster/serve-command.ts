@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { type EffectiveConfig, loadConfig, parseHostPort } from '../core/config.ts';
+import { type EffectiveConfig, loadConfig } from '../core/config.ts';
+import { parseHostPort } from '../core/host-port.ts';
 import { demoCommands } from './demo.ts';
 import type { ReadyMessage } from './parent.ts';
 import type { RunningServer } from './serve.ts';

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { AdminDoor } from '../admin/door.ts';
-import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
+import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
+import { isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { Fleets } from '../registry/fleet.ts';
@@ -17,6 +18,7 @@ import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
+import type { RunningReading } from './consume.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
@@ -136,6 +138,7 @@ async function startIn(start: Start): Promise<RunningServer> {
   );
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
+  let reading: RunningReading | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -144,7 +147,9 @@ async function startIn(start: Start): Promise<RunningServer> {
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     await certificate.close();
+    reading?.stopWaiting();
     await Promise.all([door.dismiss(), adminServer?.close()]);
+    await reading?.stop();
     backups.close();
     await running?.stop();
     readiness.close();
@@ -163,6 +168,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
     const { createAdminServer } = await import('../admin/server.ts');
     const { startActions } = await import('./actions.ts');
+    const { startReading } = await import('./consume.ts');
     running = startActions({
       path: folder.journalFolder('actions'),
       config,
@@ -173,6 +179,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       isBackupRunning: () => backups.isRunning,
       log,
     });
+    reading = await startReading({ journal: control, shards: cluster.shards, config, log });
     const admin = await createAdminServer({
       config,
       tokens,
@@ -180,6 +187,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       registry,
       fleets,
       actions: running.control,
+      records: reading.records,
+      consumers: reading.control,
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

@@ -6,6 +6,7 @@ import { actionKeys } from './action-keys.ts';
 import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
+import { consumerKeys } from './consumer-keys.ts';
 import { OperatorError } from './errors.ts';
 import { tokenVariable } from './token-variable.ts';
 
@@ -117,6 +118,7 @@ const keys = {
   ),
   ...actionKeys,
   ...accessKeys,
+  ...consumerKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,
@@ -277,22 +279,4 @@ export function loadConfig(
     values: Object.freeze(values) as Config,
     sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,
   };
-}
-
-export interface HostPort {
-  host: string;
-  port: number;
-}
-
-/** Splits a checked `HOST:PORT`; brackets around IPv6 fall away. */
-export function parseHostPort(text: string): HostPort {
-  const colon = text.lastIndexOf(':');
-  const port = Number(text.slice(colon + 1));
-  if (port > 65_535) throw new OperatorError(`Configuration: there is no port ${port}.`);
-  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port };
-}
-
-/** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
