@@ -158,6 +158,7 @@ async function startIn(
       metrics: cluster.metrics,
       connections: cluster.connections,
       queueDepth: (shard) => cluster.queueDepth(shard),
+      devicesOf: (shard) => cluster.shards.devicesOf(shard),
       stalls: () => cluster.stalls(),
       isReady: () => ready,
       backups,

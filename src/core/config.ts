@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { actionKeys } from './action-keys.ts';
-import { mailLifeSecondsMax } from './bounds.ts';
+import { activeSecondsMax, mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
@@ -129,6 +129,12 @@ const keys = {
     1,
     300,
     'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
+  ),
+  activeSeconds: integer(
+    300,
+    1,
+    activeSecondsMax,
+    'How long a device counts as active after it was seen, unless its fleet says otherwise.',
   ),
   gatherMilliseconds: integer(
     4,

@@ -10,7 +10,7 @@ export const latencyBounds = [
 /** Upper bounds of the batch-size histogram, in writes. */
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
-const commitCells = 4;
+const commitCells = 5;
 
 /** What a group commit counts. */
 export interface CommitMetrics {
@@ -60,6 +60,15 @@ export class WorkerMetrics implements CommitMetrics {
 
   failed(): void {
     this.#add(3, 1);
+  }
+
+  deviceConnected(change: 1 | -1): void {
+    this.#add(4, change);
+  }
+
+  /** Devices of the shard that have open event streams. */
+  get connectedDevices(): number {
+    return this.#read(4);
   }
 
   get openStreams(): number {
