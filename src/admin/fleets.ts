@@ -29,6 +29,7 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
     ['mailLifeSeconds', body.mail_life_seconds],
     ['requestsPerSecondMax', body.requests_per_second_max],
     ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
+    ['activeSeconds', body.active_seconds],
   ];
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }

@@ -12,6 +12,7 @@ import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
+import { addFleetCountRoute } from './fleet-counts.ts';
 import { addFleetRoutes } from './fleets.ts';
 import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
@@ -62,6 +63,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
       await admin.register(async (documents) => {
         takeDocuments(documents);
         addFleetRoutes(documents, context);
+        addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);

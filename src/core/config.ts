@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
-import { mailLifeSecondsMax } from './bounds.ts';
+import { activeSecondsMax, mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
@@ -130,6 +130,12 @@ const keys = {
     1,
     300,
     'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
+  ),
+  activeSeconds: integer(
+    300,
+    1,
+    activeSecondsMax,
+    'How long a device counts as active after it was seen, unless its fleet says otherwise.',
   ),
   gatherMilliseconds: integer(
     4,

@@ -10,7 +10,7 @@ export const latencyBounds = [
 /** Upper bounds of the batch-size histogram, in writes. */
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
-const commitCells = 6;
+const commitCells = 7;
 
 /** Why a shard refuses writes: its disk is full, it is, or its store does not take them. */
 const refusals = ['none', 'disk', 'map', 'store'] as const;
@@ -76,6 +76,15 @@ export class WorkerMetrics implements CommitMetrics {
 
   recovered(): void {
     this.#cells[5] = 0;
+  }
+
+  deviceConnected(change: 1 | -1): void {
+    this.#add(6, change);
+  }
+
+  /** Devices of the shard that have open event streams. */
+  get connectedDevices(): number {
+    return this.#read(6);
   }
 
   get openStreams(): number {

@@ -22,6 +22,7 @@ export interface FleetChange {
   mailLifeSeconds?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
+  activeSeconds?: number | null;
 }
 
 /** fleet id, kind, name: a fleet's schemas lie together. */
