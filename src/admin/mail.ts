@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
+import { keyRefused } from '../core/idempotency-key.ts';
 import { schemaNamePattern } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { emptyPayload, parseMessage } from '../registry/payload.ts';
@@ -16,6 +17,7 @@ import {
   pageLimit,
   time,
 } from './documents.ts';
+import { idempotencyHeaders, idempotencyOf, replayHeader } from './idempotency.ts';
 
 const waitingMail = Type.Object({
   mail_id: Type.String(),
@@ -38,6 +40,7 @@ function answer(outcome: EnqueueOutcome, limit: number): { mail_id: string; mail
       msg: `The mailbox holds ${limit} mails or more (mailboxMailsMax).`,
     });
   }
+  if (outcome.result !== 'queued') throw keyRefused(outcome.result);
   return { mail_id: formatUuid(outcome.mailId), mailbox_size: outcome.mailboxSize };
 }
 
@@ -82,6 +85,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       bodyLimit: config.bodyBytesMax,
       schema: {
         params: Type.Interface([devicePath], { name: Type.String() }),
+        headers: idempotencyHeaders,
         querystring: Type.Object({
           life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
           mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
@@ -90,7 +94,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         response: { 201: sentMail, ...errorAnswers },
       },
     },
-    async ({ params, query, body }, reply) => {
+    async ({ params, query, headers, body }, reply) => {
       const device = deviceOf(context, params);
       const { fleet_id: fleetId, name } = params;
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
@@ -99,6 +103,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
       const fleet = fleets.get(fleetId);
       const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
+      const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
       const outcome = await shards.of(device).enqueue({
         device,
         name,
@@ -106,7 +111,9 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
         lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
         mailboxMailsMax: limit,
+        ...(idempotency && { idempotency }),
       });
+      if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
       reply.code(201);
       return answer(outcome, limit);
     },

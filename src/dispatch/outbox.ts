@@ -170,7 +170,9 @@ export class Outbox {
       async (mail) => {
         const outcome = await this.#send(parcel, mail);
         if (outcome === undefined || outcome.result === 'queued') return;
-        refused.push({ ...mail, reason: outcome.result });
+        const { result } = outcome;
+        const isRefusal = result === 'mailbox_full' || result === 'device_not_found';
+        refused.push({ ...mail, reason: isRefusal ? result : 'not_stored' });
       },
     );
     // Shards answer in any order; these are sent again, and shown, in that of the run.

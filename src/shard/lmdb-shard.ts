@@ -4,6 +4,9 @@ import { encodeLogRecord } from './log-record.ts';
 import type { ShardReader } from './reader.ts';
 import type {
   Activity,
+  Broadcast,
+  BroadcastOutcome,
+  BroadcastProgress,
   Device,
   DeviceChange,
   DeviceCredentials,
@@ -92,6 +95,10 @@ export class LmdbShard implements Shard {
     return this.#reader.devices(fleetId, after, limit);
   }
 
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    return this.#reader.deviceIds(fleetId, after, limit);
+  }
+
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
     return this.#reader.devicesWithTag(fleetId, tag, after, limit);
   }
@@ -125,6 +132,14 @@ export class LmdbShard implements Shard {
   async forgetSent(before: Uint8Array | undefined): Promise<number> {
     // One step of it: by the next one, mail may have been sent for something that is older.
     return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
+  }
+
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
+    return this.#write('broadcast', broadcast, broadcast.mail.payload.length);
+  }
+
+  async forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    return this.#reader.hasForgettable(active) ? this.#write('forgetBroadcasts', active) : 0;
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {

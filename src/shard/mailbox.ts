@@ -87,6 +87,10 @@ export class Mailboxes {
     return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false };
   }
 
+  size(device: DeviceKey): number {
+    return this.#load(device).size;
+  }
+
   /** D15. Any mail of the mailbox may be settled, not only the head. */
   settle({ device, mailId, verb }: Settle): SettleOutcome {
     const record = this.#load(device);

@@ -20,6 +20,7 @@ const deviceAt: Readonly<Record<DeviceTable, number>> = {
   expiry: sequenceBytes,
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
+  broadcast: uuidBytesLength,
 };
 const deviceTables = Object.entries(deviceAt) as [DeviceTable, number][];
 

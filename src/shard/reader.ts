@@ -1,5 +1,6 @@
 import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
 import type { Environment } from '../store/environment.ts';
+import { forgettable } from './broadcast-mail.ts';
 import { storedJumpsMs } from './clock.ts';
 import { decodeCredentials, decodeDevice } from './device-record.ts';
 import { endOfLog } from './ingest-log.ts';
@@ -16,7 +17,16 @@ import { readLogPage } from './log-page.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
 import { sentBefore } from './sent-mail.ts';
-import type { DeviceCredentials, DeviceStatus, LogPage, Mail, MailboxHead, Page, Watch } from './shard.ts';
+import type {
+  BroadcastProgress,
+  DeviceCredentials,
+  DeviceStatus,
+  LogPage,
+  Mail,
+  MailboxHead,
+  Page,
+  Watch,
+} from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
 import { digestOfTag, tagsOf } from './tag-index.ts';
 import type { DeviceVersions } from './versions.ts';
@@ -75,10 +85,14 @@ export class ShardReader {
 
   devices(fleetId: string, after: string, limit: number): DeviceStatus[] {
     this.#environment.refresh();
-    const start = Buffer.from(`${fleetId}${after}\0`, 'latin1');
-    const end = Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1');
-    const entries = [...this.#tables.devices.getRange({ start, end, limit })];
+    const entries = [...this.#tables.devices.getRange({ ...rangeOf(fleetId, after), limit })];
     return entries.map(({ key, value }) => this.#status(readDevice(key, 0), value));
+  }
+
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    this.#environment.refresh();
+    const keys = [...this.#tables.devices.getKeys({ ...rangeOf(fleetId, after), limit })];
+    return keys.map((key) => deviceIdOf(readDevice(key, 0)));
   }
 
   /** Digests of different tags can be the same, so each device is looked at. */
@@ -136,6 +150,13 @@ export class ShardReader {
     return false;
   }
 
+  /** Whether `forgetBroadcasts` would find anything. */
+  hasForgettable(active: readonly BroadcastProgress[]): boolean {
+    this.#environment.refresh();
+    for (const _ of forgettable(this.#tables.broadcast, active, 1)) return true;
+    return false;
+  }
+
   /** Asked for every action in turn: looked for once a commit. */
   logEnd(): number {
     const { commits } = this.#environment;
@@ -166,4 +187,12 @@ export class ShardReader {
       lastSeenMs: seen && readSequence(seen, 0),
     };
   }
+}
+
+/** The devices of a fleet from the one after `after`. */
+function rangeOf(fleetId: string, after: string): { start: Buffer; end: Buffer } {
+  return {
+    start: Buffer.from(`${fleetId}${after}\0`, 'latin1'),
+    end: Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1'),
+  };
 }

@@ -87,7 +87,9 @@ export interface LogPage {
   damaged: boolean;
 }
 
-export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
+/** Why an idempotency key is not taken (D18). */
+export type KeyRefusal = 'key_reused' | 'key_too_old' | 'key_ahead';
+export type IngestOutcome = 'stored' | 'replayed' | KeyRefusal;
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
@@ -113,13 +115,37 @@ export interface Enqueue {
    * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
    */
   once?: Uint8Array;
+  /** The sender's key and SHA-256 of what must be the same when it comes again, as `Ingest` has them (D18). */
+  idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
 export type EnqueueOutcome =
   /** `repeated`: it was queued before, under that id, and nothing was done now. */
   | { result: 'queued'; mailId: Uint8Array; mailboxSize: number; repeated: boolean }
   | { result: 'mailbox_full'; mailboxSize: number }
-  | { result: 'device_not_found' };
+  | { result: 'device_not_found' }
+  /** Only with `idempotency`: the key stands for something else, or may not be taken. */
+  | { result: KeyRefusal };
+
+/** One mail for many devices. */
+export interface Broadcast {
+  /** UUIDv7, 16 bytes: each device gets its mail once, however often it is among the devices. */
+  broadcast: Uint8Array;
+  devices: readonly DeviceKey[];
+  mail: Omit<Enqueue, 'device' | 'once' | 'idempotency'>;
+}
+
+export interface BroadcastOutcome {
+  /** Now or before. */
+  queued: number;
+  refused: { device: DeviceKey; reason: 'mailbox_full' | 'device_not_found' }[];
+}
+
+/** How far a broadcast has come, for good: up to and with that device, in the order of device keys. */
+export interface BroadcastProgress {
+  broadcast: Uint8Array;
+  after: string;
+}
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
@@ -169,6 +195,8 @@ export interface Shard {
   device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
   /** In order of device id, from the one after `after`. */
   devices(fleetId: string, after: string, limit: number): Awaitable<DeviceStatus[]>;
+  /** Ids alone of the same, at a fraction of the cost. */
+  deviceIds(fleetId: string, after: string, limit: number): Awaitable<string[]>;
   /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
   /** In mailbox order. */
@@ -188,6 +216,13 @@ export interface Shard {
    * nobody up. Answers how many there were: none is the end of it.
    */
   forgetSent(before: Uint8Array | undefined): Promise<number>;
+  /** Mail for some dozens of devices in one write, which all others wait for. */
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
+  /**
+   * Forgets who has had mail of broadcasts, but for those that an active one has not come to for good, in one
+   * write that holds nobody up. Answers how many there were: none is the end of it.
+   */
+  forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
   /** All of them or, when one exists already, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */

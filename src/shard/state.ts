@@ -1,15 +1,18 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { formatUuid } from '../core/uuid.ts';
+import { copyUuid, formatUuid } from '../core/uuid.ts';
+import { BroadcastMail } from './broadcast-mail.ts';
 import { ShardClock } from './clock.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
-import { keyOfDevice, sequenceKey } from './keys.ts';
+import { keyOfDevice, senderMark, sequenceKey } from './keys.ts';
 import { Mailboxes } from './mailbox.ts';
 import { SentMail } from './sent-mail.ts';
 import type {
   Activity,
   Announcement,
+  Broadcast,
+  BroadcastOutcome,
   Device,
   DeviceChange,
   Enqueue,
@@ -48,6 +51,7 @@ export class ShardState {
   readonly #tables: Tables;
   readonly #mailboxes: Mailboxes;
   readonly #sent: SentMail;
+  readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
   readonly #logRetentionMs: number;
@@ -58,6 +62,7 @@ export class ShardState {
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
     this.#mailboxes = new Mailboxes(tables);
     this.#sent = new SentMail(tables.sent);
+    this.#broadcasts = new BroadcastMail(tables.broadcast);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
@@ -71,9 +76,13 @@ export class ShardState {
         this.#effects.changed.push(write.given.device);
         return this.#mailboxes.settle(write.given);
       case 'enqueue':
-        return this.#enqueue(write.given);
+        return this.#enqueueOnce(write.given);
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
+      case 'broadcast':
+        return this.#broadcast(write.given);
+      case 'forgetBroadcasts':
+        return this.#broadcasts.forget(write.given, sweepRecordsMax);
       case 'createDevices':
         return this.#createDevices(write.given);
       case 'changeDevice':
@@ -132,6 +141,42 @@ export class ShardState {
     }
     this.#log.append(record);
     return 'stored';
+  }
+
+  /** D18 for senders: the key and the mail's id are committed with the mail. */
+  #enqueueOnce(enqueue: Enqueue): EnqueueOutcome {
+    const { device, idempotency } = enqueue;
+    if (idempotency === undefined) return this.#enqueue(enqueue);
+    const scope = device + senderMark;
+    const known = this.#keys.find(scope, idempotency.key, idempotency.digest);
+    if (typeof known === 'string') return { result: known };
+    if (known !== undefined) {
+      const mailId = copyUuid(known);
+      return { result: 'queued', mailId, mailboxSize: this.#mailboxes.size(device), repeated: true };
+    }
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result === 'queued') {
+      this.#keys.remember(scope, idempotency.key, idempotency.digest, outcome.mailId);
+    }
+    return outcome;
+  }
+
+  #broadcast({ broadcast, devices, mail }: Broadcast): BroadcastOutcome {
+    const outcome: BroadcastOutcome = { queued: 0, refused: [] };
+    for (const device of devices) {
+      if (this.#broadcasts.has(broadcast, device)) {
+        outcome.queued += 1;
+        continue;
+      }
+      const { result } = this.#enqueue({ ...mail, device });
+      if (result === 'queued') {
+        this.#broadcasts.remember(broadcast, device);
+        outcome.queued += 1;
+      } else if (result === 'mailbox_full' || result === 'device_not_found') {
+        outcome.refused.push({ device, reason: result });
+      }
+    }
+    return outcome;
   }
 
   #enqueue(enqueue: Enqueue): EnqueueOutcome {

@@ -10,6 +10,7 @@ export const tableNames = [
   'expiry',
   'idempotency',
   'sent',
+  'broadcast',
   'log',
   'times',
 ] as const;

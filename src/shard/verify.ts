@@ -5,11 +5,11 @@ import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { isClockRecord } from './clock.ts';
 import { isDeviceRecord } from './device-record.ts';
-import { isForgottenRecord } from './idempotency.ts';
-import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
+import { isForgottenRecord, keyDigestBytes } from './idempotency.ts';
+import { keyOfDevice, readDevice, readSequence, senderMark, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
 import { verifyMail } from './verify-mail.ts';
-import { verifySent } from './verify-sent.ts';
+import { verifyBroadcast, verifySent } from './verify-sent.ts';
 import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
 
 export interface ShardVerification {
@@ -26,8 +26,6 @@ export interface ShardVerification {
 
 /** One table's walk: `check` answers what is wrong with a record, if anything is. */
 export type Walk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
-
-const digestBytes = 32;
 
 /** What the walk of a shard counted. */
 export interface ShardCounts {
@@ -70,6 +68,8 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     verifyTagIndex(tables, walk);
     verifySent(walk, isPlaced);
   }
+  // Made by the first server that knows it.
+  if (tables.has('broadcast')) verifyBroadcast(walk, isPlaced);
   walk('activity', (key, value) => {
     if (value.length !== sequenceBytes) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
@@ -77,8 +77,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   counts.mails = verifyMail(tables, walk, exists, findings);
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
-    const isKey = key.length === uuidBytesLength + deviceKeyLength && isUuid(key);
-    if (!isKey || value.length !== digestBytes) return 'the record does not decode';
+    if (!isKeyRecord(key, value)) return 'the record does not decode';
     const device = readDevice(key, uuidBytesLength);
     if (!isDeviceKey(device)) return 'the record does not decode';
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
@@ -98,6 +97,17 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return overlaps ? 'the batch begins before the one in front of it ends' : undefined;
   });
   return counts;
+}
+
+/** A device's own key, or one of those who send it mail, with the id of that. */
+function isKeyRecord(key: Buffer, value: Buffer): boolean {
+  const deviceEnd = uuidBytesLength + deviceKeyLength;
+  if (!isUuid(key)) return false;
+  if (key.length === deviceEnd) return value.length === keyDigestBytes;
+  const isSender = key.toString('latin1', deviceEnd) === senderMark;
+  return (
+    isSender && value.length === keyDigestBytes + uuidBytesLength && isUuid(value.subarray(keyDigestBytes))
+  );
 }
 
 /** A record that is too short or of other bytes makes its reader throw. */

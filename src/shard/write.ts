@@ -1,6 +1,9 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type {
   Activity,
+  Broadcast,
+  BroadcastOutcome,
+  BroadcastProgress,
   Device,
   DeviceChange,
   Enqueue,
@@ -30,6 +33,8 @@ export interface Writes {
   settle: { given: Settle; answer: SettleOutcome };
   enqueue: { given: Enqueue; answer: EnqueueOutcome };
   forgetSent: { given: Uint8Array | undefined; answer: number };
+  broadcast: { given: Broadcast; answer: BroadcastOutcome };
+  forgetBroadcasts: { given: readonly BroadcastProgress[]; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   deleteDevice: { given: DeviceKey; answer: boolean };
@@ -49,5 +54,5 @@ export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /** Writes that make the store larger: refused when it is full, while all others go on. */
 export function addsRecords(type: WriteType): boolean {
-  return type === 'ingest' || type === 'enqueue' || type === 'createDevices';
+  return type === 'ingest' || type === 'enqueue' || type === 'broadcast' || type === 'createDevices';
 }

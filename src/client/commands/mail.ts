@@ -2,7 +2,14 @@ import type { Command } from 'commander';
 import { mailLifeSecondsMax } from '../../core/bounds.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
-import { fleetCommand, integer, type ListOptions, withListOptions } from '../options.ts';
+import {
+  fleetCommand,
+  idempotencyHeaders,
+  integer,
+  type ListOptions,
+  withIdempotencyKey,
+  withListOptions,
+} from '../options.ts';
 import { listText, print } from '../output.ts';
 
 interface DeviceOptions extends ConnectionOptions {
@@ -14,6 +21,7 @@ interface SendOptions extends DeviceOptions {
   name: string;
   payload?: string;
   lifeSeconds?: number;
+  idempotencyKey?: string;
 }
 
 interface WaitingMail {
@@ -41,6 +49,7 @@ async function sendMail(options: SendOptions): Promise<void> {
     'POST',
     `${mailPath(options)}${pathOf(name)}${query}`,
     payload === undefined ? undefined : { bytes: Buffer.from(payload) },
+    idempotencyHeaders(options),
   );
   print(options, sent, `Mail ${sent.mail_id} is queued; mails waiting: ${sent.mailbox_size}.`);
 }
@@ -63,7 +72,7 @@ async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
 export function addMailCommands(program: Command): void {
   const group = program.command('mail').description('send mail to a device and look into its mailbox');
 
-  deviceCommand(group, 'send', 'put a mail into the mailbox of a device')
+  withIdempotencyKey(deviceCommand(group, 'send', 'put a mail into the mailbox of a device'))
     .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
     .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
     .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
