@@ -10,6 +10,7 @@ import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { BroadcastsControl } from './broadcasts-control.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -40,6 +41,7 @@ export interface AdminContext {
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
   actions: ActionsControl;
+  broadcasts: BroadcastsControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];

@@ -8,6 +8,7 @@ import { addActionRoutes } from './actions.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import { addBroadcastRoutes } from './broadcasts.ts';
 import type { AdminContext } from './context.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
@@ -67,6 +68,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addBackupRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
+        addBroadcastRoutes(documents, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addBroadcastCommands } from './commands/broadcast.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
@@ -26,6 +27,7 @@ export function createProgram(): Command {
   addDeviceCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
+  addBroadcastCommands(program);
   addActionCommands(program);
   addBackupCommand(program);
   return program;

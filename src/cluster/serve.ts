@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
@@ -114,6 +115,7 @@ async function startIn(
   let ready = false;
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
+  let broadcaster: Broadcaster | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -125,6 +127,7 @@ async function startIn(
     await adminServer?.close();
     backups.close();
     await running?.stop();
+    await broadcaster?.stop();
     await cluster.stop();
     await control.close();
     await actions.close();
@@ -148,12 +151,23 @@ async function startIn(
       isBackupRunning: () => backups.isRunning,
       log,
     });
+    const { Broadcaster } = await import('../broadcast/broadcaster.ts');
+    const { BroadcastControl } = await import('../broadcast/control.ts');
+    broadcaster = new Broadcaster({
+      config,
+      journal: control,
+      fleets,
+      shards: cluster.shards,
+      isBackupRunning: () => backups.isRunning,
+      log,
+    });
     const admin = await createAdminServer({
       config,
       token,
       registry,
       fleets,
       actions: running.control,
+      broadcasts: new BroadcastControl(broadcaster),
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

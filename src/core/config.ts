@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { actionKeys } from './action-keys.ts';
 import { mailLifeSecondsMax } from './bounds.ts';
+import { broadcastKeys } from './broadcast-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
@@ -118,6 +119,7 @@ const keys = {
     'How long datapoints and messages stay in the ingest log.',
   ),
   ...actionKeys,
+  ...broadcastKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,

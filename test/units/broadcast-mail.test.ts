@@ -129,8 +129,9 @@ it('D18: a mail with the key of its sender is queued once, also across a restart
 it('D18: a mail that was refused leaves no trace of its key', async () => {
   const idempotency = { key: generateUuid(), digest: Buffer.alloc(32, 1) };
   const enqueue = () => opened.shard.enqueue({ ...mail, device: first, mailboxMailsMax: 1, idempotency });
-  const { mailId } = (await opened.shard.enqueue({ ...mail, device: first })) as { mailId: Buffer };
+  const before = await opened.shard.enqueue({ ...mail, device: first });
+  if (before.result !== 'queued') throw new Error(before.result);
   expect(await enqueue()).toMatchObject({ result: 'mailbox_full' });
-  await opened.shard.settle({ device: first, mailId, verb: 'ack' });
+  await opened.shard.settle({ device: first, mailId: before.mailId, verb: 'ack' });
   expect(await enqueue()).toMatchObject({ result: 'queued', repeated: false });
 });

@@ -11,6 +11,7 @@ import {
   withListOptions,
 } from '../options.ts';
 import { listText, print } from '../output.ts';
+import { addMailBroadcast } from './mail-broadcast.ts';
 
 interface DeviceOptions extends ConnectionOptions {
   fleet: string;
@@ -77,6 +78,8 @@ export function addMailCommands(program: Command): void {
     .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
     .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
     .action(sendMail);
+
+  addMailBroadcast(group);
 
   withListOptions(
     deviceCommand(group, 'list', 'list the mails that wait, head first; --json has their payloads'),
