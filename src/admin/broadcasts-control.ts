@@ -10,13 +10,16 @@ export interface BroadcastRequest {
   /** Absent: the fleet's at the time that a mail is sent. */
   lifeSeconds?: number;
   mailboxMailsMax?: number;
+  requeuesMax?: number;
+  /** Absent or past when it is sent: at once. */
+  deliverAtMs?: number;
   /** The sender's key and the digest of its request (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
 export type BroadcastState = 'running' | 'paused' | 'done' | 'cancelled';
 /** `not_stored`: the shard fails at this device, for a damaged record of it, say. */
-export type RefusalReason = 'mailbox_full' | 'device_not_found' | 'not_stored';
+export type RefusalReason = 'mailbox_full' | 'delayed_full' | 'device_not_found' | 'not_stored';
 
 /** A broadcast and how far it has come. */
 export interface BroadcastStatus {

@@ -18,11 +18,13 @@ import {
   listOf,
   mailboxMailsMax,
   mailLifeSeconds,
+  mailRequeuesMax,
   nullable,
   pageLimit,
   time,
 } from './documents.ts';
 import { idempotencyHeaders, idempotencyOf, replayHeader } from './idempotency.ts';
+import { parseDeliverAt } from './mail-refusal.ts';
 import { memberBytes } from './member-bytes.ts';
 
 /** Bytes of a device id in a list, with quotes, a comma and spaces. */
@@ -50,6 +52,10 @@ const newBroadcast = Type.Object(
     to: target,
     life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
     mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
+    requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
+    deliver_at: Type.Optional(
+      Type.String({ description: 'When mailboxes are to accept it: ISO 8601 with a time zone.' }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -64,6 +70,8 @@ const broadcastDocument = Type.Object({
   payload_bytes: Type.Integer(),
   life_seconds: nullable('integer'),
   mailbox_mails_max: nullable('integer'),
+  requeues_max: nullable('integer'),
+  deliver_at: nullable('string'),
   state: Type.Unsafe<BroadcastState>({ type: 'string', enum: ['running', 'paused', 'done', 'cancelled'] }),
   devices: nullable('integer', { description: 'To send to, counted as it began; null until that is known.' }),
   queued: Type.Integer(),
@@ -75,12 +83,13 @@ const refusalDocument = Type.Object({
   device_id: deviceId,
   reason: Type.Unsafe<RefusalReason>({
     type: 'string',
-    enum: ['mailbox_full', 'device_not_found', 'not_stored'],
+    enum: ['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored'],
   }),
 });
 
 function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
   const { request, to, endedAtMs } = status;
+  const { deliverAtMs } = request;
   return {
     broadcast_id: status.id,
     name: request.name,
@@ -88,6 +97,8 @@ function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
     payload_bytes: status.payloadBytes,
     life_seconds: request.lifeSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
+    requeues_max: request.requeuesMax ?? null,
+    deliver_at: deliverAtMs === undefined ? null : new Date(deliverAtMs).toISOString(),
     state: status.state,
     devices: status.devices ?? null,
     queued: status.queued,
@@ -129,7 +140,13 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
     },
     async ({ params, headers, body }, reply) => {
       const fleetId = fleetIdOf(params);
-      const { name, life_seconds: lifeSeconds, mailbox_mails_max: mailsMax } = body;
+      const {
+        name,
+        life_seconds: lifeSeconds,
+        mailbox_mails_max: mailsMax,
+        requeues_max: requeuesMax,
+        deliver_at: deliverAt,
+      } = body;
       const to = targetOf(body.to, config.broadcastDevicesMax);
       const text = textOf(body);
       const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
@@ -147,6 +164,8 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
         to,
         ...(lifeSeconds !== undefined && { lifeSeconds }),
         ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
+        ...(requeuesMax !== undefined && { requeuesMax }),
+        ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),
         ...(idempotency && { idempotency }),
       });
       if (isReplay) reply.header(...replayHeader);

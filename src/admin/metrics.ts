@@ -146,6 +146,11 @@ export function createMetrics(context: AdminContext): Registry {
     ({ failedCommits }) => failedCommits,
   );
   addCounter('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  addCounter(
+    'fleetpost_dead_letters_dropped_total',
+    'Dead letters that went for newer ones: deadLettersPerFleetMax.',
+    ({ droppedLetters }) => droppedLetters,
+  );
   addHistogram(
     new SharedHistogram(
       'fleetpost_commit_batch_size',

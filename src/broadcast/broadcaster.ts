@@ -4,7 +4,8 @@ import { ApiError } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { Fleets } from '../registry/fleet.ts';
-import type { BroadcastProgress, Shard } from '../shard/shard.ts';
+import type { BroadcastProgress } from '../shard/broadcast.ts';
+import type { Shard } from '../shard/shard.ts';
 import { ActiveJob } from './active-job.ts';
 import { type Delivered, Delivery } from './delivery.ts';
 import { isOver, type Progress, statusOf } from './job.ts';
@@ -38,7 +39,7 @@ export class Broadcaster {
   readonly #rate: MailRate;
   /** Whose turn it is comes first. */
   readonly #jobs = new Map<string, ActiveJob>();
-  readonly #counts = { queued: 0, mailbox_full: 0, device_not_found: 0, not_stored: 0 };
+  readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
   readonly #timers: NodeJS.Timeout[];
   #forgetting: Promise<void> | undefined;
   #upkeep: Promise<void> | undefined;

@@ -4,7 +4,8 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { Fleets } from '../registry/fleet.ts';
-import type { Broadcast, Shard } from '../shard/shard.ts';
+import type { Broadcast } from '../shard/broadcast.ts';
+import type { Shard } from '../shard/shard.ts';
 import type { Job } from './job.ts';
 import type { MailRate } from './rate.ts';
 
@@ -76,9 +77,11 @@ export class Delivery {
   #mailOf(fleetId: string, { request, payload }: Job): Broadcast['mail'] {
     const { config, fleets } = this.#options;
     const fleet = fleets.get(fleetId);
+    const requeuesMax = request.requeuesMax ?? fleet?.mailRequeuesMax;
     return {
       ...request,
       payload,
+      ...(requeuesMax !== undefined && { requeuesMax }),
       lifeSeconds: request.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
       mailboxMailsMax: request.mailboxMailsMax ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
     };

@@ -23,15 +23,11 @@ export interface Progress {
 }
 
 export function jobOf(
-  { name, payload, to, lifeSeconds, mailboxMailsMax }: BroadcastRequest,
+  { payload, to, idempotency: _, ...request }: BroadcastRequest,
   createdAtMs: number,
 ): Job {
   return {
-    request: {
-      name,
-      ...(lifeSeconds !== undefined && { lifeSeconds }),
-      ...(mailboxMailsMax !== undefined && { mailboxMailsMax }),
-    },
+    request,
     payload,
     to: 'devices' in to ? { listed: to.devices.length } : to,
     createdAtMs,

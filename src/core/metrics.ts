@@ -10,7 +10,7 @@ export const latencyBounds = [
 /** Upper bounds of the batch-size histogram, in writes. */
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
-const commitCells = 4;
+const commitCells = 5;
 
 /** What a group commit counts. */
 export interface CommitMetrics {
@@ -18,8 +18,13 @@ export interface CommitMetrics {
   failed(): void;
 }
 
+/** What a shard counts of its dead letters. */
+export interface LetterMetrics {
+  lettersDropped(count: number): void;
+}
+
 /** One worker's block. Both sides are made with the same routes and so agree on the layout. */
-export class WorkerMetrics implements CommitMetrics {
+export class WorkerMetrics implements CommitMetrics, LetterMetrics {
   readonly #cells: Float64Array<SharedArrayBuffer>;
   readonly #routes: readonly string[];
   readonly #latencyAt: number;
@@ -62,6 +67,10 @@ export class WorkerMetrics implements CommitMetrics {
     this.#add(3, 1);
   }
 
+  lettersDropped(count: number): void {
+    this.#add(4, count);
+  }
+
   get openStreams(): number {
     return this.#read(0);
   }
@@ -76,6 +85,10 @@ export class WorkerMetrics implements CommitMetrics {
 
   get failedCommits(): number {
     return this.#read(3);
+  }
+
+  get droppedLetters(): number {
+    return this.#read(4);
   }
 
   /** Every count of requests that is not zero. */

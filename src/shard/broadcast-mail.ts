@@ -1,8 +1,9 @@
-import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
+import { deviceKeyLength } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import { keyOfBroadcast, readDevice } from './keys.ts';
-import type { BroadcastProgress } from './shard.ts';
+import type { Enqueue, MailOutcome } from './shard.ts';
 
 const nothing = Buffer.alloc(0);
 
@@ -17,12 +18,20 @@ export class BroadcastMail {
     this.#table = table;
   }
 
-  has(broadcast: Uint8Array, device: DeviceKey): boolean {
-    return this.#table.doesExist(keyOfBroadcast(broadcast, device));
-  }
-
-  remember(broadcast: Uint8Array, device: DeviceKey): void {
-    this.#table.putSync(keyOfBroadcast(broadcast, device), nothing);
+  /** Queues it for those that have not had it. */
+  send(
+    { broadcast, devices, mail }: Broadcast,
+    enqueue: (enqueue: Enqueue) => MailOutcome,
+  ): BroadcastOutcome {
+    const outcome: BroadcastOutcome = { queued: 0, refused: [] };
+    for (const device of devices) {
+      const key = keyOfBroadcast(broadcast, device);
+      const result = this.#table.doesExist(key) ? 'known' : enqueue({ ...mail, device }).result;
+      if (result === 'queued') this.#table.putSync(key, nothing);
+      if (result === 'queued' || result === 'known') outcome.queued += 1;
+      else outcome.refused.push({ device, reason: result });
+    }
+    return outcome;
   }
 
   /** At most `limit`. Answers how many. */

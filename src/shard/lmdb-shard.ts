@@ -1,12 +1,13 @@
 import { queueFull } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import { encodeLogRecord } from './log-record.ts';
 import type { ShardReader } from './reader.ts';
 import type {
   Activity,
-  Broadcast,
-  BroadcastOutcome,
-  BroadcastProgress,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
   Device,
   DeviceChange,
   DeviceCredentials,
@@ -19,11 +20,15 @@ import type {
   Mail,
   MailboxHead,
   Page,
+  Receipt,
+  Replay,
+  ReplayOutcome,
   Settle,
   SettleOutcome,
   Shard,
   StreamSink,
   Watch,
+  Withdrawal,
 } from './shard.ts';
 import type { Answer, Append, Completion, Write, Writes, WriteType } from './write.ts';
 
@@ -107,6 +112,18 @@ export class LmdbShard implements Shard {
     return this.#reader.mails(device, after, limit);
   }
 
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    return this.#reader.receipt(device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    return this.#reader.deadLetters(fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    return this.#reader.deadLetter(device, mailId);
+  }
+
   records(from: number): LogPage {
     return this.#reader.records(from);
   }
@@ -127,6 +144,18 @@ export class LmdbShard implements Shard {
 
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome> {
     return this.#write('enqueue', enqueue, enqueue.payload.length);
+  }
+
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
+    return this.#write('withdrawMail', { device, mailId });
+  }
+
+  replayMail(replay: Replay): Promise<ReplayOutcome> {
+    return this.#write('replayMail', replay);
+  }
+
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean> {
+    return this.#write('dropDeadLetter', { device, mailId });
   }
 
   async forgetSent(before: Uint8Array | undefined): Promise<number> {

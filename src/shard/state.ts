@@ -2,22 +2,28 @@ import type { DeviceKey } from '../core/identity.ts';
 import { copyUuid, formatUuid } from '../core/uuid.ts';
 import { BroadcastMail } from './broadcast-mail.ts';
 import { ShardClock } from './clock.ts';
+import { DeadLetters } from './dead-letters.ts';
+import { DelayedMail } from './delayed-mail.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice, senderMark, sequenceKey } from './keys.ts';
+import { MailLedger } from './mail-ledger.ts';
+import { encodeMail } from './mail-record.ts';
+import { MailRetention } from './mail-retention.ts';
 import { Mailboxes } from './mailbox.ts';
 import { SentMail } from './sent-mail.ts';
 import type {
   Activity,
   Announcement,
-  Broadcast,
-  BroadcastOutcome,
   Device,
   DeviceChange,
   Enqueue,
   EnqueueOutcome,
   IngestOutcome,
+  MailOutcome,
+  Replay,
+  ReplayOutcome,
 } from './shard.ts';
 import type { Tables } from './tables.ts';
 import { changeTags, tagsOf } from './tag-index.ts';
@@ -29,10 +35,12 @@ export interface Effects {
   changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
+  /** Dead letters that went for newer ones. */
+  droppedLetters: number;
 }
 
 function noEffects(): Effects {
-  return { changed: [], announcements: [], endedStreams: [] };
+  return { changed: [], announcements: [], endedStreams: [], droppedLetters: 0 };
 }
 
 export interface StateOptions {
@@ -40,6 +48,10 @@ export interface StateOptions {
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
   logRetentionSeconds: number;
+  delayedMailsPerDeviceMax: number;
+  receiptRetentionSeconds: number;
+  deadLetterRetentionSeconds: number;
+  deadLettersPerFleetMax: number;
 }
 
 /**
@@ -50,6 +62,9 @@ export class ShardState {
   readonly clock: ShardClock;
   readonly #tables: Tables;
   readonly #mailboxes: Mailboxes;
+  readonly #letters: DeadLetters;
+  readonly #ledger: MailLedger;
+  readonly #retention: MailRetention;
   readonly #sent: SentMail;
   readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
@@ -60,10 +75,14 @@ export class ShardState {
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
-    this.#mailboxes = new Mailboxes(tables);
-    this.#sent = new SentMail(tables.sent);
     this.#broadcasts = new BroadcastMail(tables.broadcast);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
+    this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
+    this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
+    const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
+    this.#mailboxes = new Mailboxes(tables, delayed, this.#ledger);
+    this.#retention = new MailRetention(tables, this.#letters, options);
+    this.#sent = new SentMail(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
@@ -74,13 +93,20 @@ export class ShardState {
         return this.#ingest(write.given);
       case 'settle':
         this.#effects.changed.push(write.given.device);
-        return this.#mailboxes.settle(write.given);
+        return this.#mailboxes.settle(write.given, this.clock.lifeMs());
       case 'enqueue':
         return this.#enqueueOnce(write.given);
+      case 'withdrawMail':
+        this.#effects.changed.push(write.given.device);
+        return this.#mailboxes.withdraw(write.given.device, write.given.mailId, this.clock.lifeMs());
+      case 'replayMail':
+        return this.#replay(write.given);
+      case 'dropDeadLetter':
+        return this.#letters.remove(write.given.device, write.given.mailId);
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
       case 'broadcast':
-        return this.#broadcast(write.given);
+        return this.#broadcasts.send(write.given, (enqueue) => this.#enqueue(enqueue));
       case 'forgetBroadcasts':
         return this.#broadcasts.forget(write.given, sweepRecordsMax);
       case 'createDevices':
@@ -93,7 +119,7 @@ export class ShardState {
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
-        return this.#sweep();
+        return this.#sweep(write.given);
     }
   }
 
@@ -119,17 +145,19 @@ export class ShardState {
   rollback(): void {
     this.#log.rollback();
     this.#keys.rollback();
+    this.#letters.rollback();
     this.#effects = noEffects();
   }
 
-  /** Expired mail that stays where it is, since a record of it is damaged. */
-  get unexpirableMails(): number {
-    return this.#mailboxes.unexpirable;
+  /** What is due and stays where it is, since a record of it is damaged. */
+  get stuckMails(): { expiry: number; due: number } {
+    return this.#mailboxes.stuck;
   }
 
   /** After a commit: what it brought about, handed out once. */
   takeEffects(): Effects {
     const effects = this.#effects;
+    effects.droppedLetters = this.#letters.takeDropped();
     this.#effects = noEffects();
     return effects;
   }
@@ -150,10 +178,7 @@ export class ShardState {
     const scope = device + senderMark;
     const known = this.#keys.find(scope, idempotency.key, idempotency.digest);
     if (typeof known === 'string') return { result: known };
-    if (known !== undefined) {
-      const mailId = copyUuid(known);
-      return { result: 'queued', mailId, mailboxSize: this.#mailboxes.size(device), repeated: true };
-    }
+    if (known !== undefined) return this.#mailboxes.repeated(device, copyUuid(known));
     const outcome = this.#enqueue(enqueue);
     if (outcome.result === 'queued') {
       this.#keys.remember(scope, idempotency.key, idempotency.digest, outcome.mailId);
@@ -161,32 +186,31 @@ export class ShardState {
     return outcome;
   }
 
-  #broadcast({ broadcast, devices, mail }: Broadcast): BroadcastOutcome {
-    const outcome: BroadcastOutcome = { queued: 0, refused: [] };
-    for (const device of devices) {
-      if (this.#broadcasts.has(broadcast, device)) {
-        outcome.queued += 1;
-        continue;
-      }
-      const { result } = this.#enqueue({ ...mail, device });
-      if (result === 'queued') {
-        this.#broadcasts.remember(broadcast, device);
-        outcome.queued += 1;
-      } else if (result === 'mailbox_full' || result === 'device_not_found') {
-        outcome.refused.push({ device, reason: result });
-      }
-    }
+  #enqueue(enqueue: Enqueue): MailOutcome {
+    const { device, name } = enqueue;
+    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
+    if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
+    this.#announce(device, { ...outcome, name });
     return outcome;
   }
 
-  #enqueue(enqueue: Enqueue): EnqueueOutcome {
-    const { device, name } = enqueue;
-    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
-    if (outcome.result !== 'queued' || outcome.repeated) return outcome;
-    const { mailId, mailboxSize } = outcome;
+  #announce(device: DeviceKey, mail: { mailId: Uint8Array; name: string; mailboxSize: number }): void {
+    const { mailId, name, mailboxSize } = mail;
     this.#effects.changed.push(device);
     const announcement = { mailId: formatUuid(mailId), name, mailboxSize };
     this.#effects.announcements.push({ device, announcement });
+  }
+
+  #replay({ device, mailId, lifeSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
+    const mail = this.#letters.mail(device, mailId);
+    if (mail === undefined) return { result: 'mail_not_found' };
+    const { name, payload, requeuesMax } = mail;
+    const enqueue: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+    if (requeuesMax !== undefined) enqueue.requeuesMax = requeuesMax;
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result !== 'queued') return outcome;
+    this.#letters.remove(device, mailId);
+    this.#ledger.noteReplay(device, encodeMail(mail), outcome.mailId);
     return outcome;
   }
 
@@ -231,16 +255,23 @@ export class ShardState {
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  #sweep(): SweepOutcome {
+  /** What expires makes room for what is delivered. */
+  #sweep(what: 'due' | 'all'): SweepOutcome {
     const lifeMs = this.clock.lifeMs();
     const expired = this.#mailboxes.expire(lifeMs, sweepRecordsMax);
     this.#effects.changed.push(...expired);
+    const delivered = this.#mailboxes.deliver(lifeMs, sweepRecordsMax);
+    for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
+    const mail = { mails: expired.length, due: delivered.length };
+    if (what === 'due') return { ...mail, keys: 0, logBatches: 0, receipts: 0, deadLetters: 0 };
     return {
-      mails: expired.length,
+      ...mail,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
       logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
+      receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
+      deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
     };
   }
 }

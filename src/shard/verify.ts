@@ -1,6 +1,6 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../core/uuid.ts';
-import { tagIndexFormat } from '../store/data-folder.ts';
+import { mailLedgerFormat, tagIndexFormat } from '../store/data-folder.ts';
 import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { isClockRecord } from './clock.ts';
@@ -8,6 +8,7 @@ import { isDeviceRecord } from './device-record.ts';
 import { isForgottenRecord, keyDigestBytes } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, senderMark, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
+import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifyBroadcast, verifySent } from './verify-sent.ts';
 import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
@@ -75,6 +76,10 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
+  if (format >= mailLedgerFormat) {
+    verifyDelayed(tables, walk, exists);
+    verifyEnded(walk, isPlaced);
+  }
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     if (!isKeyRecord(key, value)) return 'the record does not decode';

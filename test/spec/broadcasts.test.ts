@@ -93,6 +93,23 @@ it('a tag, and a whole fleet, get it once each: also those that are disabled', a
   expect(metrics).toMatch(/fleetpost_broadcast_mails_total\{outcome="queued"\} \d+/);
 });
 
+it('delayed, no mailbox has it before its time', async () => {
+  const device = await fleet.createDevice();
+  const deliverAt = new Date(Date.now() + 2_000).toISOString();
+  const put = await broadcasts.put({
+    name: 'note',
+    to: { all: true },
+    deliver_at: deliverAt,
+    requeues_max: 2,
+  });
+  expect(put).toMatchObject({ deliver_at: deliverAt, requeues_max: 2 });
+  expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ queued: 1 });
+  const mails = await device.mails();
+  expect(mails.length === 0 || Date.now() >= Date.parse(deliverAt)).toBe(true);
+  await expect.poll(() => device.mails(), { timeout: 30_000 }).toHaveLength(1);
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(deliverAt));
+});
+
 it('paused, nothing more is sent until it is resumed; cancelled, nothing ever', async () => {
   const devices = await importDevices(fleet, { count: 1_500 });
   const { broadcast_id: id } = await broadcasts.put({ name: 'note', to: { all: true } });

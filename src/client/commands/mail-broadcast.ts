@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { mailLifeSecondsMax } from '../../core/bounds.ts';
+import { mailLifeSecondsMax, mailRequeuesMax } from '../../core/bounds.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { readInput } from '../input.ts';
@@ -16,6 +16,8 @@ interface BroadcastOptions extends ConnectionOptions {
   devices?: string;
   all?: boolean;
   lifeSeconds?: number;
+  requeuesMax?: number;
+  deliverAt?: string;
   idempotencyKey?: string;
   follow?: boolean;
 }
@@ -30,8 +32,15 @@ async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<object
 }
 
 /** With the payload's own text in it, for writing it anew would change large numbers (D11). */
-function bodyOf({ name, payload, lifeSeconds }: BroadcastOptions, to: object): Buffer {
-  const document = JSON.stringify({ name, to, life_seconds: lifeSeconds });
+function bodyOf(options: BroadcastOptions, to: object): Buffer {
+  const { name, payload } = options;
+  const document = JSON.stringify({
+    name,
+    to,
+    life_seconds: options.lifeSeconds,
+    requeues_max: options.requeuesMax,
+    deliver_at: options.deliverAt,
+  });
   if (payload !== undefined) {
     try {
       JSON.parse(payload);
@@ -60,6 +69,12 @@ export function addMailBroadcast(group: Command): void {
     .option('--devices <file>', 'to those of a file: an id a line, or a CSV with a column device_id')
     .option('--all', 'to all devices of the fleet')
     .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
+    .option(
+      '--requeues-max <n>',
+      'requeues after which one more makes it a dead letter',
+      integer(0, mailRequeuesMax),
+    )
+    .option('--deliver-at <time>', 'when mailboxes are to accept it: ISO 8601 with a time zone')
     .option('--follow', 'wait until it has ended')
     .action(broadcastMail);
 }
