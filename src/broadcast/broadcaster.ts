@@ -43,6 +43,8 @@ export class Broadcaster {
   readonly #timers: NodeJS.Timeout[];
   #forgetting: Promise<void> | undefined;
   #upkeep: Promise<void> | undefined;
+  /** On their way to the disk. */
+  #putting = 0;
   #isStopping = false;
   #wake: () => void = () => {};
   readonly #running: Promise<void>;
@@ -82,10 +84,13 @@ export class Broadcaster {
     const active = [...this.#jobs.values()].filter((job) => job.fleetId === fleetId).length;
     // A replay makes none.
     if (request.idempotency === undefined || !this.store.isKnown(fleetId, request.idempotency.key)) {
-      if (this.#jobs.size >= broadcastsRunningMax) throw limitReached('broadcastsRunningMax');
+      if (this.#jobs.size + this.#putting >= broadcastsRunningMax) throw limitReached('broadcastsRunningMax');
       if (active >= broadcastsPerFleetMax) throw limitReached('broadcastsPerFleetMax');
     }
-    const { key, isReplay } = await this.store.add(fleetId, request);
+    this.#putting += 1;
+    const { key, isReplay } = await this.store.add(fleetId, request).finally(() => {
+      this.#putting -= 1;
+    });
     const job = isReplay ? undefined : this.store.job(key);
     const progress = this.store.progress(key);
     if (job !== undefined && progress !== undefined) this.#begin(new ActiveJob(key, job, progress));

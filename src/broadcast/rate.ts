@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../core/config.ts';
 
-/** Mails of one write: some tenths of a millisecond of the shard's thread, which devices wait for. */
-const batchMax = 64;
+/** Mails of one write: half a millisecond of the shard's thread, for which devices wait. */
+const batchMax = 16;
 const batchesPerSecond = 10;
 const chunkMax = 1_024;
 
