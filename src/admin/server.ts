@@ -8,6 +8,7 @@ import { addActionRoutes } from './actions.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import { addBroadcastRoutes } from './broadcasts.ts';
 import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeadLetterRoutes } from './dead-letters.ts';
@@ -76,6 +77,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addActionRunRoutes(documents, context);
         addRecordRoutes(documents, context);
         addConsumerRoutes(documents, context);
+        addBroadcastRoutes(documents, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addBroadcastCommands } from './commands/broadcast.ts';
 import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -29,6 +30,7 @@ export function createProgram(): Command {
   addSchemaCommands(program);
   addMailCommands(program);
   addDeadLetterCommands(program);
+  addBroadcastCommands(program);
   addActionCommands(program);
   addTokenCommands(program);
   addBackupCommand(program);
