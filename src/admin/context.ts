@@ -11,6 +11,7 @@ import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { AuditLog } from './audit-log.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -44,6 +45,7 @@ export interface AdminContext {
   /** Who may use `/admin/v1`. */
   tokens: Tokens;
   bootstrap: Bootstrap;
+  audit: AuditLog;
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;

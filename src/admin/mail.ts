@@ -91,7 +91,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         response: { 201: sentMail, ...errorAnswers },
       },
     },
-    async ({ params, query, body }, reply) => {
+    async ({ params, query, body, audited }, reply) => {
       const device = deviceOf(context, params);
       const { fleet_id: fleetId, name } = params;
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
@@ -108,8 +108,10 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
         mailboxMailsMax: limit,
       });
+      const sent = answer(outcome, limit);
+      audited.about.mail_id = sent.mail_id;
       reply.code(201);
-      return answer(outcome, limit);
+      return sent;
     },
   );
 

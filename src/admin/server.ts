@@ -5,6 +5,8 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
 import { addActionRunRoutes } from './action-runs.ts';
 import { addActionRoutes } from './actions.ts';
+import { auditChanges } from './audit.ts';
+import { addAuditRoutes } from './audit-routes.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
@@ -60,6 +62,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   await app.register(
     async (admin) => {
+      auditChanges(admin, context.audit);
       requireToken(admin, context);
       await admin.register(async (documents) => {
         takeDocuments(documents);
@@ -68,6 +71,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
         addTokenRoutes(documents, context);
+        addAuditRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
       });

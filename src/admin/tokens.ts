@@ -90,7 +90,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
         response: { 201: createdToken, ...errorAnswers },
       },
     },
-    async ({ body }, reply) => {
+    async ({ body, audited }, reply) => {
       const fleetId = body.fleet_id ?? null;
       if (fleetId !== null) registry.fleet(fleetId);
       const { token, secret } = await tokens.create({
@@ -99,6 +99,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
         fleetId,
         expiresAtMs: expiryOf(body.expires_at),
       });
+      audited.about.token_id = token.id;
       reply.code(201);
       return { ...describe(token), token: secret };
     },

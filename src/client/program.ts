@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommand } from './commands/backup.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -29,6 +30,7 @@ export function createProgram(): Command {
   addMailCommands(program);
   addActionCommands(program);
   addTokenCommands(program);
+  addAuditCommands(program);
   addBackupCommand(program);
   return program;
 }

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { Audit } from '../access/audit.ts';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
+import { done, serverEvent } from '../access/server-event.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
@@ -77,6 +79,7 @@ async function startIn(
       checkEnvironment(path);
     }
   }
+  const shardsBefore = folder.shards;
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const { moveToShards } = await import('./move.ts');
@@ -94,6 +97,7 @@ async function startIn(
     log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
   );
   const control = openControl(folder.journalFolder('control'), config);
+  const audit = new Audit(control, config, log);
   const cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -157,6 +161,7 @@ async function startIn(
       config,
       tokens,
       bootstrap,
+      audit,
       registry,
       fleets,
       actions: running.control,
@@ -184,6 +189,7 @@ async function startIn(
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
+    audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
     ready = true;
     cluster.watchStalls();
     const options = { config, shards: folder.shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
@@ -198,7 +204,8 @@ async function startIn(
       demo,
       config,
       reload: async (load) => {
-        await reload(load, options);
+        const changed = await reload(load, options);
+        audit.note(serverEvent('SIGHUP', { changed: changed.join(' ') }), done);
         publishToken();
       },
       stop,

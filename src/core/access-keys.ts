@@ -7,4 +7,16 @@ export const accessKeys = {
     'Whether the token in DATA/admin.json may do everything; off, it may nothing.',
   ),
   apiTokensMax: integer(1_000, 1, 100_000, 'API tokens of this server, expired ones among them.'),
+  auditEntriesMax: integer(
+    100_000,
+    100,
+    1_000_000,
+    'Entries of the audit log: as many changes, as many of mail and claims, and as many refused requests; the oldest go.',
+  ),
+  auditRefusalsPerMinuteMax: integer(
+    60,
+    0,
+    10_000,
+    'Requests refused for want of a token or a scope that have an entry in the audit log; of others their number is kept.',
+  ),
 };

@@ -42,6 +42,8 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'actionVersionsKept',
   'bootstrapToken',
   'apiTokensMax',
+  'auditEntriesMax',
+  'auditRefusalsPerMinuteMax',
   'shardQueueMax',
   'shardQueueBytesMax',
   'stallMilliseconds',

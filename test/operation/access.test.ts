@@ -198,30 +198,6 @@ it('a token ends when it expires, and a time that is past is refused', async () 
   }
 });
 
-it('tokens survive kill -9, are bounded, and of their text the data folder has nothing', async () => {
-  const data = temporaryFolder();
-  const first = await TestServer.start({ apiTokensMax: 2 }, data);
-  const made: Made[] = [];
-  for (const name of ['one', 'two']) {
-    made.push((await first.admin<Made>('POST', '/tokens', { name, scopes: ['read'] })).body);
-  }
-  expect(await first.admin('POST', '/tokens', { name: 'three', scopes: ['read'] })).toMatchObject({
-    status: 409,
-    body: { error: 'limit_reached', msg: expect.stringContaining('apiTokensMax') },
-  });
-  expect((await first.admin('DELETE', `/tokens/${made[0]?.token_id}`)).status).toBe(204);
-  await first.kill();
-  await using second = await TestServer.start({}, data);
-  expect((await as(made[0]?.token ?? '', 'GET', '/fleets', undefined, second)).status).toBe(401);
-  expect((await as(made[1]?.token ?? '', 'GET', '/fleets', undefined, second)).status).toBe(200);
-  const stored = readFileSync(join(data, 'registry', 'data.mdb')).toString('latin1');
-  for (const { token } of made) expect(stored).not.toContain(token);
-  expect(second.stderr).toBe('');
-  await second.stop();
-  const verified = await fleetpost(['verify', '--data', data]);
-  expect(verified.stdout).toContain('It is sound.');
-});
-
 it('the bootstrap token is turned off and on by the configuration, at a start and by SIGHUP', async () => {
   const file = join(temporaryFolder(), 'fleetpost.json');
   const put = (bootstrapToken: boolean): void => writeFileSync(file, JSON.stringify({ bootstrapToken }));
