@@ -6,6 +6,7 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { ClaimTokens } from '../registry/claim-tokens.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
@@ -46,6 +47,7 @@ export interface AdminContext {
   tokens: Tokens;
   bootstrap: Bootstrap;
   audit: AuditLog;
+  claimTokens: ClaimTokens;
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;

@@ -10,6 +10,7 @@ import { addAuditRoutes } from './audit-routes.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import { addClaimTokenRoutes } from './claim-tokens.ts';
 import type { AdminContext } from './context.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
@@ -71,6 +72,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
         addTokenRoutes(documents, context);
+        addClaimTokenRoutes(documents, context);
         addAuditRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);

@@ -4,6 +4,7 @@ import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addClaimTokenCommands } from './commands/claim-token.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
@@ -30,6 +31,7 @@ export function createProgram(): Command {
   addMailCommands(program);
   addActionCommands(program);
   addTokenCommands(program);
+  addClaimTokenCommands(program);
   addAuditCommands(program);
   addBackupCommand(program);
   return program;

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { Audit } from '../access/audit.ts';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
+import { Claims } from '../access/claims.ts';
 import { done, serverEvent } from '../access/server-event.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
+import { ClaimTokens } from '../registry/claim-tokens.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry } from '../registry/registry.ts';
 import { Tokens } from '../registry/tokens.ts';
@@ -98,13 +100,18 @@ async function startIn(
   );
   const control = openControl(folder.journalFolder('control'), config);
   const audit = new Audit(control, config, log);
-  const cluster = await Cluster.start({
+  const claimTokens = new ClaimTokens(registryEnvironment, registry, config, (token) =>
+    log.error({ token }, 'the record of a claim token is damaged: no device can claim with it'),
+  );
+  const cluster: Cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
     tls,
     fleets: registry.snapshots(),
+    claim: (claim) => claims.claim(claim),
     log,
   });
+  const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
   const fleets = new Fleets(registry.snapshots());
   registry.onChange(async (snapshot) => {
     fleets.put(snapshot);
@@ -137,6 +144,7 @@ async function startIn(
     await control.close();
     await actions.close();
     await tokens.close();
+    await claimTokens.close();
     await registry.close();
     folder.close();
   };
@@ -162,6 +170,7 @@ async function startIn(
       tokens,
       bootstrap,
       audit,
+      claimTokens,
       registry,
       fleets,
       actions: running.control,
