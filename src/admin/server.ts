@@ -19,6 +19,7 @@ import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
+import { OpenRequests } from './open-requests.ts';
 import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
 
@@ -64,14 +65,15 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   await app.register(
     async (admin) => {
       auditChanges(admin, context.audit);
-      requireToken(admin, context);
+      const open = new OpenRequests();
+      requireToken(admin, context, open);
       await admin.register(async (documents) => {
         takeDocuments(documents);
         addFleetRoutes(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
-        addTokenRoutes(documents, context);
+        addTokenRoutes(documents, context, open);
         addClaimTokenRoutes(documents, context);
         addAuditRoutes(documents, context);
         addActionRoutes(documents, context);

@@ -181,6 +181,20 @@ it('a token is listed without its text, and revoking it works with the next requ
   });
 });
 
+it('a stream that is open when its token is revoked is cut', async () => {
+  const { fleetId } = await createFleet(server);
+  const { token, token_id } = await makeToken({ scopes: ['provision'], fleet_id: fleetId });
+  const answer = await fetch(`${server.report.admin_url}/admin/v1/fleets/${fleetId}/devices:import`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ count: 1_000_000 }),
+  });
+  expect(answer.status).toBe(200);
+  // Nobody reads on, so it is far from its end.
+  expect((await server.admin('DELETE', `/tokens/${token_id}`)).status).toBe(204);
+  await expect(answer.text()).rejects.toThrow();
+});
+
 it('a token ends when it expires, and a time that is past is refused', async () => {
   const soon = new Date(Date.now() + 1_500).toISOString();
   const { token, token_id } = await makeToken({ scopes: ['read'], expires_at: soon });

@@ -49,7 +49,7 @@ function rowOf(entry: Entry) {
   return {
     entry: entry.entry,
     time: entry.time,
-    by: by.name ?? by.kind,
+    by: by.name || by.kind,
     what: `${method} ${route.replace('/admin/v1', '')}`,
     about: Object.entries(about).map(([key, value]) => `${key}=${value}`),
     outcome: error ?? status ?? 'unknown',
