@@ -99,7 +99,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         response: { 201: sentMail, ...errorAnswers },
       },
     },
-    async ({ params, query, headers, body }, reply) => {
+    async ({ params, query, headers, body, audited }, reply) => {
       const device = deviceOf(context, params);
       const { fleet_id: fleetId, name } = params;
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
@@ -122,8 +122,13 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         ...(idempotency && { idempotency }),
       });
       if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
+      const sent = answer(outcome, {
+        mailboxMailsMax: limit,
+        delayedMailsMax: config.delayedMailsPerDeviceMax,
+      });
+      audited.about.mail_id = sent.mail_id;
       reply.code(201);
-      return answer(outcome, { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax });
+      return sent;
     },
   );
 

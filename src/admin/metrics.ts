@@ -61,7 +61,7 @@ class SharedHistogram {
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
 export function createMetrics(context: AdminContext): Registry {
-  const { metrics, connections, queueDepth, devicesOf, stalls } = context;
+  const { audit, metrics, connections, queueDepth, devicesOf, stalls } = context;
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -173,6 +173,15 @@ export function createMetrics(context: AdminContext): Registry {
       () => metrics.map((worker) => worker.batchSizes()),
     ),
   );
+  new Counter({
+    name: 'fleetpost_audit_entries_lost_total',
+    help: 'Entries of the audit log that could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(audit.lost);
+    },
+  });
   const addStallCounter = (name: string, help: string, value: 'count' | 'seconds') =>
     new Counter({
       name,

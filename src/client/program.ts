@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommand } from './commands/backup.ts';
 import { addBroadcastCommands } from './commands/broadcast.ts';
+import { addClaimTokenCommands } from './commands/claim-token.ts';
 import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -33,6 +35,8 @@ export function createProgram(): Command {
   addBroadcastCommands(program);
   addActionCommands(program);
   addTokenCommands(program);
+  addClaimTokenCommands(program);
+  addAuditCommands(program);
   addBackupCommand(program);
   return program;
 }

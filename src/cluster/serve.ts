@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { Audit } from '../access/audit.ts';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
+import { Claims } from '../access/claims.ts';
+import { done, serverEvent } from '../access/server-event.ts';
 import { AdminDoor } from '../admin/door.ts';
 import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
@@ -8,6 +11,7 @@ import { OperatorError } from '../core/errors.ts';
 import { isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
+import { ClaimTokens } from '../registry/claim-tokens.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry } from '../registry/registry.ts';
 import { Tokens } from '../registry/tokens.ts';
@@ -95,6 +99,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       checkEnvironment(path);
     }
   }
+  const shardsBefore = folder.shards;
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const msg = `The data is moving from ${folder.move?.from ?? folder.shards} to ${shards} shards.`;
@@ -116,13 +121,19 @@ async function startIn(start: Start): Promise<RunningServer> {
     log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
   );
   const control = openControl(folder.journalFolder('control'), config);
-  const cluster = await Cluster.start({
+  const audit = new Audit(control, config, log);
+  const claimTokens = new ClaimTokens(registryEnvironment, registry, config, (token) =>
+    log.error({ token }, 'the record of a claim token is damaged: no device can claim with it'),
+  );
+  const cluster: Cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
     tls,
     fleets: registry.snapshots(),
+    claim: (claim) => claims.claim(claim),
     log,
   });
+  const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
   const fleets = new Fleets(registry.snapshots());
   registry.onChange(async (snapshot) => {
     fleets.put(snapshot);
@@ -160,6 +171,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     await control.close();
     await actions.close();
     await tokens.close();
+    await claimTokens.close();
     await registry.close();
     await door.close();
     folder.close();
@@ -197,6 +209,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       config,
       tokens,
       bootstrap,
+      audit,
+      claimTokens,
       registry,
       fleets,
       actions: running.control,
@@ -229,6 +243,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
+    audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
     readiness.phase = undefined;
     readiness.watch(cluster);
     cluster.watchStalls();
@@ -244,7 +259,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       demo,
       config,
       reload: async (load) => {
-        await reload(load, options);
+        const changed = await reload(load, options);
+        audit.note(serverEvent('SIGHUP', { changed: changed.join(' ') }), done);
         publishToken();
       },
       stop: async (hurry) => {

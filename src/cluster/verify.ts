@@ -1,4 +1,5 @@
 import { relative, resolve } from 'node:path';
+import { verifyAudit } from '../access/verify.ts';
 import { broadcastTables } from '../broadcast/tables.ts';
 import { verifyBroadcasts } from '../broadcast/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
@@ -88,16 +89,19 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const shards = folder.shardFolders.map(open);
     const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
     const dispatched = journals.get('actions');
-    const controlled = journals.get('control');
+    const control = journals.get('control');
     const tables = [registry, dispatched, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
-    tables.push(...broadcastTables.flatMap((name) => controlled?.get(name) ?? []));
+    tables.push(...['audit', ...broadcastTables].flatMap((name) => control?.get(name) ?? []));
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
     const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
-    if (controlled !== undefined) verifyBroadcasts(controlled, findings, progress.onRecord);
+    if (control !== undefined) {
+      verifyBroadcasts(control, findings, progress.onRecord);
+      verifyAudit(control, findings, progress.onRecord);
+    }
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
       const counted = verifyShard({

@@ -127,7 +127,7 @@ it('D17: a fetch that is told when its mail is settled counts once, and one that
     { mailId, count: 3, firstMs: 4_000 },
     { mailId: generateUuid(), count: 1, firstMs: 1 },
   ];
-  await opened.shard.noteActivity([{ device, lastSeenMs: 9_000, fetches }]);
+  await opened.shard.noteActivity([{ device, lastSeenMs: 9_000, address: undefined, fetches }]);
   expect(await opened.shard.receipt(device, mailId)).toMatchObject({
     fetchCount: 5,
     firstFetchedAtMs: 4_000,
@@ -138,7 +138,7 @@ it('D17: each change of a mail is a record of the log, in order, committed with 
   await open();
   const mailId = await send({ requeuesMax: 1 });
   await opened.shard.noteActivity([
-    { device, lastSeenMs: 9, fetches: [{ mailId, count: 1, firstMs: 5_000 }] },
+    { device, lastSeenMs: 9, address: undefined, fetches: [{ mailId, count: 1, firstMs: 5_000 }] },
   ]);
   for (const verb of ['requeue', 'requeue'] as const) await opened.shard.settle({ device, mailId, verb });
   await opened.shard.replayMail({ device, mailId, lifeSeconds: 60, mailboxMailsMax: 9 });
