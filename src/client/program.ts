@@ -3,10 +3,13 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addConsumerCommands } from './commands/consumer.ts';
 import { addDeviceCommands } from './commands/device.ts';
+import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
+import { addTailCommand } from './commands/tail.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -27,6 +30,9 @@ export function createProgram(): Command {
   addSchemaCommands(program);
   addMailCommands(program);
   addActionCommands(program);
+  addTailCommand(program);
+  addExportCommand(program);
+  addConsumerCommands(program);
   addBackupCommand(program);
   return program;
 }
