@@ -3,9 +3,10 @@ import { ApiError } from '../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../core/identity.ts';
 import type { DeviceChange } from '../shard/shard.ts';
 import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
-import { listDevices } from './device-list.ts';
+import { deviceFilter, filterOf } from './device-filter.ts';
+import { cursorPattern, listDevices } from './device-list.ts';
+import { describeDevices } from './device-state.ts';
 import {
-  describeDevice,
   deviceDocument,
   deviceId,
   devicePath,
@@ -41,15 +42,19 @@ function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceC
 
 /** `/fleets/{fleet_id}/devices`, each device under it, and the renewal of its secret. */
 export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
-  const { registry, shards } = context;
+  const { config, registry, shards } = context;
 
   app.get(
     '/fleets/:fleet_id/devices',
     {
+      config: { scope: 'read' },
       schema: {
+        description:
+          'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
         params: fleetPath,
         querystring: Type.Object({
-          after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
+          ...deviceFilter.properties,
+          after: Type.String({ default: '', pattern: cursorPattern }),
           limit: pageLimit,
         }),
         response: { 200: listOf(deviceDocument), ...errorAnswers },
@@ -57,14 +62,18 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     },
     async ({ params, query }) => {
       const { fleet } = registry.fleet(params.fleet_id);
-      const { items, next } = await listDevices(shards.all, fleet.fleetId, query.after, query.limit);
-      return { items: items.map(describeDevice), next };
+      const filter = filterOf(fleet, query, config);
+      const { items, next } = await listDevices(shards.all, filter, query.after, query.limit);
+      return { items: await describeDevices(context, fleet, items), next };
     },
   );
 
   app.post(
     '/fleets/:fleet_id/devices',
-    { schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } },
+    },
     async ({ params, body }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
@@ -88,18 +97,25 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     const device = deviceOf(context, path);
     const status = await shards.of(device).device(device);
     if (status === undefined) throw new ApiError('device_not_found');
-    return describeDevice(status);
+    const { fleet } = registry.fleet(path.fleet_id);
+    const [document] = await describeDevices(context, fleet, [status]);
+    if (document === undefined) throw new Error('one device was described');
+    return document;
   };
 
   app.get(
     '/fleets/:fleet_id/devices/:device_id',
-    { schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } },
+    },
     async ({ params }) => readDevice(params),
   );
 
   app.patch(
     '/fleets/:fleet_id/devices/:device_id',
     {
+      config: { scope: 'provision' },
       schema: { params: devicePath, body: deviceChange, response: { 200: deviceDocument, ...errorAnswers } },
     },
     async ({ params, body }) => {
@@ -112,7 +128,10 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.delete(
     '/fleets/:fleet_id/devices/:device_id',
-    { schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } },
+    },
     async ({ params }, reply) => {
       const device = deviceOf(context, params);
       if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
@@ -123,6 +142,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices/:device_id/rotate-secret',
     {
+      config: { scope: 'provision' },
       schema: {
         description: 'A new secret, shown once. The old one stops working at once.',
         params: devicePath,

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { mailLifeSecondsMax, tagLengthMax } from '../core/bounds.ts';
+import { addressText } from '../core/address.ts';
+import { activeSecondsMax, mailLifeSecondsMax, tagLengthMax, tagsMax } from '../core/bounds.ts';
 import type { Config } from '../core/config.ts';
 import {
   deviceIdOf,
@@ -18,8 +19,9 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
 export const name = Type.String({ maxLength: 255 });
-export const tags = Type.Array(Type.String({ minLength: 1, maxLength: tagLengthMax }), {
-  maxItems: 32,
+export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax });
+export const tags = Type.Array(tag, {
+  maxItems: tagsMax,
   uniqueItems: true,
 });
 export const time = Type.String({ description: 'ISO 8601, UTC' });
@@ -36,6 +38,7 @@ export const fleetLimits = Type.Object({
   mail_life_seconds: nullable('integer', mailLifeSeconds),
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
+  active_seconds: nullable('integer', { minimum: 1, maximum: activeSecondsMax }),
 }).properties;
 
 export const fleetPath = Type.Object({ fleet_id: Type.String() });
@@ -67,6 +70,7 @@ export const fleetDocument = Type.Object({
   mail_life_seconds: Type.Integer(),
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
+  active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
 });
 
 /** With the limits that hold: the fleet's own or the configuration's. */
@@ -79,8 +83,12 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
+    active_seconds: fleet.activeSeconds ?? config.activeSeconds,
   };
 }
+
+/** Of a device: the first that fits. */
+export const deviceStates = ['connected', 'active', 'offline'] as const;
 
 export const deviceDocument = Type.Object({
   fleet_id: fleetId,
@@ -89,11 +97,22 @@ export const deviceDocument = Type.Object({
   tags,
   enabled: Type.Boolean(),
   created_at: time,
+  state: Type.Unsafe<(typeof deviceStates)[number]>({
+    type: 'string',
+    enum: [...deviceStates],
+    description: 'connected: an event stream is open; active: seen within active_seconds; else offline.',
+  }),
   last_seen: nullable('string'),
+  last_address: nullable('string', {
+    description: 'Of the client, or of the load balancer before it.',
+  }),
   mailbox_size: Type.Integer(),
 });
 
-export function describeDevice(status: DeviceStatus): Static<typeof deviceDocument> {
+export function describeDevice(
+  status: DeviceStatus,
+  state: (typeof deviceStates)[number],
+): Static<typeof deviceDocument> {
   return {
     fleet_id: fleetIdOf(status.device),
     device_id: deviceIdOf(status.device),
@@ -101,7 +120,9 @@ export function describeDevice(status: DeviceStatus): Static<typeof deviceDocume
     tags: [...status.tags],
     enabled: status.enabled,
     created_at: new Date(status.createdAtMs).toISOString(),
+    state,
     last_seen: status.lastSeenMs === undefined ? null : new Date(status.lastSeenMs).toISOString(),
+    last_address: status.lastAddress === undefined ? null : addressText(status.lastAddress),
     mailbox_size: status.mailboxSize,
   };
 }

@@ -10,6 +10,7 @@ import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
 import { addTailCommand } from './commands/tail.ts';
+import { addTokenCommands } from './commands/token.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -33,6 +34,7 @@ export function createProgram(): Command {
   addTailCommand(program);
   addExportCommand(program);
   addConsumerCommands(program);
+  addTokenCommands(program);
   addBackupCommand(program);
   return program;
 }

@@ -8,7 +8,15 @@ export interface Note {
   /** False once it is being written: the next sight of the device makes another. */
   isOpen: boolean;
   lastSeenMs: number;
+  /** Of its first request of these: taken once a note, for to ask for it costs. */
+  address: Uint8Array | undefined;
   fetches: Map<string, { mailId: Buffer; count: number; firstMs: number }> | undefined;
+}
+
+/** Who a request came from. */
+interface Client {
+  /** 4 or 16 bytes; undefined of one that has gone. */
+  readonly addressBytes: Uint8Array | undefined;
 }
 
 /** A device, and where it was last noted, if it was. */
@@ -37,9 +45,10 @@ export class ActivityNotes {
     this.#timer = setInterval(() => this.#flush(), flushSeconds * 1_000);
   }
 
-  seen(known: NotedDevice): Note {
+  /** `client` is asked for its address only where a note is opened. */
+  seen(known: NotedDevice, client?: Client): Note {
     if (known.note?.isOpen) known.note.lastSeenMs = Date.now();
-    else known.note = this.#note(known.device);
+    else known.note = this.#note(known.device, client);
     return known.note;
   }
 
@@ -60,13 +69,13 @@ export class ActivityNotes {
     await this.#writing;
   }
 
-  #note(device: DeviceKey): Note {
+  #note(device: DeviceKey, client: Client | undefined): Note {
     const nowMs = Date.now();
     let note = this.#notes.get(device);
     if (note === undefined) {
       if (this.#notes.size >= notesMax) this.#flush();
       if (this.#notes.size >= notesMax) this.#dropOldest();
-      note = { isOpen: true, lastSeenMs: nowMs, fetches: undefined };
+      note = { isOpen: true, lastSeenMs: nowMs, address: client?.addressBytes, fetches: undefined };
       this.#notes.set(device, note);
     }
     note.lastSeenMs = nowMs;
@@ -96,9 +105,9 @@ export class ActivityNotes {
 
   async #write(notes: ReadonlyMap<DeviceKey, Note>): Promise<void> {
     const byShard = new Map<Shard, Activity[]>();
-    for (const [device, { lastSeenMs, fetches }] of notes) {
+    for (const [device, { lastSeenMs, address, fetches }] of notes) {
       const shard = this.#shards.of(device);
-      const activity = { device, lastSeenMs, fetches: [...(fetches?.values() ?? [])] };
+      const activity = { device, lastSeenMs, address, fetches: [...(fetches?.values() ?? [])] };
       const waiting = byShard.get(shard);
       if (waiting) waiting.push(activity);
       else byShard.set(shard, [activity]);

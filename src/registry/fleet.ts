@@ -11,6 +11,7 @@ export interface Fleet {
   mailLifeSeconds?: number;
   requestsPerSecondMax?: number;
   deviceRequestsPerSecondMax?: number;
+  activeSeconds?: number;
 }
 
 export interface SchemaText {

@@ -7,7 +7,7 @@ import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './payload.ts';
 import { checkSchema, type SchemaKind, schemaKinds } from './schema.ts';
 
-export const registryTables = ['fleets', 'schemas', 'actions', 'actionVersions'] as const;
+export const registryTables = ['fleets', 'schemas', 'actions', 'actionVersions', 'tokens'] as const;
 
 export interface RegistryLimits {
   fleetsMax: number;
@@ -22,6 +22,7 @@ export interface FleetChange {
   mailLifeSeconds?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
+  activeSeconds?: number | null;
 }
 
 /** fleet id, kind, name: a fleet's schemas lie together. */

@@ -2,6 +2,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { CommitMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
+import type { Presence } from './device-query.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { OwnerLink } from './lmdb-shard.ts';
 import type { ShardReader } from './reader.ts';
@@ -40,7 +41,7 @@ export class ShardOwner implements OwnerLink {
     versions: DeviceVersions,
     depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
-    metrics: CommitMetrics,
+    metrics: CommitMetrics & { deviceConnected?(change: 1 | -1): void },
     log: Log,
     /** Brings in, by `write`, what other threads have left for this shard. */
     collect: () => void,
@@ -49,7 +50,9 @@ export class ShardOwner implements OwnerLink {
     this.#depth = depth;
     this.#reader = reader;
     this.#log = log;
-    this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
+    this.#streams = new StreamRegistry(options.streamsPerDeviceMax, (change) =>
+      metrics.deviceConnected?.(change),
+    );
     this.#state = new ShardState(openTables(environment), options);
     this.#commits = new GroupCommit({
       environment,
@@ -79,6 +82,10 @@ export class ShardOwner implements OwnerLink {
 
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
     return this.#streams.add(device, sink);
+  }
+
+  get presence(): Presence {
+    return this.#streams.connected;
   }
 
   /** Finishes what was submitted, on disk, and closes the environment. */

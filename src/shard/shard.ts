@@ -1,4 +1,9 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
+import type { FleetCounts } from './fleet-counts.ts';
+
+export type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevice, FoundDevices } from './device-query.ts';
+export type { FleetCounts } from './fleet-counts.ts';
 
 /** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
 export type Awaitable<T> = T | Promise<T>;
@@ -8,6 +13,8 @@ export interface DeviceCredentials {
   enabled: boolean;
   /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
   secretDigests: readonly Uint8Array[];
+  /** Until when the last of them is valid, by the wall clock; absent for one that does not end. */
+  oldSecretUntilMs?: number | undefined;
 }
 
 export interface Device extends DeviceCredentials {
@@ -21,6 +28,8 @@ export interface DeviceStatus extends Device {
   mailboxSize: number;
   /** Undefined until the device's first request was written down. */
   lastSeenMs: number | undefined;
+  /** From where, 4 or 16 bytes; undefined where that was not noted. */
+  lastAddress: Uint8Array | undefined;
 }
 
 /** Fields that an operator changes; an absent one stays. */
@@ -127,6 +136,8 @@ export type EnqueueOutcome =
 export interface Activity {
   device: DeviceKey;
   lastSeenMs: number;
+  /** From where, 4 or 16 bytes; undefined stays what it was. */
+  address: Uint8Array | undefined;
   fetches: readonly { mailId: Uint8Array; count: number; firstMs: number }[];
 }
 
@@ -149,6 +160,12 @@ export interface Watch {
   isCurrent(): boolean;
 }
 
+export interface SeenCount {
+  count: number;
+  /** Undefined once there is no more. */
+  reached: string | undefined;
+}
+
 export interface Page<T> {
   items: T[];
   /** Pass as `after` for the next page; null on the last one. */
@@ -169,8 +186,14 @@ export interface Shard {
   mailboxSize(device: DeviceKey): Awaitable<number>;
   mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;
   device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
-  /** In order of device id, from the one after `after`. */
-  devices(fleetId: string, after: string, limit: number): Awaitable<DeviceStatus[]>;
+  /** One step of a search: it looks at so many entries of one index and no more, whatever it finds. */
+  findDevices(query: DeviceQuery): Awaitable<FoundDevices>;
+  /** How many entries of that index a search would look at, counted up to `max`. */
+  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
+  fleetCounts(fleetId: string): Awaitable<FleetCounts>;
+  /** How many of the next `looks` entries behind `after` were seen not earlier than that, and where to go on. */
+  countSeen(filter: DeviceFilter, after: string, looks: number): Awaitable<SeenCount>;
+  readonly presence: Presence;
   /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
   /** In mailbox order. */

@@ -1,11 +1,14 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
+import { decodeSeen, encodeSeen } from './activity-record.ts';
 import { ShardClock } from './clock.ts';
+import { changeIndexes, indexedOf } from './device-index.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
-import { keyOfDevice, sequenceKey } from './keys.ts';
+import { keyOfDevice } from './keys.ts';
 import { Mailboxes } from './mailbox.ts';
+import { changeSeen } from './seen-index.ts';
 import { SentMail } from './sent-mail.ts';
 import type {
   Activity,
@@ -17,7 +20,6 @@ import type {
   IngestOutcome,
 } from './shard.ts';
 import type { Tables } from './tables.ts';
-import { changeTags, tagsOf } from './tag-index.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
@@ -150,7 +152,8 @@ export class ShardState {
     if (taken !== undefined) return taken.device;
     for (const device of devices) {
       this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
-      changeTags(this.#tables.tags, device.device, [], device.tags);
+      changeIndexes(this.#tables, device.device, undefined, device);
+      changeSeen(this.#tables.seen, device.device, null, undefined);
     }
     return undefined;
   }
@@ -161,7 +164,7 @@ export class ShardState {
     this.#effects.changed.push(device);
     const before = decodeDevice(device, bytes);
     const changed: Device = { ...before, ...change };
-    changeTags(this.#tables.tags, device, before.tags, changed.tags);
+    changeIndexes(this.#tables, device, before, changed);
     this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
     if (change.enabled === false || change.secretDigests !== undefined)
       this.#effects.endedStreams.push(device);
@@ -172,8 +175,10 @@ export class ShardState {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return false;
     this.#effects.changed.push(device);
-    changeTags(this.#tables.tags, device, tagsOf(bytes), []);
+    changeIndexes(this.#tables, device, indexedOf(bytes), undefined);
     this.#mailboxes.clear(device);
+    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
+    changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
     this.#tables.activity.removeSync(keyOfDevice(device));
     this.#tables.devices.removeSync(keyOfDevice(device));
     this.#effects.endedStreams.push(device);
@@ -181,8 +186,14 @@ export class ShardState {
   }
 
   #noteActivity(activity: Activity): void {
-    if (!this.#tables.devices.doesExist(keyOfDevice(activity.device))) return;
-    this.#tables.activity.putSync(keyOfDevice(activity.device), sequenceKey(activity.lastSeenMs));
+    const { device, lastSeenMs } = activity;
+    const bytes = this.#tables.activity.getBinaryFast(keyOfDevice(device));
+    // Whoever was seen before is there; so each note costs one look and one put, as long as the index agrees.
+    if (bytes === undefined && !this.#tables.devices.doesExist(keyOfDevice(device))) return;
+    const before = bytes && decodeSeen(bytes);
+    const record = encodeSeen(lastSeenMs, activity.address ?? before?.address);
+    this.#tables.activity.putSync(keyOfDevice(device), record);
+    changeSeen(this.#tables.seen, device, before?.lastSeenMs, lastSeenMs);
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 

@@ -3,6 +3,9 @@ import type { Environment, Table } from '../store/environment.ts';
 export const tableNames = [
   'devices',
   'tags',
+  'names',
+  'seen',
+  'counts',
   'activity',
   'mailboxes',
   'mail',

@@ -3,7 +3,7 @@ import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
-import { sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
+import { readSplitDevice, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { EnqueueOutcome } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
@@ -18,6 +18,8 @@ const deviceAt: Record<string, number> = {
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
 };
+
+const ofNoDevice: readonly string[] = ['log', 'times', 'counts'];
 
 /** Everything that a data folder holds of devices, wherever it lies. */
 export interface ShardRecords {
@@ -35,10 +37,13 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
   const newestIds = new Map<DeviceKey, string>();
   let shard = 0;
   await eachShard(report, (environment) => {
-    for (const name of tableNames.filter((table) => table !== 'log' && table !== 'times')) {
+    for (const name of tableNames.filter((table) => !ofNoDevice.includes(table))) {
       const at = deviceAt[name] ?? 0;
       for (const { key, value } of environment.table(name).getRange({})) {
-        const device = key.toString('latin1', at, at + deviceKeyLength) as DeviceKey;
+        const isSplit = name === 'names' || name === 'seen';
+        const device = isSplit
+          ? readSplitDevice(key)
+          : (key.toString('latin1', at, at + deviceKeyLength) as DeviceKey);
         const line = `${name} ${key.toString('hex')} ${createHash('md5').update(value).digest('hex')}`;
         found.records.push(line);
         if (shardOf(device, report.shards) !== shard) found.misplaced.push(line);
@@ -91,7 +96,10 @@ export async function fillShards(report: ServerReport): Promise<void> {
         const [first, second] = ids as [Uint8Array, Uint8Array];
         state.apply({ type: 'settle', given: { device, mailId: first, verb: 'requeue' } });
         state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
-        state.apply({ type: 'noteActivity', given: [{ device, lastSeenMs: Date.now(), fetches: [] }] });
+        state.apply({
+          type: 'noteActivity',
+          given: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
+        });
       }
     });
   });
