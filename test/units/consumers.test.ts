@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openControl } from '../../src/cluster/environments.ts';
@@ -139,6 +140,8 @@ class Bench {
         await environment.write(() => {
           for (const key of keys) log.removeSync(key);
         });
+        // Until pages that were read before are read anew.
+        await wait(150);
         break;
       }
       case 'restart':
