@@ -7,10 +7,13 @@ import { addBackupCommand } from './commands/backup.ts';
 import { addBroadcastCommands } from './commands/broadcast.ts';
 import { addClaimTokenCommands } from './commands/claim-token.ts';
 import { addDeadLetterCommands } from './commands/dead-letter.ts';
+import { addConsumerCommands } from './commands/consumer.ts';
 import { addDeviceCommands } from './commands/device.ts';
+import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
+import { addTailCommand } from './commands/tail.ts';
 import { addTokenCommands } from './commands/token.ts';
 
 function version(): string {
@@ -34,6 +37,9 @@ export function createProgram(): Command {
   addDeadLetterCommands(program);
   addBroadcastCommands(program);
   addActionCommands(program);
+  addTailCommand(program);
+  addExportCommand(program);
+  addConsumerCommands(program);
   addTokenCommands(program);
   addClaimTokenCommands(program);
   addAuditCommands(program);

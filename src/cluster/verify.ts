@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 import { verifyAudit } from '../access/verify.ts';
-import { broadcastTables } from '../broadcast/tables.ts';
 import { verifyBroadcasts } from '../broadcast/verify.ts';
+import { verifyConsumers } from '../consume/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
@@ -21,6 +21,7 @@ export interface Verification extends ShardCounts {
   schemas: number;
   actions: number;
   parkedRuns: number;
+  consumers: number;
   findings: Findings;
 }
 
@@ -90,8 +91,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
     const dispatched = journals.get('actions');
     const control = journals.get('control');
-    const tables = [registry, dispatched, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
-    tables.push(...['audit', ...broadcastTables].flatMap((name) => control?.get(name) ?? []));
+    const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
     const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
@@ -102,6 +102,10 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       verifyBroadcasts(control, findings, progress.onRecord);
       verifyAudit(control, findings, progress.onRecord);
     }
+    const { consumers } =
+      control === undefined
+        ? { consumers: 0 }
+        : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
       const counted = verifyShard({
@@ -121,6 +125,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       schemas,
       actions,
       parkedRuns,
+      consumers,
       ...counts,
       findings,
     };
