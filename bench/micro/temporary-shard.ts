@@ -30,7 +30,11 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
     versions,
     cellOf(counters.depths, 0),
     config,
-    { committed: () => {}, failed: () => {} },
+    {
+      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      bytesElsewhere: () => new Map(),
+    },
+    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
     createLog('error'),
     () => {},
   );

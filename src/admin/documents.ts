@@ -30,12 +30,17 @@ export const mailLifeSeconds = { minimum: 1, maximum: mailLifeSecondsMax };
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
 
+const logRetentionSeconds = { minimum: 60, maximum: 315_360_000 };
+const logBytesMax = { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER };
+
 /** Null goes back to the configuration's. */
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
   mail_life_seconds: nullable('integer', mailLifeSeconds),
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
+  log_retention_seconds: nullable('integer', logRetentionSeconds),
+  log_bytes_max: nullable('integer', logBytesMax),
 }).properties;
 
 export const fleetPath = Type.Object({ fleet_id: Type.String() });
@@ -67,6 +72,8 @@ export const fleetDocument = Type.Object({
   mail_life_seconds: Type.Integer(),
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
+  log_retention_seconds: Type.Integer(),
+  log_bytes_max: nullable('integer', { description: 'Null for no limit of its own.' }),
 });
 
 /** With the limits that hold: the fleet's own or the configuration's. */
@@ -79,6 +86,8 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
+    log_retention_seconds: fleet.logRetentionSeconds ?? config.logRetentionSeconds,
+    log_bytes_max: fleet.logBytesMax ?? null,
   };
 }
 

@@ -29,6 +29,8 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
     ['mailLifeSeconds', body.mail_life_seconds],
     ['requestsPerSecondMax', body.requests_per_second_max],
     ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
+    ['logRetentionSeconds', body.log_retention_seconds],
+    ['logBytesMax', body.log_bytes_max],
   ];
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }

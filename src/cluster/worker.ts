@@ -19,6 +19,7 @@ import { Channel } from './channel.ts';
 import { Crossing } from './crossing.ts';
 import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
+import { retentionOf } from './retention.ts';
 import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
 import { StallWatch } from './stalls.ts';
 
@@ -39,7 +40,11 @@ const parent = parentPort;
 const versions = versionsOf(counters, index);
 const depth = cellOf(counters.depths, index);
 const reader = new ShardReader(ownEnvironment, versions);
-const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, metrics, log, () =>
+const others = environments
+  .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
+  .filter((_, shard) => shard !== index);
+const retention = retentionOf(fleets, others, config);
+const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, retention, metrics, log, () =>
   crossing.drain(),
 );
 const crossing = new Crossing({

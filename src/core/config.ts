@@ -6,6 +6,7 @@ import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
+import { logKeys } from './log-keys.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -111,12 +112,7 @@ const keys = {
     1_000_000,
     'Steps that checking one value of a body may take: a schema that could take more is refused.',
   ),
-  logRetentionSeconds: integer(
-    2_592_000,
-    60,
-    315_360_000,
-    'How long datapoints and messages stay in the ingest log.',
-  ),
+  ...logKeys,
   ...actionKeys,
   clockJumpGraceSeconds: integer(
     86_400,

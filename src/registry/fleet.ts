@@ -11,6 +11,9 @@ export interface Fleet {
   mailLifeSeconds?: number;
   requestsPerSecondMax?: number;
   deviceRequestsPerSecondMax?: number;
+  logRetentionSeconds?: number;
+  /** Bytes of its records in the log, over all shards. */
+  logBytesMax?: number;
 }
 
 export interface SchemaText {
@@ -61,6 +64,10 @@ export class Fleets {
 
   get(fleetId: string): Fleet | undefined {
     return this.#views.get(fleetId)?.fleet;
+  }
+
+  *all(): Generator<Fleet> {
+    for (const { fleet } of this.#views.values()) yield fleet;
   }
 
   /** @throws ApiError schema_not_found (D2, D12). */

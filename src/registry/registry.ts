@@ -22,6 +22,8 @@ export interface FleetChange {
   mailLifeSeconds?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
+  logRetentionSeconds?: number | null;
+  logBytesMax?: number | null;
 }
 
 /** fleet id, kind, name: a fleet's schemas lie together. */

@@ -4,6 +4,8 @@ import type { CommitMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { OwnerLink } from './lmdb-shard.ts';
+import type { RetentionSource } from './log-retention.ts';
+import { LogTrimmer } from './log-trimmer.ts';
 import type { ShardReader } from './reader.ts';
 import type { StreamSink } from './shard.ts';
 import { ShardState, type StateOptions } from './state.ts';
@@ -20,6 +22,8 @@ export interface OwnerOptions extends StateOptions {
 const sweepIntervalMs = 1_000;
 /** Expired mail is looked for every second; keys and the log, which are in no hurry, every minute. */
 const sweepsPerFullSweep = 60;
+/** Between two looks into the log that found nothing to do, so that a long log is not read all at once. */
+const lookPauseMs = 10;
 
 /** The owning side of one shard: its one writer, its stream registry, its sweeper. */
 export class ShardOwner implements OwnerLink {
@@ -28,11 +32,15 @@ export class ShardOwner implements OwnerLink {
   readonly #depth: Int32Array<SharedArrayBuffer>;
   readonly #state: ShardState;
   readonly #log: Log;
+  readonly #trimmer: LogTrimmer;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
   #sweeps = 0;
   #isSweeping = false;
+  /** A pass over the log that is under way: it may take minutes, and mail does not wait for it. */
+  #trimming: Promise<void> | undefined;
+  #isClosing = false;
 
   constructor(
     environment: Environment,
@@ -40,6 +48,7 @@ export class ShardOwner implements OwnerLink {
     versions: DeviceVersions,
     depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
+    retention: RetentionSource,
     metrics: CommitMetrics,
     log: Log,
     /** Brings in, by `write`, what other threads have left for this shard. */
@@ -50,7 +59,15 @@ export class ShardOwner implements OwnerLink {
     this.#reader = reader;
     this.#log = log;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
-    this.#state = new ShardState(openTables(environment), options);
+    const tables = openTables(environment);
+    this.#state = new ShardState(tables, options);
+    this.#trimmer = new LogTrimmer({
+      log: tables.log,
+      times: tables.times,
+      source: retention,
+      lifeMs: () => this.#state.clock.lifeMs(),
+      logBytes: () => environment.sizeOf('log').bytes,
+    });
     this.#commits = new GroupCommit({
       environment,
       state: this.#state,
@@ -63,6 +80,7 @@ export class ShardOwner implements OwnerLink {
       onEffects: (effects) => this.#streams.deliver(effects),
     });
     this.#sweeper = setInterval(() => {
+      if (this.#sweeps % sweepsPerFullSweep === 0) this.#trimming ??= this.#trim();
       if (this.#isSweeping) return;
       this.#isSweeping = true;
       this.#sweep()
@@ -84,6 +102,8 @@ export class ShardOwner implements OwnerLink {
   /** Finishes what was submitted, on disk, and closes the environment. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#isClosing = true;
+    await this.#trimming;
     await this.#commits.drain();
     await this.#environment.close();
   }
@@ -95,7 +115,7 @@ export class ShardOwner implements OwnerLink {
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
     let removed: SweepOutcome;
-    do removed = await this.#sweepOnce();
+    do removed = (await this.#ask({ type: 'sweep', given: undefined })) as SweepOutcome;
     while (Object.values(removed).includes(sweepRecordsMax));
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
@@ -103,11 +123,25 @@ export class ShardOwner implements OwnerLink {
     }
   }
 
-  #sweepOnce(): Promise<SweepOutcome> {
+  /** A step at a time, and what devices write in between. */
+  async #trim(): Promise<void> {
+    try {
+      for (const step of this.#trimmer.steps()) {
+        if (step.changes.length > 0 || step.state !== undefined) {
+          await this.#ask({ type: 'trim', given: step });
+        } else await new Promise((resolve) => setTimeout(resolve, lookPauseMs));
+        if (this.#isClosing) return;
+        this.#environment.refresh();
+      }
+    } catch (error) {
+      this.#log.error({ err: error }, 'the log is not trimmed; it will be tried again');
+    } finally {
+      this.#trimming = undefined;
+    }
+  }
+
+  #ask(write: Write): Promise<Answer> {
     Atomics.add(this.#depth, 0, 1);
-    return new Promise((resolve, reject) => {
-      const completion = { resolve: resolve as (answer: Answer) => void, reject };
-      this.write({ type: 'sweep', given: undefined }, completion);
-    });
+    return new Promise((resolve, reject) => this.write(write, { resolve, reject }));
   }
 }

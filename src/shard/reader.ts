@@ -13,6 +13,7 @@ import {
   tagDigestBytes,
 } from './keys.ts';
 import { readLogPage } from './log-page.ts';
+import { storedLogBytes } from './log-trim-state.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
 import { sentBefore } from './sent-mail.ts';
@@ -144,6 +145,12 @@ export class ShardReader {
     this.#end = endOfLog(this.#tables.log);
     this.#endAfterCommits = commits;
     return this.#end;
+  }
+
+  /** Bytes of limited fleets' records, as the owner counted them last. */
+  logBytes(): ReadonlyMap<string, number> {
+    this.#environment.refresh();
+    return storedLogBytes(this.#tables.times);
   }
 
   /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */

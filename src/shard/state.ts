@@ -5,6 +5,8 @@ import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice, sequenceKey } from './keys.ts';
+import { storeTrimState } from './log-trim-state.ts';
+import type { TrimStep } from './log-trimmer.ts';
 import { Mailboxes } from './mailbox.ts';
 import { SentMail } from './sent-mail.ts';
 import type {
@@ -36,7 +38,6 @@ export interface StateOptions {
   idempotencyWindowSeconds: number;
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
-  logRetentionSeconds: number;
 }
 
 /**
@@ -50,7 +51,6 @@ export class ShardState {
   readonly #sent: SentMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
-  readonly #logRetentionMs: number;
   #effects: Effects = noEffects();
 
   constructor(tables: Tables, options: StateOptions) {
@@ -60,7 +60,6 @@ export class ShardState {
     this.#sent = new SentMail(tables.sent);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
-    this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
 
   apply(write: Write): Answer {
@@ -85,6 +84,8 @@ export class ShardState {
         return undefined;
       case 'sweep':
         return this.#sweep();
+      case 'trim':
+        return this.#trim(write.given);
     }
   }
 
@@ -195,7 +196,15 @@ export class ShardState {
     return {
       mails: expired.length,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
-      logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
     };
+  }
+
+  /** Batches that the log's end has left behind long ago: nobody else writes them. */
+  #trim({ changes, state }: TrimStep): undefined {
+    for (const { key, value } of changes) {
+      if (value === undefined) this.#tables.log.removeSync(key);
+      else this.#tables.log.putSync(key, value);
+    }
+    if (state !== undefined) storeTrimState(this.#tables.times, state);
   }
 }

@@ -7,7 +7,8 @@ import { isClockRecord } from './clock.ts';
 import { isDeviceRecord } from './device-record.ts';
 import { isForgottenRecord } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
-import { countBatch } from './log-batch.ts';
+import { countBatch, countOf } from './log-batch.ts';
+import { isTrimRecord } from './log-trim-state.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifySent } from './verify-sent.ts';
 import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
@@ -84,7 +85,9 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
   });
   walk('times', (key, value) =>
-    isForgottenRecord(key, value) || isClockRecord(key, value) ? undefined : 'the record does not decode',
+    isForgottenRecord(key, value) || isClockRecord(key, value) || isTrimRecord(key, value)
+      ? undefined
+      : 'the record does not decode',
   );
   let end = 0;
   walk('log', (key, value) => {
@@ -93,7 +96,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     const overlaps = position < end;
     const count = countBatch(value);
     counts.logRecords += count ?? 0;
-    end = position + (count ?? 1);
+    end = position + (count === undefined ? 1 : countOf(value));
     if (count === undefined) return 'the batch does not decode';
     return overlaps ? 'the batch begins before the one in front of it ends' : undefined;
   });

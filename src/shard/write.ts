@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { TrimStep } from './log-trimmer.ts';
 import type {
   Activity,
   Device,
@@ -18,7 +19,6 @@ export const sweepRecordsMax = 1_000;
 export interface SweepOutcome {
   mails: number;
   keys: number;
-  logBatches: number;
 }
 
 /** An `Ingest` on its way to the owner: the record is as the log keeps it. */
@@ -35,6 +35,7 @@ export interface Writes {
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
   sweep: { given: undefined; answer: SweepOutcome };
+  trim: { given: TrimStep; answer: undefined };
 }
 
 /** Told once how a write ended: answered when it is durable, or refused. */

@@ -69,7 +69,6 @@ export async function fillShards(report: ServerReport): Promise<void> {
       idempotencyWindowSeconds: 86_400,
       idempotencySkewSeconds: 300,
       clockJumpGraceSeconds: 86_400,
-      logRetentionSeconds: 86_400,
     });
     const devices = [...environment.table('devices').getKeys({})].map(
       (key) => key.toString('latin1') as DeviceKey,

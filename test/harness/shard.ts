@@ -32,6 +32,10 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
     versions,
     cellOf(counters.depths, 0),
     config,
+    {
+      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      bytesElsewhere: () => new Map(),
+    },
     { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
     createLog('silent'),
     () => {},

@@ -42,7 +42,6 @@ beforeEach(() => {
       idempotencyWindowSeconds: 3_600,
       idempotencySkewSeconds: 300,
       clockJumpGraceSeconds: 3_600,
-      logRetentionSeconds: 3_600,
     }),
     versions,
     depth,
