@@ -8,6 +8,7 @@ import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
+import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
 import type { NotReady } from './readiness.ts';
@@ -32,11 +33,18 @@ export interface Backups {
   last(): Backup | undefined;
 }
 
+/** The token in DATA/admin.json, for whoever can read the data folder. */
+export interface Bootstrap {
+  /** `off`: it is that token, and it is not accepted. */
+  check(bearer: string): 'accepted' | 'off' | 'unknown';
+}
+
 /** Everything the admin server is given. */
 export interface AdminContext {
   config: Config;
-  /** The one bearer token of `/admin/v1`. */
-  token: string;
+  /** Who may use `/admin/v1`. */
+  tokens: Tokens;
+  bootstrap: Bootstrap;
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;

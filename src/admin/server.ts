@@ -17,6 +17,7 @@ import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
 import { addSchemaRoutes } from './schemas.ts';
+import { addTokenRoutes } from './tokens.ts';
 
 /** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
 const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
@@ -38,6 +39,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     throw new ApiError('route_not_found');
   });
   app.removeAllContentTypeParsers();
+  app.decorateRequest('principal', null);
 
   await app.register(swagger, {
     openapi: {
@@ -54,13 +56,14 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   await app.register(
     async (admin) => {
-      admin.addHook('onRequest', requireToken(context.token));
+      requireToken(admin, context);
       await admin.register(async (documents) => {
         takeDocuments(documents);
         addFleetRoutes(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
+        addTokenRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
       });

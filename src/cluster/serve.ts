@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { AdminDoor } from '../admin/door.ts';
 import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
@@ -8,6 +8,7 @@ import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Registry } from '../registry/registry.ts';
+import { Tokens } from '../registry/tokens.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
@@ -108,6 +109,9 @@ async function startIn(start: Start): Promise<RunningServer> {
   const registryEnvironment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(registryEnvironment, config);
   const actions = new Actions(registryEnvironment, registry, config);
+  const tokens = new Tokens(registryEnvironment, config, (token) =>
+    log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
+  );
   const control = openControl(folder.journalFolder('control'), config);
   const cluster = await Cluster.start({
     config,
@@ -147,12 +151,13 @@ async function startIn(start: Start): Promise<RunningServer> {
     await cluster.stop();
     await control.close();
     await actions.close();
+    await tokens.close();
     await registry.close();
     await door.close();
     folder.close();
   };
   try {
-    const token = knownToken(folder) ?? randomBytes(32).toString('base64url');
+    const bootstrap = new BootstrapToken(knownToken(folder), config.bootstrapToken);
     const { host } = parseHostPort(config.listen);
     const url = `https://${bracketed(host)}:${cluster.listen()}`;
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
@@ -170,7 +175,8 @@ async function startIn(start: Start): Promise<RunningServer> {
     });
     const admin = await createAdminServer({
       config,
-      token,
+      tokens,
+      bootstrap,
       registry,
       fleets,
       actions: running.control,
@@ -186,7 +192,16 @@ async function startIn(start: Start): Promise<RunningServer> {
     adminServer = admin;
     const adminUrl = `http://${bracketed(parseHostPort(config.admin).host)}:${door.port}`;
     door.admit(admin.routing);
-    folder.writeAdminFile({ url: adminUrl, token });
+    const publishToken = (): void => {
+      bootstrap.turn(config.bootstrapToken);
+      const { token } = bootstrap;
+      folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
+      if (token !== undefined || tokens.hasAdmin) return;
+      log.warn(
+        'nobody can manage this server: there is no API token with the scope admin, and bootstrapToken is false',
+      );
+    };
+    publishToken();
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
@@ -204,7 +219,10 @@ async function startIn(start: Start): Promise<RunningServer> {
       fleets: fleetCount,
       demo,
       config,
-      reload: (load) => reload(load, options),
+      reload: async (load) => {
+        await reload(load, options);
+        publishToken();
+      },
       stop: async (hurry) => {
         readiness.phase = stopping;
         await pause(config.drainSeconds * 1_000, undefined, { signal: hurry }).catch(() => {});
@@ -217,7 +235,6 @@ async function startIn(start: Start): Promise<RunningServer> {
   }
 }
 
-/** The token stays the same over restarts, so that scripts keep working. */
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;

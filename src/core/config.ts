@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
+import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
 import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
-import { integer, type Key, text } from './config-key.ts';
+import { boolean, integer, type Key, text } from './config-key.ts';
 import { OperatorError } from './errors.ts';
 import { logKeys } from './log-keys.ts';
+import { tokenVariable } from './token-variable.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -55,11 +57,7 @@ const keys = {
     'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes.',
   ),
   hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
-  strictStatuses: {
-    type: 'boolean',
-    default: false,
-    description: "Answer only statuses of the specification's table (D8).",
-  } as Key<boolean>,
+  strictStatuses: boolean(false, "Answer only statuses of the specification's table (D8)."),
   bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
   bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
   ...clientLimitKeys,
@@ -114,6 +112,7 @@ const keys = {
   ),
   ...logKeys,
   ...actionKeys,
+  ...accessKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,
@@ -260,6 +259,8 @@ export function loadConfig(
   const names = new Map(configKeys.map((key) => [environmentName(key), key]));
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('FLEETPOST_') || value === undefined) continue;
+    // Of the commands that talk to a server.
+    if (name === tokenVariable) continue;
     const key = names.get(name);
     if (key === undefined) throw new OperatorError(`Configuration: there is no key for ${name}.`);
     set(key, fromText(key, value), 'environment');

@@ -42,6 +42,8 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'actionSourceBytesMax',
   'actionsPerFleetMax',
   'actionVersionsKept',
+  'bootstrapToken',
+  'apiTokensMax',
   'shardQueueMax',
   'shardQueueBytesMax',
   'stallMilliseconds',
