@@ -34,7 +34,13 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
       retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
-    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
+    {
+      committed: () => {},
+      failed: () => {},
+      refused: () => {},
+      recovered: () => {},
+      lettersDropped: () => {},
+    },
     createLog('error'),
     () => {},
   );

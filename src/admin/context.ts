@@ -12,6 +12,7 @@ import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
 import type { NotReady } from './readiness.ts';
+import type { ActivityView } from './top.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -60,6 +61,7 @@ export interface AdminContext {
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
   /** Why devices should not be sent here now; empty when they should. */
   notReady(): readonly NotReady[];
+  activity: ActivityView;
   backups: Backups;
   log: Log;
 }

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { Ajv } from 'ajv';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
+import { newRequestId } from '../core/request-id.ts';
 import { addActionRunRoutes } from './action-runs.ts';
 import { addActionRoutes } from './actions.ts';
 import { requireToken } from './authorization.ts';
@@ -16,8 +17,10 @@ import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
+import { logRequests } from './request-log.ts';
 import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
+import { addTopRoute } from './top.ts';
 
 /** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
 const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
@@ -30,6 +33,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     logger: false,
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
+    genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
     // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -40,6 +44,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
+  logRequests(app, context.log);
 
   await app.register(swagger, {
     openapi: {
@@ -63,6 +68,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
+        addTopRoute(documents, context);
         addTokenRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);

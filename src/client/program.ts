@@ -3,11 +3,13 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addDashboardCommand } from './commands/dashboard.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
 import { addTokenCommands } from './commands/token.ts';
+import { addTopCommand } from './commands/top.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -30,6 +32,8 @@ export function createProgram(): Command {
   addActionCommands(program);
   addTokenCommands(program);
   addBackupCommand(program);
+  addTopCommand(program);
+  addDashboardCommand(program);
   return program;
 }
 

@@ -186,6 +186,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       queueDepth: (shard) => cluster.queueDepth(shard),
       stalls: () => cluster.stalls(),
       notReady: () => readiness.reasons(),
+      activity: { sizes: () => cluster.shards.sizes(), talkers: () => cluster.talkers() },
       backups,
       log,
     });

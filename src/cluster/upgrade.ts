@@ -1,5 +1,5 @@
 import { OperatorError } from '../core/errors.ts';
-import type { DataFolder, Move } from '../store/data-folder.ts';
+import { type DataFolder, type Move, tagIndexFormat } from '../store/data-folder.ts';
 import type { MoveOptions } from './move.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask } from './move-messages.ts';
@@ -8,11 +8,13 @@ import { runTasks } from './move-threads.ts';
 
 /**
  * Brings a data folder of an older version to this one's format before anything is served: makes the index of
- * tags of every shard. A start that is ended on the way leaves a folder of the older format, which the version
+ * tags of every shard that has none. A start that is ended on the way leaves a folder of the older format, which the version
  * that wrote it still takes; the next start begins again.
  * @throws OperatorError when it fails; the signal's reason when it was stopped.
  */
 export async function upgradeFolder(folder: DataFolder, options: MoveOptions): Promise<void> {
+  // What came with later formats needs nothing rewritten; older versions just must not take the folder any more.
+  if (folder.format >= tagIndexFormat) return folder.endUpgrade();
   const { shards, shardFolders } = folder;
   const { signal } = options;
   const { mapBytesMax } = options.config;

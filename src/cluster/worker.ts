@@ -10,6 +10,7 @@ import { KnownDevices } from '../http/known-device.ts';
 import { Lockouts } from '../http/lockouts.ts';
 import { RequestRates } from '../http/request-rates.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
+import { Talkers } from '../http/talkers.ts';
 import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardOwner } from '../shard/owner.ts';
@@ -73,6 +74,8 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
       return configure(call.values);
     case 'renewCertificate':
       return server.renewCertificate(call.tls);
+    case 'talkers':
+      return talkers.loudest(call.limit);
     case 'drain':
       return drain();
     case 'close':
@@ -120,8 +123,9 @@ const known = new KnownDevices(config.knownDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
 const lockouts = new Lockouts(counters.lockouts, config);
 const rates = new RequestRates(counters.rates);
+const talkers = new Talkers();
 const server = new DeviceServer(
-  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, metrics, log },
+  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, talkers, metrics, log },
   start.tls,
 );
 

@@ -10,6 +10,7 @@ import type { EventStreams } from './event-streams.ts';
 import type { KnownDevices } from './known-device.ts';
 import type { Lockouts } from './lockouts.ts';
 import type { RequestRates } from './request-rates.ts';
+import type { Talkers } from './talkers.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
@@ -22,6 +23,7 @@ export interface HttpContext {
   rates: RequestRates;
   activity: ActivityNotes;
   streams: EventStreams;
+  talkers: Talkers;
   metrics: WorkerMetrics;
   log: Log;
 }

@@ -2,6 +2,7 @@ import { addressOf } from '../core/address.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import { newRequestId } from '../core/request-id.ts';
 import type { BodyReader } from './body.ts';
 import type { BodyMemory } from './body-memory.ts';
 import { errorReply, type Reply } from './reply.ts';
@@ -15,6 +16,7 @@ export interface FrontEnd {
   readonly strictStatuses: boolean;
   readonly metrics: WorkerMetrics;
   readonly log: Log;
+  readonly routeNames: readonly string[];
   /** Those whose handler has returned without an answer. */
   readonly pending: PendingExchanges;
   readonly bodyMemory: BodyMemory;
@@ -125,9 +127,16 @@ export class Exchange {
   }
 
   fail(error: unknown): void {
-    if (!(error instanceof ApiError)) this.#frontEnd.log.error({ err: error }, 'a handler failed');
-    const known = error instanceof ApiError ? error : new ApiError('internal_error');
+    const known = error instanceof ApiError ? error : this.#logged(error);
     this.reply(errorReply(known, this.#frontEnd.strictStatuses));
+  }
+
+  /** What is no answer but a defect, or damage of the store. */
+  #logged(error: unknown): ApiError {
+    const requestId = newRequestId();
+    const { log, routeNames } = this.#frontEnd;
+    log.error({ err: error, request_id: requestId, route: routeNames[this.#routeIndex] }, 'a handler failed');
+    return new ApiError('internal_error', { requestId });
   }
 
   #write(reply: Reply): void {

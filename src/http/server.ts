@@ -87,7 +87,7 @@ export class DeviceServer {
     const { strictStatuses } = config;
     const pending = new PendingExchanges();
     const bodyMemory = this.#bodyMemory;
-    const frontEnd = { strictStatuses, metrics, log, pending, bodyMemory, isClosing: false };
+    const frontEnd = { strictStatuses, metrics, log, routeNames, pending, bodyMemory, isClosing: false };
     const app = createApp(tls);
     this.#context.connections.watch(app);
     for (const [index, endpoint] of endpoints.entries()) this.#register(app, frontEnd, endpoint, index);
@@ -177,6 +177,7 @@ export class DeviceServer {
   #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
     const reply = then(known, (device) => {
       this.#context.activity.seen(device);
+      this.#context.talkers.heard(device.device);
       return endpoint.handle(new DeviceRequest(device, given), this.#context);
     });
     if (reply instanceof Promise) {

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
-import { readDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
+import { deadDeviceAt, readDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
 import type { tableNames } from './tables.ts';
 
 type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times'>;
@@ -18,6 +18,10 @@ const deviceAt: Readonly<Record<DeviceTable, number>> = {
   mail: 0,
   requeued: 0,
   expiry: sequenceBytes,
+  delayed: 0,
+  due: sequenceBytes,
+  receipts: uuidBytesLength,
+  dead: deadDeviceAt,
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
 };

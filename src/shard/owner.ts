@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
-import type { CommitMetrics } from '../core/metrics.ts';
+import type { CommitMetrics, LetterMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { OwnerLink } from './lmdb-shard.ts';
@@ -19,8 +19,10 @@ export interface OwnerOptions extends StateOptions {
   gatherMilliseconds: number;
 }
 
+export type OwnerMetrics = CommitMetrics & LetterMetrics;
+
 const sweepIntervalMs = 1_000;
-/** Expired mail is looked for every second; keys and the log, which are in no hurry, every minute. */
+/** Mail whose time it is, to expire or to be delivered, is looked for every second; all else every minute. */
 const sweepsPerFullSweep = 60;
 /** Between two looks into the log that found nothing to do, so that a long log is not read all at once. */
 const lookPauseMs = 10;
@@ -33,10 +35,12 @@ export class ShardOwner implements OwnerLink {
   readonly #state: ShardState;
   readonly #log: Log;
   readonly #trimmer: LogTrimmer;
+  readonly #metrics: OwnerMetrics;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
   #sweeps = 0;
+  #untoldDrops = 0;
   #isSweeping = false;
   /** A pass over the log that is under way: it may take minutes, and mail does not wait for it. */
   #trimming: Promise<void> | undefined;
@@ -49,7 +53,7 @@ export class ShardOwner implements OwnerLink {
     depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
     retention: RetentionSource,
-    metrics: CommitMetrics,
+    metrics: OwnerMetrics,
     log: Log,
     /** Brings in, by `write`, what other threads have left for this shard. */
     collect: () => void,
@@ -58,6 +62,7 @@ export class ShardOwner implements OwnerLink {
     this.#depth = depth;
     this.#reader = reader;
     this.#log = log;
+    this.#metrics = metrics;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
     const tables = openTables(environment);
     this.#state = new ShardState(tables, options);
@@ -77,7 +82,10 @@ export class ShardOwner implements OwnerLink {
       log,
       gatherMilliseconds: options.gatherMilliseconds,
       collect,
-      onEffects: (effects) => this.#streams.deliver(effects),
+      onEffects: (effects) => {
+        this.#streams.deliver(effects);
+        if (effects.droppedLetters > 0) this.#noteDropped(effects.droppedLetters);
+      },
     });
     this.#sweeper = setInterval(() => {
       if (this.#sweeps % sweepsPerFullSweep === 0) this.#trimming ??= this.#trim();
@@ -113,14 +121,31 @@ export class ShardOwner implements OwnerLink {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
+    if (full) this.#tellDropped();
+    const what = full || jumpMs !== 0 ? 'all' : 'due';
+    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails)) return;
     let removed: SweepOutcome;
-    do removed = (await this.#ask({ type: 'sweep', given: undefined })) as SweepOutcome;
+    do removed = (await this.#ask({ type: 'sweep', given: what })) as SweepOutcome;
     while (Object.values(removed).includes(sweepRecordsMax));
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
       this.#log.warn(jump, 'the clock of this machine has jumped; mail expires as if it had not');
     }
+  }
+
+  #noteDropped(count: number): void {
+    this.#metrics.lettersDropped(count);
+    this.#untoldDrops += count;
+  }
+
+  #tellDropped(): void {
+    if (this.#untoldDrops === 0) return;
+    const dropped = { letters: this.#untoldDrops };
+    this.#untoldDrops = 0;
+    this.#log.warn(
+      dropped,
+      'the oldest dead letters of a fleet went for newer ones (deadLettersPerFleetMax)',
+    );
   }
 
   /** A step at a time, and what devices write in between. */

@@ -16,8 +16,22 @@ import { readLogPage } from './log-page.ts';
 import { storedLogBytes } from './log-trim-state.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
+import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
+import { readReceipt } from './read-receipt.ts';
 import { sentBefore } from './sent-mail.ts';
-import type { DeviceCredentials, DeviceStatus, LogPage, Mail, MailboxHead, Page, Watch } from './shard.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  DeviceCredentials,
+  DeviceStatus,
+  LogPage,
+  Mail,
+  MailboxHead,
+  Page,
+  Receipt,
+  Watch,
+} from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
 import { digestOfTag, tagsOf } from './tag-index.ts';
 import type { DeviceVersions } from './versions.ts';
@@ -115,6 +129,21 @@ export class ShardReader {
     return { items, next };
   }
 
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    this.#environment.refresh();
+    return readReceipt(this.#tables, device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    this.#environment.refresh();
+    return readDeadLetters(this.#tables, fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    this.#environment.refresh();
+    return readDeadLetter(this.#tables, device, mailId);
+  }
+
   /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
   records(from: number): LogPage {
     const { commits } = this.#environment;
@@ -153,11 +182,15 @@ export class ShardReader {
     return storedLogBytes(this.#tables.times);
   }
 
-  /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: number): boolean {
+  /** Whether the sweeper would find mail whose time it is, besides so much, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }): boolean {
     this.#environment.refresh();
-    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: besides + 1 })];
-    return due.length > besides;
+    const end = sequenceKey(lifeMs);
+    const has = (table: 'expiry' | 'due'): boolean => {
+      const limit = besides[table] + 1;
+      return [...this.#tables[table].getKeys({ end, limit })].length === limit;
+    };
+    return has('expiry') || has('due');
   }
 
   #mailboxSize(device: DeviceKey): number {

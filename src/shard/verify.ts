@@ -1,6 +1,6 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../core/uuid.ts';
-import { tagIndexFormat } from '../store/data-folder.ts';
+import { mailLedgerFormat, tagIndexFormat } from '../store/data-folder.ts';
 import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { isClockRecord } from './clock.ts';
@@ -9,6 +9,7 @@ import { isForgottenRecord } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
 import { countBatch, countOf } from './log-batch.ts';
 import { isTrimRecord } from './log-trim-state.ts';
+import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifySent } from './verify-sent.ts';
 import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
@@ -76,6 +77,10 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
+  if (format >= mailLedgerFormat) {
+    verifyDelayed(tables, walk, exists);
+    verifyEnded(walk, isPlaced);
+  }
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     const isKey = key.length === uuidBytesLength + deviceKeyLength && isUuid(key);

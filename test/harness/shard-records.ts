@@ -3,11 +3,12 @@ import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
-import { sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
+import { deadDeviceAt, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { EnqueueOutcome } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
 import { openTables, tableNames } from '../../src/shard/tables.ts';
+import type { Environment } from '../../src/store/environment.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 
@@ -15,6 +16,9 @@ import type { ServerReport } from './server.ts';
 const deviceAt: Record<string, number> = {
   tags: tagDigestBytes,
   expiry: sequenceBytes,
+  due: sequenceBytes,
+  receipts: uuidBytesLength,
+  dead: deadDeviceAt,
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
 };
@@ -56,6 +60,19 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
   return found;
 }
 
+/** The domain of a shard, to apply writes to inside a transaction. */
+export function openState(environment: Environment): ShardState {
+  return new ShardState(openTables(environment), {
+    idempotencyWindowSeconds: 86_400,
+    idempotencySkewSeconds: 300,
+    clockJumpGraceSeconds: 86_400,
+    delayedMailsPerDeviceMax: 100,
+    receiptRetentionSeconds: 86_400,
+    deadLetterRetentionSeconds: 86_400,
+    deadLettersPerFleetMax: 1_000,
+  });
+}
+
 const mailsPerDevice = 5;
 const batches = 4;
 
@@ -65,11 +82,7 @@ const batches = 4;
  */
 export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
-    const state = new ShardState(openTables(environment), {
-      idempotencyWindowSeconds: 86_400,
-      idempotencySkewSeconds: 300,
-      clockJumpGraceSeconds: 86_400,
-    });
+    const state = openState(environment);
     const devices = [...environment.table('devices').getKeys({})].map(
       (key) => key.toString('latin1') as DeviceKey,
     );
@@ -92,6 +105,7 @@ export async function fillShards(report: ServerReport): Promise<void> {
         state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
         state.apply({ type: 'noteActivity', given: [{ device, lastSeenMs: Date.now(), fetches: [] }] });
       }
+      state.flush();
     });
   });
 }

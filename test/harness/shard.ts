@@ -36,7 +36,13 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
       retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
-    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
+    {
+      committed: () => {},
+      failed: () => {},
+      refused: () => {},
+      recovered: () => {},
+      lettersDropped: () => {},
+    },
     createLog('silent'),
     () => {},
   );
