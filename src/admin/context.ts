@@ -6,6 +6,7 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { SpanBuffer } from '../core/trace.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
@@ -62,6 +63,8 @@ export interface AdminContext {
   /** Why devices should not be sent here now; empty when they should. */
   notReady(): readonly NotReady[];
   activity: ActivityView;
+  /** Undefined where nothing is traced. */
+  traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;
   log: Log;
 }

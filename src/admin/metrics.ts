@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
 import { addActionMetrics } from './action-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import { addTraceMetrics } from './trace-metrics.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };
@@ -187,6 +188,7 @@ export function createMetrics(context: AdminContext): Registry {
 /** `/metrics`, in Prometheus' text format. */
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
+  addTraceMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
   app.get(
     '/metrics',

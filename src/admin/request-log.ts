@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { fleetIdPattern } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
+import type { RequestTrace, SpanBuffer } from '../core/trace.ts';
 import type { AdminApp } from './context.ts';
 
 /** What tells a request in the log: its route and not its path, nothing of its query, headers or body. */
@@ -12,6 +13,23 @@ export function describeRequest(request: FastifyRequest): Record<string, unknown
     route: request.routeOptions.url,
     ...(fleet !== undefined && fleetIdPattern.test(fleet) && { fleet }),
   };
+}
+
+/** Follows requests that their sender wants to see again, where that is on. */
+export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
+  const traces = new WeakMap<FastifyRequest, RequestTrace>();
+  app.addHook('onRequest', async (request) => {
+    const { traceparent } = request.headers;
+    const trace = typeof traceparent === 'string' ? spans.begin(traceparent) : undefined;
+    if (trace !== undefined) traces.set(request, trace);
+  });
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    const { fleet } = describeRequest(request);
+    const trace = traces.get(request);
+    if (trace === undefined) return;
+    if (typeof fleet === 'string') trace.attributes['fleetpost.fleet'] = fleet;
+    trace.end(`${request.method} ${request.routeOptions.url ?? ''}`, statusCode);
+  });
 }
 
 /** Names every answer's request, and logs it: what may have changed something as `info`, the rest as `debug`. */

@@ -17,7 +17,7 @@ import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
-import { logRequests } from './request-log.ts';
+import { logRequests, traceRequests } from './request-log.ts';
 import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
 import { addTopRoute } from './top.ts';
@@ -45,6 +45,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
   logRequests(app, context.log);
+  if (context.traces !== undefined) traceRequests(app, context.traces.spans);
 
   await app.register(swagger, {
     openapi: {

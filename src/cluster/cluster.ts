@@ -4,6 +4,7 @@ import { OperatorError } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
+import type { TakenSpans } from '../core/trace.ts';
 import { ConnectionCounts } from '../http/connection-gate.ts';
 import { routeNames } from '../http/server.ts';
 import type { Talker } from '../http/talkers.ts';
@@ -217,6 +218,14 @@ export class Cluster {
       .map(([device, requestsPerSecond]) => ({ device, requestsPerSecond }))
       .sort((a, b) => b.requestsPerSecond - a.requestsPerSecond)
       .slice(0, talkersMax);
+  }
+
+  /** What the workers have traced since they were asked last. */
+  async takeSpans(): Promise<TakenSpans> {
+    const asked = this.#members.map(({ channel }) => channel.ask({ type: 'takeSpans' }));
+    const taken = (await Promise.all(asked)) as TakenSpans[];
+    const dropped = taken.reduce((sum, one) => sum + one.dropped, 0);
+    return { spans: taken.flatMap(({ spans }) => spans), dropped };
   }
 
   /** Writes under way to a shard. */

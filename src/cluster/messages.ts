@@ -19,6 +19,7 @@ export type Call =
   | { type: 'configure'; values: Partial<Config> }
   /** Answered with the descriptor to deal new connections to from now on. */
   | { type: 'renewCertificate'; tls: TlsFiles }
+  | { type: 'takeSpans' }
   /** Answered with the devices that ask this worker most. */
   | { type: 'talkers'; limit: number }
   /** Finish what is in flight and close every connection. */

@@ -21,6 +21,7 @@ import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
+import { traceExport } from './trace-export.ts';
 
 /** A server that answers, as `serve` reports it. */
 export interface RunningServer {
@@ -141,6 +142,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     renew: (files) => cluster.renewCertificate(files),
     log,
   });
+  const traces = traceExport(config, cluster, log);
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     await certificate.close();
@@ -148,6 +150,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     backups.close();
     await running?.stop();
     readiness.close();
+    await traces?.close();
     await cluster.stop();
     await control.close();
     await actions.close();
@@ -186,6 +189,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       queueDepth: (shard) => cluster.queueDepth(shard),
       stalls: () => cluster.stalls(),
       notReady: () => readiness.reasons(),
+      traces,
       activity: { sizes: () => cluster.shards.sizes(), talkers: () => cluster.talkers() },
       backups,
       log,

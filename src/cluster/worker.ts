@@ -3,6 +3,7 @@ import type { Config } from '../core/config.ts';
 import { ApiError } from '../core/errors.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
+import { SpanBuffer } from '../core/trace.ts';
 import { ActivityNotes } from '../http/activity.ts';
 import { ConnectionCounts, ConnectionGate } from '../http/connection-gate.ts';
 import { EventStreams } from '../http/event-streams.ts';
@@ -74,6 +75,8 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
       return configure(call.values);
     case 'renewCertificate':
       return server.renewCertificate(call.tls);
+    case 'takeSpans':
+      return spans?.take() ?? { spans: [], dropped: 0 };
     case 'talkers':
       return talkers.loudest(call.limit);
     case 'drain':
@@ -124,8 +127,23 @@ const connections = new ConnectionGate(new ConnectionCounts(counters.connections
 const lockouts = new Lockouts(counters.lockouts, config);
 const rates = new RequestRates(counters.rates);
 const talkers = new Talkers();
+const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
-  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, talkers, metrics, log },
+  {
+    config,
+    fleets,
+    shards,
+    known,
+    connections,
+    lockouts,
+    rates,
+    activity,
+    streams,
+    talkers,
+    spans,
+    metrics,
+    log,
+  },
   start.tls,
 );
 

@@ -9,6 +9,7 @@ import { OperatorError } from './errors.ts';
 import { logKeys } from './log-keys.ts';
 import { mailKeys } from './mail-keys.ts';
 import { tokenVariable } from './token-variable.ts';
+import { traceKeys } from './trace-keys.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -105,6 +106,7 @@ const keys = {
     'Steps that checking one value of a body may take: a schema that could take more is refused.',
   ),
   ...logKeys,
+  ...traceKeys,
   ...actionKeys,
   ...accessKeys,
   clockJumpGraceSeconds: integer(

@@ -2,6 +2,7 @@ import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { SpanBuffer } from '../core/trace.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
@@ -24,6 +25,8 @@ export interface HttpContext {
   activity: ActivityNotes;
   streams: EventStreams;
   talkers: Talkers;
+  /** Undefined where nothing is traced. */
+  spans: SpanBuffer | undefined;
   metrics: WorkerMetrics;
   log: Log;
 }

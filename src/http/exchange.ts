@@ -3,6 +3,7 @@ import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
 import { newRequestId } from '../core/request-id.ts';
+import type { RequestTrace } from '../core/trace.ts';
 import type { BodyReader } from './body.ts';
 import type { BodyMemory } from './body-memory.ts';
 import { errorReply, type Reply } from './reply.ts';
@@ -70,6 +71,8 @@ export class Exchange {
   pendingIndex = 0;
   /** Being read; nobody waits for it once the exchange is over. */
   body: BodyReader | undefined;
+  /** Only where its sender asked to trace it. */
+  trace: RequestTrace | undefined;
 
   constructor(response: HttpResponse, routeIndex: number, isHead: boolean, frontEnd: FrontEnd) {
     this.#response = response;
@@ -106,6 +109,7 @@ export class Exchange {
       reply.status,
       (performance.now() - this.startedAtMs) / 1_000,
     );
+    this.trace?.end(this.#frontEnd.routeNames[this.#routeIndex] ?? '', reply.status);
     // Inside its handler the library has corked the socket already.
     if (this.#deferred) this.#response.cork(() => this.#write(reply));
     else this.#write(reply);

@@ -138,6 +138,7 @@ export class DeviceServer {
     exchange: Exchange,
   ): void {
     const headers = new RequestHeaders(request);
+    if (headers.traceparent !== '') exchange.trace = this.#context.spans?.begin(headers.traceparent);
     const declaredBytes = headers.bodyBytes;
     const given: Given = {
       parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
@@ -178,9 +179,14 @@ export class DeviceServer {
     const reply = then(known, (device) => {
       this.#context.activity.seen(device);
       this.#context.talkers.heard(device.device);
+      if (exchange.trace !== undefined) {
+        exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
+        exchange.trace.attributes['fleetpost.device'] = device.deviceId;
+      }
       return endpoint.handle(new DeviceRequest(device, given), this.#context);
     });
     if (reply instanceof Promise) {
+      if (endpoint.writes) exchange.trace?.waits();
       reply.then(
         (later) => exchange.reply(later),
         (error: unknown) => exchange.fail(error),
