@@ -2,8 +2,9 @@ import type { DeviceKey } from '../core/identity.ts';
 
 /** One request in so many is looked at: what a device must send to be seen is far above that. */
 const sampleOf = 16;
-const countersMax = 256;
-const windowSeconds = 10;
+/** A power of two. */
+const samplesMax = 4_096;
+const windowMs = 10_000;
 
 export interface Talker {
   device: DeviceKey;
@@ -11,60 +12,44 @@ export interface Talker {
 }
 
 /**
- * The devices that ask most, about, in memory that does not grow: a sample of requests, counted by the space-saving
- * algorithm (Metwally et al., 2005), in which a newcomer takes over the smallest count. Whoever sends more than a
- * 256th of all requests is among them for certain.
+ * Who sent the last requests, of a sample: a ring that costs a request some nanoseconds and never grows, counted
+ * only when somebody asks.
  */
 export class Talkers {
-  readonly #timer: NodeJS.Timeout;
-  #counts = new Map<DeviceKey, number>();
-  #last = new Map<DeviceKey, number>();
+  readonly #devices: (DeviceKey | undefined)[] = Array(samplesMax).fill(undefined);
+  readonly #timesMs = new Float64Array(samplesMax);
+  #next = 0;
   #random = 1;
-
-  constructor() {
-    this.#timer = setInterval(() => this.turn(), windowSeconds * 1_000).unref();
-  }
-
-  /** Begins another window. */
-  turn(): void {
-    this.#last = this.#counts;
-    this.#counts = new Map();
-  }
 
   /** On every authenticated request: drawn by lot, for clients may take turns in step. */
   heard(device: DeviceKey): void {
     this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) | 0;
-    if (this.#random >>> 28 === 0) this.#count(device);
+    if (this.#random >>> 28 !== 0) return;
+    this.#devices[this.#next] = device;
+    this.#timesMs[this.#next] = performance.now();
+    this.#next = (this.#next + 1) & (samplesMax - 1);
   }
 
-  /** Of the last whole window, the loudest first. */
+  /** Of the last seconds, or of as many samples as there is room for; the loudest first. */
   loudest(limit: number): Talker[] {
-    return [...this.#last]
+    const nowMs = performance.now();
+    const counts = new Map<DeviceKey, number>();
+    let samples = 0;
+    let oldestMs = nowMs;
+    for (const [index, device] of this.#devices.entries()) {
+      const timeMs = this.#timesMs[index] ?? 0;
+      if (device === undefined || timeMs < nowMs - windowMs) continue;
+      counts.set(device, (counts.get(device) ?? 0) + 1);
+      samples += 1;
+      oldestMs = Math.min(oldestMs, timeMs);
+    }
+    const seconds = Math.max(1, samples === samplesMax ? nowMs - oldestMs : windowMs) / 1_000;
+    return [...counts]
       .sort(([, a], [, b]) => b - a)
       .slice(0, limit)
-      .map(([device, count]) => ({ device, requestsPerSecond: (count * sampleOf) / windowSeconds }));
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-  }
-
-  #count(device: DeviceKey): void {
-    const counts = this.#counts;
-    const count = counts.get(device);
-    if (count !== undefined || counts.size < countersMax) {
-      counts.set(device, (count ?? 0) + 1);
-      return;
-    }
-    let smallest: DeviceKey | undefined;
-    let least = Number.POSITIVE_INFINITY;
-    for (const [other, otherCount] of counts) {
-      if (otherCount >= least) continue;
-      smallest = other;
-      least = otherCount;
-      if (least === 1) break;
-    }
-    if (smallest !== undefined) counts.delete(smallest);
-    counts.set(device, least + 1);
+      .map(([device, count]) => ({
+        device,
+        requestsPerSecond: Math.round((count * sampleOf * 10) / seconds) / 10,
+      }));
   }
 }
