@@ -5,6 +5,7 @@ import { addActionMetrics } from './action-metrics.ts';
 import { addBroadcastMetrics } from './broadcast-metrics.ts';
 import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import { addTraceMetrics } from './trace-metrics.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };
@@ -206,6 +207,7 @@ export function createMetrics(context: AdminContext): Registry {
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
   addBroadcastMetrics(registry, context);
+  addTraceMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
   app.get(

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { Ajv } from 'ajv';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
+import { newRequestId } from '../core/request-id.ts';
 import { addActionRunRoutes } from './action-runs.ts';
 import { addActionRoutes } from './actions.ts';
 import { auditChanges } from './audit.ts';
@@ -26,8 +27,10 @@ import { addMetricsRoute } from './metrics.ts';
 import { OpenRequests } from './open-requests.ts';
 import { addReceiptRoutes } from './receipts.ts';
 import { addRecordRoutes } from './records.ts';
+import { logRequests, traceRequests } from './request-log.ts';
 import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
+import { addTopRoute } from './top.ts';
 
 /** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
 const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
@@ -40,6 +43,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     logger: false,
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
+    genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
     // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -50,6 +54,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
+  logRequests(app, context.log);
+  if (context.traces !== undefined) traceRequests(app, context.traces.spans);
 
   await app.register(swagger, {
     openapi: {
@@ -78,6 +84,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addReceiptRoutes(documents, context);
         addDeadLetterRoutes(documents, context);
         addBackupRoutes(documents, context);
+        addTopRoute(documents, context);
         addTokenRoutes(documents, context, open);
         addClaimTokenRoutes(documents, context);
         addAuditRoutes(documents, context);

@@ -8,6 +8,7 @@ import { addBroadcastCommands } from './commands/broadcast.ts';
 import { addClaimTokenCommands } from './commands/claim-token.ts';
 import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addConsumerCommands } from './commands/consumer.ts';
+import { addDashboardCommand } from './commands/dashboard.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -15,6 +16,7 @@ import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
 import { addTailCommand } from './commands/tail.ts';
 import { addTokenCommands } from './commands/token.ts';
+import { addTopCommand } from './commands/top.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -44,6 +46,8 @@ export function createProgram(): Command {
   addClaimTokenCommands(program);
   addAuditCommands(program);
   addBackupCommand(program);
+  addTopCommand(program);
+  addDashboardCommand(program);
   return program;
 }
 

@@ -28,6 +28,7 @@ import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
+import { traceExport } from './trace-export.ts';
 
 /** A server that answers, as `serve` reports it. */
 export interface RunningServer {
@@ -157,6 +158,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     renew: (files) => cluster.renewCertificate(files),
     log,
   });
+  const traces = traceExport(config, cluster, log);
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     await certificate.close();
@@ -167,6 +169,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     await running?.stop();
     await broadcaster?.stop();
     readiness.close();
+    await traces?.close();
     await cluster.stop();
     await control.close();
     await actions.close();
@@ -224,6 +227,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       devicesOf: (shard) => cluster.shards.devicesOf(shard),
       stalls: () => cluster.stalls(),
       notReady: () => readiness.reasons(),
+      traces,
+      activity: { sizes: () => cluster.shards.sizes(), talkers: () => cluster.talkers() },
       backups,
       log,
     });

@@ -9,8 +9,10 @@ import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
 import { OperatorError } from './errors.ts';
+import { logKeys } from './log-keys.ts';
 import { mailKeys } from './mail-keys.ts';
 import { tokenVariable } from './token-variable.ts';
+import { traceKeys } from './trace-keys.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -106,12 +108,8 @@ const keys = {
     1_000_000,
     'Steps that checking one value of a body may take: a schema that could take more is refused.',
   ),
-  logRetentionSeconds: integer(
-    2_592_000,
-    60,
-    315_360_000,
-    'How long datapoints and messages stay in the ingest log.',
-  ),
+  ...logKeys,
+  ...traceKeys,
   ...actionKeys,
   ...accessKeys,
   ...consumerKeys,

@@ -24,6 +24,8 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'fleetsMax',
   'schemasPerFleetMax',
   'schemaStepsMax',
+  'logRetentionSeconds',
+  'logBytesMax',
   'actionCpuMilliseconds',
   'actionWallMilliseconds',
   'actionMemoryBytesMax',

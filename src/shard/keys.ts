@@ -119,8 +119,8 @@ export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer
 }
 
 /**
- * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts) and 'moved' (log-times.ts). log: position of
- * the batch's first record; also a time as the front of a range.
+ * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts), 'moved' (log-times.ts) and 'trim'
+ * (log-trim-state.ts). log: position of the batch's first record; also a time as the front of a range.
  */
 export function sequenceKey(sequence: number): Buffer {
   const key = Buffer.allocUnsafe(sequenceBytes);

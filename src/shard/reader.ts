@@ -28,6 +28,7 @@ import {
 } from './keys.ts';
 import { readLogPage } from './log-page.ts';
 import { movedEndOf, positionAt, timeAt } from './log-times.ts';
+import { storedLogBytes } from './log-trim-state.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
 import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
@@ -239,6 +240,12 @@ export class ShardReader {
   movedEnd(): number {
     this.#environment.refresh();
     return movedEndOf(this.#tables.times);
+  }
+
+  /** Bytes of limited fleets' records, as the owner counted them last. */
+  logBytes(): ReadonlyMap<string, number> {
+    this.#environment.refresh();
+    return storedLogBytes(this.#tables.times);
   }
 
   /** Whether the sweeper would find mail whose time it is, besides so much, so that an idle shard commits nothing. */

@@ -10,6 +10,8 @@ import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice, senderMark } from './keys.ts';
+import { storeTrimState } from './log-trim-state.ts';
+import type { TrimStep } from './log-trimmer.ts';
 import { MailLedger } from './mail-ledger.ts';
 import { encodeMail } from './mail-record.ts';
 import { MailRetention } from './mail-retention.ts';
@@ -49,7 +51,6 @@ export interface StateOptions {
   idempotencyWindowSeconds: number;
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
-  logRetentionSeconds: number;
   delayedMailsPerDeviceMax: number;
   receiptRetentionSeconds: number;
   deadLetterRetentionSeconds: number;
@@ -71,7 +72,6 @@ export class ShardState {
   readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
-  readonly #logRetentionMs: number;
   #effects: Effects = noEffects();
 
   constructor(tables: Tables, options: StateOptions) {
@@ -86,7 +86,6 @@ export class ShardState {
     this.#retention = new MailRetention(tables, this.#letters, options);
     this.#sent = new SentMail(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
-    this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
 
   apply(write: Write): Answer {
@@ -122,6 +121,8 @@ export class ShardState {
         return undefined;
       case 'sweep':
         return this.#sweep(write.given);
+      case 'trim':
+        return this.#trim(write.given);
     }
   }
 
@@ -276,13 +277,21 @@ export class ShardState {
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
     const mail = { mails: expired.length, due: delivered.length };
-    if (what === 'due') return { ...mail, keys: 0, logBatches: 0, receipts: 0, deadLetters: 0 };
+    if (what === 'due') return { ...mail, keys: 0, receipts: 0, deadLetters: 0 };
     return {
       ...mail,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
-      logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
       receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
       deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
     };
+  }
+
+  /** Batches that the log's end has left behind long ago: nobody else writes them. */
+  #trim({ changes, state }: TrimStep): undefined {
+    for (const { key, value } of changes) {
+      if (value === undefined) this.#tables.log.removeSync(key);
+      else this.#tables.log.putSync(key, value);
+    }
+    if (state !== undefined) storeTrimState(this.#tables.times, state);
   }
 }

@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
+import type { TrimStep } from './log-trimmer.ts';
 import type {
   Activity,
   Device,
@@ -24,7 +25,6 @@ export interface SweepOutcome {
   /** Delayed mails whose time had come, whatever became of them. */
   due: number;
   keys: number;
-  logBatches: number;
   receipts: number;
   deadLetters: number;
 }
@@ -49,6 +49,7 @@ export interface Writes {
   noteActivity: { given: readonly Activity[]; answer: undefined };
   /** `due`: mail only, whose time it is; `all`: also what is in no hurry. */
   sweep: { given: 'due' | 'all'; answer: SweepOutcome };
+  trim: { given: TrimStep; answer: undefined };
 }
 
 /** Told once how a write ended: answered when it is durable, or refused. */

@@ -71,7 +71,6 @@ export function openState(environment: Environment): ShardState {
     idempotencyWindowSeconds: 86_400,
     idempotencySkewSeconds: 300,
     clockJumpGraceSeconds: 86_400,
-    logRetentionSeconds: 86_400,
     delayedMailsPerDeviceMax: 100,
     receiptRetentionSeconds: 86_400,
     deadLetterRetentionSeconds: 86_400,
