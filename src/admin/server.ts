@@ -9,6 +9,8 @@ import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
 import type { AdminContext } from './context.ts';
+import { addDeviceChangeRoute } from './device-changes.ts';
+import { addExportRoute } from './device-export.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
 import { addFleetCountRoute } from './fleet-counts.ts';
@@ -65,10 +67,15 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addFleetRoutes(documents, context);
         addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
-        addImportRoute(documents, context);
+        addDeviceChangeRoute(documents, context);
+        addExportRoute(documents, context);
         addBackupRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
+      });
+      await admin.register(async (imports) => {
+        takeDocuments(imports);
+        addImportRoute(imports, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { actionKeys } from './action-keys.ts';
-import { activeSecondsMax, mailLifeSecondsMax } from './bounds.ts';
+import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
+import { deviceKeys } from './device-keys.ts';
 import { OperatorError } from './errors.ts';
 
 const gibibyte = 1024 ** 3;
@@ -130,12 +131,7 @@ const keys = {
     300,
     'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
   ),
-  activeSeconds: integer(
-    300,
-    1,
-    activeSecondsMax,
-    'How long a device counts as active after it was seen, unless its fleet says otherwise.',
-  ),
+  ...deviceKeys,
   gatherMilliseconds: integer(
     4,
     0,

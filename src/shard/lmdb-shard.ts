@@ -7,9 +7,11 @@ import type { ShardReader } from './reader.ts';
 import type {
   Activity,
   Awaitable,
+  ChangeOutcome,
   Device,
   DeviceChange,
   DeviceCredentials,
+  DevicePut,
   DeviceStatus,
   Enqueue,
   EnqueueOutcome,
@@ -19,6 +21,7 @@ import type {
   Mail,
   MailboxHead,
   Page,
+  PutOutcome,
   SeenCount,
   Settle,
   SettleOutcome,
@@ -157,6 +160,14 @@ export class LmdbShard implements Shard {
 
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean> {
     return this.#write('changeDevice', { device, change });
+  }
+
+  changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]> {
+    return this.#write('changeDevices', { devices, change });
+  }
+
+  putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]> {
+    return this.#write('putDevices', puts);
   }
 
   deleteDevice(device: DeviceKey): Promise<boolean> {

@@ -100,7 +100,12 @@ export class ShardOwner implements OwnerLink {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
+    if (
+      !full &&
+      jumpMs === 0 &&
+      !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails, clock.trustedMs())
+    )
+      return;
     let removed: SweepOutcome;
     do removed = await this.#sweepOnce();
     while (Object.values(removed).includes(sweepRecordsMax));

@@ -190,8 +190,9 @@ export class ShardReader {
   }
 
   /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: number): boolean {
+  hasDue(lifeMs: number, besides: number, trustedMs: number): boolean {
     this.#environment.refresh();
+    for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(trustedMs), limit: 1 })) return true;
     const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: besides + 1 })];
     return due.length > besides;
   }

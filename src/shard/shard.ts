@@ -38,7 +38,24 @@ export interface DeviceChange {
   name?: string;
   tags?: readonly string[];
   secretDigests?: readonly Uint8Array[];
+  /** Besides `tags`, of what there is then; those that are added come last. */
+  addTags?: readonly string[];
+  removeTags?: readonly string[];
+  /** With more tags than these nothing is changed. */
+  tagsMax?: number;
+  /** A new secret; the one that works now goes on until that time, or not at all. */
+  rotation?: { digest: Uint8Array; oldUntilMs: number | undefined };
 }
+
+export type ChangeOutcome = 'changed' | 'unchanged' | 'not_found' | 'too_many_tags';
+
+/** A device that is made unless it is there; if it is, `change` is done to it, or nothing. */
+export interface DevicePut {
+  device: Device;
+  change: DeviceChange | undefined;
+}
+
+export type PutOutcome = 'created' | 'exists' | ChangeOutcome;
 
 export interface Mail {
   /** UUIDv7, 16 bytes. */
@@ -149,6 +166,8 @@ export interface Announcement {
 /** Where the announcements of one stream go. Neither call may throw or block. */
 export interface StreamSink {
   announce(announcement: Announcement): void;
+  /** An old secret of the device has ended: the stream must end if it was opened with that. */
+  recheck(): void;
   /** The stream must end: displaced by a newer one, or the device was disabled, deleted or re-keyed (D21). */
   end(): void;
 }
@@ -215,6 +234,9 @@ export interface Shard {
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean>;
+  /** All in one write: so many that it holds nobody up. Each outcome is that of the device at its place. */
+  changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]>;
+  putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]>;
   /** With its mailbox; ends its streams. False if there was no such device. */
   deleteDevice(device: DeviceKey): Promise<boolean>;
   noteActivity(activity: readonly Activity[]): Promise<void>;

@@ -2,23 +2,14 @@ import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { decodeSeen, encodeSeen } from './activity-record.ts';
 import { ShardClock } from './clock.ts';
-import { changeIndexes, indexedOf } from './device-index.ts';
-import { decodeDevice, encodeDevice } from './device-record.ts';
+import { DeviceWrites } from './device-writes.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice } from './keys.ts';
 import { Mailboxes } from './mailbox.ts';
 import { changeSeen } from './seen-index.ts';
 import { SentMail } from './sent-mail.ts';
-import type {
-  Activity,
-  Announcement,
-  Device,
-  DeviceChange,
-  Enqueue,
-  EnqueueOutcome,
-  IngestOutcome,
-} from './shard.ts';
+import type { Activity, Announcement, Enqueue, EnqueueOutcome, IngestOutcome } from './shard.ts';
 import type { Tables } from './tables.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
@@ -28,10 +19,12 @@ export interface Effects {
   changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
+  /** Of devices whose old secret has ended. */
+  recheckedStreams: DeviceKey[];
 }
 
 function noEffects(): Effects {
-  return { changed: [], announcements: [], endedStreams: [] };
+  return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [] };
 }
 
 export interface StateOptions {
@@ -48,6 +41,7 @@ export interface StateOptions {
 export class ShardState {
   readonly clock: ShardClock;
   readonly #tables: Tables;
+  readonly #devices: DeviceWrites;
   readonly #mailboxes: Mailboxes;
   readonly #sent: SentMail;
   readonly #log: IngestLog;
@@ -58,6 +52,7 @@ export class ShardState {
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
+    this.#devices = new DeviceWrites(tables, () => this.#effects);
     this.#mailboxes = new Mailboxes(tables);
     this.#sent = new SentMail(tables.sent);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
@@ -77,11 +72,20 @@ export class ShardState {
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
       case 'createDevices':
-        return this.#createDevices(write.given);
+        return this.#devices.create(write.given);
       case 'changeDevice':
-        return this.#changeDevice(write.given.device, write.given.change);
-      case 'deleteDevice':
-        return this.#deleteDevice(write.given);
+        return this.#devices.change(write.given.device, write.given.change) !== 'not_found';
+      case 'changeDevices': {
+        const { devices, change } = write.given;
+        return devices.map((device) => this.#devices.change(device, change));
+      }
+      case 'putDevices':
+        return write.given.map((put) => this.#devices.put(put));
+      case 'deleteDevice': {
+        const isDeleted = this.#devices.delete(write.given);
+        if (isDeleted) this.#mailboxes.clear(write.given);
+        return isDeleted;
+      }
       case 'noteActivity':
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
@@ -147,44 +151,6 @@ export class ShardState {
     return outcome;
   }
 
-  #createDevices(devices: readonly Device[]): DeviceKey | undefined {
-    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
-    if (taken !== undefined) return taken.device;
-    for (const device of devices) {
-      this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
-      changeIndexes(this.#tables, device.device, undefined, device);
-      changeSeen(this.#tables.seen, device.device, null, undefined);
-    }
-    return undefined;
-  }
-
-  #changeDevice(device: DeviceKey, change: DeviceChange): boolean {
-    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
-    if (bytes === undefined) return false;
-    this.#effects.changed.push(device);
-    const before = decodeDevice(device, bytes);
-    const changed: Device = { ...before, ...change };
-    changeIndexes(this.#tables, device, before, changed);
-    this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
-    if (change.enabled === false || change.secretDigests !== undefined)
-      this.#effects.endedStreams.push(device);
-    return true;
-  }
-
-  #deleteDevice(device: DeviceKey): boolean {
-    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
-    if (bytes === undefined) return false;
-    this.#effects.changed.push(device);
-    changeIndexes(this.#tables, device, indexedOf(bytes), undefined);
-    this.#mailboxes.clear(device);
-    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
-    changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
-    this.#tables.activity.removeSync(keyOfDevice(device));
-    this.#tables.devices.removeSync(keyOfDevice(device));
-    this.#effects.endedStreams.push(device);
-    return true;
-  }
-
   #noteActivity(activity: Activity): void {
     const { device, lastSeenMs } = activity;
     const bytes = this.#tables.activity.getBinaryFast(keyOfDevice(device));
@@ -206,6 +172,7 @@ export class ShardState {
     return {
       mails: expired.length,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
+      secrets: this.#devices.retireSecrets(trustedMs, sweepRecordsMax),
       logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
     };
   }

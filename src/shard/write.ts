@@ -1,12 +1,15 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type {
   Activity,
+  ChangeOutcome,
   Device,
   DeviceChange,
+  DevicePut,
   Enqueue,
   EnqueueOutcome,
   Ingest,
   IngestOutcome,
+  PutOutcome,
   Settle,
   SettleOutcome,
 } from './shard.ts';
@@ -18,6 +21,7 @@ export const sweepRecordsMax = 1_000;
 export interface SweepOutcome {
   mails: number;
   keys: number;
+  secrets: number;
   logBatches: number;
 }
 
@@ -32,6 +36,8 @@ export interface Writes {
   forgetSent: { given: Uint8Array | undefined; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
+  changeDevices: { given: { devices: readonly DeviceKey[]; change: DeviceChange }; answer: ChangeOutcome[] };
+  putDevices: { given: readonly DevicePut[]; answer: PutOutcome[] };
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
   sweep: { given: undefined; answer: SweepOutcome };
@@ -49,5 +55,5 @@ export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /** Writes that make the store larger: refused when it is full, while all others go on. */
 export function addsRecords(type: WriteType): boolean {
-  return type === 'ingest' || type === 'enqueue' || type === 'createDevices';
+  return type === 'ingest' || type === 'enqueue' || type === 'createDevices' || type === 'putDevices';
 }
