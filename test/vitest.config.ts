@@ -1,10 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
-const ofServers = 'test/{spec,robustness,properties}/**/*.test.ts';
+const ofServers = 'test/{spec,robustness,properties,fleet}/**/*.test.ts';
 /** Of processes, threads, files, commands and connections, which are the same whatever the number of shards. */
 const ofOneServer = [
   'test/operation/**/*.test.ts',
-  'test/robustness/{connections,isolation,poison,siege,stalls,tls}.test.ts',
+  'test/robustness/{clock,connections,fragments,garbage,isolation,poison,shutdown}.test.ts',
+  'test/robustness/{siege,slow,smuggling,stalls,tls}.test.ts',
 ];
 
 const onServer = (shards: number, include: string[], exclude: string[]) => ({

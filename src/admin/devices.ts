@@ -50,6 +50,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/devices',
     {
+      config: { scope: 'read' },
       schema: {
         description:
           'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
@@ -72,7 +73,10 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.post(
     '/fleets/:fleet_id/devices',
-    { schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } },
+    },
     async ({ params, body }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
@@ -104,13 +108,17 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.get(
     '/fleets/:fleet_id/devices/:device_id',
-    { schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } },
+    },
     async ({ params }) => readDevice(params),
   );
 
   app.patch(
     '/fleets/:fleet_id/devices/:device_id',
     {
+      config: { scope: 'provision' },
       schema: { params: devicePath, body: deviceChange, response: { 200: deviceDocument, ...errorAnswers } },
     },
     async ({ params, body }) => {
@@ -123,7 +131,10 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.delete(
     '/fleets/:fleet_id/devices/:device_id',
-    { schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } },
+    },
     async ({ params }, reply) => {
       const device = deviceOf(context, params);
       if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
@@ -134,6 +145,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices/:device_id/rotate-secret',
     {
+      config: { scope: 'provision' },
       schema: {
         description:
           'A new secret, shown once. The old one stops working at once, or after `grace_seconds` in which both work.',

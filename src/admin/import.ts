@@ -110,6 +110,7 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
   app.post(
     '/fleets/:fleet_id/devices::import',
     {
+      config: { scope: 'provision' },
       schema: {
         description:
           'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',

@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'pr
 import { Type } from 'typebox';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
 import { addActionMetrics } from './action-metrics.ts';
+import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
@@ -152,6 +153,11 @@ export function createMetrics(context: AdminContext): Registry {
     ({ failedCommits }) => failedCommits,
   );
   addCounter('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  addCounter(
+    'fleetpost_writes_refused_total',
+    'Writes answered 503 since the disk, the shard or its store had no room for them.',
+    ({ refusedWrites }) => refusedWrites,
+  );
   addHistogram(
     new SharedHistogram(
       'fleetpost_commit_batch_size',
@@ -185,11 +191,13 @@ export function createMetrics(context: AdminContext): Registry {
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
   const lookAtActions = addActionMetrics(registry, context);
+  const lookAtConsumers = addConsumerMetrics(registry, context);
   app.get(
     '/metrics',
     { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
     async (_request, reply) => {
       lookAtActions();
+      await lookAtConsumers();
       return reply.type(registry.contentType).send(await registry.metrics());
     },
   );

@@ -7,6 +7,7 @@ import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
+import { addTokenCommands } from './commands/token.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addSchemaCommands(program);
   addMailCommands(program);
   addActionCommands(program);
+  addTokenCommands(program);
   addBackupCommand(program);
   return program;
 }

@@ -93,6 +93,11 @@ export class Shards {
     return shard;
   }
 
+  /** Whether the disks have the room that records are added to. */
+  hasDiskToGrow(): boolean {
+    return this.#environments.every((environment) => environment.hasDiskToGrow());
+  }
+
   /** How many devices a shard holds, as LMDB counts them. */
   devicesOf(shard: number): number {
     const environment = this.#environments[shard];

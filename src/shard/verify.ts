@@ -9,6 +9,7 @@ import { isDeviceRecord } from './device-record.ts';
 import { isForgottenRecord } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
+import { isMovedEndRecord } from './log-times.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifySent } from './verify-sent.ts';
@@ -88,7 +89,9 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
   });
   walk('times', (key, value) =>
-    isForgottenRecord(key, value) || isClockRecord(key, value) ? undefined : 'the record does not decode',
+    isForgottenRecord(key, value) || isMovedEndRecord(key, value) || isClockRecord(key, value)
+      ? undefined
+      : 'the record does not decode',
   );
   let end = 0;
   walk('log', (key, value) => {
