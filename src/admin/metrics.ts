@@ -158,6 +158,11 @@ export function createMetrics(context: AdminContext): Registry {
     'Writes answered 503 since the disk, the shard or its store had no room for them.',
     ({ refusedWrites }) => refusedWrites,
   );
+  addCounter(
+    'fleetpost_dead_letters_dropped_total',
+    'Dead letters that went for newer ones: deadLettersPerFleetMax.',
+    ({ droppedLetters }) => droppedLetters,
+  );
   addHistogram(
     new SharedHistogram(
       'fleetpost_commit_batch_size',

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addDeviceCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
+  addDeadLetterCommands(program);
   addActionCommands(program);
   addTokenCommands(program);
   addBackupCommand(program);

@@ -16,6 +16,7 @@ const deviceIdLength = deviceKeyLength - fleetIdLength;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
+const mailDevice = Buffer.allocUnsafe(uuidBytesLength + deviceKeyLength);
 const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
 
 /** devices, mailboxes, activity: device. */
@@ -74,17 +75,30 @@ export function keyOfMail(device: DeviceKey, sequence: number): Buffer {
   return deviceSequence;
 }
 
-/** requeued: device, mail id. */
-export function keyOfRequeued(device: DeviceKey, mailId: Uint8Array): Buffer {
+/** requeued, delayed: device, mail id. */
+export function keyOfDeviceMail(device: DeviceKey, mailId: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(device, 'latin1'), mailId]);
 }
 
-/** expiry: time in milliseconds, device, mail id. */
+/** expiry, due: time in milliseconds, device, mail id. The value is empty. */
 export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint8Array): Buffer {
   timeDeviceMail.writeUIntBE(expiresAtMs, 0, sequenceBytes);
   timeDeviceMail.write(device, sequenceBytes, 'latin1');
   timeDeviceMail.set(mailId, sequenceBytes + deviceKeyLength);
   return timeDeviceMail;
+}
+
+/** receipts: mail id (so in order of time), device. */
+export function keyOfReceipt(mailId: Uint8Array, device: DeviceKey): Buffer {
+  mailDevice.set(mailId);
+  mailDevice.write(device, uuidBytesLength, 'latin1');
+  return mailDevice;
+}
+
+export const deadDeviceAt = fleetIdLength + uuidBytesLength;
+/** dead: fleet, mail id (so in order of time), device. */
+export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(fleetIdOf(device), 'latin1'), mailId, Buffer.from(device, 'latin1')]);
 }
 
 /** idempotency: the key itself (a UUIDv7, so in order of time), device. */

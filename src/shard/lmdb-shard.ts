@@ -8,6 +8,9 @@ import type {
   Activity,
   Awaitable,
   ChangeOutcome,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
   Device,
   DeviceChange,
   DeviceCredentials,
@@ -22,12 +25,16 @@ import type {
   MailboxHead,
   Page,
   PutOutcome,
+  Receipt,
+  Replay,
+  ReplayOutcome,
   SeenCount,
   Settle,
   SettleOutcome,
   Shard,
   StreamSink,
   Watch,
+  Withdrawal,
 } from './shard.ts';
 import type { Answer, Append, Completion, Write, Writes, WriteType } from './write.ts';
 
@@ -127,6 +134,18 @@ export class LmdbShard implements Shard {
     return this.#reader.mails(device, after, limit);
   }
 
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    return this.#reader.receipt(device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    return this.#reader.deadLetters(fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    return this.#reader.deadLetter(device, mailId);
+  }
+
   records(from: number): LogPage {
     return this.#reader.records(from);
   }
@@ -159,6 +178,18 @@ export class LmdbShard implements Shard {
 
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome> {
     return this.#write('enqueue', enqueue, enqueue.payload.length);
+  }
+
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
+    return this.#write('withdrawMail', { device, mailId });
+  }
+
+  replayMail(replay: Replay): Promise<ReplayOutcome> {
+    return this.#write('replayMail', replay);
+  }
+
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean> {
+    return this.#write('dropDeadLetter', { device, mailId });
   }
 
   async forgetSent(before: Uint8Array | undefined): Promise<number> {

@@ -28,14 +28,20 @@ import { readLogPage } from './log-page.ts';
 import { movedEndOf, positionAt, timeAt } from './log-times.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
+import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
+import { readReceipt } from './read-receipt.ts';
 import { sentBefore } from './sent-mail.ts';
 import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
   DeviceCredentials,
   DeviceStatus,
   LogPage,
   Mail,
   MailboxHead,
   Page,
+  Receipt,
   SeenCount,
   Watch,
 } from './shard.ts';
@@ -158,6 +164,21 @@ export class ShardReader {
     return { items, next };
   }
 
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    this.#environment.refresh();
+    return readReceipt(this.#tables, device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    this.#environment.refresh();
+    return readDeadLetters(this.#tables, fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    this.#environment.refresh();
+    return readDeadLetter(this.#tables, device, mailId);
+  }
+
   /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
   records(from: number): LogPage {
     const { commits } = this.#environment;
@@ -205,12 +226,16 @@ export class ShardReader {
     return movedEndOf(this.#tables.times);
   }
 
-  /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: number, trustedMs: number): boolean {
+  /** Whether the sweeper would find what is due, besides so much mail, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }, trustedMs: number): boolean {
     this.#environment.refresh();
     for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(trustedMs), limit: 1 })) return true;
-    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: besides + 1 })];
-    return due.length > besides;
+    const end = sequenceKey(lifeMs);
+    const has = (table: 'expiry' | 'due'): boolean => {
+      const limit = besides[table] + 1;
+      return [...this.#tables[table].getKeys({ end, limit })].length === limit;
+    };
+    return has('expiry') || has('due');
   }
 
   #mailboxSize(device: DeviceKey): number {

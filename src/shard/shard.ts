@@ -1,61 +1,24 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type {
+  ChangeOutcome,
+  Device,
+  DeviceChange,
+  DeviceCredentials,
+  DevicePut,
+  DeviceStatus,
+  PutOutcome,
+} from './device.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
+import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type { FleetCounts } from './fleet-counts.ts';
 
+export type * from './device.ts';
 export type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevice, FoundDevices } from './device-query.ts';
+export type * from './ended-mail.ts';
 export type { FleetCounts } from './fleet-counts.ts';
 
 /** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
 export type Awaitable<T> = T | Promise<T>;
-
-/** What authenticating a request needs to know of a device. */
-export interface DeviceCredentials {
-  enabled: boolean;
-  /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
-  secretDigests: readonly Uint8Array[];
-  /** Until when the last of them is valid, by the wall clock; absent for one that does not end. */
-  oldSecretUntilMs?: number | undefined;
-}
-
-export interface Device extends DeviceCredentials {
-  device: DeviceKey;
-  name: string;
-  tags: readonly string[];
-  createdAtMs: number;
-}
-
-export interface DeviceStatus extends Device {
-  mailboxSize: number;
-  /** Undefined until the device's first request was written down. */
-  lastSeenMs: number | undefined;
-  /** From where, 4 or 16 bytes; undefined where that was not noted. */
-  lastAddress: Uint8Array | undefined;
-}
-
-/** Fields that an operator changes; an absent one stays. */
-export interface DeviceChange {
-  enabled?: boolean;
-  name?: string;
-  tags?: readonly string[];
-  secretDigests?: readonly Uint8Array[];
-  /** Besides `tags`, of what there is then; those that are added come last. */
-  addTags?: readonly string[];
-  removeTags?: readonly string[];
-  /** With more tags than these nothing is changed. */
-  tagsMax?: number;
-  /** A new secret; the one that works now goes on until that time, or not at all. */
-  rotation?: { digest: Uint8Array; oldUntilMs: number | undefined };
-}
-
-export type ChangeOutcome = 'changed' | 'unchanged' | 'not_found' | 'too_many_tags';
-
-/** A device that is made unless it is there; if it is, `change` is done to it, or nothing. */
-export interface DevicePut {
-  device: Device;
-  change: DeviceChange | undefined;
-}
-
-export type PutOutcome = 'created' | 'exists' | ChangeOutcome;
 
 export interface Mail {
   /** UUIDv7, 16 bytes. */
@@ -64,6 +27,8 @@ export interface Mail {
   /** The bytes as they were sent (D11); `{}` for mail without payload. */
   payload: Buffer;
   requeueCount: number;
+  /** One requeue more makes it a dead letter (D16); undefined: never. */
+  requeuesMax: number | undefined;
   fetchCount: number;
   /** This and the next: kept in the shard's life time (clock.ts), answered by the wall clock. */
   acceptedAtMs: number;
@@ -77,13 +42,18 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
-/** Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. */
-export const recordKinds = ['datapoint', 'message'] as const;
+/** What devices send. */
+export type IngestKind = 'datapoint' | 'message';
+/**
+ * Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. `receipt` is
+ * what became of a mail (D17), under the mail's name as its schema.
+ */
+export const recordKinds = ['datapoint', 'message', 'receipt'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
 export interface Ingest {
   device: DeviceKey;
-  kind: RecordKind;
+  kind: IngestKind;
   schema: string;
   payload: Uint8Array;
   /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
@@ -119,10 +89,18 @@ export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old'
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
+/** How often a mail was fetched since that was last told, and when first (D13). */
+export interface Fetches {
+  count: number;
+  firstMs: number;
+}
+
 export interface Settle {
   device: DeviceKey;
   mailId: Uint8Array;
   verb: SettleVerb;
+  /** What the front end still held of that mail, so that its receipt has it at once. */
+  fetched?: Fetches;
 }
 
 export interface SettleOutcome {
@@ -134,8 +112,13 @@ export interface Enqueue {
   device: DeviceKey;
   name: string;
   payload: Uint8Array;
+  /** From when its mailbox accepts it. */
   lifeSeconds: number;
   mailboxMailsMax: number;
+  /** Requeues after which one more makes it a dead letter, at most `mailRequeuesMax` of core/bounds.ts; absent: never. */
+  requeuesMax?: number;
+  /** When its mailbox is to accept it, by the wall clock; absent or past: now. */
+  deliverAtMs?: number;
   /**
    * What this mail is for, so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32
    * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
@@ -145,9 +128,34 @@ export interface Enqueue {
 
 export type EnqueueOutcome =
   /** `repeated`: it was queued before, under that id, and nothing was done now. */
-  | { result: 'queued'; mailId: Uint8Array; mailboxSize: number; repeated: boolean }
+  | {
+      result: 'queued';
+      mailId: Uint8Array;
+      mailboxSize: number;
+      repeated: boolean;
+      /** It waits for its time of delivery. */
+      isDelayed: boolean;
+    }
   | { result: 'mailbox_full'; mailboxSize: number }
+  /** As many mails of the device wait for their time as may (`delayedMailsPerDeviceMax`). */
+  | { result: 'delayed_full' }
   | { result: 'device_not_found' };
+
+export interface Withdrawal {
+  /** `withdrawn` also when it was withdrawn before. */
+  result: 'withdrawn' | 'not_found' | 'already_settled';
+  mailboxSize: number;
+}
+
+export interface Replay {
+  device: DeviceKey;
+  mailId: Uint8Array;
+  lifeSeconds: number;
+  mailboxMailsMax: number;
+}
+
+/** A replayed letter is a new mail with an id and a receipt of its own. */
+export type ReplayOutcome = EnqueueOutcome | { result: 'mail_not_found' };
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
@@ -155,7 +163,7 @@ export interface Activity {
   lastSeenMs: number;
   /** From where, 4 or 16 bytes; undefined stays what it was. */
   address: Uint8Array | undefined;
-  fetches: readonly { mailId: Uint8Array; count: number; firstMs: number }[];
+  fetches: readonly ({ mailId: Uint8Array } & Fetches)[];
 }
 
 /** One announced mail, as `new_mail` carries it (D20). */
@@ -218,6 +226,20 @@ export interface Shard {
   /** In mailbox order. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
 
+  /** Undefined for a mail that never was, or whose receipt is not kept any more. */
+  receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  /**
+   * In order of mail id, from the one after the cursor on. A look is bounded: there may be fewer than `limit`, or
+   * none, and yet a next page.
+   */
+  deadLetters(
+    fleetId: string,
+    filter: DeadLetterFilter,
+    after: string,
+    limit: number,
+  ): Awaitable<Page<DeadLetter>>;
+  deadLetter(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
+
   /** In order of storage, from that position on; from the front where retention has trimmed the log so far. */
   records(from: number): Awaitable<LogPage>;
   /** The position that the next record gets. */
@@ -236,6 +258,12 @@ export interface Shard {
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
+  /** Takes a mail back that waits, in its mailbox or for its time. */
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal>;
+  /** Queues a dead letter anew and removes it, in one transaction. */
+  replayMail(replay: Replay): Promise<ReplayOutcome>;
+  /** False if there is no such letter. */
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean>;
   /**
    * Forgets the oldest `once`s whose UUIDv7 sorts before those 16 bytes, or of all, in one write that holds
    * nobody up. Answers how many there were: none is the end of it.

@@ -2,14 +2,27 @@ import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { decodeSeen, encodeSeen } from './activity-record.ts';
 import { ShardClock } from './clock.ts';
+import { DeadLetters } from './dead-letters.ts';
+import { DelayedMail } from './delayed-mail.ts';
 import { DeviceWrites } from './device-writes.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice } from './keys.ts';
+import { MailLedger } from './mail-ledger.ts';
+import { encodeMail } from './mail-record.ts';
+import { MailRetention } from './mail-retention.ts';
 import { Mailboxes } from './mailbox.ts';
 import { changeSeen } from './seen-index.ts';
 import { SentMail } from './sent-mail.ts';
-import type { Activity, Announcement, Enqueue, EnqueueOutcome, IngestOutcome } from './shard.ts';
+import type {
+  Activity,
+  Announcement,
+  Enqueue,
+  EnqueueOutcome,
+  IngestOutcome,
+  Replay,
+  ReplayOutcome,
+} from './shard.ts';
 import type { Tables } from './tables.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
@@ -21,10 +34,12 @@ export interface Effects {
   endedStreams: DeviceKey[];
   /** Of devices whose old secret has ended. */
   recheckedStreams: DeviceKey[];
+  /** Dead letters that went for newer ones. */
+  droppedLetters: number;
 }
 
 function noEffects(): Effects {
-  return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [] };
+  return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [], droppedLetters: 0 };
 }
 
 export interface StateOptions {
@@ -32,6 +47,10 @@ export interface StateOptions {
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
   logRetentionSeconds: number;
+  delayedMailsPerDeviceMax: number;
+  receiptRetentionSeconds: number;
+  deadLetterRetentionSeconds: number;
+  deadLettersPerFleetMax: number;
 }
 
 /**
@@ -43,6 +62,9 @@ export class ShardState {
   readonly #tables: Tables;
   readonly #devices: DeviceWrites;
   readonly #mailboxes: Mailboxes;
+  readonly #letters: DeadLetters;
+  readonly #ledger: MailLedger;
+  readonly #retention: MailRetention;
   readonly #sent: SentMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
@@ -53,9 +75,13 @@ export class ShardState {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
     this.#devices = new DeviceWrites(tables, () => this.#effects);
-    this.#mailboxes = new Mailboxes(tables);
-    this.#sent = new SentMail(tables.sent);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
+    this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
+    this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
+    const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
+    this.#mailboxes = new Mailboxes(tables, delayed, this.#ledger);
+    this.#retention = new MailRetention(tables, this.#letters, options);
+    this.#sent = new SentMail(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
@@ -66,9 +92,16 @@ export class ShardState {
         return this.#ingest(write.given);
       case 'settle':
         this.#effects.changed.push(write.given.device);
-        return this.#mailboxes.settle(write.given);
+        return this.#mailboxes.settle(write.given, this.clock.lifeMs());
       case 'enqueue':
         return this.#enqueue(write.given);
+      case 'withdrawMail':
+        this.#effects.changed.push(write.given.device);
+        return this.#mailboxes.withdraw(write.given.device, write.given.mailId, this.clock.lifeMs());
+      case 'replayMail':
+        return this.#replay(write.given);
+      case 'dropDeadLetter':
+        return this.#letters.remove(write.given.device, write.given.mailId);
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
       case 'createDevices':
@@ -90,7 +123,7 @@ export class ShardState {
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
-        return this.#sweep();
+        return this.#sweep(write.given);
     }
   }
 
@@ -116,17 +149,19 @@ export class ShardState {
   rollback(): void {
     this.#log.rollback();
     this.#keys.rollback();
+    this.#letters.rollback();
     this.#effects = noEffects();
   }
 
-  /** Expired mail that stays where it is, since a record of it is damaged. */
-  get unexpirableMails(): number {
-    return this.#mailboxes.unexpirable;
+  /** What is due and stays where it is, since a record of it is damaged. */
+  get stuckMails(): { expiry: number; due: number } {
+    return this.#mailboxes.stuck;
   }
 
   /** After a commit: what it brought about, handed out once. */
   takeEffects(): Effects {
     const effects = this.#effects;
+    effects.droppedLetters = this.#letters.takeDropped();
     this.#effects = noEffects();
     return effects;
   }
@@ -143,11 +178,28 @@ export class ShardState {
   #enqueue(enqueue: Enqueue): EnqueueOutcome {
     const { device, name } = enqueue;
     const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
-    if (outcome.result !== 'queued' || outcome.repeated) return outcome;
-    const { mailId, mailboxSize } = outcome;
+    if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
+    this.#announce(device, { ...outcome, name });
+    return outcome;
+  }
+
+  #announce(device: DeviceKey, mail: { mailId: Uint8Array; name: string; mailboxSize: number }): void {
+    const { mailId, name, mailboxSize } = mail;
     this.#effects.changed.push(device);
     const announcement = { mailId: formatUuid(mailId), name, mailboxSize };
     this.#effects.announcements.push({ device, announcement });
+  }
+
+  #replay({ device, mailId, lifeSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
+    const mail = this.#letters.mail(device, mailId);
+    if (mail === undefined) return { result: 'mail_not_found' };
+    const { name, payload, requeuesMax } = mail;
+    const enqueue: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+    if (requeuesMax !== undefined) enqueue.requeuesMax = requeuesMax;
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result !== 'queued') return outcome;
+    this.#letters.remove(device, mailId);
+    this.#ledger.noteReplay(device, encodeMail(mail), outcome.mailId);
     return outcome;
   }
 
@@ -163,17 +215,24 @@ export class ShardState {
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  #sweep(): SweepOutcome {
+  /** What expires makes room for what is delivered. */
+  #sweep(what: 'due' | 'all'): SweepOutcome {
     const lifeMs = this.clock.lifeMs();
     const expired = this.#mailboxes.expire(lifeMs, sweepRecordsMax);
     this.#effects.changed.push(...expired);
+    const delivered = this.#mailboxes.deliver(lifeMs, sweepRecordsMax);
+    for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
+    const secrets = this.#devices.retireSecrets(trustedMs, sweepRecordsMax);
+    const due = { mails: expired.length, due: delivered.length, secrets };
+    if (what === 'due') return { ...due, keys: 0, logBatches: 0, receipts: 0, deadLetters: 0 };
     return {
-      mails: expired.length,
+      ...due,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
-      secrets: this.#devices.retireSecrets(trustedMs, sweepRecordsMax),
       logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
+      receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
+      deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
     };
   }
 }

@@ -1,6 +1,6 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../core/uuid.ts';
-import { deviceIndexFormat, onceFormat } from '../store/data-folder.ts';
+import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../store/data-folder.ts';
 import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { isSeenRecord } from './activity-record.ts';
@@ -11,6 +11,7 @@ import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts'
 import { countBatch } from './log-batch.ts';
 import { isMovedEndRecord } from './log-times.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
+import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifySent } from './verify-sent.ts';
 
@@ -80,6 +81,10 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
+  if (format >= mailLedgerFormat) {
+    verifyDelayed(tables, walk, exists);
+    verifyEnded(walk, isPlaced);
+  }
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     const isKey = key.length === uuidBytesLength + deviceKeyLength && isUuid(key);
