@@ -146,7 +146,8 @@ it('a backup of the format before is restored, served, and keeps its index from 
 it('a folder of format 3, which has no receipts yet, is verified, then indexed and served', async () => {
   for (let shard = 0; shard < shards; shard += 1) {
     const root = open({ path: join(restored, 'shards', String(shard)), noSubdir: false, maxDbs: 32 });
-    for (const name of [...ledgerTables, 'names', 'seen', 'counts', 'retiring']) root.openDB({ name, encoding: 'binary' }).dropSync();
+    for (const name of [...ledgerTables, 'names', 'seen', 'counts', 'retiring'])
+      root.openDB({ name, encoding: 'binary' }).dropSync();
     await root.close();
   }
   writeManifest(restored, { format: 3 });
