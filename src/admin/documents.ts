@@ -106,6 +106,10 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
   };
 }
 
+function isoTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}
+
 /** Of a device: the first that fits. */
 export const deviceStates = ['connected', 'active', 'offline'] as const;
 
@@ -116,6 +120,9 @@ export const deviceDocument = Type.Object({
   tags,
   enabled: Type.Boolean(),
   created_at: time,
+  old_secret_until: nullable('string', {
+    description: 'While an old secret still works beside the new one.',
+  }),
   state: Type.Unsafe<(typeof deviceStates)[number]>({
     type: 'string',
     enum: [...deviceStates],
@@ -139,8 +146,9 @@ export function describeDevice(
     tags: [...status.tags],
     enabled: status.enabled,
     created_at: new Date(status.createdAtMs).toISOString(),
+    old_secret_until: isoTime(status.oldSecretUntilMs),
     state,
-    last_seen: status.lastSeenMs === undefined ? null : new Date(status.lastSeenMs).toISOString(),
+    last_seen: isoTime(status.lastSeenMs),
     last_address: status.lastAddress === undefined ? null : addressText(status.lastAddress),
     mailbox_size: status.mailboxSize,
   };

@@ -16,6 +16,8 @@ import { addClaimTokenRoutes } from './claim-tokens.ts';
 import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeadLetterRoutes } from './dead-letters.ts';
+import { addDeviceChangeRoute } from './device-changes.ts';
+import { addExportRoute } from './device-export.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
 import { addFleetCountRoute } from './fleet-counts.ts';
@@ -80,7 +82,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addFleetRoutes(documents, context);
         addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
-        addImportRoute(documents, context);
+        addDeviceChangeRoute(documents, context);
+        addExportRoute(documents, context);
         addReceiptRoutes(documents, context);
         addDeadLetterRoutes(documents, context);
         addBackupRoutes(documents, context);
@@ -93,6 +96,10 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addRecordRoutes(documents, context);
         addConsumerRoutes(documents, context);
         addBroadcastRoutes(documents, context);
+      });
+      await admin.register(async (imports) => {
+        takeDocuments(imports);
+        addImportRoute(imports, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

@@ -43,6 +43,7 @@ export type Notice =
   | { type: 'fullAddresses'; addresses: readonly string[] }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }
+  | { type: 'recheckStream'; stream: number }
   | { type: 'endStream'; stream: number };
 
 /** Shared by all threads, one cell a shard, or one block. */

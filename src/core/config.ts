@@ -3,11 +3,11 @@ import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
-import { activeSecondsMax } from './bounds.ts';
 import { broadcastKeys } from './broadcast-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
+import { deviceKeys } from './device-keys.ts';
 import { OperatorError } from './errors.ts';
 import { logKeys } from './log-keys.ts';
 import { mailKeys } from './mail-keys.ts';
@@ -126,12 +126,7 @@ const keys = {
     300,
     'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
   ),
-  activeSeconds: integer(
-    300,
-    1,
-    activeSecondsMax,
-    'How long a device counts as active after it was seen, unless its fleet says otherwise.',
-  ),
+  ...deviceKeys,
   gatherMilliseconds: integer(
     4,
     0,

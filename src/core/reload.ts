@@ -21,6 +21,7 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'mailboxMailsMax',
   'mailLifeSeconds',
   'activeSeconds',
+  'secretGraceSecondsMax',
   'fleetsMax',
   'schemasPerFleetMax',
   'schemaStepsMax',

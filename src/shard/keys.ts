@@ -53,6 +53,11 @@ export function keyOfSeen(device: DeviceKey, bucket: number): Buffer {
   return Buffer.from(fleetIdOf(device) + bucketInKey(bucket) + deviceIdOf(device), 'latin1');
 }
 
+/** retiring: time in milliseconds, device. The value is empty. */
+export function keyOfRetiring(untilMs: number, device: DeviceKey): Buffer {
+  return Buffer.concat([sequenceKey(untilMs), Buffer.from(device, 'latin1')]);
+}
+
 /** counts: fleet. */
 export function keyOfFleet(fleetId: string): Buffer {
   return Buffer.from(fleetId, 'latin1');

@@ -130,7 +130,8 @@ export class ShardOwner implements OwnerLink {
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (full) this.#tellDropped();
     const what = full || jumpMs !== 0 ? 'all' : 'due';
-    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails)) return;
+    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails, clock.trustedMs()))
+      return;
     let removed: SweepOutcome;
     do removed = (await this.#ask({ type: 'sweep', given: what })) as SweepOutcome;
     while (Object.values(removed).includes(sweepRecordsMax));

@@ -248,9 +248,10 @@ export class ShardReader {
     return storedLogBytes(this.#tables.times);
   }
 
-  /** Whether the sweeper would find mail whose time it is, besides so much, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: { expiry: number; due: number }): boolean {
+  /** Whether the sweeper would find what is due, besides so much mail, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }, trustedMs: number): boolean {
     this.#environment.refresh();
+    for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(trustedMs), limit: 1 })) return true;
     const end = sequenceKey(lifeMs);
     const has = (table: 'expiry' | 'due'): boolean => {
       const limit = besides[table] + 1;

@@ -15,6 +15,7 @@ import type { ServerReport } from './server.ts';
 /** Where the device stands in a key, for the tables where that is not in front. */
 const deviceAt: Record<string, number> = {
   tags: tagDigestBytes,
+  retiring: sequenceBytes,
   expiry: sequenceBytes,
   due: sequenceBytes,
   receipts: uuidBytesLength,
