@@ -10,6 +10,7 @@ import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
 import { addBroadcastRoutes } from './broadcasts.ts';
 import type { AdminContext } from './context.ts';
+import { addDeadLetterRoutes } from './dead-letters.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
 import { addFleetRoutes } from './fleets.ts';
@@ -17,6 +18,7 @@ import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
+import { addReceiptRoutes } from './receipts.ts';
 import { addSchemaRoutes } from './schemas.ts';
 
 /** Time that requests under way have when the server closes. */
@@ -65,6 +67,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addFleetRoutes(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
+        addReceiptRoutes(documents, context);
+        addDeadLetterRoutes(documents, context);
         addBackupRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);

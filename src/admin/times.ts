@@ -11,3 +11,7 @@ export function parseTime(name: string, text: string): number {
   }
   return timeMs;
 }
+
+export function textOf(timeMs: number | undefined): string | null {
+  return timeMs === undefined ? null : new Date(timeMs).toISOString();
+}

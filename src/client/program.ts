@@ -4,6 +4,7 @@ import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
 import { addBroadcastCommands } from './commands/broadcast.ts';
+import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addMailCommands } from './commands/mail.ts';
@@ -28,6 +29,7 @@ export function createProgram(): Command {
   addSchemaCommands(program);
   addMailCommands(program);
   addBroadcastCommands(program);
+  addDeadLetterCommands(program);
   addActionCommands(program);
   addBackupCommand(program);
   return program;

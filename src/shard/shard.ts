@@ -174,7 +174,7 @@ export interface Replay {
 }
 
 /** A replayed letter is a new mail with an id and a receipt of its own. */
-export type ReplayOutcome = EnqueueOutcome | { result: 'mail_not_found' };
+export type ReplayOutcome = MailOutcome | { result: 'mail_not_found' };
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
