@@ -11,6 +11,7 @@ import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { BroadcastsControl } from './broadcasts-control.ts';
 import type { ConsumersControl } from './consumers-control.ts';
 import type { NotReady } from './readiness.ts';
 import type { RecordsControl } from './records-control.ts';
@@ -53,6 +54,7 @@ export interface AdminContext {
   actions: ActionsControl;
   records: RecordsControl;
   consumers: ConsumersControl;
+  broadcasts: BroadcastsControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];

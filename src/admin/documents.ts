@@ -1,6 +1,12 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { addressText } from '../core/address.ts';
-import { activeSecondsMax, mailLifeSecondsMax, tagLengthMax, tagsMax } from '../core/bounds.ts';
+import {
+  activeSecondsMax,
+  mailLifeSecondsMax,
+  mailRequeuesMax as requeuesMaxMax,
+  tagLengthMax,
+  tagsMax,
+} from '../core/bounds.ts';
 import type { Config } from '../core/config.ts';
 import {
   deviceIdOf,
@@ -28,6 +34,7 @@ export const time = Type.String({ description: 'ISO 8601, UTC' });
 
 export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
 export const mailLifeSeconds = { minimum: 1, maximum: mailLifeSecondsMax };
+export const mailRequeuesMax = { minimum: 0, maximum: requeuesMaxMax };
 
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
@@ -36,6 +43,7 @@ const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
   mail_life_seconds: nullable('integer', mailLifeSeconds),
+  mail_requeues_max: nullable('integer', mailRequeuesMax),
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
   active_seconds: nullable('integer', { minimum: 1, maximum: activeSecondsMax }),
@@ -68,6 +76,7 @@ export const fleetDocument = Type.Object({
   created_at: time,
   mailbox_mails_max: Type.Integer(),
   mail_life_seconds: Type.Integer(),
+  mail_requeues_max: nullable('integer', { description: 'Null: mail may be requeued any number of times.' }),
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
   active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
@@ -81,6 +90,7 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     created_at: new Date(fleet.createdAtMs).toISOString(),
     mailbox_mails_max: fleet.mailboxMailsMax ?? config.mailboxMailsMax,
     mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
+    mail_requeues_max: fleet.mailRequeuesMax ?? null,
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
     active_seconds: fleet.activeSeconds ?? config.activeSeconds,

@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'pr
 import { Type } from 'typebox';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
 import { addActionMetrics } from './action-metrics.ts';
+import { addBroadcastMetrics } from './broadcast-metrics.ts';
 import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 
@@ -158,6 +159,11 @@ export function createMetrics(context: AdminContext): Registry {
     'Writes answered 503 since the disk, the shard or its store had no room for them.',
     ({ refusedWrites }) => refusedWrites,
   );
+  addCounter(
+    'fleetpost_dead_letters_dropped_total',
+    'Dead letters that went for newer ones: deadLettersPerFleetMax.',
+    ({ droppedLetters }) => droppedLetters,
+  );
   addHistogram(
     new SharedHistogram(
       'fleetpost_commit_batch_size',
@@ -190,6 +196,7 @@ export function createMetrics(context: AdminContext): Registry {
 /** `/metrics`, in Prometheus' text format. */
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
+  addBroadcastMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
   app.get(

@@ -3,7 +3,9 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addBroadcastCommands } from './commands/broadcast.ts';
 import { addConsumerCommands } from './commands/consumer.ts';
+import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -30,6 +32,8 @@ export function createProgram(): Command {
   addDeviceCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
+  addDeadLetterCommands(program);
+  addBroadcastCommands(program);
   addActionCommands(program);
   addTailCommand(program);
   addExportCommand(program);

@@ -1,3 +1,4 @@
+import { broadcastTables } from '../broadcast/tables.ts';
 import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
@@ -20,7 +21,7 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** Of `DATA/control`: each belongs to the room that reads it. */
-const controlTables = ['jobs', ...consumerTables, 'audit'] as const;
+const controlTables = [...broadcastTables, ...consumerTables, 'audit'] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
 export function openControl(path: string, limits: Limits): ControlJournal {

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { AdminDoor } from '../admin/door.ts';
+import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { isLoopback, parseHostPort } from '../core/host-port.ts';
@@ -139,6 +140,7 @@ async function startIn(start: Start): Promise<RunningServer> {
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
   let reading: RunningReading | undefined;
+  let broadcaster: Broadcaster | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -152,6 +154,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     await reading?.stop();
     backups.close();
     await running?.stop();
+    await broadcaster?.stop();
     readiness.close();
     await cluster.stop();
     await control.close();
@@ -180,6 +183,16 @@ async function startIn(start: Start): Promise<RunningServer> {
       log,
     });
     reading = await startReading({ journal: control, shards: cluster.shards, config, log });
+    const { Broadcaster } = await import('../broadcast/broadcaster.ts');
+    const { BroadcastControl } = await import('../broadcast/control.ts');
+    broadcaster = new Broadcaster({
+      config,
+      journal: control,
+      fleets,
+      shards: cluster.shards,
+      isBackupRunning: () => backups.isRunning,
+      log,
+    });
     const admin = await createAdminServer({
       config,
       tokens,
@@ -189,6 +202,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       actions: running.control,
       records: reading.records,
       consumers: reading.control,
+      broadcasts: new BroadcastControl(broadcaster),
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

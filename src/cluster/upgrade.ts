@@ -7,9 +7,9 @@ import { MoveReport } from './move-report.ts';
 import { runTasks } from './move-threads.ts';
 
 /**
- * Brings a data folder of an older version to this one's format before anything is served: makes the
- * indexes of devices of every shard. A start that is ended on the way leaves a folder of the older format, which the version
- * that wrote it still takes; the next start begins again.
+ * Brings a data folder of an older version to this one's format before anything is served: makes the indexes of
+ * devices of every shard; what else came since needs nothing rewritten. A start that is ended on the way leaves a
+ * folder of the older format, which the version that wrote it still takes; the next start begins again.
  * @throws OperatorError when it fails; the signal's reason when it was stopped.
  */
 export async function upgradeFolder(folder: DataFolder, options: MoveOptions): Promise<void> {

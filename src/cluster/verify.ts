@@ -1,4 +1,7 @@
 import { relative, resolve } from 'node:path';
+import { broadcastTables } from '../broadcast/tables.ts';
+import { verifyBroadcasts } from '../broadcast/verify.ts';
+import { consumerTables } from '../consume/tables.ts';
 import { verifyConsumers } from '../consume/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
@@ -88,18 +91,20 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const shards = folder.shardFolders.map(open);
     const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
     const dispatched = journals.get('actions');
-    const control = journals.get('control');
-    const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
+    const controlled = journals.get('control');
+    const tables = [registry, dispatched, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
+    tables.push(...[...broadcastTables, ...consumerTables].flatMap((name) => controlled?.get(name) ?? []));
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
     const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
+    if (controlled !== undefined) verifyBroadcasts(controlled, findings, progress.onRecord);
     const { consumers } =
-      control === undefined
+      controlled === undefined
         ? { consumers: 0 }
-        : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
+        : verifyConsumers(controlled, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
       const counted = verifyShard({

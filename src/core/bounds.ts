@@ -8,3 +8,7 @@ export const tagLengthMax = 64;
 export const activeSecondsMax = 31_536_000;
 /** Ten years. */
 export const mailLifeSecondsMax = 315_360_000;
+/** Ten years. */
+export const mailDelaySecondsMax = 315_360_000;
+/** Requeues that a mail can be allowed when they are counted at all. */
+export const mailRequeuesMax = 254;

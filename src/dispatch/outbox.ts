@@ -170,7 +170,10 @@ export class Outbox {
       async (mail) => {
         const outcome = await this.#send(parcel, mail);
         if (outcome === undefined || outcome.result === 'queued') return;
-        refused.push({ ...mail, reason: outcome.result });
+        const { result } = outcome;
+        // Nothing that an action sends is delayed or has a key.
+        const isKnown = result === 'mailbox_full' || result === 'device_not_found';
+        refused.push({ ...mail, reason: isKnown ? result : 'not_stored' });
       },
     );
     // Shards answer in any order; these are sent again, and shown, in that of the run.
@@ -212,6 +215,7 @@ export class Outbox {
             payload: new Uint8Array(payload),
             lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
             mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+            ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
             once: identityOf(parcel, ordinal),
           });
         });

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
-import { copyUuid } from '../core/uuid.ts';
-import type { Activity, Shard } from '../shard/shard.ts';
+import { copyUuid, formatUuid } from '../core/uuid.ts';
+import type { Activity, Fetches, Shard } from '../shard/shard.ts';
 
 /** What is noted of one device until the next flush. */
 export interface Note {
@@ -10,7 +10,7 @@ export interface Note {
   lastSeenMs: number;
   /** Of its first request of these: taken once a note, for to ask for it costs. */
   address: Uint8Array | undefined;
-  fetches: Map<string, { mailId: Buffer; count: number; firstMs: number }> | undefined;
+  fetches: Map<string, { mailId: Buffer } & Fetches> | undefined;
 }
 
 /** Who a request came from. */
@@ -59,6 +59,24 @@ export class ActivityNotes {
     const fetch = note.fetches.get(id);
     if (fetch !== undefined) fetch.count += 1;
     else note.fetches.set(id, { mailId: copyUuid(mailId), count: 1, firstMs: note.lastSeenMs });
+  }
+
+  /** What is noted of a mail and not written yet goes along with its settling, which takes it off here. */
+  takeFetches({ note }: NotedDevice, mailId: Uint8Array): Fetches | undefined {
+    if (!note?.isOpen || note.fetches === undefined) return undefined;
+    const id = formatUuid(mailId);
+    const fetches = note.fetches.get(id);
+    note.fetches.delete(id);
+    return fetches && { count: fetches.count, firstMs: fetches.firstMs };
+  }
+
+  /** When it was not settled after all. */
+  giveBack(known: NotedDevice, mailId: Uint8Array, { count, firstMs }: Fetches): void {
+    const note = this.seen(known);
+    note.fetches ??= new Map();
+    const id = formatUuid(mailId);
+    const later = note.fetches.get(id)?.count ?? 0;
+    note.fetches.set(id, { mailId: copyUuid(mailId), count: count + later, firstMs });
   }
 
   /** Writes what waits. */

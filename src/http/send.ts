@@ -1,7 +1,6 @@
-import { ApiError } from '../core/errors.ts';
-import type { Ingest, IngestOutcome, RecordKind } from '../shard/shard.ts';
+import { keyRefused, parseIdempotencyKey, requestDigest } from '../core/idempotency-key.ts';
+import type { Ingest, IngestKind, IngestOutcome } from '../shard/shard.ts';
 import type { DeviceRequest } from './endpoint.ts';
-import { parseIdempotencyKey, requestDigest } from './idempotency-key.ts';
 import { type Reply, replayed, stored } from './reply.ts';
 
 function answer(outcome: IngestOutcome): Reply {
@@ -10,12 +9,8 @@ function answer(outcome: IngestOutcome): Reply {
       return stored;
     case 'replayed':
       return replayed;
-    case 'key_reused':
-      throw new ApiError('idempotency_key_reused');
-    case 'key_too_old':
-      throw new ApiError('invalid_idempotency_key', { msg: 'The time of this Idempotency-Key is too old.' });
-    case 'key_ahead':
-      throw new ApiError('invalid_idempotency_key', { msg: 'The time of this Idempotency-Key is ahead.' });
+    default:
+      throw keyRefused(outcome);
   }
 }
 
@@ -23,14 +18,14 @@ function answer(outcome: IngestOutcome): Reply {
  * The two send routes from the body on: body (400), schema (404, 400), idempotency key (400), then store.
  * `check` parses the body, holds it against its schema and answers the payload to keep.
  */
-export function send(request: DeviceRequest, kind: RecordKind, check: () => Buffer): Promise<Reply> {
+export function send(request: DeviceRequest, kind: IngestKind, check: () => Buffer): Promise<Reply> {
   const { device, shard } = request;
   const { headers, parameter: schema } = request.given;
   const payload = check();
   const ingest: Ingest = { device, kind, schema, payload };
   if (headers.idempotencyKey !== '') {
     const key = parseIdempotencyKey(headers.idempotencyKey);
-    ingest.idempotency = { key, digest: requestDigest(kind, schema, payload) };
+    ingest.idempotency = { key, digest: requestDigest(`${kind}/${schema}`, payload) };
   }
   return shard.ingest(ingest).then(answer);
 }

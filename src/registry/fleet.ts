@@ -9,6 +9,8 @@ export interface Fleet {
   createdAtMs: number;
   mailboxMailsMax?: number;
   mailLifeSeconds?: number;
+  /** Absent: mail may be requeued any number of times (D16). */
+  mailRequeuesMax?: number;
   requestsPerSecondMax?: number;
   deviceRequestsPerSecondMax?: number;
   activeSeconds?: number;

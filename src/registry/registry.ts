@@ -20,6 +20,7 @@ export interface FleetChange {
   name?: string;
   mailboxMailsMax?: number | null;
   mailLifeSeconds?: number | null;
+  mailRequeuesMax?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
   activeSeconds?: number | null;

@@ -13,9 +13,11 @@ export const sentRestBytesMax = 32;
 export const nameBytesMax = 32;
 const bucketBytes = 4;
 const deviceIdLength = deviceKeyLength - fleetIdLength;
+export const senderMark = 's';
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
+const mailDevice = Buffer.allocUnsafe(uuidBytesLength + deviceKeyLength);
 const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
 
 /** devices, mailboxes, activity: device. */
@@ -69,12 +71,12 @@ export function keyOfMail(device: DeviceKey, sequence: number): Buffer {
   return deviceSequence;
 }
 
-/** requeued: device, mail id. */
-export function keyOfRequeued(device: DeviceKey, mailId: Uint8Array): Buffer {
+/** requeued, delayed: device, mail id. */
+export function keyOfDeviceMail(device: DeviceKey, mailId: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(device, 'latin1'), mailId]);
 }
 
-/** expiry: time in milliseconds, device, mail id. */
+/** expiry, due: time in milliseconds, device, mail id. The value is empty. */
 export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint8Array): Buffer {
   timeDeviceMail.writeUIntBE(expiresAtMs, 0, sequenceBytes);
   timeDeviceMail.write(device, sequenceBytes, 'latin1');
@@ -82,9 +84,25 @@ export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint
   return timeDeviceMail;
 }
 
-/** idempotency: the key itself (a UUIDv7, so in order of time), device. */
-export function keyOfIdempotency(key: Uint8Array, device: DeviceKey): Buffer {
-  return Buffer.concat([key, Buffer.from(device, 'latin1')]);
+/** receipts: mail id (so in order of time), device. */
+export function keyOfReceipt(mailId: Uint8Array, device: DeviceKey): Buffer {
+  mailDevice.set(mailId);
+  mailDevice.write(device, uuidBytesLength, 'latin1');
+  return mailDevice;
+}
+
+export const deadDeviceAt = fleetIdLength + uuidBytesLength;
+/** dead: fleet, mail id (so in order of time), device. */
+export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(fleetIdOf(device), 'latin1'), mailId, Buffer.from(device, 'latin1')]);
+}
+
+/**
+ * idempotency: the key itself (a UUIDv7, so in order of time), then whose it is: a device, or a device and
+ * `senderMark` for keys of those who send it mail.
+ */
+export function keyOfIdempotency(key: Uint8Array, scope: string): Buffer {
+  return Buffer.concat([key, Buffer.from(scope, 'latin1')]);
 }
 
 /** sent: the UUIDv7 of what a mail is for (so in order of time), device, the rest of it. */
@@ -93,6 +111,11 @@ export function keyOfSent(once: Uint8Array, device: DeviceKey): Buffer {
   if (rest.length < 1 || rest.length > sentRestBytesMax)
     throw new Error('this cannot say what a mail is for');
   return Buffer.concat([once.subarray(0, uuidBytesLength), Buffer.from(device, 'latin1'), rest]);
+}
+
+/** broadcast: its id (a UUIDv7, so in order of time), device. The value is empty. */
+export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer {
+  return Buffer.concat([broadcast, Buffer.from(device, 'latin1')]);
 }
 
 /**

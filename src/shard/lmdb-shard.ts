@@ -1,5 +1,6 @@
 import { queueFull } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
 import type { FleetCounts } from './fleet-counts.ts';
 import { encodeLogRecord } from './log-record.ts';
@@ -7,6 +8,9 @@ import type { ShardReader } from './reader.ts';
 import type {
   Activity,
   Awaitable,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
   Device,
   DeviceChange,
   DeviceCredentials,
@@ -19,12 +23,16 @@ import type {
   Mail,
   MailboxHead,
   Page,
+  Receipt,
+  Replay,
+  ReplayOutcome,
   SeenCount,
   Settle,
   SettleOutcome,
   Shard,
   StreamSink,
   Watch,
+  Withdrawal,
 } from './shard.ts';
 import type { Answer, Append, Completion, Write, Writes, WriteType } from './write.ts';
 
@@ -116,12 +124,28 @@ export class LmdbShard implements Shard {
     return this.#reader.countSeen(filter, after, looks);
   }
 
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    return this.#reader.deviceIds(fleetId, after, limit);
+  }
+
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
     return this.#reader.devicesWithTag(fleetId, tag, after, limit);
   }
 
   mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
     return this.#reader.mails(device, after, limit);
+  }
+
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    return this.#reader.receipt(device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    return this.#reader.deadLetters(fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    return this.#reader.deadLetter(device, mailId);
   }
 
   records(from: number): LogPage {
@@ -158,9 +182,29 @@ export class LmdbShard implements Shard {
     return this.#write('enqueue', enqueue, enqueue.payload.length);
   }
 
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
+    return this.#write('withdrawMail', { device, mailId });
+  }
+
+  replayMail(replay: Replay): Promise<ReplayOutcome> {
+    return this.#write('replayMail', replay);
+  }
+
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean> {
+    return this.#write('dropDeadLetter', { device, mailId });
+  }
+
   async forgetSent(before: Uint8Array | undefined): Promise<number> {
     // One step of it: by the next one, mail may have been sent for something that is older.
     return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
+  }
+
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
+    return this.#write('broadcast', broadcast, broadcast.mail.payload.length);
+  }
+
+  async forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    return this.#reader.hasForgettable(active) ? this.#write('forgetBroadcasts', active) : 0;
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {

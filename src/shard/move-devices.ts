@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
-import { readDevice, readSplitDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
+import { deadDeviceAt, readDevice, readSplitDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
 import type { tableNames } from './tables.ts';
 
 /** Counts belong to fleets: whoever moves devices counts them anew. */
@@ -26,8 +26,13 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   mail: at(0),
   requeued: at(0),
   expiry: at(sequenceBytes),
+  delayed: at(0),
+  due: at(sequenceBytes),
+  receipts: at(uuidBytesLength),
+  dead: at(deadDeviceAt),
   idempotency: at(uuidBytesLength),
   sent: at(uuidBytesLength),
+  broadcast: at(uuidBytesLength),
 };
 const deviceTables = Object.entries(deviceIn) as [DeviceTable, (key: Buffer) => DeviceKey][];
 

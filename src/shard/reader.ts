@@ -1,6 +1,8 @@
 import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
 import type { Environment } from '../store/environment.ts';
 import { decodeSeen } from './activity-record.ts';
+import type { BroadcastProgress } from './broadcast.ts';
+import { forgettable } from './broadcast-mail.ts';
 import { storedJumpsMs } from './clock.ts';
 import { indexedOf } from './device-index.ts';
 import type {
@@ -28,14 +30,20 @@ import { readLogPage } from './log-page.ts';
 import { movedEndOf, positionAt, timeAt } from './log-times.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
+import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
+import { readReceipt } from './read-receipt.ts';
 import { sentBefore } from './sent-mail.ts';
 import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
   DeviceCredentials,
   DeviceStatus,
   LogPage,
   Mail,
   MailboxHead,
   Page,
+  Receipt,
   SeenCount,
   Watch,
 } from './shard.ts';
@@ -125,6 +133,12 @@ export class ShardReader {
     return countSeen(this.#tables, filter, after, looks);
   }
 
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    this.#environment.refresh();
+    const keys = [...this.#tables.devices.getKeys({ ...rangeOf(fleetId, after), limit })];
+    return keys.map((key) => deviceIdOf(readDevice(key, 0)));
+  }
+
   /** Digests of different tags can be the same, so each device is looked at. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
     this.#environment.refresh();
@@ -158,6 +172,21 @@ export class ShardReader {
     return { items, next };
   }
 
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    this.#environment.refresh();
+    return readReceipt(this.#tables, device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    this.#environment.refresh();
+    return readDeadLetters(this.#tables, fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    this.#environment.refresh();
+    return readDeadLetter(this.#tables, device, mailId);
+  }
+
   /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
   records(from: number): LogPage {
     const { commits } = this.#environment;
@@ -177,6 +206,13 @@ export class ShardReader {
   hasSent(before: Uint8Array | undefined): boolean {
     this.#environment.refresh();
     for (const _ of this.#tables.sent.getKeys({ ...sentBefore(before), limit: 1 })) return true;
+    return false;
+  }
+
+  /** Whether `forgetBroadcasts` would find anything. */
+  hasForgettable(active: readonly BroadcastProgress[]): boolean {
+    this.#environment.refresh();
+    for (const _ of forgettable(this.#tables.broadcast, active, 1)) return true;
     return false;
   }
 
@@ -205,11 +241,15 @@ export class ShardReader {
     return movedEndOf(this.#tables.times);
   }
 
-  /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: number): boolean {
+  /** Whether the sweeper would find mail whose time it is, besides so much, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }): boolean {
     this.#environment.refresh();
-    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: besides + 1 })];
-    return due.length > besides;
+    const end = sequenceKey(lifeMs);
+    const has = (table: 'expiry' | 'due'): boolean => {
+      const limit = besides[table] + 1;
+      return [...this.#tables[table].getKeys({ end, limit })].length === limit;
+    };
+    return has('expiry') || has('due');
   }
 
   #mailboxSize(device: DeviceKey): number {
@@ -233,4 +273,12 @@ export class ShardReader {
     const { lastSeenMs, address } = seen === undefined ? neverSeen : decodeSeen(seen);
     return { ...decoded, mailboxSize: this.#mailboxSize(device), lastSeenMs, lastAddress: address };
   }
+}
+
+/** The devices of a fleet from the one after `after`. */
+function rangeOf(fleetId: string, after: string): { start: Buffer; end: Buffer } {
+  return {
+    start: Buffer.from(`${fleetId}${after}\0`, 'latin1'),
+    end: Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1'),
+  };
 }

@@ -1,9 +1,14 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
+import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type { FleetCounts } from './fleet-counts.ts';
+import type { Ingest, LogPage } from './record.ts';
 
 export type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevice, FoundDevices } from './device-query.ts';
+export type * from './ended-mail.ts';
 export type { FleetCounts } from './fleet-counts.ts';
+export * from './record.ts';
 
 /** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
 export type Awaitable<T> = T | Promise<T>;
@@ -47,6 +52,8 @@ export interface Mail {
   /** The bytes as they were sent (D11); `{}` for mail without payload. */
   payload: Buffer;
   requeueCount: number;
+  /** One requeue more makes it a dead letter (D16); undefined: never. */
+  requeuesMax: number | undefined;
   fetchCount: number;
   /** This and the next: kept in the shard's life time (clock.ts), answered by the wall clock. */
   acceptedAtMs: number;
@@ -60,52 +67,24 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
-/** Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. */
-export const recordKinds = ['datapoint', 'message'] as const;
-export type RecordKind = (typeof recordKinds)[number];
-
-export interface Ingest {
-  device: DeviceKey;
-  kind: RecordKind;
-  schema: string;
-  payload: Uint8Array;
-  /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
-  idempotency?: { key: Uint8Array; digest: Uint8Array };
-}
-
-/** A record as the log holds it. */
-export interface StoredRecord {
-  /** Its place in the log of its shard. */
-  position: number;
-  /** UUIDv7, 16 bytes. */
-  id: Buffer;
-  device: DeviceKey;
-  kind: RecordKind;
-  schema: string;
-  payload: Buffer;
-  /** By the wall clock. */
-  storedAtMs: number;
-  /** Whether it came from the log of another shard, which a lower number of shards has given up. */
-  isMoved: boolean;
-}
-
-/** What one look into the log answers: at most one of the commits that it was written in. */
-export interface LogPage {
-  records: StoredRecord[];
-  /** Where to read on; the position asked for when nothing stands there yet. */
-  next: number;
-  /** There is something and it cannot be decoded: `next` is behind it. */
-  damaged: boolean;
-}
-
-export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
+/** Why an idempotency key is not taken (D18). */
+export type KeyRefusal = 'key_reused' | 'key_too_old' | 'key_ahead';
+export type IngestOutcome = 'stored' | 'replayed' | KeyRefusal;
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
+
+/** How often a mail was fetched since that was last told, and when first (D13). */
+export interface Fetches {
+  count: number;
+  firstMs: number;
+}
 
 export interface Settle {
   device: DeviceKey;
   mailId: Uint8Array;
   verb: SettleVerb;
+  /** What the front end still held of that mail, so that its receipt has it at once. */
+  fetched?: Fetches;
 }
 
 export interface SettleOutcome {
@@ -117,20 +96,56 @@ export interface Enqueue {
   device: DeviceKey;
   name: string;
   payload: Uint8Array;
+  /** From when its mailbox accepts it. */
   lifeSeconds: number;
   mailboxMailsMax: number;
+  /** Requeues after which one more makes it a dead letter, at most `mailRequeuesMax` of core/bounds.ts; absent: never. */
+  requeuesMax?: number;
+  /** When its mailbox is to accept it, by the wall clock; absent or past: now. */
+  deliverAtMs?: number;
   /**
    * What this mail is for, so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32
    * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
    */
   once?: Uint8Array;
+  /** The sender's key and SHA-256 of what must be the same when it comes again, as `Ingest` has them (D18). */
+  idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
-export type EnqueueOutcome =
+/** What becomes of a mail that is sent. */
+export type MailOutcome =
   /** `repeated`: it was queued before, under that id, and nothing was done now. */
-  | { result: 'queued'; mailId: Uint8Array; mailboxSize: number; repeated: boolean }
+  | {
+      result: 'queued';
+      mailId: Uint8Array;
+      mailboxSize: number;
+      repeated: boolean;
+      /** It waits for its time of delivery. */
+      isDelayed: boolean;
+    }
   | { result: 'mailbox_full'; mailboxSize: number }
+  /** As many mails of the device wait for their time as may (`delayedMailsPerDeviceMax`). */
+  | { result: 'delayed_full' }
   | { result: 'device_not_found' };
+
+/** With `idempotency`, the key may stand for something else, or may not be taken. */
+export type EnqueueOutcome = MailOutcome | { result: KeyRefusal };
+
+export interface Withdrawal {
+  /** `withdrawn` also when it was withdrawn before. */
+  result: 'withdrawn' | 'not_found' | 'already_settled';
+  mailboxSize: number;
+}
+
+export interface Replay {
+  device: DeviceKey;
+  mailId: Uint8Array;
+  lifeSeconds: number;
+  mailboxMailsMax: number;
+}
+
+/** A replayed letter is a new mail with an id and a receipt of its own. */
+export type ReplayOutcome = MailOutcome | { result: 'mail_not_found' };
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
@@ -138,7 +153,7 @@ export interface Activity {
   lastSeenMs: number;
   /** From where, 4 or 16 bytes; undefined stays what it was. */
   address: Uint8Array | undefined;
-  fetches: readonly { mailId: Uint8Array; count: number; firstMs: number }[];
+  fetches: readonly ({ mailId: Uint8Array } & Fetches)[];
 }
 
 /** One announced mail, as `new_mail` carries it (D20). */
@@ -194,10 +209,26 @@ export interface Shard {
   /** How many of the next `looks` entries behind `after` were seen not earlier than that, and where to go on. */
   countSeen(filter: DeviceFilter, after: string, looks: number): Awaitable<SeenCount>;
   readonly presence: Presence;
+  /** In order of device id, from the one after `after`. */
+  deviceIds(fleetId: string, after: string, limit: number): Awaitable<string[]>;
   /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
   /** In mailbox order. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
+
+  /** Undefined for a mail that never was, or whose receipt is not kept any more. */
+  receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  /**
+   * In order of mail id, from the one after the cursor on. A look is bounded: there may be fewer than `limit`, or
+   * none, and yet a next page.
+   */
+  deadLetters(
+    fleetId: string,
+    filter: DeadLetterFilter,
+    after: string,
+    limit: number,
+  ): Awaitable<Page<DeadLetter>>;
+  deadLetter(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
 
   /** In order of storage, from that position on; from the front where retention has trimmed the log so far. */
   records(from: number): Awaitable<LogPage>;
@@ -217,11 +248,24 @@ export interface Shard {
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
+  /** Takes a mail back that waits, in its mailbox or for its time. */
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal>;
+  /** Queues a dead letter anew and removes it, in one transaction. */
+  replayMail(replay: Replay): Promise<ReplayOutcome>;
+  /** False if there is no such letter. */
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean>;
   /**
    * Forgets the oldest `once`s whose UUIDv7 sorts before those 16 bytes, or of all, in one write that holds
    * nobody up. Answers how many there were: none is the end of it.
    */
   forgetSent(before: Uint8Array | undefined): Promise<number>;
+  /** Mail for some dozens of devices in one write, which all others wait for. */
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
+  /**
+   * Forgets who has had mail of broadcasts, but for those that an active one has not come to for good, in one
+   * write that holds nobody up. Answers how many there were: none is the end of it.
+   */
+  forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
   /** All of them or, when one exists already, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */

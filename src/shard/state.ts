@@ -1,12 +1,18 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { formatUuid } from '../core/uuid.ts';
+import { copyUuid, formatUuid } from '../core/uuid.ts';
 import { decodeSeen, encodeSeen } from './activity-record.ts';
+import { BroadcastMail } from './broadcast-mail.ts';
 import { ShardClock } from './clock.ts';
+import { DeadLetters } from './dead-letters.ts';
+import { DelayedMail } from './delayed-mail.ts';
 import { changeIndexes, indexedOf } from './device-index.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
-import { keyOfDevice } from './keys.ts';
+import { keyOfDevice, senderMark } from './keys.ts';
+import { MailLedger } from './mail-ledger.ts';
+import { encodeMail } from './mail-record.ts';
+import { MailRetention } from './mail-retention.ts';
 import { Mailboxes } from './mailbox.ts';
 import { changeSeen } from './seen-index.ts';
 import { SentMail } from './sent-mail.ts';
@@ -18,6 +24,9 @@ import type {
   Enqueue,
   EnqueueOutcome,
   IngestOutcome,
+  MailOutcome,
+  Replay,
+  ReplayOutcome,
 } from './shard.ts';
 import type { Tables } from './tables.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
@@ -28,10 +37,12 @@ export interface Effects {
   changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
+  /** Dead letters that went for newer ones. */
+  droppedLetters: number;
 }
 
 function noEffects(): Effects {
-  return { changed: [], announcements: [], endedStreams: [] };
+  return { changed: [], announcements: [], endedStreams: [], droppedLetters: 0 };
 }
 
 export interface StateOptions {
@@ -39,6 +50,10 @@ export interface StateOptions {
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
   logRetentionSeconds: number;
+  delayedMailsPerDeviceMax: number;
+  receiptRetentionSeconds: number;
+  deadLetterRetentionSeconds: number;
+  deadLettersPerFleetMax: number;
 }
 
 /**
@@ -49,7 +64,11 @@ export class ShardState {
   readonly clock: ShardClock;
   readonly #tables: Tables;
   readonly #mailboxes: Mailboxes;
+  readonly #letters: DeadLetters;
+  readonly #ledger: MailLedger;
+  readonly #retention: MailRetention;
   readonly #sent: SentMail;
+  readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
   readonly #logRetentionMs: number;
@@ -58,9 +77,14 @@ export class ShardState {
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
-    this.#mailboxes = new Mailboxes(tables);
-    this.#sent = new SentMail(tables.sent);
+    this.#broadcasts = new BroadcastMail(tables.broadcast);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
+    this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
+    this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
+    const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
+    this.#mailboxes = new Mailboxes(tables, delayed, this.#ledger);
+    this.#retention = new MailRetention(tables, this.#letters, options);
+    this.#sent = new SentMail(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
@@ -71,11 +95,22 @@ export class ShardState {
         return this.#ingest(write.given);
       case 'settle':
         this.#effects.changed.push(write.given.device);
-        return this.#mailboxes.settle(write.given);
+        return this.#mailboxes.settle(write.given, this.clock.lifeMs());
       case 'enqueue':
-        return this.#enqueue(write.given);
+        return this.#enqueueOnce(write.given);
+      case 'withdrawMail':
+        this.#effects.changed.push(write.given.device);
+        return this.#mailboxes.withdraw(write.given.device, write.given.mailId, this.clock.lifeMs());
+      case 'replayMail':
+        return this.#replay(write.given);
+      case 'dropDeadLetter':
+        return this.#letters.remove(write.given.device, write.given.mailId);
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
+      case 'broadcast':
+        return this.#broadcasts.send(write.given, (enqueue) => this.#enqueue(enqueue));
+      case 'forgetBroadcasts':
+        return this.#broadcasts.forget(write.given, sweepRecordsMax);
       case 'createDevices':
         return this.#createDevices(write.given);
       case 'changeDevice':
@@ -86,7 +121,7 @@ export class ShardState {
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
-        return this.#sweep();
+        return this.#sweep(write.given);
     }
   }
 
@@ -112,17 +147,19 @@ export class ShardState {
   rollback(): void {
     this.#log.rollback();
     this.#keys.rollback();
+    this.#letters.rollback();
     this.#effects = noEffects();
   }
 
-  /** Expired mail that stays where it is, since a record of it is damaged. */
-  get unexpirableMails(): number {
-    return this.#mailboxes.unexpirable;
+  /** What is due and stays where it is, since a record of it is damaged. */
+  get stuckMails(): { expiry: number; due: number } {
+    return this.#mailboxes.stuck;
   }
 
   /** After a commit: what it brought about, handed out once. */
   takeEffects(): Effects {
     const effects = this.#effects;
+    effects.droppedLetters = this.#letters.takeDropped();
     this.#effects = noEffects();
     return effects;
   }
@@ -136,14 +173,46 @@ export class ShardState {
     return 'stored';
   }
 
-  #enqueue(enqueue: Enqueue): EnqueueOutcome {
+  /** D18 for senders: the key and the mail's id are committed with the mail. */
+  #enqueueOnce(enqueue: Enqueue): EnqueueOutcome {
+    const { device, idempotency } = enqueue;
+    if (idempotency === undefined) return this.#enqueue(enqueue);
+    const scope = device + senderMark;
+    const known = this.#keys.find(scope, idempotency.key, idempotency.digest);
+    if (typeof known === 'string') return { result: known };
+    if (known !== undefined) return this.#mailboxes.repeated(device, copyUuid(known));
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result === 'queued') {
+      this.#keys.remember(scope, idempotency.key, idempotency.digest, outcome.mailId);
+    }
+    return outcome;
+  }
+
+  #enqueue(enqueue: Enqueue): MailOutcome {
     const { device, name } = enqueue;
     const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
-    if (outcome.result !== 'queued' || outcome.repeated) return outcome;
-    const { mailId, mailboxSize } = outcome;
+    if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
+    this.#announce(device, { ...outcome, name });
+    return outcome;
+  }
+
+  #announce(device: DeviceKey, mail: { mailId: Uint8Array; name: string; mailboxSize: number }): void {
+    const { mailId, name, mailboxSize } = mail;
     this.#effects.changed.push(device);
     const announcement = { mailId: formatUuid(mailId), name, mailboxSize };
     this.#effects.announcements.push({ device, announcement });
+  }
+
+  #replay({ device, mailId, lifeSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
+    const mail = this.#letters.mail(device, mailId);
+    if (mail === undefined) return { result: 'mail_not_found' };
+    const { name, payload, requeuesMax } = mail;
+    const enqueue: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+    if (requeuesMax !== undefined) enqueue.requeuesMax = requeuesMax;
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result !== 'queued') return outcome;
+    this.#letters.remove(device, mailId);
+    this.#ledger.noteReplay(device, encodeMail(mail), outcome.mailId);
     return outcome;
   }
 
@@ -197,16 +266,23 @@ export class ShardState {
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  #sweep(): SweepOutcome {
+  /** What expires makes room for what is delivered. */
+  #sweep(what: 'due' | 'all'): SweepOutcome {
     const lifeMs = this.clock.lifeMs();
     const expired = this.#mailboxes.expire(lifeMs, sweepRecordsMax);
     this.#effects.changed.push(...expired);
+    const delivered = this.#mailboxes.deliver(lifeMs, sweepRecordsMax);
+    for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
+    const mail = { mails: expired.length, due: delivered.length };
+    if (what === 'due') return { ...mail, keys: 0, logBatches: 0, receipts: 0, deadLetters: 0 };
     return {
-      mails: expired.length,
+      ...mail,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
       logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
+      receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
+      deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
     };
   }
 }

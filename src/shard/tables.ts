@@ -11,8 +11,13 @@ export const tableNames = [
   'mail',
   'requeued',
   'expiry',
+  'delayed',
+  'due',
+  'receipts',
+  'dead',
   'idempotency',
   'sent',
+  'broadcast',
   'log',
   'times',
 ] as const;

@@ -3,11 +3,12 @@ import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
-import { readSplitDevice, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
+import { deadDeviceAt, readSplitDevice, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
-import type { EnqueueOutcome } from '../../src/shard/shard.ts';
+import type { Enqueue, EnqueueOutcome } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
 import { openTables, tableNames } from '../../src/shard/tables.ts';
+import type { Environment } from '../../src/store/environment.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 
@@ -15,6 +16,9 @@ import type { ServerReport } from './server.ts';
 const deviceAt: Record<string, number> = {
   tags: tagDigestBytes,
   expiry: sequenceBytes,
+  due: sequenceBytes,
+  receipts: uuidBytesLength,
+  dead: deadDeviceAt,
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
 };
@@ -61,21 +65,31 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
   return found;
 }
 
+/** The domain of a shard, to apply writes to inside a transaction. */
+export function openState(environment: Environment): ShardState {
+  return new ShardState(openTables(environment), {
+    idempotencyWindowSeconds: 86_400,
+    idempotencySkewSeconds: 300,
+    clockJumpGraceSeconds: 86_400,
+    logRetentionSeconds: 86_400,
+    delayedMailsPerDeviceMax: 100,
+    receiptRetentionSeconds: 86_400,
+    deadLetterRetentionSeconds: 86_400,
+    deadLettersPerFleetMax: 1_000,
+  });
+}
+
 const mailsPerDevice = 5;
 const batches = 4;
 
 /**
  * Gives every device of a folder whose server has ended something in each table: mail, of which one was
- * requeued and one acknowledged, each sent for something; a last-seen time; and in each of several commits a record with its key.
+ * requeued, one acknowledged, one rejected and one is delayed, each sent for something; a last-seen time; and in each
+ * of several commits a record with its key.
  */
 export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
-    const state = new ShardState(openTables(environment), {
-      idempotencyWindowSeconds: 86_400,
-      idempotencySkewSeconds: 300,
-      clockJumpGraceSeconds: 86_400,
-      logRetentionSeconds: 86_400,
-    });
+    const state = openState(environment);
     const devices = [...environment.table('devices').getKeys({})].map(
       (key) => key.toString('latin1') as DeviceKey,
     );
@@ -93,22 +107,30 @@ export async function fillShards(report: ServerReport): Promise<void> {
     await environment.write(() => {
       for (const device of devices) {
         const ids = Array.from({ length: mailsPerDevice }, (_, index) => enqueue(state, device, index));
-        const [first, second] = ids as [Uint8Array, Uint8Array];
+        const [first, second, third] = ids as [Uint8Array, Uint8Array, Uint8Array];
         state.apply({ type: 'settle', given: { device, mailId: first, verb: 'requeue' } });
         state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
+        state.apply({ type: 'settle', given: { device, mailId: third, verb: 'reject' } });
+        enqueue(state, device, mailsPerDevice, { deliverAtMs: Date.now() + 86_400_000 });
         state.apply({
           type: 'noteActivity',
           given: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
         });
       }
+      state.flush();
     });
   });
 }
 
-function enqueue(state: ShardState, device: DeviceKey, index: number): Uint8Array {
+function enqueue(
+  state: ShardState,
+  device: DeviceKey,
+  index: number,
+  more: Partial<Enqueue> = {},
+): Uint8Array {
   const payload = Buffer.from(`{"index":${index}}`);
   const once = new Uint8Array([...generateUuid(), index]);
-  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000, once };
+  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000, once, ...more };
   const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;
