@@ -103,7 +103,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       verifyAudit(control, findings, progress.onRecord);
     }
     const { consumers } =
-      control === undefined
+      controlled === undefined
         ? { consumers: 0 }
         : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {

@@ -112,7 +112,8 @@ it('a filter leaves the rest out, and any line can be gone on from', async () =>
     expect(await lines(`?limit=5&after=${all[at]?.cursor}`)).toEqual(all.slice(at + 1, at + 6));
   }
   const [last, ...before] = (await lines('?progress=true&kind=message')).reverse() as [Line, ...Line[]];
-  expect(last).toMatchObject({ passed: 70, total: 70 });
+  expect(last.passed).toBe(last.total);
+  expect(last.total).toBeGreaterThanOrEqual(70);
   expect(before.filter(({ record_id }) => record_id)).toHaveLength(30);
   expect(await lines(`?after=${last.cursor}`)).toEqual([]);
   // Of a log that is another one by now, everything comes.
