@@ -10,6 +10,8 @@ import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { ConsumersControl } from './consumers-control.ts';
+import type { RecordsControl } from './records-control.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -40,6 +42,8 @@ export interface AdminContext {
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
   actions: ActionsControl;
+  records: RecordsControl;
+  consumers: ConsumersControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];

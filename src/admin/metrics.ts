@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'pr
 import { Type } from 'typebox';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
 import { addActionMetrics } from './action-metrics.ts';
+import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
@@ -178,11 +179,13 @@ export function createMetrics(context: AdminContext): Registry {
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
   const lookAtActions = addActionMetrics(registry, context);
+  const lookAtConsumers = addConsumerMetrics(registry, context);
   app.get(
     '/metrics',
     { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
     async (_request, reply) => {
       lookAtActions();
+      await lookAtConsumers();
       return reply.type(registry.contentType).send(await registry.metrics());
     },
   );

@@ -8,6 +8,7 @@ import { addActionRoutes } from './actions.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
@@ -16,6 +17,7 @@ import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
+import { addRecordRoutes } from './records.ts';
 import { addSchemaRoutes } from './schemas.ts';
 
 /** Time that requests under way have when the server closes. */
@@ -67,6 +69,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addBackupRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
+        addRecordRoutes(documents, context);
+        addConsumerRoutes(documents, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

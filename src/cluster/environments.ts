@@ -1,3 +1,4 @@
+import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
 import { registryTables } from '../registry/registry.ts';
@@ -19,7 +20,7 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** Of `DATA/control`: each belongs to the room that reads it. */
-const controlTables = ['jobs', 'consumers', 'audit'] as const;
+const controlTables = ['jobs', ...consumerTables, 'audit'] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
 export function openControl(path: string, limits: Limits): ControlJournal {

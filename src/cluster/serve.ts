@@ -14,6 +14,7 @@ import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
+import type { RunningReading } from './consume.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
 import { reload } from './reload.ts';
@@ -114,6 +115,7 @@ async function startIn(
   let ready = false;
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
+  let reading: RunningReading | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -122,7 +124,9 @@ async function startIn(
   const stop = async (): Promise<void> => {
     ready = false;
     await certificate.close();
+    reading?.stopWaiting();
     await adminServer?.close();
+    await reading?.stop();
     backups.close();
     await running?.stop();
     await cluster.stop();
@@ -138,6 +142,7 @@ async function startIn(
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
     const { createAdminServer } = await import('../admin/server.ts');
     const { startActions } = await import('./actions.ts');
+    const { startReading } = await import('./consume.ts');
     running = startActions({
       path: folder.journalFolder('actions'),
       config,
@@ -148,12 +153,15 @@ async function startIn(
       isBackupRunning: () => backups.isRunning,
       log,
     });
+    reading = await startReading({ journal: control, shards: cluster.shards, config, log });
     const admin = await createAdminServer({
       config,
       token,
       registry,
       fleets,
       actions: running.control,
+      records: reading.records,
+      consumers: reading.control,
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

@@ -5,6 +5,7 @@ import { actionKeys } from './action-keys.ts';
 import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
+import { consumerKeys } from './consumer-keys.ts';
 import { OperatorError } from './errors.ts';
 
 const gibibyte = 1024 ** 3;
@@ -118,6 +119,7 @@ const keys = {
     'How long datapoints and messages stay in the ingest log.',
   ),
   ...actionKeys,
+  ...consumerKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,

@@ -38,6 +38,11 @@ export const adminErrors = {
   action_not_found: { status: 404, msg: 'This fleet has no action of that name.' },
   action_version_not_found: { status: 404, msg: 'This action has no such version, or not any more.' },
   run_not_found: { status: 404, msg: 'This action has no such parked run.' },
+  consumer_not_found: { status: 404, msg: 'This fleet has no consumer of that name.' },
+  batch_not_found: {
+    status: 404,
+    msg: 'This batch is not in hand: its lease ended and it was given again, or it was settled.',
+  },
   invalid_action: { status: 400, msg: 'This is not a usable action.' },
   action_test_failed: { status: 409, msg: 'A test of this version failed, so it is not deployed.' },
 } as const;

@@ -10,7 +10,7 @@ interface KeptClock {
 }
 
 /** A step of the wall clock up to this is taken as its correction; anything more is a jump. */
-const correctionMsMax = 2_000;
+export const correctionMsMax = 2_000;
 /** A server that was off for longer has to see for itself how late it is, before it forgets anything. */
 const restartMsMax = 600_000;
 const clockKey = Buffer.from('clock');

@@ -59,8 +59,8 @@ export function keyOfSent(once: Uint8Array, device: DeviceKey): Buffer {
 }
 
 /**
- * times: the names 'clock' (clock.ts) and 'forgotten' (idempotency.ts). log: position of the batch's first
- * record; also a time as the front of a range.
+ * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts) and 'moved' (log-times.ts). log: position of
+ * the batch's first record; also a time as the front of a range.
  */
 export function sequenceKey(sequence: number): Buffer {
   const key = Buffer.allocUnsafe(sequenceBytes);

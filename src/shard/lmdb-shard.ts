@@ -108,6 +108,18 @@ export class LmdbShard implements Shard {
     return this.#reader.logEnd();
   }
 
+  positionAt(timeMs: number): number {
+    return this.#reader.positionAt(timeMs);
+  }
+
+  timeAt(position: number): number | undefined {
+    return this.#reader.timeAt(position);
+  }
+
+  movedEnd(): number {
+    return this.#reader.movedEnd();
+  }
+
   ingest(ingest: Ingest): Promise<IngestOutcome> {
     const append: Append = { device: ingest.device, record: encodeLogRecord(ingest) };
     if (ingest.idempotency !== undefined) append.idempotency = ingest.idempotency;

@@ -1,10 +1,9 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../core/identity.ts';
 import { readDevice } from './keys.ts';
-import type { Ingest, RecordKind } from './shard.ts';
+import { type Ingest, type RecordKind, recordKinds } from './shard.ts';
 
 /** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
 const headerBytes = deviceKeyLength + 1 + 1 + 3;
-const kinds: readonly RecordKind[] = ['datapoint', 'message'];
 
 /**
  * One record as the log keeps it. Encoded once, by the thread that read the request off its socket, it is only
@@ -13,7 +12,7 @@ const kinds: readonly RecordKind[] = ['datapoint', 'message'];
 export function encodeLogRecord({ device, kind, schema, payload }: Ingest): Buffer {
   const bytes = Buffer.allocUnsafe(headerBytes + schema.length + payload.length);
   bytes.write(device, 0, 'latin1');
-  bytes[deviceKeyLength] = kinds.indexOf(kind);
+  bytes[deviceKeyLength] = recordKinds.indexOf(kind);
   bytes[deviceKeyLength + 1] = schema.length;
   bytes.write(schema, deviceKeyLength + 2, 'latin1');
   const at = bytes.writeUIntBE(payload.length, deviceKeyLength + 2 + schema.length, 3);
@@ -53,7 +52,7 @@ export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
   const end = endOfLogRecord(bytes, at);
   return {
     device: readDevice(bytes, at),
-    kind: kinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint',
+    kind: recordKinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint',
     schema: bytes.toString('latin1', schemaAt, payloadLengthAt),
     payload: Buffer.from(bytes.subarray(payloadAt, end)),
     end,
@@ -65,6 +64,6 @@ export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; e
   const device = readDevice(bytes, at);
   const end = endOfLogRecord(bytes, at);
   const schema = bytes.toString('latin1', at + deviceKeyLength + 2, payloadLengthAtOf(bytes, at));
-  const isKnownKind = kinds[bytes.readUInt8(at + deviceKeyLength)] !== undefined;
+  const isKnownKind = recordKinds[bytes.readUInt8(at + deviceKeyLength)] !== undefined;
   return { isSound: isKnownKind && isDeviceKey(device) && schemaNamePattern.test(schema), end };
 }

@@ -4,6 +4,7 @@ import type { Environment, Table } from '../store/environment.ts';
 import { batchBytesMax, endOfLog } from './ingest-log.ts';
 import { sequenceKey } from './keys.ts';
 import { encodeMovedBatch, type MovedRecord, newestIdOf, splitBatch } from './log-batch.ts';
+import { storeMovedEnd } from './log-times.ts';
 import type { Size, Step } from './move-devices.ts';
 
 /** Gathered in memory for all logs together, then written in one transaction for each of them. */
@@ -50,6 +51,7 @@ class LogsToExtend {
           position += batch.length;
           newestId = newestIdOf(bytes);
         }
+        storeMovedEnd(target.table('times'), position);
       });
     }
     this.#gathered.clear();

@@ -13,6 +13,7 @@ import {
   tagDigestBytes,
 } from './keys.ts';
 import { readLogPage } from './log-page.ts';
+import { movedEndOf, positionAt, timeAt } from './log-times.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
 import { sentBefore } from './sent-mail.ts';
@@ -144,6 +145,21 @@ export class ShardReader {
     this.#end = endOfLog(this.#tables.log);
     this.#endAfterCommits = commits;
     return this.#end;
+  }
+
+  positionAt(timeMs: number): number {
+    this.#environment.refresh();
+    return positionAt(this.#tables, timeMs);
+  }
+
+  timeAt(position: number): number | undefined {
+    this.#environment.refresh();
+    return timeAt(this.#tables, position);
+  }
+
+  movedEnd(): number {
+    this.#environment.refresh();
+    return movedEndOf(this.#tables.times);
   }
 
   /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */

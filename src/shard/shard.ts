@@ -51,7 +51,9 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
-export type RecordKind = 'datapoint' | 'message';
+/** Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. */
+export const recordKinds = ['datapoint', 'message'] as const;
+export type RecordKind = (typeof recordKinds)[number];
 
 export interface Ingest {
   device: DeviceKey;
@@ -178,6 +180,15 @@ export interface Shard {
   records(from: number): Awaitable<LogPage>;
   /** The position that the next record gets. */
   logEnd(): Awaitable<number>;
+  /**
+   * From where on records stand that were stored at that time, by the wall clock, or later: some seconds early where
+   * the clock was corrected.
+   */
+  positionAt(timeMs: number): Awaitable<number>;
+  /** When what stands at a position was stored; undefined where nothing does, from there on. */
+  timeAt(position: number): Awaitable<number | undefined>;
+  /** From here on every record is in order of time: in front of it there may be those of shards that were given up. */
+  movedEnd(): Awaitable<number>;
 
   /** Has copied the payload when it returns. */
   ingest(ingest: Ingest): Promise<IngestOutcome>;

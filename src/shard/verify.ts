@@ -8,6 +8,7 @@ import { isDeviceRecord } from './device-record.ts';
 import { isForgottenRecord } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
+import { isMovedEndRecord } from './log-times.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifySent } from './verify-sent.ts';
 import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
@@ -84,7 +85,9 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
   });
   walk('times', (key, value) =>
-    isForgottenRecord(key, value) || isClockRecord(key, value) ? undefined : 'the record does not decode',
+    isForgottenRecord(key, value) || isMovedEndRecord(key, value) || isClockRecord(key, value)
+      ? undefined
+      : 'the record does not decode',
   );
   let end = 0;
   walk('log', (key, value) => {

@@ -1,0 +1,221 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { openControl } from '../../src/cluster/environments.ts';
+import type { Batch, Consumer } from '../../src/consume/consumer.ts';
+import { Consumers } from '../../src/consume/consumers.ts';
+import { LogReader } from '../../src/consume/log-reader.ts';
+import { type DeviceKey, fleetIdOf } from '../../src/core/identity.ts';
+import { createLog } from '../../src/core/log.ts';
+import { IngestLog } from '../../src/shard/ingest-log.ts';
+import type { StoredRecord } from '../../src/shard/shard.ts';
+import { type OpenShard, openShard } from '../harness/shard.ts';
+
+const fleetId = 'FLEET001';
+const devices = ['FLEET001DEVICE0001', 'FLEET001DEVICE0002', 'FLEET002DEVICE0001'] as DeviceKey[];
+const shardsCount = 2;
+const limits = { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 1 };
+
+type Operation =
+  | { type: 'store'; shard: number; records: { device: number; isMessage: boolean; schema: string }[] }
+  | { type: 'fetch'; max: number }
+  | { type: 'acknowledge' | 'release'; batch: number }
+  | { type: 'trim'; shard: number; batches: number }
+  | { type: 'restart' };
+
+const shard = fc.nat({ max: shardsCount - 1 });
+const stored = fc.record({
+  device: fc.nat({ max: devices.length - 1 }),
+  isMessage: fc.boolean(),
+  schema: fc.constantFrom('opened', 'closed'),
+});
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant('store' as const),
+      shard,
+      records: fc.array(stored, { minLength: 1, maxLength: 6 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ type: fc.constant('fetch' as const), max: fc.integer({ min: 1, max: 5 }) }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constantFrom('acknowledge' as const, 'acknowledge' as const, 'release' as const),
+      batch: fc.nat({ max: 8 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('trim' as const),
+      shard,
+      batches: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('restart' as const) }) },
+);
+
+/** What a consumer of messages has to do, beside one that does it on real logs. */
+class Bench {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+  readonly #shards: OpenShard[] = [];
+  #journal = openControl(join(this.#folder, 'control'), limits);
+  #consumers: Consumers | undefined;
+  readonly #acknowledged = new Set<string>();
+  readonly #given: Batch[] = [];
+
+  async begin(): Promise<void> {
+    for (let index = 0; index < shardsCount; index += 1) {
+      this.#shards.push(openShard(join(this.#folder, String(index)), { gatherMilliseconds: 0 }));
+    }
+    await this.#open();
+  }
+
+  async #open(): Promise<void> {
+    const reader = new LogReader(
+      this.#shards.map((one) => one.shard),
+      createLog('silent'),
+    );
+    const config = { consumerLeaseSeconds: 3_600 };
+    this.#consumers = await Consumers.open({
+      reader,
+      journal: this.#journal,
+      config,
+      log: createLog('silent'),
+    });
+    const settings = { kinds: ['message'] as const, schemas: [], leaseSeconds: undefined };
+    await this.#consumers.put(fleetId, 'hall', settings, 'earliest');
+  }
+
+  get #consumer(): Consumer {
+    return this.#consumers?.find(fleetId, 'hall') as Consumer;
+  }
+
+  /** What is still to be given of a shard, in order. */
+  async #rest(index: number): Promise<StoredRecord[]> {
+    const records: StoredRecord[] = [];
+    for (let from = 0; ; ) {
+      const page = await (this.#shards[index] as OpenShard).shard.records(from);
+      if (page.next === from) break;
+      records.push(...page.records);
+      from = page.next;
+    }
+    return records.filter(
+      ({ device, kind, id }) =>
+        fleetIdOf(device) === fleetId && kind === 'message' && !this.#acknowledged.has(id.toString('hex')),
+    );
+  }
+
+  async do(one: Operation): Promise<void> {
+    switch (one.type) {
+      case 'store':
+        for (const { device, isMessage, schema } of one.records) {
+          await (this.#shards[one.shard] as OpenShard).shard.ingest({
+            device: devices[device] as DeviceKey,
+            kind: isMessage ? 'message' : 'datapoint',
+            schema,
+            payload: Buffer.from('{}'),
+          });
+        }
+        break;
+      case 'fetch':
+        await this.#fetch(one.max);
+        break;
+      case 'acknowledge':
+      case 'release':
+        await this.#settle(one.type, this.#given[one.batch % Math.max(1, this.#given.length)]);
+        break;
+      case 'trim': {
+        const { environment } = this.#shards[one.shard] as OpenShard;
+        // What somebody has in hand may be trimmed, and settled all the same.
+        await environment.write(() => {
+          new IngestLog(environment.table('log'), Date.now).trim(Date.now() + 60_000, one.batches);
+        });
+        break;
+      }
+      case 'restart':
+        await this.#consumers?.stop();
+        await this.#journal.close();
+        this.#journal = openControl(join(this.#folder, 'control'), limits);
+        this.#given.length = 0;
+        await this.#open();
+    }
+  }
+
+  async #fetch(max: number): Promise<void> {
+    const options = { recordsMax: max, bytesMax: 1_000_000, worker: 'tester' };
+    const batch = await this.#consumer.fetch(options, AbortSignal.abort());
+    const rests = await Promise.all(this.#shards.map((_, index) => this.#rest(index)));
+    if (batch === undefined) {
+      // Nothing is left but in shards where a batch is out.
+      const free = rests.filter((_, index) => !this.#given.some(({ shard }) => shard === index));
+      expect(free.flat()).toEqual([]);
+      return;
+    }
+    expect(this.#given.map(({ shard }) => shard)).not.toContain(batch.shard);
+    const expected = (rests[batch.shard] ?? []).slice(0, max);
+    expect(batch.records.map(({ position }) => position)).toEqual(expected.map(({ position }) => position));
+    expect(batch.records.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
+    this.#given.push(batch);
+  }
+
+  async #settle(how: 'acknowledge' | 'release', batch: Batch | undefined): Promise<void> {
+    if (batch === undefined) return;
+    if (how === 'acknowledge') {
+      // Twice, as after an answer that was lost.
+      await Promise.all([batch.acknowledge(), batch.acknowledge()]);
+      await batch.acknowledge();
+      for (const { id } of batch.records) this.#acknowledged.add(id.toString('hex'));
+    } else expect(batch.release()).toBe(true);
+    this.#given.splice(this.#given.indexOf(batch), 1);
+    expect(batch.release()).toBe(false);
+  }
+
+  /** Gives back what is out, and everything that is left comes. */
+  async drain(): Promise<void> {
+    for (const batch of [...this.#given]) await this.#settle('release', batch);
+    const left = async (): Promise<number> =>
+      (await Promise.all(this.#shards.map((_, index) => this.#rest(index)))).flat().length;
+    while ((await left()) > 0) {
+      const before = await left();
+      await this.#fetch(3);
+      await this.#settle('acknowledge', this.#given[0]);
+      expect(await left()).toBeLessThan(before);
+    }
+    await this.#fetch(3);
+    const status = await this.#consumer.status();
+    expect(status.map(({ behind, lease }) => ({ behind, lease }))).toEqual(
+      this.#shards.map(() => ({ behind: 0, lease: undefined })),
+    );
+  }
+
+  async end(): Promise<void> {
+    await this.#consumers?.stop();
+    await this.#journal.close();
+    for (const one of this.#shards) await one.close();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+it('a consumer gives every wanted record until it is acknowledged, in the order of its log, to one at a time', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 40 }), async (operations) => {
+      const bench = new Bench();
+      try {
+        await bench.begin();
+        for (const one of operations) await bench.do(one);
+        await bench.drain();
+      } finally {
+        await bench.end();
+      }
+    }),
+    { numRuns: Number(process.env.CONSUMER_RUNS ?? 10) },
+  );
+}, 60_000);
