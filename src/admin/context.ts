@@ -11,6 +11,7 @@ import type { Registry } from '../registry/registry.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
 import type { ConsumersControl } from './consumers-control.ts';
+import type { ForwardersControl } from './forwarders-control.ts';
 import type { RecordsControl } from './records-control.ts';
 
 /** One backup: the one under way, or else the last one. */
@@ -42,6 +43,7 @@ export interface AdminContext {
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
   actions: ActionsControl;
+  forwarders: ForwardersControl;
   records: RecordsControl;
   consumers: ConsumersControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };

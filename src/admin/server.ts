@@ -13,6 +13,8 @@ import type { AdminContext } from './context.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
 import { addFleetRoutes } from './fleets.ts';
+import { addForwarderLetterRoutes } from './forwarder-letters.ts';
+import { addForwarderRoutes } from './forwarders.ts';
 import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
@@ -69,6 +71,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addBackupRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
+        addForwarderRoutes(documents, context);
+        addForwarderLetterRoutes(documents, context);
         addRecordRoutes(documents, context);
         addConsumerRoutes(documents, context);
       });

@@ -5,6 +5,7 @@ import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addFleetCommands } from './commands/fleet.ts';
+import { addForwarderCommands } from './commands/forwarder.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
 
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addSchemaCommands(program);
   addMailCommands(program);
   addActionCommands(program);
+  addForwarderCommands(program);
   addBackupCommand(program);
   return program;
 }

@@ -1,6 +1,7 @@
 import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
+import { forwarderTables } from '../forward/tables.ts';
 import { registryTables } from '../registry/registry.ts';
 import { Environment } from '../store/environment.ts';
 import { Journal } from '../store/journal.ts';
@@ -20,7 +21,7 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** Of `DATA/control`: each belongs to the room that reads it. */
-const controlTables = ['jobs', ...consumerTables, 'audit'] as const;
+const controlTables = ['jobs', ...consumerTables, ...forwarderTables, 'audit'] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
 export function openControl(path: string, limits: Limits): ControlJournal {

@@ -5,6 +5,7 @@ import { OperatorError } from '../core/errors.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { Fleets } from '../registry/fleet.ts';
+import { Forwarders } from '../registry/forwarders.ts';
 import { Registry } from '../registry/registry.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
@@ -17,6 +18,7 @@ import { Cluster } from './cluster.ts';
 import type { RunningReading } from './consume.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
+import type { RunningForwarding } from './forwarding.ts';
 import { reload } from './reload.ts';
 
 /** A server that answers, as `serve` reports it. */
@@ -90,6 +92,7 @@ async function startIn(
   const registryEnvironment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(registryEnvironment, config);
   const actions = new Actions(registryEnvironment, registry, config);
+  const forwarders = new Forwarders(registryEnvironment, registry, config);
   const control = openControl(folder.journalFolder('control'), config);
   const cluster = await Cluster.start({
     config,
@@ -116,6 +119,7 @@ async function startIn(
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
   let reading: RunningReading | undefined;
+  let forwarding: RunningForwarding | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -124,6 +128,7 @@ async function startIn(
   const stop = async (): Promise<void> => {
     ready = false;
     await certificate.close();
+    await forwarding?.stop();
     reading?.stopWaiting();
     await adminServer?.close();
     await reading?.stop();
@@ -132,6 +137,7 @@ async function startIn(
     await cluster.stop();
     await control.close();
     await actions.close();
+    await forwarders.close();
     await registry.close();
     folder.close();
   };
@@ -143,6 +149,7 @@ async function startIn(
     const { createAdminServer } = await import('../admin/server.ts');
     const { startActions } = await import('./actions.ts');
     const { startReading } = await import('./consume.ts');
+    const { startForwarding } = await import('./forwarding.ts');
     running = startActions({
       path: folder.journalFolder('actions'),
       config,
@@ -154,6 +161,8 @@ async function startIn(
       log,
     });
     reading = await startReading({ journal: control, shards: cluster.shards, config, log });
+    const { consumers } = reading;
+    forwarding = await startForwarding({ journal: control, forwarders, consumers, shards, config, log });
     const admin = await createAdminServer({
       config,
       token,
@@ -162,6 +171,7 @@ async function startIn(
       actions: running.control,
       records: reading.records,
       consumers: reading.control,
+      forwarders: forwarding.control,
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

@@ -7,6 +7,7 @@ import { clientLimitKeys } from './client-limit-keys.ts';
 import { integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
 import { OperatorError } from './errors.ts';
+import { forwarderKeys } from './forwarder-keys.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -120,6 +121,7 @@ const keys = {
   ),
   ...actionKeys,
   ...consumerKeys,
+  ...forwarderKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,
