@@ -30,7 +30,7 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
     versions,
     cellOf(counters.depths, 0),
     config,
-    { committed: () => {}, failed: () => {} },
+    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
     createLog('error'),
     () => {},
   );

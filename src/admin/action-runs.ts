@@ -156,6 +156,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
   app.get(
     '/fleets/:fleet_id/actions/:name/runs',
     {
+      config: { scope: 'read' },
       schema: {
         description: 'Attempts at runs, newest first.',
         params: actionPath,
@@ -172,6 +173,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
   app.get(
     '/fleets/:fleet_id/actions/:name/logs',
     {
+      config: { scope: 'read' },
       schema: {
         description: 'Lines of its log, newest first.',
         params: actionPath,
@@ -188,6 +190,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
   app.get(
     '/fleets/:fleet_id/actions/:name/parked',
     {
+      config: { scope: 'read' },
       schema: {
         description: 'Runs that were given up, newest first; one by itself has its payload.',
         params: actionPath,
@@ -203,20 +206,27 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
 
   app.get(
     '/fleets/:fleet_id/actions/:name/parked/:run',
-    { schema: { params: runPath, response: { 200: parkedWithPayload, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: runPath, response: { 200: parkedWithPayload, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name, run } }, reply) =>
       reply.type('application/json').send(parkedText(actions.parkedRun(fleet_id, name, run))),
   );
 
   app.post(
     '/fleets/:fleet_id/actions/:name/parked/:run/retry',
-    { schema: { params: runPath, response: { 200: retriedDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'admin' },
+      schema: { params: runPath, response: { 200: retriedDocument, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name, run } }) => ({ retried: await actions.retry(fleet_id, name, run) }),
   );
 
   app.post(
     '/fleets/:fleet_id/actions/:name/parked/retry',
     {
+      config: { scope: 'admin' },
       schema: {
         description: 'Of all of them; each starts over with all its attempts.',
         params: actionPath,
@@ -228,13 +238,19 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
 
   app.delete(
     '/fleets/:fleet_id/actions/:name/parked/:run',
-    { schema: { params: runPath, response: { 200: droppedDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'admin' },
+      schema: { params: runPath, response: { 200: droppedDocument, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name, run } }) => ({ dropped: await actions.drop(fleet_id, name, run) }),
   );
 
   app.delete(
     '/fleets/:fleet_id/actions/:name/parked',
-    { schema: { params: actionPath, response: { 200: droppedDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'admin' },
+      schema: { params: actionPath, response: { 200: droppedDocument, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name } }) => ({ dropped: await actions.drop(fleet_id, name) }),
   );
 }

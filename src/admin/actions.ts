@@ -54,7 +54,10 @@ function changeOf({ enabled, runs_per_second_max: rate }: Static<typeof actionCh
 export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/actions',
-    { schema: { params: fleetPath, response: { 200: listOf(actionDocument), ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: fleetPath, response: { 200: listOf(actionDocument), ...errorAnswers } },
+    },
     async ({ params }) => {
       const items = actions.list(params.fleet_id).map((status) => describeAction(status, config));
       return { items, next: null };
@@ -64,6 +67,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
   app.put(
     '/fleets/:fleet_id/actions/:name',
     {
+      config: { scope: 'admin' },
       bodyLimit: bodyLimitOf(config),
       schema: {
         description: 'Deploys a new version, once its tests have passed.',
@@ -96,13 +100,17 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
 
   app.get(
     '/fleets/:fleet_id/actions/:name',
-    { schema: { params: actionPath, response: { 200: actionDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: actionPath, response: { 200: actionDocument, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name } }) => describeAction(actions.get(fleet_id, name), config),
   );
 
   app.patch(
     '/fleets/:fleet_id/actions/:name',
     {
+      config: { scope: 'admin' },
       schema: {
         description: 'Disabled, it takes no notice of records that are stored meanwhile.',
         params: actionPath,
@@ -116,7 +124,10 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
 
   app.delete(
     '/fleets/:fleet_id/actions/:name',
-    { schema: { params: actionPath, response: { 204: Type.Null(), ...errorAnswers } } },
+    {
+      config: { scope: 'admin' },
+      schema: { params: actionPath, response: { 204: Type.Null(), ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name } }, reply) => {
       await actions.delete(fleet_id, name);
       return reply.code(204).send(null);
@@ -125,7 +136,10 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
 
   app.get(
     '/fleets/:fleet_id/actions/:name/versions/:version',
-    { schema: { params: versionPath, response: { 200: versionDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: versionPath, response: { 200: versionDocument, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, name, version } }) =>
       describeVersion(actions.version(fleet_id, name, version)),
   );
@@ -133,6 +147,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
   app.post(
     '/fleets/:fleet_id/actions/:name/rollback',
     {
+      config: { scope: 'admin' },
       schema: {
         description: 'Makes a version that is kept the one that runs, under its own number.',
         params: actionPath,
@@ -147,6 +162,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
   app.post(
     '/fleets/:fleet_id/actions/:name/test',
     {
+      config: { scope: 'admin' },
       bodyLimit: bodyLimitOf(config),
       schema: {
         description: 'What a run of this record would do. Sends and writes nothing.',

@@ -1,17 +1,50 @@
-import { hash, timingSafeEqual } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../core/errors.ts';
+import { isExpired } from '../registry/tokens.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { bootstrapPrincipal, checkScope, type Principal } from './scope.ts';
 
-/**
- * A hook that lets only the bearer of `token` in. Digests are compared, so that neither the length nor a
- * common beginning of the token can be told from the time it takes.
- */
-export function requireToken(token: string): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
-  const expected = hash('sha256', token, 'buffer');
-  return async (request, reply) => {
-    const [, given = ''] = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
-    if (timingSafeEqual(hash('sha256', given, 'buffer'), expected)) return;
-    reply.header('WWW-Authenticate', 'Bearer');
-    throw new ApiError('invalid_token');
-  };
+/** Lets in, on every route that is added from here on, who bears a token for it. */
+export function requireToken(app: AdminApp, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): void {
+  app.addHook('onRoute', nameScope);
+  app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
+    const [, bearer = ''] = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+    const { scope } = request.routeOptions.config;
+    try {
+      request.principal = principalOf(bearer, context);
+      checkScope(request.principal, request.routeOptions.config, request.params as { fleet_id?: string });
+    } catch (error) {
+      const isForbidden = error instanceof ApiError && error.code === 'forbidden';
+      const why = isForbidden ? ` error="insufficient_scope", scope="${scope}"` : '';
+      reply.header('WWW-Authenticate', `Bearer${why}`);
+      throw error;
+    }
+  });
+}
+
+/** A route that nobody has thought of who may use it must not come into service; the document says who may. */
+function nameScope(route: RouteOptions): void {
+  const { scope } = route.config ?? {};
+  if (scope === undefined) throw new Error(`${route.method} ${route.url} names no scope`);
+  route.schema = { ...route.schema, security: [{ token: [scope] }] };
+}
+
+/** @throws ApiError invalid_token. */
+function principalOf(
+  bearer: string,
+  { tokens, bootstrap }: Pick<AdminContext, 'tokens' | 'bootstrap'>,
+): Principal {
+  const token = tokens.find(bearer);
+  if (token !== undefined) {
+    if (isExpired(token)) throw new ApiError('invalid_token', { msg: 'This token has expired.' });
+    tokens.used(token);
+    const { id, name, scopes, fleetId } = token;
+    return { kind: 'token', id, name, scopes, fleetId };
+  }
+  const answer = bootstrap.check(bearer);
+  if (answer === 'accepted') return bootstrapPrincipal;
+  if (answer === 'unknown') throw new ApiError('invalid_token');
+  throw new ApiError('invalid_token', {
+    msg: 'The bootstrap token is turned off (bootstrapToken): use an API token, with --token or FLEETPOST_TOKEN.',
+  });
 }

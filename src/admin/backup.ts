@@ -39,16 +39,23 @@ function describe(backup: Backup): Static<typeof backupDocument> {
 export function addBackupRoutes(app: AdminApp, { backups }: AdminContext): void {
   app.post(
     '/backup',
-    { schema: { body: newBackup, response: { 202: backupDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'admin' },
+      schema: { body: newBackup, response: { 202: backupDocument, ...errorAnswers } },
+    },
     async ({ body }, reply) => {
       reply.code(202);
       return describe(backups.start(body.folder));
     },
   );
 
-  app.get('/backup', { schema: { response: { 200: backupDocument, ...errorAnswers } } }, async () => {
-    const backup = backups.last();
-    if (backup === undefined) throw new ApiError('backup_not_found');
-    return describe(backup);
-  });
+  app.get(
+    '/backup',
+    { config: { scope: 'admin' }, schema: { response: { 200: backupDocument, ...errorAnswers } } },
+    async () => {
+      const backup = backups.last();
+      if (backup === undefined) throw new ApiError('backup_not_found');
+      return describe(backup);
+    },
+  );
 }

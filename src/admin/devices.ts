@@ -46,6 +46,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/devices',
     {
+      config: { scope: 'read' },
       schema: {
         params: fleetPath,
         querystring: Type.Object({
@@ -64,7 +65,10 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.post(
     '/fleets/:fleet_id/devices',
-    { schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } },
+    },
     async ({ params, body }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
@@ -93,13 +97,17 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.get(
     '/fleets/:fleet_id/devices/:device_id',
-    { schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } },
+    },
     async ({ params }) => readDevice(params),
   );
 
   app.patch(
     '/fleets/:fleet_id/devices/:device_id',
     {
+      config: { scope: 'provision' },
       schema: { params: devicePath, body: deviceChange, response: { 200: deviceDocument, ...errorAnswers } },
     },
     async ({ params, body }) => {
@@ -112,7 +120,10 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
 
   app.delete(
     '/fleets/:fleet_id/devices/:device_id',
-    { schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } },
+    },
     async ({ params }, reply) => {
       const device = deviceOf(context, params);
       if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
@@ -123,6 +134,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices/:device_id/rotate-secret',
     {
+      config: { scope: 'provision' },
       schema: {
         description: 'A new secret, shown once. The old one stops working at once.',
         params: devicePath,

@@ -43,13 +43,17 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
   app.get(
     '/fleets',
     {
+      config: { scope: 'read', narrowsToFleet: true },
       schema: {
         querystring: Type.Object({ after: Type.String({ default: '', maxLength: 8 }), limit: pageLimit }),
         response: { 200: listOf(fleetDocument), ...errorAnswers },
       },
     },
-    async ({ query: { after, limit } }) => {
-      const rest = registry.snapshots().filter(({ fleet }) => fleet.fleetId > after);
+    async ({ query: { after, limit }, principal }) => {
+      const only = principal?.fleetId ?? undefined;
+      const rest = registry
+        .snapshots()
+        .filter(({ fleet }) => fleet.fleetId > after && (only === undefined || fleet.fleetId === only));
       const page = rest.slice(0, limit).map(({ fleet }) => fleet);
       const next = rest.length > limit ? (page.at(-1)?.fleetId ?? null) : null;
       return { items: page.map((fleet) => describeFleet(fleet, config)), next };
@@ -58,7 +62,10 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
 
   app.post(
     '/fleets',
-    { schema: { body: newFleet, response: { 201: fleetDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { body: newFleet, response: { 201: fleetDocument, ...errorAnswers } },
+    },
     async ({ body }, reply) => {
       const id = body.fleet_id ?? generateFleetId();
       await registry.createFleet({
@@ -74,13 +81,19 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
 
   app.get(
     '/fleets/:fleet_id',
-    { schema: { params: fleetPath, response: { 200: fleetDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: fleetPath, response: { 200: fleetDocument, ...errorAnswers } },
+    },
     async ({ params }) => describeFleet(registry.fleet(params.fleet_id).fleet, config),
   );
 
   app.patch(
     '/fleets/:fleet_id',
-    { schema: { params: fleetPath, body: fleetChange, response: { 200: fleetDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: fleetPath, body: fleetChange, response: { 200: fleetDocument, ...errorAnswers } },
+    },
     async ({ params, body }) =>
       describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config),
   );

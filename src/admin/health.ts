@@ -1,16 +1,25 @@
 import { Type } from 'typebox';
-import { unavailable } from '../core/errors.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import { errorAnswers } from './documents.ts';
+import { readyAnswer } from './readiness.ts';
 
-const ok = Type.Object({ ok: Type.Literal(true) });
+const ok = Type.Object({ ok: Type.Boolean() });
+const notReady = Type.Object({
+  error: Type.String(),
+  msg: Type.String(),
+  reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
+});
 
-/** `/healthz`: this thread answers. `/readyz`: devices are answered too. */
-export function addHealthRoutes(app: AdminApp, { isReady }: AdminContext): void {
-  const schema = { security: [], response: { 200: ok, ...errorAnswers } };
-  app.get('/healthz', { schema }, async () => ({ ok: true as const }));
-  app.get('/readyz', { schema }, async () => {
-    if (!isReady()) throw unavailable('The server is starting or stopping.');
-    return { ok: true as const };
-  });
+/** `/healthz`: the process answers. `/readyz`: devices are answered too, and what they send is taken. */
+export function addHealthRoutes(app: AdminApp, { notReady: reasons }: AdminContext): void {
+  app.get('/healthz', { schema: { security: [], response: { 200: ok } } }, async () => ({ ok: true }));
+  app.get(
+    '/readyz',
+    { schema: { security: [], response: { 200: ok, 503: notReady } } },
+    async (_request, reply) => {
+      const { status, body } = readyAnswer(reasons());
+      reply.code(status);
+      if (status === 503) reply.header('Retry-After', '1');
+      return body as never;
+    },
+  );
 }

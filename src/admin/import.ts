@@ -77,6 +77,7 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
   app.post(
     '/fleets/:fleet_id/devices::import',
     {
+      config: { scope: 'provision' },
       schema: {
         description:
           'Makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored.',

@@ -79,6 +79,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices/:device_id/mail/:name',
     {
+      config: { scope: 'mail' },
       bodyLimit: config.bodyBytesMax,
       schema: {
         params: Type.Interface([devicePath], { name: Type.String() }),
@@ -115,6 +116,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/devices/:device_id/mail',
     {
+      config: { scope: 'read' },
       schema: {
         description: 'The mailbox in its order, head first: a list of mails, each with its payload.',
         params: devicePath,

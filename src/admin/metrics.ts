@@ -147,6 +147,11 @@ export function createMetrics(context: AdminContext): Registry {
     ({ failedCommits }) => failedCommits,
   );
   addCounter('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  addCounter(
+    'fleetpost_writes_refused_total',
+    'Writes answered 503 since the disk, the shard or its store had no room for them.',
+    ({ refusedWrites }) => refusedWrites,
+  );
   addHistogram(
     new SharedHistogram(
       'fleetpost_commit_batch_size',

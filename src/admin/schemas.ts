@@ -16,7 +16,10 @@ const schemaDocument = Type.Object({ kind, name: Type.String() });
 export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/schemas',
-    { schema: { params: fleetPath, response: { 200: listOf(schemaDocument), ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: fleetPath, response: { 200: listOf(schemaDocument), ...errorAnswers } },
+    },
     async ({ params }) => {
       const { schemas } = registry.fleet(params.fleet_id);
       return { items: schemas.map(({ kind, name }) => ({ kind, name })), next: null };
@@ -26,6 +29,7 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
   app.put(
     '/fleets/:fleet_id/schemas/:kind/:name',
     {
+      config: { scope: 'provision' },
       bodyLimit: config.schemaBytesMax,
       schema: {
         params: schemaPath,
@@ -45,14 +49,20 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
 
   app.get(
     '/fleets/:fleet_id/schemas/:kind/:name',
-    { schema: { params: schemaPath, response: { 200: schemaText, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { params: schemaPath, response: { 200: schemaText, ...errorAnswers } },
+    },
     async ({ params: { fleet_id, kind, name } }, reply) =>
       reply.type('application/json').send(registry.schema(fleet_id, kind, name).text),
   );
 
   app.delete(
     '/fleets/:fleet_id/schemas/:kind/:name',
-    { schema: { params: schemaPath, response: { 204: Type.Null(), ...errorAnswers } } },
+    {
+      config: { scope: 'provision' },
+      schema: { params: schemaPath, response: { 204: Type.Null(), ...errorAnswers } },
+    },
     async ({ params: { fleet_id, kind, name } }, reply) => {
       await registry.deleteSchema(fleet_id, kind, name);
       return reply.code(204).send(null);

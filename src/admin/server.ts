@@ -21,15 +21,13 @@ import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
 import { addRecordRoutes } from './records.ts';
 import { addSchemaRoutes } from './schemas.ts';
-
-/** Time that requests under way have when the server closes. */
-const closeTimeoutMs = 2_000;
+import { addTokenRoutes } from './tokens.ts';
 
 /** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
 const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
 const ofBody = new Ajv({ allErrors: true, strict: false });
 
-/** The admin API, ready to listen (control plane only: on the main thread, where no device is slowed by it). */
+/** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
 export async function createAdminServer(context: AdminContext): Promise<FastifyInstance> {
   const onError = errorHandler(context.log);
   const app = Fastify({
@@ -45,7 +43,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     throw new ApiError('route_not_found');
   });
   app.removeAllContentTypeParsers();
-  closeInTime(app);
+  app.decorateRequest('principal', null);
 
   await app.register(swagger, {
     openapi: {
@@ -62,13 +60,14 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   await app.register(
     async (admin) => {
-      admin.addHook('onRequest', requireToken(context.token));
+      requireToken(admin, context);
       await admin.register(async (documents) => {
         takeDocuments(documents);
         addFleetRoutes(documents, context);
         addDeviceRoutes(documents, context);
         addImportRoute(documents, context);
         addBackupRoutes(documents, context);
+        addTokenRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
         addForwarderRoutes(documents, context);
@@ -86,13 +85,4 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   );
   await app.ready();
   return app;
-}
-
-/** A client that neither reads nor leaves must not hold up the end of the server. */
-function closeInTime(app: FastifyInstance): void {
-  let timer: NodeJS.Timeout | undefined;
-  app.addHook('preClose', async () => {
-    timer = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs);
-  });
-  app.addHook('onClose', async () => clearTimeout(timer));
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
+import { tokenVariable } from '../core/token-variable.ts';
 import { AdminClient } from './admin-client.ts';
 
 /** The options that every client command takes. */
@@ -15,8 +16,8 @@ export interface ConnectionOptions {
 export function withConnectionOptions(command: Command): Command {
   return command
     .option('--data <dir>', 'data folder of the running server', process.env.FLEETPOST_DATA ?? './data')
-    .option('--admin <url>', 'admin API, instead of a data folder; needs --token')
-    .option('--token <token>', 'bearer token of that admin API')
+    .option('--admin <url>', 'admin API, instead of a data folder; needs a token')
+    .option('--token <token>', `API token, in place of that in the data folder; or ${tokenVariable}`)
     .option('--json', 'print one JSON document');
 }
 
@@ -24,19 +25,19 @@ export function withConnectionOptions(command: Command): Command {
  * The server that the options name, or else the one whose data folder they name.
  * @throws OperatorError when they do not lead to a server.
  */
-export function connect({ data, admin, token }: ConnectionOptions): AdminClient {
-  if (admin === undefined && token === undefined) return new AdminClient(readAdminFile(data));
-  if (admin === undefined || token === undefined) {
-    throw new OperatorError('--admin and --token go together.');
-  }
+export function connect({ data, admin, token: given }: ConnectionOptions): AdminClient {
+  const token = given ?? (process.env[tokenVariable] || undefined);
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new OperatorError('This is no token.');
+  if (admin === undefined) return new AdminClient(readAdminFile(data, token));
+  if (token === undefined) throw new OperatorError(`--admin needs a token: --token T, or ${tokenVariable}.`);
   if (!/^https?:\/\//.test(admin) || !URL.canParse(admin)) {
     throw new OperatorError('--admin is a URL, like http://127.0.0.1:8444.');
   }
   return new AdminClient({ url: admin, token });
 }
 
-/** DATA/admin.json, which `serve` writes at its start. */
-function readAdminFile(data: string): { url: string; token: string } {
+/** DATA/admin.json, which `serve` writes at its start. Its token is for who gives no other. */
+function readAdminFile(data: string, given: string | undefined): { url: string; token: string } {
   const file = join(data, 'admin.json');
   let text: string;
   try {
@@ -49,11 +50,21 @@ function readAdminFile(data: string): { url: string; token: string } {
       `There is no ${file}: start the server first, or say where it is with --data DIR or --admin URL --token T.`,
     );
   }
-  try {
-    const { url, token } = JSON.parse(text) as { url?: unknown; token?: unknown };
-    if (typeof url === 'string' && URL.canParse(url) && typeof token === 'string') return { url, token };
-  } catch {
-    // Said below, with everything else that is not what the server writes.
+  const { url, token } = parse(text);
+  if (typeof url !== 'string' || !URL.canParse(url)) {
+    throw new OperatorError(`${file} is damaged: restart the server, which writes it anew.`);
   }
-  throw new OperatorError(`${file} is damaged: restart the server, which writes it anew.`);
+  if (given !== undefined) return { url, token: given };
+  if (typeof token === 'string') return { url, token };
+  throw new OperatorError(
+    `The bootstrap token of this server is turned off (bootstrapToken): give an API token with --token or ${tokenVariable}.`,
+  );
+}
+
+function parse(text: string): { url?: unknown; token?: unknown } {
+  try {
+    return (JSON.parse(text) ?? {}) as { url?: unknown; token?: unknown };
+  } catch {
+    return {};
+  }
 }

@@ -8,6 +8,7 @@ import { addFleetCommands } from './commands/fleet.ts';
 import { addForwarderCommands } from './commands/forwarder.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
+import { addTokenCommands } from './commands/token.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -29,6 +30,7 @@ export function createProgram(): Command {
   addMailCommands(program);
   addActionCommands(program);
   addForwarderCommands(program);
+  addTokenCommands(program);
   addBackupCommand(program);
   return program;
 }

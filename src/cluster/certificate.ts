@@ -1,8 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, isLoopback, parseHostPort } from '../core/config.ts';
+import type { Config } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
+import { isLoopback, parseHostPort } from '../core/host-port.ts';
 import type { TlsFiles } from '../http/uws.ts';
 
 const selfSignedYears = 10;

@@ -1,6 +1,7 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { type Config, parseHostPort } from '../core/config.ts';
+import type { Config } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
+import { parseHostPort } from '../core/host-port.ts';
 import type { Log } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
 import { ConnectionCounts } from '../http/connection-gate.ts';

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { type EffectiveConfig, loadConfig, parseHostPort } from '../core/config.ts';
+import { type EffectiveConfig, loadConfig } from '../core/config.ts';
+import { parseHostPort } from '../core/host-port.ts';
 import { demoCommands } from './demo.ts';
 import type { ReadyMessage } from './parent.ts';
 import type { RunningServer } from './serve.ts';
@@ -34,9 +35,10 @@ export function addServeCommand(program: Command): void {
     .option('--json', 'print one JSON document when ready')
     .option('--no-parent', 'serve in this very process: nothing starts it again when it dies')
     .action(async (flags: ServeFlags) => {
-      // Before anything is started, so that no signal ends the process on the way; a second one does nothing.
+      // Before anything is started, so that no signal ends the process on the way; a second one ends drainSeconds.
       const stopping = new AbortController();
-      const stop = (): void => stopping.abort();
+      const hurrying = new AbortController();
+      const stop = (): void => (stopping.signal.aborted ? hurrying : stopping).abort();
       // Without its parent the server must not go on unnoticed.
       process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
       const load = (): EffectiveConfig => effectiveConfig(flags);
@@ -47,7 +49,7 @@ export function addServeCommand(program: Command): void {
       });
       try {
         const server = await starting;
-        if (server !== undefined) await serveUntil(stopping.signal, server, flags);
+        if (server !== undefined) await serveUntil(stopping.signal, hurrying.signal, server, flags);
       } finally {
         // Else it would hold this process open.
         if (process.connected) process.disconnect();
@@ -55,10 +57,15 @@ export function addServeCommand(program: Command): void {
     });
 }
 
-async function serveUntil(signal: AbortSignal, server: RunningServer, { json }: ServeFlags): Promise<void> {
+async function serveUntil(
+  signal: AbortSignal,
+  hurry: AbortSignal,
+  server: RunningServer,
+  { json }: ServeFlags,
+): Promise<void> {
   announce(server, json ? report(server) : greeting(server));
   if (!signal.aborted) await once(signal, 'abort');
-  await server.stop();
+  await server.stop(hurry);
 }
 
 /** On stdout; or to the parent, which does so at the first start alone: later ones have a log line. */

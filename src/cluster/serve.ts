@@ -1,12 +1,16 @@
-import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { type Config, type EffectiveConfig, isLoopback, parseHostPort } from '../core/config.ts';
+import { BootstrapToken } from '../access/bootstrap-token.ts';
+import { AdminDoor } from '../admin/door.ts';
+import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
+import { isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Forwarders } from '../registry/forwarders.ts';
 import { Registry } from '../registry/registry.ts';
+import { Tokens } from '../registry/tokens.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
 import { DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
@@ -19,6 +23,7 @@ import type { RunningReading } from './consume.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
 import type { RunningForwarding } from './forwarding.ts';
+import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 
 /** A server that answers, as `serve` reports it. */
@@ -34,8 +39,11 @@ export interface RunningServer {
   config: Config;
   /** Takes what can change at run time from the configuration as it is now, and says in the log what it did. */
   reload(load: () => EffectiveConfig): Promise<void>;
-  /** Finishes what is in flight and has all of it on disk. */
-  stop(): Promise<void>;
+  /**
+   * Says for `drainSeconds` that it is stopping, or until the signal; then finishes what is in flight and has all
+   * of it on disk.
+   */
+  stop(hurry: AbortSignal): Promise<void>;
 }
 
 /**
@@ -57,22 +65,31 @@ export async function startServer(
     );
   }
   const folder = DataFolder.open(config.data, config.shards);
+  const readiness = new Readiness();
+  let door: AdminDoor | undefined;
   try {
     const shards = sources.shards === 'default' ? folder.shards : config.shards;
-    return await startIn(folder, shards, config, log, signal);
+    door = await openDoor(config, readiness);
+    return await startIn({ folder, shards, config, log, signal, readiness, door });
   } catch (error) {
+    await door?.close();
     folder.close();
     throw error;
   }
 }
 
-async function startIn(
-  folder: DataFolder,
-  shards: number,
-  config: Config,
-  log: Log,
-  signal: AbortSignal,
-): Promise<RunningServer> {
+interface Start {
+  folder: DataFolder;
+  shards: number;
+  config: Config;
+  log: Log;
+  signal: AbortSignal;
+  readiness: Readiness;
+  door: AdminDoor;
+}
+
+async function startIn(start: Start): Promise<RunningServer> {
+  const { folder, shards, config, log, signal, readiness, door } = start;
   if (!folder.isNew) {
     for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
     for (const path of journalNames.map((name) => folder.journalFolder(name)).filter(isMade)) {
@@ -81,18 +98,25 @@ async function startIn(
   }
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
+    const msg = `The data is moving from ${folder.move?.from ?? folder.shards} to ${shards} shards.`;
+    readiness.phase = { reason: 'moving', msg };
     const { moveToShards } = await import('./move.ts');
     await moveToShards(folder, shards, { config, signal });
   }
   // Behind a move, so that each device is looked at where it stays.
   if (folder.format < formatVersion) {
+    readiness.phase = { reason: 'upgrading', msg: 'The data folder of an older version is being upgraded.' };
     const { upgradeFolder } = await import('./upgrade.ts');
     await upgradeFolder(folder, { config, signal });
   }
+  readiness.phase = starting;
   const registryEnvironment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(registryEnvironment, config);
   const actions = new Actions(registryEnvironment, registry, config);
   const forwarders = new Forwarders(registryEnvironment, registry, config);
+  const tokens = new Tokens(registryEnvironment, config, (token) =>
+    log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
+  );
   const control = openControl(folder.journalFolder('control'), config);
   const cluster = await Cluster.start({
     config,
@@ -115,7 +139,6 @@ async function startIn(
     },
     log,
   );
-  let ready = false;
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
   let reading: RunningReading | undefined;
@@ -126,23 +149,26 @@ async function startIn(
     log,
   });
   const stop = async (): Promise<void> => {
-    ready = false;
+    readiness.phase = stopping;
     await certificate.close();
     await forwarding?.stop();
     reading?.stopWaiting();
-    await adminServer?.close();
+    await Promise.all([door.dismiss(), adminServer?.close()]);
     await reading?.stop();
     backups.close();
     await running?.stop();
+    readiness.close();
     await cluster.stop();
     await control.close();
     await actions.close();
     await forwarders.close();
+    await tokens.close();
     await registry.close();
+    await door.close();
     folder.close();
   };
   try {
-    const token = knownToken(folder) ?? randomBytes(32).toString('base64url');
+    const bootstrap = new BootstrapToken(knownToken(folder), config.bootstrapToken);
     const { host } = parseHostPort(config.listen);
     const url = `https://${bracketed(host)}:${cluster.listen()}`;
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
@@ -165,7 +191,8 @@ async function startIn(
     forwarding = await startForwarding({ journal: control, forwarders, consumers, shards, config, log });
     const admin = await createAdminServer({
       config,
-      token,
+      tokens,
+      bootstrap,
       registry,
       fleets,
       actions: running.control,
@@ -177,17 +204,28 @@ async function startIn(
       connections: cluster.connections,
       queueDepth: (shard) => cluster.queueDepth(shard),
       stalls: () => cluster.stalls(),
-      isReady: () => ready,
+      notReady: () => readiness.reasons(),
       backups,
       log,
     });
     adminServer = admin;
-    const adminUrl = await listenAdmin(admin, config);
-    folder.writeAdminFile({ url: adminUrl, token });
+    const adminUrl = `http://${bracketed(parseHostPort(config.admin).host)}:${door.port}`;
+    door.admit(admin.routing);
+    const publishToken = (): void => {
+      bootstrap.turn(config.bootstrapToken);
+      const { token } = bootstrap;
+      folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
+      if (token !== undefined || tokens.hasAdmin) return;
+      log.warn(
+        'nobody can manage this server: there is no API token with the scope admin, and bootstrapToken is false',
+      );
+    };
+    publishToken();
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
-    ready = true;
+    readiness.phase = undefined;
+    readiness.watch(cluster);
     cluster.watchStalls();
     const options = { config, shards: folder.shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
     log.info({ url, adminUrl, data: folder.path, shards: folder.shards }, 'ready');
@@ -200,8 +238,15 @@ async function startIn(
       fleets: fleetCount,
       demo,
       config,
-      reload: (load) => reload(load, options),
-      stop,
+      reload: async (load) => {
+        await reload(load, options);
+        publishToken();
+      },
+      stop: async (hurry) => {
+        readiness.phase = stopping;
+        await pause(config.drainSeconds * 1_000, undefined, { signal: hurry }).catch(() => {});
+        await stop();
+      },
     };
   } catch (error) {
     await stop();
@@ -209,24 +254,20 @@ async function startIn(
   }
 }
 
-/** The token stays the same over restarts, so that scripts keep working. */
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
 }
 
-async function listenAdmin(server: FastifyInstance, config: Config): Promise<string> {
-  const { host, port } = parseHostPort(config.admin);
+/** Before a move, which may take minutes: a port that is taken is told at once, and health is answered meanwhile. */
+async function openDoor(config: Config, readiness: Readiness): Promise<AdminDoor> {
   try {
-    await server.listen({ host, port });
+    return await AdminDoor.open(parseHostPort(config.admin), () => readiness.reasons());
   } catch {
     throw new OperatorError(
       `${config.admin} cannot be listened on for the admin API: is another server using it?`,
     );
   }
-  const address = server.server.address();
-  const taken = typeof address === 'object' ? address?.port : undefined;
-  return `http://${bracketed(host)}:${taken ?? port}`;
 }
 
 function bracketed(host: string): string {

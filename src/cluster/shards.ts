@@ -93,6 +93,11 @@ export class Shards {
     return shard;
   }
 
+  /** Whether the disks have the room that records are added to. */
+  hasDiskToGrow(): boolean {
+    return this.#environments.every((environment) => environment.hasDiskToGrow());
+  }
+
   async close(): Promise<void> {
     for (const environment of this.#environments) await environment.close();
   }

@@ -30,3 +30,8 @@ export const text = (value: string, description: string, limits: Partial<Key<str
   maxLength: 4096,
   ...limits,
 });
+export const boolean = (value: boolean, description: string): Key<boolean> => ({
+  type: 'boolean',
+  default: value,
+  description,
+});

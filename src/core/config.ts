@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
+import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
 import { mailLifeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
-import { integer, type Key, text } from './config-key.ts';
+import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
 import { OperatorError } from './errors.ts';
 import { forwarderKeys } from './forwarder-keys.ts';
+import { tokenVariable } from './token-variable.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -56,11 +58,7 @@ const keys = {
     'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes.',
   ),
   hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
-  strictStatuses: {
-    type: 'boolean',
-    default: false,
-    description: "Answer only statuses of the specification's table (D8).",
-  } as Key<boolean>,
+  strictStatuses: boolean(false, "Answer only statuses of the specification's table (D8)."),
   bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
   bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
   ...clientLimitKeys,
@@ -120,6 +118,7 @@ const keys = {
     'How long datapoints and messages stay in the ingest log.',
   ),
   ...actionKeys,
+  ...accessKeys,
   ...consumerKeys,
   ...forwarderKeys,
   clockJumpGraceSeconds: integer(
@@ -163,6 +162,12 @@ const keys = {
     2,
     3_600,
     'A thread that has stood still for this long ends the process, which is started again.',
+  ),
+  drainSeconds: integer(
+    0,
+    0,
+    3_600,
+    'How long the server says on /readyz that it is stopping, and goes on serving, before it stops.',
   ),
   shutdownSeconds: integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
   logLevel,
@@ -262,6 +267,8 @@ export function loadConfig(
   const names = new Map(configKeys.map((key) => [environmentName(key), key]));
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('FLEETPOST_') || value === undefined) continue;
+    // Of the commands that talk to a server.
+    if (name === tokenVariable) continue;
     const key = names.get(name);
     if (key === undefined) throw new OperatorError(`Configuration: there is no key for ${name}.`);
     set(key, fromText(key, value), 'environment');
@@ -274,22 +281,4 @@ export function loadConfig(
     values: Object.freeze(values) as Config,
     sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,
   };
-}
-
-export interface HostPort {
-  host: string;
-  port: number;
-}
-
-/** Splits a checked `HOST:PORT`; brackets around IPv6 fall away. */
-export function parseHostPort(text: string): HostPort {
-  const colon = text.lastIndexOf(':');
-  const port = Number(text.slice(colon + 1));
-  if (port > 65_535) throw new OperatorError(`Configuration: there is no port ${port}.`);
-  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port };
-}
-
-/** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

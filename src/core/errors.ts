@@ -25,12 +25,14 @@ export const deviceErrors = {
 } as const;
 
 export const adminErrors = {
-  invalid_token: { status: 401, msg: 'The admin API needs its bearer token.' },
+  invalid_token: { status: 401, msg: 'The admin API needs a bearer token.' },
+  forbidden: { status: 403, msg: 'This token may not do this.' },
   fleet_not_found: { status: 404, msg: 'There is no such fleet.' },
   device_not_found: { status: 404, msg: 'There is no such device.' },
   already_exists: { status: 409, msg: 'This id is taken.' },
   mailbox_full: { status: 409, msg: 'The mailbox is full.' },
   limit_reached: { status: 409, msg: 'A limit of this server is reached.' },
+  token_not_found: { status: 404, msg: 'There is no such token.' },
   backup_not_found: { status: 404, msg: 'No backup was made since this server started.' },
   backup_running: { status: 409, msg: 'A backup is being made; there is one at a time.' },
   unusable_folder: { status: 409, msg: 'This folder cannot be used.' },

@@ -71,3 +71,8 @@ export function generateDeviceId(): string {
 export function generateDeviceSecret(): string {
   return `FOS-${randomCharacters(32)}`;
 }
+
+/** Of the admin API. */
+export function generateApiToken(): string {
+  return `FPT-${randomCharacters(32)}`;
+}

@@ -10,12 +10,19 @@ export const latencyBounds = [
 /** Upper bounds of the batch-size histogram, in writes. */
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
-const commitCells = 4;
+const commitCells = 6;
+
+/** Why a shard refuses writes: its disk is full, it is, or its store does not take them. */
+const refusals = ['none', 'disk', 'map', 'store'] as const;
+export type Refusal = (typeof refusals)[number];
 
 /** What a group commit counts. */
 export interface CommitMetrics {
   committed(writes: number): void;
   failed(): void;
+  refused(writes: number, refusal: Refusal): void;
+  /** What it refused last, it takes again. */
+  recovered(): void;
 }
 
 /** One worker's block. Both sides are made with the same routes and so agree on the layout. */
@@ -62,6 +69,15 @@ export class WorkerMetrics implements CommitMetrics {
     this.#add(3, 1);
   }
 
+  refused(writes: number, refusal: Refusal): void {
+    this.#add(4, writes);
+    this.#cells[5] = refusals.indexOf(refusal);
+  }
+
+  recovered(): void {
+    this.#cells[5] = 0;
+  }
+
   get openStreams(): number {
     return this.#read(0);
   }
@@ -76,6 +92,15 @@ export class WorkerMetrics implements CommitMetrics {
 
   get failedCommits(): number {
     return this.#read(3);
+  }
+
+  get refusedWrites(): number {
+    return this.#read(4);
+  }
+
+  /** Why it refused the last write that it did, until it takes one again. */
+  get refusal(): Refusal {
+    return refusals[this.#read(5)] ?? 'none';
   }
 
   /** Every count of requests that is not zero. */

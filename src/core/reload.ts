@@ -40,10 +40,13 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'actionSourceBytesMax',
   'actionsPerFleetMax',
   'actionVersionsKept',
+  'bootstrapToken',
+  'apiTokensMax',
   'shardQueueMax',
   'shardQueueBytesMax',
   'stallMilliseconds',
   'stallEndSeconds',
+  'drainSeconds',
   'shutdownSeconds',
   'logLevel',
 ];

@@ -7,7 +7,14 @@ import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './payload.ts';
 import { checkSchema, type SchemaKind, schemaKinds } from './schema.ts';
 
-export const registryTables = ['fleets', 'schemas', 'actions', 'actionVersions', 'forwarders'] as const;
+export const registryTables = [
+  'fleets',
+  'schemas',
+  'actions',
+  'actionVersions',
+  'tokens',
+  'forwarders',
+] as const;
 
 export interface RegistryLimits {
   fleetsMax: number;

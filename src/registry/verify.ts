@@ -6,6 +6,7 @@ import type { Findings } from '../store/findings.ts';
 import type { Fleet } from './fleet.ts';
 import { keyOfForwarder, unpackForwarder } from './forwarder-records.ts';
 import { checkSchema, schemaKinds } from './schema.ts';
+import { unpackToken } from './tokens.ts';
 import { verifyActions } from './verify-actions.ts';
 
 /** What the walk of the registry found; the fleets by id. */
@@ -16,7 +17,7 @@ export interface RegistryCounts {
 }
 
 /** Tables that a folder of an earlier version does not have. */
-const laterTables = ['actions', 'actionVersions', 'forwarders'];
+const laterTables = ['actions', 'actionVersions', 'tokens', 'forwarders'];
 
 /** Walks every record of a registry whose server is stopped; compiles each schema. */
 export function verifyRegistry(
@@ -45,6 +46,10 @@ export function verifyRegistry(
     const wrong = checkStoredSchema(text, value, fleets);
     if (wrong !== undefined) findings.add(`registry, schemas: ${printable(text)} ${wrong}`);
   }
+  for (const { text, value } of entries('tokens')) {
+    const wrong = checkStored(() => unpackToken(value), text, fleets);
+    if (wrong !== undefined) findings.add(`registry, tokens: ${printable(text)} ${wrong}`);
+  }
   const actions = verifyActions(
     { actions: entries('actions'), versions: entries('actionVersions') },
     fleets,
@@ -68,6 +73,21 @@ function isFleet(fleetId: string, value: Buffer): boolean {
     );
   } catch {
     return false;
+  }
+}
+
+/** A token that is one, under its own id; its fleet may be none only where it is of all. */
+function checkStored(
+  read: () => { id: string; fleetId: string | null },
+  key: string,
+  fleets: ReadonlySet<string>,
+): string | undefined {
+  try {
+    const { id, fleetId } = read();
+    if (id !== key) return 'does not decode';
+    return fleetId === null || fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+  } catch {
+    return 'does not decode';
   }
 }
 

@@ -1,6 +1,6 @@
 import { ApiError, diskFull, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { CommitMetrics } from '../core/metrics.ts';
+import type { CommitMetrics, Refusal } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { Effects, ShardState } from './state.ts';
@@ -57,6 +57,8 @@ export class GroupCommit {
   #growthRefusedUntilMs = 0;
   #allRefusedUntilMs = 0;
   #storeRefuses = false;
+  /** Whether a write was refused since one that adds records was taken. */
+  #isRefusing = false;
 
   constructor(options: GroupCommitOptions) {
     this.#options = options;
@@ -124,6 +126,10 @@ export class GroupCommit {
       if (this.#storeRefuses) log.info('the store takes commits again');
       this.#storeRefuses = false;
       metrics.committed(batch.length);
+      if (this.#isRefusing && batch.some(growing)) {
+        this.#isRefusing = false;
+        metrics.recovered();
+      }
       const effects = state.takeEffects();
       for (const device of effects.changed) versions.raise(device);
       for (const { completion, answer } of batch) completion.resolve(answer);
@@ -135,13 +141,13 @@ export class GroupCommit {
   /** What is worth trying now: a shard that is full, or a store that just refused, is not asked for more. */
   #withoutRefused(batch: Pending[]): Pending[] {
     const now = performance.now();
-    if (now < this.#allRefusedUntilMs) return refuse(batch, () => true, storeRefused());
-    if (now < this.#growthRefusedUntilMs) return refuse(batch, growing, storeRefused());
+    if (now < this.#allRefusedUntilMs) return this.#refuse(batch, () => true, storeRefused(), 'store');
+    if (now < this.#growthRefusedUntilMs) return this.#refuse(batch, growing, storeRefused(), 'store');
     const { environment } = this.#options;
-    if (!environment.hasDisk()) return refuse(batch, () => true, diskFull());
-    if (!environment.hasDiskToGrow()) return refuse(batch, growing, diskFull());
+    if (!environment.hasDisk()) return this.#refuse(batch, () => true, diskFull(), 'disk');
+    if (!environment.hasDiskToGrow()) return this.#refuse(batch, growing, diskFull(), 'disk');
     if (!environment.hasRoom()) {
-      return refuse(batch, growing, unavailable('The shard has reached mapBytesMax.', 30));
+      return this.#refuse(batch, growing, unavailable('The shard has reached mapBytesMax.', 30), 'map');
     }
     return batch;
   }
@@ -165,7 +171,22 @@ export class GroupCommit {
     const untilMs = performance.now() + refusalMs;
     if (batch.some(growing)) this.#growthRefusedUntilMs = untilMs;
     else this.#allRefusedUntilMs = untilMs;
-    return refuse(batch, batch.some(growing) ? growing : () => true, storeRefused());
+    return this.#refuse(batch, batch.some(growing) ? growing : () => true, storeRefused(), 'store');
+  }
+
+  /** Refuses those that `isRefused` names and answers the others. */
+  #refuse(
+    batch: Pending[],
+    isRefused: (pending: Pending) => boolean,
+    error: ApiError,
+    refusal: Refusal,
+  ): Pending[] {
+    const rest = batch.filter((pending) => !isRefused(pending));
+    if (rest.length === batch.length) return batch;
+    this.#isRefusing = true;
+    this.#options.metrics.refused(batch.length - rest.length, refusal);
+    for (const pending of batch) if (isRefused(pending)) pending.completion.reject(error);
+    return rest;
   }
 }
 
@@ -175,10 +196,4 @@ function growing({ write }: Pending): boolean {
 
 function storeRefused(): ApiError {
   return unavailable('The store cannot take writes now: its disk is full or failing.', 5);
-}
-
-/** Refuses those that `isRefused` names and answers the others. */
-function refuse(batch: Pending[], isRefused: (pending: Pending) => boolean, error: ApiError): Pending[] {
-  for (const pending of batch) if (isRefused(pending)) pending.completion.reject(error);
-  return batch.filter((pending) => !isRefused(pending));
 }

@@ -181,7 +181,7 @@ export class DataFolder {
   }
 
   /** Not where it says so already: a server comes back on a full disk. */
-  writeAdminFile(content: { url: string; token: string }): void {
+  writeAdminFile(content: { url: string; token?: string }): void {
     if (JSON.stringify(this.readAdminFile()) === JSON.stringify(content)) return;
     writeDurable(this.adminFile, content, 0o600);
   }

@@ -32,7 +32,7 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
     versions,
     cellOf(counters.depths, 0),
     config,
-    { committed: () => {}, failed: () => {} },
+    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
     createLog('silent'),
     () => {},
   );

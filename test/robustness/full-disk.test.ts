@@ -4,6 +4,7 @@ import { shardOf } from '../../src/cluster/placement.ts';
 import { verifyFolder } from '../../src/cluster/verify.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { createFleet, type DeviceAnswer, type TestDevice } from '../harness/device.ts';
+import { readiness } from '../harness/health.ts';
 import { readRecords } from '../harness/log.ts';
 import { shards, TestServer } from '../harness/server.ts';
 import { SmallDisk } from '../harness/small-disk.ts';
@@ -68,6 +69,7 @@ it('on a full disk writes are 503, reads go on, and room that is made is used wi
     }
     return refused.size === devices.length;
   });
+  expect(await readiness(server.report.admin_url)).toEqual(['disk_full']);
   for (const device of devices) {
     expect((await device.heartbeat()).status).toBe(201);
     expect(await device.next()).toMatchObject({ status: 200, text: '{"kept":true}' });
@@ -82,6 +84,7 @@ it('on a full disk writes are 503, reads go on, and room that is made is used wi
     expect((await device.settle('ack', mailId)).status).toBe(200);
   }
   await until(async () => (await server.admin('POST', '/fleets', {})).status === 201);
+  expect(await readiness(server.report.admin_url)).toEqual([]);
   await expectAllStored(server, stored);
 });
 
@@ -103,6 +106,7 @@ it('a full map refuses what adds records, and takes them again when mail that is
     return full.size === devices.length;
   }, 40_000);
 
+  expect(await readiness(server.report.admin_url)).toEqual(['shard_full']);
   const stored = new Set<string>();
   let n = 0;
   for (const device of devices) {
@@ -115,6 +119,7 @@ it('a full map refuses what adds records, and takes them again when mail that is
     expect((await device.settle('ack', mailId)).status).toBe(200);
   }
   for (const device of devices) await until(async () => (await send(device, n++, stored)).status === 201);
+  expect(await readiness(server.report.admin_url)).toEqual([]);
   if (shards > 1) expect((await send(elsewhere, n++, stored)).status).toBe(201);
   await expectAllStored(server, stored);
 });

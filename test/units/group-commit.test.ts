@@ -46,7 +46,12 @@ beforeEach(() => {
     }),
     versions,
     depth,
-    metrics: { committed: (writes) => batches.push(writes), failed: () => {} },
+    metrics: {
+      committed: (writes) => batches.push(writes),
+      failed: () => {},
+      refused: () => {},
+      recovered: () => {},
+    },
     log: createLog('silent'),
     gatherMilliseconds: 0,
     collect: () => {},

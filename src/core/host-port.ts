@@ -1,0 +1,19 @@
+import { OperatorError } from './errors.ts';
+
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+/** Splits a checked `HOST:PORT`; brackets around IPv6 fall away. */
+export function parseHostPort(text: string): HostPort {
+  const colon = text.lastIndexOf(':');
+  const port = Number(text.slice(colon + 1));
+  if (port > 65_535) throw new OperatorError(`Configuration: there is no port ${port}.`);
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port };
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
