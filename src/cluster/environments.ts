@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs';
 import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
@@ -13,7 +14,10 @@ type Limits = Pick<Config, 'mapBytesMax' | 'diskFreeBytesMin'>;
 
 /** Its map is bounded by the same key as a shard's. */
 export function openRegistry(path: string, limits: Limits): Environment {
-  return open(path, registryTables, limits);
+  const environment = open(path, registryTables, limits);
+  // Forwarders have secrets there, whatever the mode of the data folder is that somebody made for us.
+  chmodSync(path, 0o700);
+  return environment;
 }
 
 export function openJournal(path: string, limits: Limits): ActionJournal {

@@ -6,6 +6,12 @@ import { Progress } from './progress.ts';
 import { Runner, type RunnerOptions } from './runner.ts';
 import type { Sender } from './sender.ts';
 
+/** Of one that was put while its host was allowed. */
+const forbidden: Sender = {
+  send: async () => ({ result: 'failed', reason: 'Forwarders may not send to its host (forwardHosts).' }),
+  close: async () => {},
+};
+
 export interface ForwardingOptions extends RunnerOptions {
   config: RunnerOptions['config'] & { readonly forwardHosts: string };
   readings: Readings;
@@ -32,24 +38,12 @@ export class Forwarding {
   async restart(forwarder: Forwarder): Promise<void> {
     await this.end(forwarder);
     if (!forwarder.enabled || this.#isStopping) return;
-    const { readings, config, log } = this.#options;
-    const { fleetId, name, destination } = forwarder;
+    const { readings, config } = this.#options;
+    // Without its place, in a data folder that was put together by hand, it begins again: none is missed then.
+    if (readings.open(forwarder) === undefined) await readings.put(forwarder, 'beginning');
     const reading = readings.open(forwarder);
-    if (reading === undefined) {
-      log.error(
-        { fleet: fleetId, forwarder: name },
-        'a forwarder has lost its place in the logs: put it again',
-      );
-      return;
-    }
-    if (!hostsOf(destination).every((host) => isHostAllowed(host, config.forwardHosts))) {
-      this.progress(forwarder).failed(
-        0,
-        'Its host is not among those that forwarders may send to (forwardHosts).',
-      );
-      return;
-    }
-    const sender = await senderOf(forwarder);
+    if (reading === undefined) throw new Error('a forwarder has a place in the logs');
+    const sender = await senderOf(forwarder, config.forwardHosts);
     if (this.#isStopping) return sender.close();
     this.#runners.set(
       forwarder.id,
@@ -80,8 +74,9 @@ export class Forwarding {
 }
 
 /** Each with its library, which is loaded when the first one needs it. */
-async function senderOf(forwarder: Forwarder): Promise<Sender> {
+async function senderOf(forwarder: Forwarder, forwardHosts: string): Promise<Sender> {
   const { destination } = forwarder;
+  if (!hostsOf(destination).every((host) => isHostAllowed(host, forwardHosts))) return forbidden;
   if (destination.type === 'webhook') {
     const { WebhookSender } = await import('./webhook.ts');
     return new WebhookSender(forwarder, destination);

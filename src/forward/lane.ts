@@ -1,3 +1,4 @@
+import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Forwarder } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
@@ -71,12 +72,9 @@ export class Lane {
     }
     let isDone = false;
     try {
-      isDone = await this.#deliver(batch.records);
-      if (isDone) await batch.acknowledge();
+      if (await this.#deliver(batch.records))
+        isDone = (await this.#store(() => batch.acknowledge())) !== undefined;
       this.#recordsAgain = isDone ? undefined : batch.records.length;
-    } catch (error) {
-      isDone = false;
-      throw error;
     } finally {
       if (!isDone) batch.release();
       budget.give(bytes);
@@ -132,16 +130,40 @@ export class Lane {
 
   async #bury(record: StoredRecord, reason: string): Promise<boolean> {
     const { bury, progress, signal } = this.#options;
-    let isBuried = await bury(record, reason);
-    if (!isBuried) progress.held += 1;
-    const wasHeld = !isBuried;
-    while (!isBuried && !signal.aborted) {
+    let outcome = await this.#store(() => bury(record, reason));
+    const isHeld = outcome?.result === false;
+    if (isHeld) progress.held += 1;
+    while (outcome?.result === false && !signal.aborted) {
       await pause(failureMs, signal);
-      if (!signal.aborted) isBuried = await bury(record, reason);
+      outcome = await this.#store(() => bury(record, reason));
     }
-    if (wasHeld) progress.held -= 1;
-    if (isBuried) progress.dead(reason);
-    return isBuried;
+    if (isHeld) progress.held -= 1;
+    if (outcome?.result) progress.dead(reason);
+    return outcome?.result ?? false;
+  }
+
+  /**
+   * Tries until it is on disk, while that is full say: what was delivered is not sent once more for that. Undefined
+   * when the signal came first.
+   */
+  async #store<T>(store: () => Promise<T>): Promise<{ result: T } | undefined> {
+    const { forwarder, log, signal } = this.#options;
+    for (let attempt = 1; !signal.aborted; attempt += 1) {
+      try {
+        return { result: await store() };
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 'unavailable') throw error;
+        const { fleetId, name } = forwarder;
+        if (attempt === 1) {
+          log.error(
+            { err: error, fleet: fleetId, forwarder: name },
+            'a forwarder cannot store how far it has come',
+          );
+        }
+        await pause(failureMs, signal);
+      }
+    }
+    return undefined;
   }
 
   /** What comes meanwhile shares the next batch. */

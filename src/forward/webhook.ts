@@ -29,8 +29,6 @@ export class WebhookSender implements Sender {
       connect: { ...forwarder.secrets.tls, timeout: timeoutMs },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
-      // The receiver would see a batch overtake the one before it only if it answered both at once: one each.
-      pipelining: 1,
     });
   }
 
