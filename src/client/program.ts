@@ -3,11 +3,14 @@ import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addConsumerCommands } from './commands/consumer.ts';
 import { addDeviceCommands } from './commands/device.ts';
+import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
 import { addForwarderCommands } from './commands/forwarder.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
+import { addTailCommand } from './commands/tail.ts';
 import { addTokenCommands } from './commands/token.ts';
 
 function version(): string {
@@ -31,6 +34,9 @@ export function createProgram(): Command {
   addActionCommands(program);
   addForwarderCommands(program);
   addTokenCommands(program);
+  addTailCommand(program);
+  addExportCommand(program);
+  addConsumerCommands(program);
   addBackupCommand(program);
   return program;
 }

@@ -8,6 +8,7 @@ import type { DataFolder, Move } from '../store/data-folder.ts';
 import { recordsFile } from '../store/database-file.ts';
 import { syncPath } from '../store/durable.ts';
 import { carryActions, dropActionsOfShards } from './move-actions.ts';
+import { carryConsumers, settleConsumers } from './move-consumers.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask } from './move-messages.ts';
 import { MoveReport } from './move-report.ts';
@@ -41,6 +42,7 @@ export async function moveToShards(folder: DataFolder, shards: number, options: 
     folder.beginMove(move);
     const devices = await copy(folder, move, report, options);
     await carryActions(folder, move, options.config);
+    await carryConsumers(folder, move, options.config);
     folder.switchLayout();
     await removeTraces(folder, move, report, options);
     report.end();
@@ -101,6 +103,7 @@ async function removeTraces(
 ): Promise<void> {
   removeFolders(folder, folder.shards);
   await dropActionsOfShards(folder, options.config);
+  await settleConsumers(folder, move, options.config);
   const tasks = Array.from(
     { length: leftIn(folder, move) },
     (_, shard): MoveTask => ({

@@ -34,13 +34,14 @@ export function addVerifyCommand(program: Command): void {
         schemas,
         actions,
         parkedRuns,
+        consumers,
         devices,
         mails,
         logRecords,
         idempotencyKeys,
       } = counts;
       console.log(
-        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${parkedRuns} parked runs, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
+        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${parkedRuns} parked runs, ${consumers} consumers, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
       );
       for (const sentence of sentences) console.log(`- ${sentence}`);
       console.log(count === 0 ? 'It is sound.' : `It is not sound: ${count} findings.`);

@@ -1,4 +1,5 @@
 import { relative, resolve } from 'node:path';
+import { verifyConsumers } from '../consume/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
@@ -18,6 +19,7 @@ export interface Verification extends ShardCounts {
   schemas: number;
   actions: number;
   parkedRuns: number;
+  consumers: number;
   findings: Findings;
 }
 
@@ -86,13 +88,18 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const shards = folder.shardFolders.map(open);
     const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
     const dispatched = journals.get('actions');
-    const tables = [registry, dispatched, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
+    const control = journals.get('control');
+    const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
     const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
+    const { consumers } =
+      control === undefined
+        ? { consumers: 0 }
+        : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
       const counted = verifyShard({
@@ -112,6 +119,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       schemas,
       actions,
       parkedRuns,
+      consumers,
       ...counts,
       findings,
     };

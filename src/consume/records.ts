@@ -128,6 +128,8 @@ export class Records implements RecordsControl {
       if (stream.isEnded) break;
       if (!hasMore) await reader.changed(mark, progress ? progressMs : aliveMs, signal);
     }
+    // Broken off, so that nobody takes it for whole.
+    if (signal.aborted && !follow) throw unavailable('The server is stopping.');
     if (progress) yield progressLine(stream, await reader.ends());
   }
 }

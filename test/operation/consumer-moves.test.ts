@@ -1,0 +1,170 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { carryConsumers } from '../../src/cluster/move-consumers.ts';
+import { loadConfig } from '../../src/core/config.ts';
+import { endOfShardLog } from '../../src/shard/move-log.ts';
+import { DataFolder } from '../../src/store/data-folder.ts';
+import { fleetpost } from '../harness/command.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { eachShard } from '../harness/log.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+const devicesCount = 9;
+/** More of them by `CONSUMER_MOVE_KILLS=50`. */
+const kills = Number(process.env.CONSUMER_MOVE_KILLS ?? 1);
+
+interface Batch {
+  batch_id: string | null;
+  records: { record_id: string }[];
+}
+
+let folder: string;
+let server: TestServer;
+let fleet: TestFleet;
+let devices: TestDevice[];
+/** What each consumer has acknowledged. */
+let done: Map<string, Set<string>>;
+
+beforeEach(async () => {
+  folder = temporaryFolder();
+  done = new Map([
+    ['hall', new Set()],
+    ['yard', new Set()],
+  ]);
+  server = await TestServer.start({ shards: 3 }, folder);
+  fleet = await createFleet(server);
+  devices = [];
+  for (let index = 0; index < devicesCount; index += 1) devices.push(await fleet.createDevice());
+  for (const name of done.keys()) await server.admin('PUT', consumer(name), {});
+});
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const consumer = (name: string, verb = ''): string =>
+  `/fleets/${fleet.fleetId}/consumers/${name}${verb === '' ? '' : `/${verb}`}`;
+
+async function send(each: number): Promise<void> {
+  for (let n = 0; n < each; n += 1) {
+    const sent = devices.map((device) => device.on(server).request('POST', '/v1/msg/note', { n }));
+    for (const answer of sent) expect((await answer).status).toBe(201);
+  }
+}
+
+/** Fetches and acknowledges until that many batches are, or nothing is left. */
+async function work(name: string, batches: number): Promise<void> {
+  const ids = done.get(name) as Set<string>;
+  for (let batch = 0; batch < batches; batch += 1) {
+    const { body } = await server.admin<Batch>('POST', consumer(name, 'fetch'), { max: 4 });
+    if (body.batch_id === null) return;
+    for (const { record_id } of body.records) {
+      expect(ids, 'what was acknowledged comes again').not.toContain(record_id);
+    }
+    const { status } = await server.admin('POST', consumer(name, 'acknowledge'), { batch_id: body.batch_id });
+    expect(status).toBe(200);
+    for (const { record_id } of body.records) ids.add(record_id);
+  }
+}
+
+/** One more batch that is never acknowledged. */
+const leave = (name: string) => server.admin('POST', consumer(name, 'fetch'), { max: 4 });
+
+async function expectAllDone(): Promise<void> {
+  const url = `${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/records`;
+  const text = await (await fetch(url, { headers: { authorization: `Bearer ${server.token}` } })).text();
+  const all = text
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { record_id: string }).record_id);
+  for (const [name, ids] of done) {
+    await work(name, Number.POSITIVE_INFINITY);
+    expect([...ids].sort(), name).toEqual([...all].sort());
+    expect((await server.admin('GET', consumer(name))).body).toMatchObject({ behind: 0, lost: 0 });
+  }
+  await server.stop();
+  const { stdout, status } = await fleetpost(['verify', '--data', folder]);
+  expect(status, stdout).toBe(0);
+  expect(stdout).toContain(' 2 consumers,');
+}
+
+/** Stops just before the switch to one shard, and starts with as many as there were. */
+async function failToMove(): Promise<void> {
+  await server.stop();
+  const logEnds: number[] = [];
+  await eachShard(server.report, (environment) => {
+    logEnds.push(endOfShardLog(environment));
+  });
+  const data = DataFolder.open(folder, 3);
+  const move = { from: 3, to: 1, logEnds: logEnds.slice(0, 1) };
+  data.beginMove(move);
+  await carryConsumers(data, move, loadConfig(undefined, {}, {}).values);
+  data.close();
+  server = await TestServer.start({ shards: 3 }, folder);
+}
+
+it('with another shard count, there and back, a consumer is given what it has not acknowledged and nothing else', async () => {
+  await send(4);
+  await work('hall', 4);
+  await failToMove();
+  // At the positions that were noted for copies which are not there.
+  await send(1);
+  for (const [turn, shards] of [1, 3, 2].entries()) {
+    await work('hall', 3 + turn);
+    await work('yard', turn);
+    await leave('hall');
+    // Between a fetch and its acknowledgement.
+    if (turn % 2 === 0) await server.kill();
+    else expect(await server.stop()).toBe(0);
+    server = await TestServer.start({ shards }, folder);
+    await send(1);
+  }
+  await expectAllDone();
+}, 120_000);
+
+/** Starts with another shard count, and kills it before it is ready, once it is copying or has switched. */
+async function killInMove(shards: number, phase: 'copying' | 'removing'): Promise<void> {
+  const before = readFileSync(join(folder, 'manifest.json'), 'utf8');
+  const args = ['serve', '--no-parent', '--data', folder, '--shards', String(shards)];
+  const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+  const child = spawn(process.execPath, [mainFile, ...args, ...free], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const exited = once(child, 'exit');
+  let isReady = false;
+  child.stdout.once('data', () => {
+    isReady = true;
+  });
+  const isReached = (): boolean => {
+    const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
+    const { shards: whole, move } = JSON.parse(text) as { shards: number; move?: { from: number } };
+    return text !== before && (phase === 'copying' ? move !== undefined : whole === shards);
+  };
+  while (!isReady && child.exitCode === null && !isReached()) await wait(1);
+  await wait(Math.random() * 60);
+  child.kill('SIGKILL');
+  await exited;
+}
+
+it(
+  'moves that are killed on their way give nothing again that was acknowledged, and lose nothing',
+  async () => {
+    await send(3);
+    for (let kill = 0; kill < kills; kill += 1) {
+      await work('hall', 2);
+      await work('yard', 1);
+      await server.kill();
+      await killInMove(kill % 2 === 0 ? 1 : 3, Math.random() < 0.5 ? 'copying' : 'removing');
+      // Half of the time the count that it was before.
+      server = await TestServer.start({ shards: Math.random() < 0.5 ? 1 : 3 }, folder);
+      await send(1);
+    }
+    await expectAllDone();
+  },
+  120_000 + kills * 20_000,
+);
