@@ -30,7 +30,13 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
     versions,
     cellOf(counters.depths, 0),
     config,
-    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
+    {
+      committed: () => {},
+      failed: () => {},
+      refused: () => {},
+      recovered: () => {},
+      lettersDropped: () => {},
+    },
     createLog('error'),
     () => {},
   );

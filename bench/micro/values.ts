@@ -25,6 +25,7 @@ export async function values(): Promise<Group> {
     name: 'water',
     payload,
     requeueCount: 0,
+    requeuesMax: undefined,
     fetchCount: 0,
     acceptedAtMs: Date.now(),
     expiresAtMs: Date.now() + 604_800_000,

@@ -76,6 +76,7 @@ async function queueMail(
         if (outcome.result !== 'queued') refused += 1;
       }
     }
+    state.flush();
   });
   // Nobody is there to be told.
   state.takeEffects();

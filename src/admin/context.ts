@@ -62,6 +62,8 @@ export interface AdminContext {
   connections: { readonly open: number; readonly refused: number };
   /** Writes under way to a shard. */
   queueDepth(shard: number): number;
+  /** Devices that a shard holds. */
+  devicesOf(shard: number): number;
   /** How often, and how long in all, the event loop of each thread stood still. */
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
   /** Why devices should not be sent here now; empty when they should. */

@@ -3,9 +3,10 @@ import { ApiError } from '../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../core/identity.ts';
 import type { DeviceChange } from '../shard/shard.ts';
 import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
-import { listDevices } from './device-list.ts';
+import { deviceFilter, filterOf } from './device-filter.ts';
+import { cursorPattern, listDevices } from './device-list.ts';
+import { describeDevices } from './device-state.ts';
 import {
-  describeDevice,
   deviceDocument,
   deviceId,
   devicePath,
@@ -41,16 +42,19 @@ function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceC
 
 /** `/fleets/{fleet_id}/devices`, each device under it, and the renewal of its secret. */
 export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
-  const { registry, shards } = context;
+  const { config, registry, shards } = context;
 
   app.get(
     '/fleets/:fleet_id/devices',
     {
       config: { scope: 'read' },
       schema: {
+        description:
+          'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
         params: fleetPath,
         querystring: Type.Object({
-          after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
+          ...deviceFilter.properties,
+          after: Type.String({ default: '', pattern: cursorPattern }),
           limit: pageLimit,
         }),
         response: { 200: listOf(deviceDocument), ...errorAnswers },
@@ -58,8 +62,9 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     },
     async ({ params, query }) => {
       const { fleet } = registry.fleet(params.fleet_id);
-      const { items, next } = await listDevices(shards.all, fleet.fleetId, query.after, query.limit);
-      return { items: items.map(describeDevice), next };
+      const filter = filterOf(fleet, query, config);
+      const { items, next } = await listDevices(shards.all, filter, query.after, query.limit);
+      return { items: await describeDevices(context, fleet, items), next };
     },
   );
 
@@ -92,7 +97,10 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     const device = deviceOf(context, path);
     const status = await shards.of(device).device(device);
     if (status === undefined) throw new ApiError('device_not_found');
-    return describeDevice(status);
+    const { fleet } = registry.fleet(path.fleet_id);
+    const [document] = await describeDevices(context, fleet, [status]);
+    if (document === undefined) throw new Error('one device was described');
+    return document;
   };
 
   app.get(

@@ -1,5 +1,12 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { mailLifeSecondsMax, tagLengthMax } from '../core/bounds.ts';
+import { addressText } from '../core/address.ts';
+import {
+  activeSecondsMax,
+  mailLifeSecondsMax,
+  mailRequeuesMax as requeuesMaxMax,
+  tagLengthMax,
+  tagsMax,
+} from '../core/bounds.ts';
 import type { Config } from '../core/config.ts';
 import {
   deviceIdOf,
@@ -18,14 +25,16 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
 export const name = Type.String({ maxLength: 255 });
-export const tags = Type.Array(Type.String({ minLength: 1, maxLength: tagLengthMax }), {
-  maxItems: 32,
+export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax });
+export const tags = Type.Array(tag, {
+  maxItems: tagsMax,
   uniqueItems: true,
 });
 export const time = Type.String({ description: 'ISO 8601, UTC' });
 
 export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
 export const mailLifeSeconds = { minimum: 1, maximum: mailLifeSecondsMax };
+export const mailRequeuesMax = { minimum: 0, maximum: requeuesMaxMax };
 
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
@@ -34,8 +43,10 @@ const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
   mail_life_seconds: nullable('integer', mailLifeSeconds),
+  mail_requeues_max: nullable('integer', mailRequeuesMax),
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
+  active_seconds: nullable('integer', { minimum: 1, maximum: activeSecondsMax }),
 }).properties;
 
 export const fleetPath = Type.Object({ fleet_id: Type.String() });
@@ -65,8 +76,10 @@ export const fleetDocument = Type.Object({
   created_at: time,
   mailbox_mails_max: Type.Integer(),
   mail_life_seconds: Type.Integer(),
+  mail_requeues_max: nullable('integer', { description: 'Null: mail may be requeued any number of times.' }),
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
+  active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
 });
 
 /** With the limits that hold: the fleet's own or the configuration's. */
@@ -77,10 +90,15 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     created_at: new Date(fleet.createdAtMs).toISOString(),
     mailbox_mails_max: fleet.mailboxMailsMax ?? config.mailboxMailsMax,
     mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
+    mail_requeues_max: fleet.mailRequeuesMax ?? null,
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
+    active_seconds: fleet.activeSeconds ?? config.activeSeconds,
   };
 }
+
+/** Of a device: the first that fits. */
+export const deviceStates = ['connected', 'active', 'offline'] as const;
 
 export const deviceDocument = Type.Object({
   fleet_id: fleetId,
@@ -89,11 +107,22 @@ export const deviceDocument = Type.Object({
   tags,
   enabled: Type.Boolean(),
   created_at: time,
+  state: Type.Unsafe<(typeof deviceStates)[number]>({
+    type: 'string',
+    enum: [...deviceStates],
+    description: 'connected: an event stream is open; active: seen within active_seconds; else offline.',
+  }),
   last_seen: nullable('string'),
+  last_address: nullable('string', {
+    description: 'Of the client, or of the load balancer before it.',
+  }),
   mailbox_size: Type.Integer(),
 });
 
-export function describeDevice(status: DeviceStatus): Static<typeof deviceDocument> {
+export function describeDevice(
+  status: DeviceStatus,
+  state: (typeof deviceStates)[number],
+): Static<typeof deviceDocument> {
   return {
     fleet_id: fleetIdOf(status.device),
     device_id: deviceIdOf(status.device),
@@ -101,7 +130,9 @@ export function describeDevice(status: DeviceStatus): Static<typeof deviceDocume
     tags: [...status.tags],
     enabled: status.enabled,
     created_at: new Date(status.createdAtMs).toISOString(),
+    state,
     last_seen: status.lastSeenMs === undefined ? null : new Date(status.lastSeenMs).toISOString(),
+    last_address: status.lastAddress === undefined ? null : addressText(status.lastAddress),
     mailbox_size: status.mailboxSize,
   };
 }

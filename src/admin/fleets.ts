@@ -27,8 +27,10 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
     ['name', body.name],
     ['mailboxMailsMax', body.mailbox_mails_max],
     ['mailLifeSeconds', body.mail_life_seconds],
+    ['mailRequeuesMax', body.mail_requeues_max],
     ['requestsPerSecondMax', body.requests_per_second_max],
     ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
+    ['activeSeconds', body.active_seconds],
   ];
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }

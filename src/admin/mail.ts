@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import { schemaNamePattern } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
@@ -12,10 +12,12 @@ import {
   listOf,
   mailboxMailsMax,
   mailLifeSeconds,
+  mailRequeuesMax,
   nullable,
   pageLimit,
   time,
 } from './documents.ts';
+import { type Limits, parseDeliverAt, refusal } from './mail-refusal.ts';
 
 const waitingMail = Type.Object({
   mail_id: Type.String(),
@@ -29,16 +31,16 @@ const waitingMail = Type.Object({
 });
 /** Documented by its shape, sent as the bytes of `describePage`. */
 const mailPage = Type.Unsafe<Buffer>(listOf(waitingMail));
-const sentMail = Type.Object({ mail_id: Type.String(), mailbox_size: Type.Integer() });
+const sentMail = Type.Object({
+  mail_id: Type.String(),
+  mailbox_size: Type.Integer(),
+  state: Type.Enum(['queued', 'delayed']),
+});
 
-function answer(outcome: EnqueueOutcome, limit: number): { mail_id: string; mailbox_size: number } {
-  if (outcome.result === 'device_not_found') throw new ApiError('device_not_found');
-  if (outcome.result === 'mailbox_full') {
-    throw new ApiError('mailbox_full', {
-      msg: `The mailbox holds ${limit} mails or more (mailboxMailsMax).`,
-    });
-  }
-  return { mail_id: formatUuid(outcome.mailId), mailbox_size: outcome.mailboxSize };
+function answer(outcome: EnqueueOutcome, limits: Limits): Static<typeof sentMail> {
+  if (outcome.result !== 'queued') throw refusal(outcome, limits);
+  const { mailId, mailboxSize, isDelayed } = outcome;
+  return { mail_id: formatUuid(mailId), mailbox_size: mailboxSize, state: isDelayed ? 'delayed' : 'queued' };
 }
 
 /** One mail as JSON, with the payload's own bytes in it (D11): numbers beyond 2^53 would not survive parsing. */
@@ -86,6 +88,10 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         querystring: Type.Object({
           life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
           mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
+          requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
+          deliver_at: Type.Optional(
+            Type.String({ description: 'When its mailbox is to accept it: ISO 8601 with a time zone.' }),
+          ),
         }),
         body: bytesBody('The payload itself, a JSON object, delivered byte for byte; none is {}.'),
         response: { 201: sentMail, ...errorAnswers },
@@ -100,16 +106,19 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
       const fleet = fleets.get(fleetId);
       const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
+      const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
       const outcome = await shards.of(device).enqueue({
         device,
         name,
+        ...(requeuesMax !== undefined && { requeuesMax }),
+        ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
         // Memory of its own: a view of Node's pool would cross threads with all of the pool around it.
         payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
         lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
         mailboxMailsMax: limit,
       });
       reply.code(201);
-      return answer(outcome, limit);
+      return answer(outcome, { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax });
     },
   );
 

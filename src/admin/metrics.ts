@@ -61,7 +61,7 @@ class SharedHistogram {
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
 export function createMetrics(context: AdminContext): Registry {
-  const { metrics, connections, queueDepth, stalls } = context;
+  const { metrics, connections, queueDepth, devicesOf, stalls } = context;
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -139,6 +139,13 @@ export function createMetrics(context: AdminContext): Registry {
     },
   });
   addGauge('fleetpost_streams_open', 'Open event streams.', 'worker', (_, { openStreams }) => openStreams);
+  addGauge(
+    'fleetpost_devices_connected',
+    'Devices of the shard with open event streams, on whatever worker.',
+    'shard',
+    (_, { connectedDevices }) => connectedDevices,
+  );
+  addGauge('fleetpost_devices', 'Devices of all fleets.', 'shard', (shard) => devicesOf(shard));
   addGauge('fleetpost_shard_queue_depth', 'Writes under way.', 'shard', (shard) => queueDepth(shard));
   addCounter('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
   addCounter(
@@ -151,6 +158,11 @@ export function createMetrics(context: AdminContext): Registry {
     'fleetpost_writes_refused_total',
     'Writes answered 503 since the disk, the shard or its store had no room for them.',
     ({ refusedWrites }) => refusedWrites,
+  );
+  addCounter(
+    'fleetpost_dead_letters_dropped_total',
+    'Dead letters that went for newer ones: deadLettersPerFleetMax.',
+    ({ droppedLetters }) => droppedLetters,
   );
   addHistogram(
     new SharedHistogram(

@@ -4,6 +4,7 @@ import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addBackupCommand } from './commands/backup.ts';
 import { addConsumerCommands } from './commands/consumer.ts';
+import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
@@ -31,6 +32,7 @@ export function createProgram(): Command {
   addDeviceCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
+  addDeadLetterCommands(program);
   addActionCommands(program);
   addForwarderCommands(program);
   addTokenCommands(program);

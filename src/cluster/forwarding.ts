@@ -6,7 +6,7 @@ import { Control } from '../forward/control.ts';
 import { DeadLetters } from '../forward/dead-letters.ts';
 import { Forwarding } from '../forward/forwarding.ts';
 import { Readings } from '../forward/log-source.ts';
-import type { ForwarderJournal } from '../forward/tables.ts';
+import { type ForwarderJournal, forwarderKey } from '../forward/tables.ts';
 import type { Forwarders } from '../registry/forwarders.ts';
 
 export interface ForwardingOptions {
@@ -36,6 +36,7 @@ export async function startForwarding({
   const budget = new ByteBudget(given.config.forwardBytesMax);
   const options = { ...given, letters, readings, budget };
   const forwarding = new Forwarding(options);
+  for (const id of await readings.deleteOthers(forwarders.all())) await letters.forget(forwarderKey(id));
   for (const forwarder of forwarders.all()) await forwarding.restart(forwarder);
   return {
     control: new Control({ ...options, forwarders, forwarding }),

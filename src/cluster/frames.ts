@@ -1,7 +1,7 @@
 import { deviceKeyLength } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import { readDevice } from '../shard/keys.ts';
-import type { IngestOutcome, SettleOutcome, SettleVerb } from '../shard/shard.ts';
+import type { IngestOutcome, Settle, SettleOutcome, SettleVerb } from '../shard/shard.ts';
 import type { Answer, Write } from '../shard/write.ts';
 import type { RingWriter } from './ring.ts';
 
@@ -9,7 +9,8 @@ import type { RingWriter } from './ring.ts';
  * The writes that every request may make, and their answers, as bytes in a ring: kind 1, call 4, then what
  * the kind has. All other writes, and every refusal, go through the port.
  *
- * append: record. appendOnce: key 16, digest 32, record. settle: verb 1, device 18, mail id 16.
+ * append: record. appendOnce: key 16, digest 32, record. settle: verb 1, device 18, mail id 16, and where it was
+ * fetched count 4, first time 6.
  * ingested: outcome 1. settled: result 1, mailbox size 4.
  */
 const kinds = { append: 0, appendOnce: 1, settle: 2, ingested: 3, settled: 4 } as const;
@@ -17,6 +18,8 @@ const callAt = 1;
 const bodyAt = 5;
 const digestBytes = 32;
 const onceBytes = uuidBytesLength + digestBytes;
+const fetchedAt = 1 + deviceKeyLength + uuidBytesLength;
+const fetchedBytes = 4 + 6;
 
 const verbs: readonly SettleVerb[] = ['ack', 'reject', 'requeue'];
 const outcomes: readonly IngestOutcome[] = ['stored', 'replayed', 'key_reused', 'key_too_old', 'key_ahead'];
@@ -48,11 +51,15 @@ export function putWrite(ring: RingWriter, call: number, write: Write): boolean 
     return true;
   }
   if (write.type !== 'settle') return false;
-  const at = start(ring, kinds.settle, call, 1 + deviceKeyLength + uuidBytesLength);
+  const { verb, device, mailId, fetched } = write.given;
+  const at = start(ring, kinds.settle, call, fetchedAt + (fetched === undefined ? 0 : fetchedBytes));
   if (at < 0) return false;
-  ring.bytes[at] = verbs.indexOf(write.given.verb);
-  ring.bytes.write(write.given.device, at + 1, 'latin1');
-  ring.bytes.set(write.given.mailId, at + 1 + deviceKeyLength);
+  ring.bytes[at] = verbs.indexOf(verb);
+  ring.bytes.write(device, at + 1, 'latin1');
+  ring.bytes.set(mailId, at + 1 + deviceKeyLength);
+  if (fetched === undefined) return true;
+  ring.bytes.writeUInt32LE(fetched.count, at + fetchedAt);
+  ring.bytes.writeUIntLE(fetched.firstMs, at + fetchedAt + 4, 6);
   return true;
 }
 
@@ -90,8 +97,13 @@ export function takeFrame(bytes: Buffer, at: number, length: number, receiver: F
 function takeWrite(bytes: Buffer, body: number, end: number, kind: number): Write {
   if (kind === kinds.settle) {
     const device = readDevice(bytes, body + 1);
-    const mailId = Buffer.from(bytes.subarray(body + 1 + deviceKeyLength, end));
-    return { type: 'settle', given: { device, mailId, verb: verbs[bytes.readUInt8(body)] ?? 'ack' } };
+    const mailId = Buffer.from(bytes.subarray(body + 1 + deviceKeyLength, body + fetchedAt));
+    const given: Settle = { device, mailId, verb: verbs[bytes.readUInt8(body)] ?? 'ack' };
+    if (body + fetchedAt < end) {
+      const count = bytes.readUInt32LE(body + fetchedAt);
+      given.fetched = { count, firstMs: bytes.readUIntLE(body + fetchedAt + 4, 6) };
+    }
+    return { type: 'settle', given };
   }
   const copy = Buffer.from(bytes.subarray(body, end));
   if (kind === kinds.append) {

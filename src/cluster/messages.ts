@@ -6,6 +6,7 @@ import type { LockoutMemory } from '../http/lockouts.ts';
 import type { RateMemory } from '../http/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
+import type { Presence } from '../shard/device-query.ts';
 import type { Announcement } from '../shard/shard.ts';
 import type { Answer, Write } from '../shard/write.ts';
 import type { CrossingMemory } from './crossing.ts';
@@ -14,6 +15,8 @@ import type { CrossingMemory } from './crossing.ts';
 export type Call =
   | { type: 'write'; write: Write }
   | { type: 'subscribe'; stream: number; device: DeviceKey }
+  /** Which devices of the shard have open event streams: a method of `Presence` and what it is given. */
+  | { type: 'presence'; method: keyof Presence; given: unknown[] }
   | { type: 'putFleet'; snapshot: FleetSnapshot }
   /** Values of the configuration that can change at run time. */
   | { type: 'configure'; values: Partial<Config> }

@@ -1,8 +1,8 @@
 import { workerData } from 'node:worker_threads';
+import { buildDeviceIndexes, countDevices } from '../shard/device-index.ts';
 import { copyDevices, removeDevices, type Step } from '../shard/move-devices.ts';
 import { cutLog, moveLog } from '../shard/move-log.ts';
 import { carryTimes } from '../shard/move-times.ts';
-import { buildTagIndex } from '../shard/tag-index.ts';
 import type { Environment } from '../store/environment.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask, MoveTaskStart } from './move-messages.ts';
@@ -37,8 +37,11 @@ function* steps(task: MoveTask): Generator<Step> {
         yield* moveLog(environmentOf(shard), (device) => environmentOf(shardOf(device, move.to)));
       }
       break;
-    case 'indexTags':
-      yield* buildTagIndex(environmentOf(task.shard));
+    case 'count':
+      countDevices(environmentOf(task.shard));
+      break;
+    case 'indexDevices':
+      yield* buildDeviceIndexes(environmentOf(task.shard));
       break;
     case 'remove': {
       const end = move.logEnds[task.shard];

@@ -112,6 +112,9 @@ async function removeTraces(
     }),
   );
   await runTasks(tasks, phaseOf(folder, move, options), report, options.signal);
+  // Not before every shard holds its own devices alone: counts belong to fleets, which are in all shards.
+  const counts = Array.from({ length: folder.shards }, (_, shard): MoveTask => ({ type: 'count', shard }));
+  await runTasks(counts, phaseOf(folder, move, options), report, options.signal);
   folder.endMove();
 }
 

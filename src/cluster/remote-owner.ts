@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { Presence } from '../shard/device-query.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
 import type { StreamSink } from '../shard/shard.ts';
 import type { Answer, Completion, Write } from '../shard/write.ts';
@@ -7,6 +8,7 @@ import type { Notice } from './messages.ts';
 
 /** The owner of a shard on another thread, from here. */
 export class RemoteOwner implements OwnerLink {
+  readonly presence: Presence;
   readonly #channel: Channel;
   readonly #sinks = new Map<number, StreamSink>();
   readonly #send: (write: Write, completion: Completion<Answer>) => boolean;
@@ -19,6 +21,13 @@ export class RemoteOwner implements OwnerLink {
   ) {
     this.#channel = channel;
     this.#send = send;
+    const ask = <M extends keyof Presence>(method: M) =>
+      ((...given: unknown[]) => channel.ask({ type: 'presence', method, given })) as Presence[M];
+    this.presence = {
+      areConnected: ask('areConnected'),
+      connectedDevices: ask('connectedDevices'),
+      connectedCount: ask('connectedCount'),
+    };
   }
 
   write(write: Write, completion: Completion<Answer>): void {

@@ -203,6 +203,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       metrics: cluster.metrics,
       connections: cluster.connections,
       queueDepth: (shard) => cluster.queueDepth(shard),
+      devicesOf: (shard) => cluster.shards.devicesOf(shard),
       stalls: () => cluster.stalls(),
       notReady: () => readiness.reasons(),
       backups,

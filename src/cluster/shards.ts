@@ -98,6 +98,13 @@ export class Shards {
     return this.#environments.every((environment) => environment.hasDiskToGrow());
   }
 
+  /** How many devices a shard holds, as LMDB counts them. */
+  devicesOf(shard: number): number {
+    const environment = this.#environments[shard];
+    environment?.refresh();
+    return environment?.sizeOf('devices').records ?? 0;
+  }
+
   async close(): Promise<void> {
     for (const environment of this.#environments) await environment.close();
   }

@@ -7,9 +7,9 @@ import { MoveReport } from './move-report.ts';
 import { runTasks } from './move-threads.ts';
 
 /**
- * Brings a data folder of an older version to this one's format before anything is served: makes the index of
- * tags of every shard. A start that is ended on the way leaves a folder of the older format, which the version
- * that wrote it still takes; the next start begins again.
+ * Brings a data folder of an older version to this one's format before anything is served: makes the indexes of
+ * devices of every shard; what else came since needs nothing rewritten. A start that is ended on the way leaves a
+ * folder of the older format, which the version that wrote it still takes; the next start begins again.
  * @throws OperatorError when it fails; the signal's reason when it was stopped.
  */
 export async function upgradeFolder(folder: DataFolder, options: MoveOptions): Promise<void> {
@@ -23,8 +23,8 @@ export async function upgradeFolder(folder: DataFolder, options: MoveOptions): P
     devices += environment.sizeOf('devices').records;
     await environment.close();
   }
-  const report = new MoveReport('Indexing the tags of devices', devices);
-  const tasks = shardFolders.map((_, shard): MoveTask => ({ type: 'indexTags', shard }));
+  const report = new MoveReport('Indexing devices', devices);
+  const tasks = shardFolders.map((_, shard): MoveTask => ({ type: 'indexDevices', shard }));
   try {
     await runTasks(tasks, { move, shards, shardFolders, mapBytesMax }, report, signal);
     folder.endUpgrade();
@@ -33,8 +33,8 @@ export async function upgradeFolder(folder: DataFolder, options: MoveOptions): P
     report.end();
     if (signal.aborted) throw error;
     throw new OperatorError(
-      `Indexing the tags of devices in ${folder.path} failed: ${(error as Error).message}. Nothing is lost: the next start begins again, and the version that wrote the folder still takes it.`,
+      `Indexing the devices in ${folder.path} failed: ${(error as Error).message}. Nothing is lost: the next start begins again, and the version that wrote the folder still takes it.`,
     );
   }
-  console.error(`Indexed the tags of ${devices} devices in ${report.seconds} s.`);
+  console.error(`Indexed ${devices} devices in ${report.seconds} s.`);
 }

@@ -1,6 +1,7 @@
 import { relative, resolve } from 'node:path';
 import { verifyConsumers } from '../consume/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
+import { verifyLetters } from '../forward/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
 import { environmentsOf, isBackup, isUnchanged, readBackup } from '../store/backup.ts';
@@ -96,6 +97,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
+    if (control !== undefined) verifyLetters(control, findings, progress.onRecord);
     const { consumers } =
       control === undefined
         ? { consumers: 0 }

@@ -62,6 +62,11 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
   switch (call.type) {
     case 'subscribe':
       return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
+    case 'presence':
+      return (owner.presence[call.method] as (...given: unknown[]) => unknown).apply(
+        owner.presence,
+        call.given,
+      );
     case 'putFleet':
       return fleets.put(call.snapshot);
     case 'configure':

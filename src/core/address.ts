@@ -4,6 +4,20 @@ const ipv6Bytes = 16;
 /** The smallest part of IPv6 that is given to one site: its addresses are one client's to choose. */
 const siteBytes = 8;
 
+/** The address itself, as people read it. */
+export function addressText(bytes: Uint8Array): string {
+  if (bytes.length !== ipv6Bytes) return [...bytes].join('.');
+  if (mappedPrefix.equals(bytes.subarray(0, mappedPrefix.length)))
+    return [...bytes.subarray(mappedPrefix.length)].join('.');
+  const groups = Array.from({ length: 8 }, (_, index) =>
+    Buffer.from(bytes)
+      .readUInt16BE(2 * index)
+      .toString(16),
+  );
+  // The URL parser knows how IPv6 is abbreviated.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
+}
+
 /**
  * What counts as one address, as text: an IPv4 address, or the /64 of an IPv6 one. `bytes` are 4 or 16 in
  * network order; of a connection that has gone there are none.

@@ -3,12 +3,13 @@ import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
-import { mailLifeSecondsMax } from './bounds.ts';
+import { activeSecondsMax } from './bounds.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
 import { OperatorError } from './errors.ts';
 import { forwarderKeys } from './forwarder-keys.ts';
+import { mailKeys } from './mail-keys.ts';
 import { tokenVariable } from './token-variable.ts';
 
 const gibibyte = 1024 ** 3;
@@ -95,13 +96,7 @@ const keys = {
     3_600,
     'How far ahead the time of an idempotency key may be (D18).',
   ),
-  mailboxMailsMax: integer(1_000, 1, 65_535, 'Mails in one mailbox, unless its fleet says otherwise (D16).'),
-  mailLifeSeconds: integer(
-    604_800,
-    1,
-    mailLifeSecondsMax,
-    'Life of a mail, unless its fleet or the mail says otherwise (D16).',
-  ),
+  ...mailKeys,
   fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
   schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
   schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
@@ -132,6 +127,12 @@ const keys = {
     1,
     300,
     'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
+  ),
+  activeSeconds: integer(
+    300,
+    1,
+    activeSecondsMax,
+    'How long a device counts as active after it was seen, unless its fleet says otherwise.',
   ),
   gatherMilliseconds: integer(
     4,

@@ -29,6 +29,7 @@ export const adminErrors = {
   forbidden: { status: 403, msg: 'This token may not do this.' },
   fleet_not_found: { status: 404, msg: 'There is no such fleet.' },
   device_not_found: { status: 404, msg: 'There is no such device.' },
+  letter_not_found: { status: 404, msg: 'This fleet has no such dead letter.' },
   already_exists: { status: 409, msg: 'This id is taken.' },
   mailbox_full: { status: 409, msg: 'The mailbox is full.' },
   limit_reached: { status: 409, msg: 'A limit of this server is reached.' },

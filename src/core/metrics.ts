@@ -10,7 +10,7 @@ export const latencyBounds = [
 /** Upper bounds of the batch-size histogram, in writes. */
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
-const commitCells = 6;
+const commitCells = 8;
 
 /** Why a shard refuses writes: its disk is full, it is, or its store does not take them. */
 const refusals = ['none', 'disk', 'map', 'store'] as const;
@@ -25,8 +25,13 @@ export interface CommitMetrics {
   recovered(): void;
 }
 
+/** What a shard counts of its dead letters. */
+export interface LetterMetrics {
+  lettersDropped(count: number): void;
+}
+
 /** One worker's block. Both sides are made with the same routes and so agree on the layout. */
-export class WorkerMetrics implements CommitMetrics {
+export class WorkerMetrics implements CommitMetrics, LetterMetrics {
   readonly #cells: Float64Array<SharedArrayBuffer>;
   readonly #routes: readonly string[];
   readonly #latencyAt: number;
@@ -78,6 +83,19 @@ export class WorkerMetrics implements CommitMetrics {
     this.#cells[5] = 0;
   }
 
+  deviceConnected(change: 1 | -1): void {
+    this.#add(6, change);
+  }
+
+  /** Devices of the shard that have open event streams. */
+  get connectedDevices(): number {
+    return this.#read(6);
+  }
+
+  lettersDropped(count: number): void {
+    this.#add(7, count);
+  }
+
   get openStreams(): number {
     return this.#read(0);
   }
@@ -101,6 +119,10 @@ export class WorkerMetrics implements CommitMetrics {
   /** Why it refused the last write that it did, until it takes one again. */
   get refusal(): Refusal {
     return refusals[this.#read(5)] ?? 'none';
+  }
+
+  get droppedLetters(): number {
+    return this.#read(7);
   }
 
   /** Every count of requests that is not zero. */

@@ -20,6 +20,7 @@ export const reloadableKeys: readonly ConfigKey[] = [
   'idempotencySkewSeconds',
   'mailboxMailsMax',
   'mailLifeSeconds',
+  'activeSeconds',
   'fleetsMax',
   'schemasPerFleetMax',
   'schemaStepsMax',

@@ -170,7 +170,9 @@ export class Outbox {
       async (mail) => {
         const outcome = await this.#send(parcel, mail);
         if (outcome === undefined || outcome.result === 'queued') return;
-        refused.push({ ...mail, reason: outcome.result });
+        // Nothing that an action sends is delayed.
+        const reason = outcome.result === 'delayed_full' ? 'mailbox_full' : outcome.result;
+        refused.push({ ...mail, reason });
       },
     );
     // Shards answer in any order; these are sent again, and shown, in that of the run.
@@ -212,6 +214,7 @@ export class Outbox {
             payload: new Uint8Array(payload),
             lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
             mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+            ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
             once: identityOf(parcel, ordinal),
           });
         });

@@ -3,6 +3,7 @@ import { deviceIdOf } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import type { StoredRecord } from '../shard/shard.ts';
 import { decodeRecord, type OutgoingMail } from './outbox.ts';
+import { sentKind } from './trigger.ts';
 
 /** A mail that its mailbox did not take. */
 export interface RefusedMail extends OutgoingMail {
@@ -35,7 +36,7 @@ export function describeParked({
   return {
     number,
     recordId: formatUuid(record.id),
-    kind: record.kind,
+    kind: sentKind(record),
     device: deviceIdOf(record.device),
     name: record.schema,
     payload: Buffer.from(record.payload).toString('utf8'),

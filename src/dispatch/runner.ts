@@ -14,6 +14,7 @@ import type { KeptParkedRun, RefusedMail } from './parked.ts';
 import { answerFor, type Sources } from './questions.ts';
 import { areCurrent, type Reads, writeState } from './state.ts';
 import { numberKey } from './tables.ts';
+import { sentKind } from './trigger.ts';
 
 export interface RunnerOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
@@ -44,10 +45,11 @@ export function limitsOf(config: Config): RunLimits {
   };
 }
 
-export function describeRecord({ id, kind, device, schema, payload, storedAtMs }: StoredRecord): RunRecord {
+export function describeRecord(record: StoredRecord): RunRecord {
+  const { id, device, schema, payload, storedAtMs } = record;
   return {
     id: formatUuid(id),
-    kind,
+    kind: sentKind(record),
     device: deviceIdOf(device),
     name: schema,
     payload: payload.toString('utf8'),

@@ -3,7 +3,7 @@ import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { Action, ActionFilter, ActionVersion } from '../registry/action.ts';
 import { type JsonObject, parseJson } from '../registry/payload.ts';
 import { Schema } from '../registry/schema.ts';
-import type { Device, StoredRecord } from '../shard/shard.ts';
+import type { Device, IngestKind, StoredRecord } from '../shard/shard.ts';
 
 /** Decides, without running any code, which records an action is for. */
 export class Trigger {
@@ -35,6 +35,12 @@ export class Trigger {
     const tags = this.#tags;
     return tags === undefined || deviceOf()?.tags.some((tag) => tags.includes(tag)) === true;
   }
+}
+
+/** Actions listen to what devices send, and to nothing else in the log. */
+export function sentKind({ kind }: StoredRecord): IngestKind {
+  if (kind === 'receipt') throw new Error('an action runs for a receipt');
+  return kind;
 }
 
 function matchesSchema(schema: Schema, payload: Buffer): boolean {

@@ -91,8 +91,9 @@ export class Control implements ForwardersControl {
       const forwarder = await forwarders.delete(fleetId, name);
       await forwarding.end(forwarder);
       forwarding.forget(forwarder);
-      await readings.delete(forwarder);
       await letters.forget(forwarderKey(forwarder.id));
+      // Last: by it the next start finds what is left of one that was being deleted.
+      await readings.delete(forwarder);
     });
   }
 

@@ -9,6 +9,9 @@ const batchBytesMax = 1_048_576;
 /** A batch is its lane's until that lets go of it, or the server ends: an outage may take days. */
 const leaseSeconds = 315_360_000;
 
+/** No name that an operator gives begins so. */
+const namePrefix = 'forwarder:';
+
 /** The place that a forwarder has in the logs: a consumer that no operator's can have the name of. */
 export class Reading {
   readonly #consumer: Consumer;
@@ -59,6 +62,16 @@ export class Readings {
     return consumer && new Reading(consumer, forwarder);
   }
 
+  /** Forgets the places of forwarders that are not there: the server ended before one was made, or gone. Answers whose. */
+  async deleteOthers(forwarders: readonly Forwarder[]): Promise<string[]> {
+    const known = new Set(forwarders.map(({ id }) => id));
+    const others = [...this.#consumers.all()]
+      .map(({ fleetId, name }) => ({ fleetId, name, id: name.slice(namePrefix.length) }))
+      .filter(({ name, id }) => name.startsWith(namePrefix) && !known.has(id));
+    for (const { fleetId, name } of others) await this.#consumers.delete(fleetId, name);
+    return others.map(({ id }) => id);
+  }
+
   async delete(forwarder: Forwarder): Promise<void> {
     if (this.open(forwarder) === undefined) return;
     await this.#consumers.delete(forwarder.fleetId, consumerName(forwarder));
@@ -66,5 +79,5 @@ export class Readings {
 }
 
 function consumerName({ id }: Forwarder): string {
-  return `forwarder:${id}`;
+  return namePrefix + id;
 }

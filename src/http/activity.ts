@@ -1,14 +1,22 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
-import { copyUuid } from '../core/uuid.ts';
-import type { Activity, Shard } from '../shard/shard.ts';
+import { copyUuid, formatUuid } from '../core/uuid.ts';
+import type { Activity, Fetches, Shard } from '../shard/shard.ts';
 
 /** What is noted of one device until the next flush. */
 export interface Note {
   /** False once it is being written: the next sight of the device makes another. */
   isOpen: boolean;
   lastSeenMs: number;
-  fetches: Map<string, { mailId: Buffer; count: number; firstMs: number }> | undefined;
+  /** Of its first request of these: taken once a note, for to ask for it costs. */
+  address: Uint8Array | undefined;
+  fetches: Map<string, { mailId: Buffer } & Fetches> | undefined;
+}
+
+/** Who a request came from. */
+interface Client {
+  /** 4 or 16 bytes; undefined of one that has gone. */
+  readonly addressBytes: Uint8Array | undefined;
 }
 
 /** A device, and where it was last noted, if it was. */
@@ -37,9 +45,10 @@ export class ActivityNotes {
     this.#timer = setInterval(() => this.#flush(), flushSeconds * 1_000);
   }
 
-  seen(known: NotedDevice): Note {
+  /** `client` is asked for its address only where a note is opened. */
+  seen(known: NotedDevice, client?: Client): Note {
     if (known.note?.isOpen) known.note.lastSeenMs = Date.now();
-    else known.note = this.#note(known.device);
+    else known.note = this.#note(known.device, client);
     return known.note;
   }
 
@@ -52,6 +61,24 @@ export class ActivityNotes {
     else note.fetches.set(id, { mailId: copyUuid(mailId), count: 1, firstMs: note.lastSeenMs });
   }
 
+  /** What is noted of a mail and not written yet goes along with its settling, which takes it off here. */
+  takeFetches({ note }: NotedDevice, mailId: Uint8Array): Fetches | undefined {
+    if (!note?.isOpen || note.fetches === undefined) return undefined;
+    const id = formatUuid(mailId);
+    const fetches = note.fetches.get(id);
+    note.fetches.delete(id);
+    return fetches && { count: fetches.count, firstMs: fetches.firstMs };
+  }
+
+  /** When it was not settled after all. */
+  giveBack(known: NotedDevice, mailId: Uint8Array, { count, firstMs }: Fetches): void {
+    const note = this.seen(known);
+    note.fetches ??= new Map();
+    const id = formatUuid(mailId);
+    const later = note.fetches.get(id)?.count ?? 0;
+    note.fetches.set(id, { mailId: copyUuid(mailId), count: count + later, firstMs });
+  }
+
   /** Writes what waits. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
@@ -60,13 +87,13 @@ export class ActivityNotes {
     await this.#writing;
   }
 
-  #note(device: DeviceKey): Note {
+  #note(device: DeviceKey, client: Client | undefined): Note {
     const nowMs = Date.now();
     let note = this.#notes.get(device);
     if (note === undefined) {
       if (this.#notes.size >= notesMax) this.#flush();
       if (this.#notes.size >= notesMax) this.#dropOldest();
-      note = { isOpen: true, lastSeenMs: nowMs, fetches: undefined };
+      note = { isOpen: true, lastSeenMs: nowMs, address: client?.addressBytes, fetches: undefined };
       this.#notes.set(device, note);
     }
     note.lastSeenMs = nowMs;
@@ -96,9 +123,9 @@ export class ActivityNotes {
 
   async #write(notes: ReadonlyMap<DeviceKey, Note>): Promise<void> {
     const byShard = new Map<Shard, Activity[]>();
-    for (const [device, { lastSeenMs, fetches }] of notes) {
+    for (const [device, { lastSeenMs, address, fetches }] of notes) {
       const shard = this.#shards.of(device);
-      const activity = { device, lastSeenMs, fetches: [...(fetches?.values() ?? [])] };
+      const activity = { device, lastSeenMs, address, fetches: [...(fetches?.values() ?? [])] };
       const waiting = byShard.get(shard);
       if (waiting) waiting.push(activity);
       else byShard.set(shard, [activity]);

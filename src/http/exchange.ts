@@ -85,6 +85,11 @@ export class Exchange {
     return addressOf(new Uint8Array(this.#response.getRemoteAddress()));
   }
 
+  /** Not to be asked of a response that is over. */
+  get addressBytes(): Uint8Array | undefined {
+    return this.#open ? new Uint8Array(this.#response.getRemoteAddress()) : undefined;
+  }
+
   /** Must be called before a handler returns that has not answered: the library ends the process else. */
   defer(): void {
     if (this.#deferred) return;

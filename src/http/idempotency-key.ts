@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError } from '../core/errors.ts';
 import { parseUuid } from '../core/uuid.ts';
-import type { RecordKind } from '../shard/shard.ts';
+import type { IngestKind } from '../shard/shard.ts';
 
 /**
  * D18: a UUIDv7 of 36 or 32 characters, in either case, quoted or not. Whether its time is within the window
@@ -21,6 +21,6 @@ export function parseIdempotencyKey(header: string): Buffer {
 }
 
 /** What must be the same when a key comes again: route, schema and body. */
-export function requestDigest(kind: RecordKind, schema: string, body: Buffer): Buffer {
+export function requestDigest(kind: IngestKind, schema: string, body: Buffer): Buffer {
   return createHash('sha256').update(`${kind}/${schema}\n`).update(body).digest();
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../core/errors.ts';
-import type { Ingest, IngestOutcome, RecordKind } from '../shard/shard.ts';
+import type { Ingest, IngestKind, IngestOutcome } from '../shard/shard.ts';
 import type { DeviceRequest } from './endpoint.ts';
 import { parseIdempotencyKey, requestDigest } from './idempotency-key.ts';
 import { type Reply, replayed, stored } from './reply.ts';
@@ -23,7 +23,7 @@ function answer(outcome: IngestOutcome): Reply {
  * The two send routes from the body on: body (400), schema (404, 400), idempotency key (400), then store.
  * `check` parses the body, holds it against its schema and answers the payload to keep.
  */
-export function send(request: DeviceRequest, kind: RecordKind, check: () => Buffer): Promise<Reply> {
+export function send(request: DeviceRequest, kind: IngestKind, check: () => Buffer): Promise<Reply> {
   const { device, shard } = request;
   const { headers, parameter: schema } = request.given;
   const payload = check();

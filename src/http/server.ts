@@ -176,7 +176,7 @@ export class DeviceServer {
 
   #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
     const reply = then(known, (device) => {
-      this.#context.activity.seen(device);
+      this.#context.activity.seen(device, exchange);
       return endpoint.handle(new DeviceRequest(device, given), this.#context);
     });
     if (reply instanceof Promise) {

@@ -9,8 +9,11 @@ export interface Fleet {
   createdAtMs: number;
   mailboxMailsMax?: number;
   mailLifeSeconds?: number;
+  /** Absent: mail may be requeued any number of times (D16). */
+  mailRequeuesMax?: number;
   requestsPerSecondMax?: number;
   deviceRequestsPerSecondMax?: number;
+  activeSeconds?: number;
 }
 
 export interface SchemaText {

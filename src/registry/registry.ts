@@ -27,8 +27,10 @@ export interface FleetChange {
   name?: string;
   mailboxMailsMax?: number | null;
   mailLifeSeconds?: number | null;
+  mailRequeuesMax?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
+  activeSeconds?: number | null;
 }
 
 /** fleet id, kind, name: a fleet's schemas lie together. */

@@ -1,4 +1,4 @@
-import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
+import { type DeviceKey, deviceIdOf, deviceKeyLength, fleetIdLength, fleetIdOf } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 
 /**
@@ -9,9 +9,14 @@ import { uuidBytesLength } from '../core/uuid.ts';
 export const sequenceBytes = 6;
 export const tagDigestBytes = 8;
 export const sentRestBytesMax = 32;
+/** Of a name in its index, which is in UTF-8. */
+export const nameBytesMax = 32;
+const bucketBytes = 4;
+const deviceIdLength = deviceKeyLength - fleetIdLength;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
+const mailDevice = Buffer.allocUnsafe(uuidBytesLength + deviceKeyLength);
 const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
 
 /** devices, mailboxes, activity: device. */
@@ -25,6 +30,39 @@ export function keyOfTag(digest: string, device: DeviceKey): Buffer {
   return Buffer.from(digest + device, 'latin1');
 }
 
+/** The beginning of a name as its index has it, one character a byte. */
+export function nameInKey(name: string): string {
+  return Buffer.from(name, 'utf8').toString('latin1', 0, nameBytesMax);
+}
+
+/** names: fleet, the beginning of the name, a zero byte, device id. The value is empty. */
+export function keyOfName(device: DeviceKey, name: string): Buffer {
+  return Buffer.from(`${fleetIdOf(device)}${nameInKey(name)}\0${deviceIdOf(device)}`, 'latin1');
+}
+
+/** A bucket of the seen index, one character a byte. */
+export function bucketInKey(bucket: number): string {
+  const bytes = Buffer.allocUnsafe(bucketBytes);
+  bytes.writeUInt32BE(bucket);
+  return bytes.toString('latin1');
+}
+
+/** seen: fleet, bucket of the time, device id. The value is empty. */
+export function keyOfSeen(device: DeviceKey, bucket: number): Buffer {
+  return Buffer.from(fleetIdOf(device) + bucketInKey(bucket) + deviceIdOf(device), 'latin1');
+}
+
+/** counts: fleet. */
+export function keyOfFleet(fleetId: string): Buffer {
+  return Buffer.from(fleetId, 'latin1');
+}
+
+/** The device of a key of `names` and `seen`, which have the fleet in front and the device id at the end. */
+export function readSplitDevice(key: Buffer): DeviceKey {
+  const fleetId = key.toString('latin1', 0, fleetIdLength);
+  return (fleetId + key.toString('latin1', key.length - deviceIdLength, key.length)) as DeviceKey;
+}
+
 /** mail: device, sequence. */
 export function keyOfMail(device: DeviceKey, sequence: number): Buffer {
   deviceSequence.write(device, 0, 'latin1');
@@ -32,17 +70,30 @@ export function keyOfMail(device: DeviceKey, sequence: number): Buffer {
   return deviceSequence;
 }
 
-/** requeued: device, mail id. */
-export function keyOfRequeued(device: DeviceKey, mailId: Uint8Array): Buffer {
+/** requeued, delayed: device, mail id. */
+export function keyOfDeviceMail(device: DeviceKey, mailId: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(device, 'latin1'), mailId]);
 }
 
-/** expiry: time in milliseconds, device, mail id. */
+/** expiry, due: time in milliseconds, device, mail id. The value is empty. */
 export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint8Array): Buffer {
   timeDeviceMail.writeUIntBE(expiresAtMs, 0, sequenceBytes);
   timeDeviceMail.write(device, sequenceBytes, 'latin1');
   timeDeviceMail.set(mailId, sequenceBytes + deviceKeyLength);
   return timeDeviceMail;
+}
+
+/** receipts: mail id (so in order of time), device. */
+export function keyOfReceipt(mailId: Uint8Array, device: DeviceKey): Buffer {
+  mailDevice.set(mailId);
+  mailDevice.write(device, uuidBytesLength, 'latin1');
+  return mailDevice;
+}
+
+export const deadDeviceAt = fleetIdLength + uuidBytesLength;
+/** dead: fleet, mail id (so in order of time), device. */
+export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(fleetIdOf(device), 'latin1'), mailId, Buffer.from(device, 'latin1')]);
 }
 
 /** idempotency: the key itself (a UUIDv7, so in order of time), device. */

@@ -1,9 +1,15 @@
 import { queueFull } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
+import type { FleetCounts } from './fleet-counts.ts';
 import { encodeLogRecord } from './log-record.ts';
 import type { ShardReader } from './reader.ts';
 import type {
   Activity,
+  Awaitable,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
   Device,
   DeviceChange,
   DeviceCredentials,
@@ -16,11 +22,16 @@ import type {
   Mail,
   MailboxHead,
   Page,
+  Receipt,
+  Replay,
+  ReplayOutcome,
+  SeenCount,
   Settle,
   SettleOutcome,
   Shard,
   StreamSink,
   Watch,
+  Withdrawal,
 } from './shard.ts';
 import type { Answer, Append, Completion, Write, Writes, WriteType } from './write.ts';
 
@@ -29,6 +40,7 @@ export interface OwnerLink {
   /** Callbacks, for there is one promise a request and it is made where the request is. */
   write(write: Write, completion: Completion<Answer>): void;
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
+  readonly presence: Presence;
 }
 
 /** What may wait for one shard. */
@@ -88,8 +100,27 @@ export class LmdbShard implements Shard {
     return this.#reader.device(device);
   }
 
-  devices(fleetId: string, after: string, limit: number): DeviceStatus[] {
-    return this.#reader.devices(fleetId, after, limit);
+  get presence(): Presence {
+    return this.#owner.presence;
+  }
+
+  findDevices(query: DeviceQuery): Awaitable<FoundDevices> {
+    if (query.by === 'connected') return this.#findConnected(query);
+    const found = this.#reader.findDevices(query);
+    return query.connected === undefined ? found : this.#withPresence(found, query.connected);
+  }
+
+  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number> {
+    if (by === 'connected') return this.presence.connectedCount(filter.fleetId);
+    return this.#reader.countEntries(by, filter, max);
+  }
+
+  fleetCounts(fleetId: string): FleetCounts {
+    return this.#reader.fleetCounts(fleetId);
+  }
+
+  countSeen(filter: DeviceFilter, after: string, looks: number): SeenCount {
+    return this.#reader.countSeen(filter, after, looks);
   }
 
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
@@ -98,6 +129,18 @@ export class LmdbShard implements Shard {
 
   mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
     return this.#reader.mails(device, after, limit);
+  }
+
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    return this.#reader.receipt(device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    return this.#reader.deadLetters(fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    return this.#reader.deadLetter(device, mailId);
   }
 
   records(from: number): LogPage {
@@ -134,6 +177,18 @@ export class LmdbShard implements Shard {
     return this.#write('enqueue', enqueue, enqueue.payload.length);
   }
 
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
+    return this.#write('withdrawMail', { device, mailId });
+  }
+
+  replayMail(replay: Replay): Promise<ReplayOutcome> {
+    return this.#write('replayMail', replay);
+  }
+
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean> {
+    return this.#write('dropDeadLetter', { device, mailId });
+  }
+
   async forgetSent(before: Uint8Array | undefined): Promise<number> {
     // One step of it: by the next one, mail may have been sent for something that is older.
     return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
@@ -157,6 +212,19 @@ export class LmdbShard implements Shard {
 
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
     return this.#owner.subscribe(device, sink);
+  }
+
+  async #findConnected(query: DeviceQuery): Promise<FoundDevices> {
+    const { fleetId, after, looks } = query;
+    const devices = await this.presence.connectedDevices(fleetId, after, looks);
+    const reached = devices.length === looks ? devices.at(-1)?.position : undefined;
+    return { items: this.#reader.matching(devices, query), reached };
+  }
+
+  async #withPresence({ items, reached }: FoundDevices, connected: boolean): Promise<FoundDevices> {
+    if (items.length === 0) return { items, reached };
+    const known = await this.presence.areConnected(items.map(({ device }) => device));
+    return { items: items.filter((_, index) => known[index] === connected), reached };
   }
 
   /** Counted in here, and out by the owner when it answers: a batch at a time, and no promise more. */

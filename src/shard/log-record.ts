@@ -1,15 +1,22 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../core/identity.ts';
 import { readDevice } from './keys.ts';
-import { type Ingest, type RecordKind, recordKinds } from './shard.ts';
+import { type RecordKind, recordKinds } from './shard.ts';
 
 /** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
 const headerBytes = deviceKeyLength + 1 + 1 + 3;
+
+export interface NewLogRecord {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Uint8Array;
+}
 
 /**
  * One record as the log keeps it. Encoded once, by the thread that read the request off its socket, it is only
  * copied from there on: through the channel and into the batch.
  */
-export function encodeLogRecord({ device, kind, schema, payload }: Ingest): Buffer {
+export function encodeLogRecord({ device, kind, schema, payload }: NewLogRecord): Buffer {
   const bytes = Buffer.allocUnsafe(headerBytes + schema.length + payload.length);
   bytes.write(device, 0, 'latin1');
   bytes[deviceKeyLength] = recordKinds.indexOf(kind);

@@ -6,11 +6,11 @@ import type { SettleVerb } from './shard.ts';
 export const settledMax = 32;
 
 /**
- * A requeued mail is still there, so only what removed a mail is remembered. Mail that expired is not: it
+ * What removed a mail is remembered: a requeue only where it was one too many. Mail that expired is not: it
  * would push out what the device itself settled, and a late answer to it is 404.
  */
-export type SettledVerb = Exclude<SettleVerb, 'requeue'>;
-const verbs: readonly SettledVerb[] = ['ack', 'reject'];
+export type SettledVerb = SettleVerb | 'withdraw';
+const verbs: readonly SettledVerb[] = ['ack', 'reject', 'requeue', 'withdraw'];
 
 /**
  * The small record of a mailbox: so that size and head never need a scan. Live sequences lie from `head`

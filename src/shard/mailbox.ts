@@ -1,245 +1,263 @@
 import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
-import { copyUuid, generateUuid, uuidBytesLength } from '../core/uuid.ts';
+import { copyUuid, generateUuid } from '../core/uuid.ts';
+import type { DelayedMail } from './delayed-mail.ts';
+import { DueEntries } from './due-entries.ts';
+import { type FoundMail, readMail } from './find-mail.ts';
+import { keyOfDevice, sequenceBytes } from './keys.ts';
+import { isDeath, type MailLedger } from './mail-ledger.ts';
+import { MailPlaces } from './mail-places.ts';
 import {
-  keyOfDevice,
-  keyOfExpiry,
-  keyOfMail,
-  keyOfRequeued,
-  readDevice,
-  readSequence,
-  sequenceBytes,
-  sequenceKey,
-} from './keys.ts';
-import {
-  checkMail,
+  addFetches,
+  addRequeue,
+  copyHeader,
+  copyOf,
   encodeMail,
-  fetched,
-  readExpiresAtMs,
+  readFirstFetchedAtMs,
+  readName,
   readRequeueCount,
-  requeued,
+  readRequeuesMax,
+  setAccepted,
 } from './mail-record.ts';
-import { sequenceFrom, writeSequence } from './mail-sequence.ts';
-import {
-  decodeMailbox,
-  emptyMailbox,
-  encodeMailbox,
-  type MailboxRecord,
-  rememberSettled,
-  settledVerb,
-} from './mailbox-record.ts';
+import { writeSequence } from './mail-sequence.ts';
+import { type MailboxRecord, rememberSettled, type SettledVerb, settledVerb } from './mailbox-record.ts';
 import { SentMail } from './sent-mail.ts';
-import type { Activity, Enqueue, EnqueueOutcome, Mail, Settle, SettleOutcome } from './shard.ts';
+import type {
+  Activity,
+  Enqueue,
+  EnqueueOutcome,
+  Fetches,
+  MailEnd,
+  Settle,
+  SettleOutcome,
+  Withdrawal,
+} from './shard.ts';
 import type { Tables } from './tables.ts';
 
-/** A mail in its place; its bytes are a view into the map, good until the next read or write. */
-interface FoundMail {
-  sequence: number;
-  bytes: Buffer;
+/** How a mail ends that is removed by a verb. */
+const endOf: Readonly<Record<SettledVerb, MailEnd>> = {
+  ack: 'acked',
+  reject: 'rejected',
+  requeue: 'over_requeued',
+  withdraw: 'withdrawn',
+};
+
+/** A delayed mail whose time has come. */
+export interface Delivery {
+  device: DeviceKey;
+  /** Undefined where its mailbox was full. */
+  accepted: { mailId: Buffer; name: string; mailboxSize: number } | undefined;
 }
 
-const sequenceMax = 2 ** 48 - 1;
-/** Damaged entries to know; more of them than this would not be a matter for a running server. */
-const unexpirableMax = 1_000;
-
-/**
- * The mailboxes of a shard, inside its owner's write transaction. First in, first out by sequence; a mail's
- * id ends in the low 32 bits of the sequence it was accepted under, so that any mail is found by id without
- * an index. Only a requeued mail, which lives under a later sequence, leaves an entry in `requeued`.
- */
+/** What happens to the mail of a shard, inside its owner's write transaction: from its sending to its end. */
 export class Mailboxes {
   readonly #tables: Tables;
+  readonly #places: MailPlaces;
   readonly #sent: SentMail;
-  /** Entries of `expiry` whose mail cannot be removed since a record is damaged. */
-  readonly #unexpirable = new Set<string>();
+  readonly #delayed: DelayedMail;
+  readonly #ledger: MailLedger;
+  readonly #expiry: DueEntries;
+  readonly #due: DueEntries;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, delayed: DelayedMail, ledger: MailLedger) {
     this.#tables = tables;
+    this.#places = new MailPlaces(tables);
     this.#sent = new SentMail(tables.sent);
+    this.#delayed = delayed;
+    this.#ledger = ledger;
+    this.#expiry = new DueEntries(tables.expiry, 'removed, though its life is over');
+    this.#due = new DueEntries(tables.due, 'delivered');
   }
 
-  /** `lifeMs`: now, by the shard's own clock. */
+  /** `lifeMs`: now, by the shard's own clock, here and below. */
   enqueue(enqueue: Enqueue, lifeMs: number): EnqueueOutcome {
-    const { device, name, payload, once } = enqueue;
+    const { device, once } = enqueue;
     const before = once && this.#sent.mailIdOf(once, device);
     if (before !== undefined) {
-      return { result: 'queued', mailId: before, mailboxSize: this.#load(device).size, repeated: true };
+      const mailboxSize = this.#places.load(device).size;
+      const isDelayed = this.#delayed.has(device, before);
+      return { result: 'queued', mailId: before, mailboxSize, repeated: true, isDelayed };
     }
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
-    const record = this.#load(device);
-    if (record.size >= enqueue.mailboxMailsMax) return { result: 'mailbox_full', mailboxSize: record.size };
+    const record = this.#places.load(device);
+    const delayMs = enqueue.deliverAtMs === undefined ? 0 : enqueue.deliverAtMs - Date.now();
+    if (delayMs > 0) {
+      if (this.#delayed.isFull(device)) return { result: 'delayed_full' };
+    } else if (record.size >= enqueue.mailboxMailsMax) {
+      return { result: 'mailbox_full', mailboxSize: record.size };
+    }
     const id = generateUuid();
-    writeSequence(id, record.tail);
-    const mail: Mail = {
-      id,
-      name,
-      payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
-      requeueCount: 0,
-      fetchCount: 0,
-      acceptedAtMs: lifeMs,
-      expiresAtMs: lifeMs + enqueue.lifeSeconds * 1_000,
-      firstFetchedAtMs: undefined,
-    };
-    this.#tables.expiry.putSync(keyOfExpiry(mail.expiresAtMs, device, id), Buffer.alloc(0));
-    this.#append(device, record, encodeMail(mail));
-    record.size += 1;
-    this.#store(device, record);
+    const isDelayed = delayMs > 0;
+    if (isDelayed) this.#delay(enqueue, id, lifeMs + delayMs);
+    else {
+      writeSequence(id, record.tail);
+      const mail = newMail(enqueue, id, lifeMs);
+      this.#accept(device, record, mail, id);
+    }
     if (once !== undefined) this.#sent.remember(once, device, id);
-    return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false };
+    return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false, isDelayed };
   }
 
   /** D15. Any mail of the mailbox may be settled, not only the head. */
-  settle({ device, mailId, verb }: Settle): SettleOutcome {
-    const record = this.#load(device);
-    const found = this.#find(device, record, mailId);
+  settle({ device, mailId, verb, fetched }: Settle, lifeMs: number): SettleOutcome {
+    const record = this.#places.load(device);
+    const found = this.#places.find(device, record, mailId);
     if (found === undefined) {
       const before = settledVerb(record, mailId);
       const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
       return { result, mailboxSize: record.size };
     }
-    if (verb === 'requeue') this.#requeue(device, record, found, mailId);
-    else {
-      this.#remove(device, record, found, mailId);
-      rememberSettled(record, mailId, verb);
-    }
-    this.#store(device, record);
+    if (verb === 'requeue' && mayRequeue(found.bytes)) {
+      const mail = copyOf(found.bytes);
+      addRequeue(mail);
+      if (fetched !== undefined) addFetches(mail, fetched);
+      this.#places.moveToTail(device, record, found, mail, mailId);
+      this.#ledger.note(device, mail, 'requeued');
+    } else this.#end(device, record, found, mailId, verb, lifeMs, fetched);
+    this.#places.store(device, record);
     return { result: 'settled', mailboxSize: record.size };
   }
 
-  /**
-   * Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was.
-   * @throws Error at damaged records, once: the next call leaves out what this one stopped at.
-   */
+  /** The device's later answer to it is one to a mail that was settled by another verb. */
+  withdraw(device: DeviceKey, mailId: Uint8Array, lifeMs: number): Withdrawal {
+    const record = this.#places.load(device);
+    const found = this.#places.find(device, record, mailId);
+    if (found !== undefined) {
+      this.#end(device, record, found, mailId, 'withdraw', lifeMs);
+      this.#places.store(device, record);
+      return { result: 'withdrawn', mailboxSize: record.size };
+    }
+    const delayed = this.#delayed.take(device, mailId);
+    if (delayed !== undefined) this.#ledger.end(device, delayed.mail, 'withdrawn', lifeMs);
+    const end = delayed === undefined ? this.#ledger.endOf(device, mailId) : 'withdrawn';
+    const result = !end ? 'not_found' : end === 'withdrawn' ? 'withdrawn' : 'already_settled';
+    return { result, mailboxSize: record.size };
+  }
+
+  /** Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was. @throws Error */
   expire(lifeMs: number, limit: number): DeviceKey[] {
-    const end = sequenceKey(lifeMs);
-    const due = [...this.#tables.expiry.getKeys({ end, limit: limit + this.#unexpirable.size })];
-    const expirable = due.filter((key) => !this.#unexpirable.has(key.toString('latin1')));
-    return expirable.slice(0, limit).map((key) => {
-      try {
-        return this.#expire(key);
-      } catch (cause) {
-        if (this.#unexpirable.size < unexpirableMax) this.#unexpirable.add(key.toString('latin1'));
-        throw new Error(`the expired mail of ${readDevice(key, sequenceBytes)} cannot be removed`, { cause });
+    return this.#expiry.each(lifeMs, limit, (key, device) => {
+      const mailId = mailIdOf(key);
+      const record = this.#places.load(device);
+      const found = this.#places.find(device, record, mailId);
+      if (found === undefined) this.#tables.expiry.removeSync(key);
+      else {
+        const mail = copyOf(found.bytes);
+        this.#places.remove(device, record, found, mailId);
+        this.#ledger.end(device, mail, 'expired', lifeMs);
+        this.#places.store(device, record);
       }
+      return device;
     });
   }
 
-  /** How many entries `expire` leaves where they are. */
-  get unexpirable(): number {
-    return this.#unexpirable.size;
+  /** Puts mail whose time has come into its mailbox, in the order of its times, at most `limit`. @throws Error */
+  deliver(lifeMs: number, limit: number): Delivery[] {
+    return this.#due.each(lifeMs, limit, (key, device) => {
+      const mailId = mailIdOf(key);
+      const delayed = this.#delayed.take(device, mailId);
+      if (delayed === undefined) {
+        this.#tables.due.removeSync(key);
+        return { device, accepted: undefined };
+      }
+      const { mail, lifeSeconds, mailboxMailsMax } = delayed;
+      const record = this.#places.load(device);
+      if (record.size >= mailboxMailsMax) {
+        this.#ledger.end(device, mail, 'mailbox_full', lifeMs);
+        return { device, accepted: undefined };
+      }
+      setAccepted(mail, lifeMs, lifeMs + lifeSeconds * 1_000);
+      this.#accept(device, record, mail, mailId);
+      return { device, accepted: { mailId, name: readName(mail), mailboxSize: record.size } };
+    });
   }
 
-  /** D13: fetches are counted in memory and reach the mail here, every few seconds. */
+  /** How many entries `expire` and `deliver` leave where they are, since a record is damaged. */
+  get stuck(): { expiry: number; due: number } {
+    return { expiry: this.#expiry.stuck, due: this.#due.stuck };
+  }
+
+  /** D13: fetches are counted in memory and reach the mail here, every few seconds, or what is left of it. */
   noteFetches({ device, fetches }: Activity): void {
-    const record = this.#load(device);
-    for (const { mailId, count, firstMs } of fetches) {
-      const found = this.#find(device, record, mailId);
-      if (found === undefined) continue;
-      this.#tables.mail.putSync(keyOfMail(device, found.sequence), fetched(found.bytes, count, firstMs));
+    const record = this.#places.load(device);
+    for (const { mailId, ...fetched } of fetches) {
+      const found = this.#places.find(device, record, mailId);
+      if (found === undefined) this.#ledger.addLateFetches(device, mailId, fetched);
+      else {
+        const mail = copyOf(found.bytes);
+        const isFirst = readFirstFetchedAtMs(mail) === 0;
+        addFetches(mail, fetched);
+        this.#places.change(device, found, mail);
+        if (isFirst) this.#ledger.note(device, mail, 'fetched');
+      }
     }
   }
 
-  /** Everything of a device that is being deleted. */
+  /** Everything of a device that is being deleted, but for receipts and dead letters. */
   clear(device: DeviceKey): void {
-    const record = this.#load(device);
+    const record = this.#places.load(device);
     for (let left = record.size; left > 0; left -= 1) {
-      const bytes = this.#read(device, record.head);
+      const bytes = readMail(this.#tables, device, record.head);
       if (bytes === undefined) throw new Error(`no mail under sequence ${record.head}`);
       const mailId = copyUuid(bytes);
-      this.#remove(device, record, { sequence: record.head, bytes }, mailId);
+      this.#places.remove(device, record, { sequence: record.head, bytes }, mailId);
     }
     this.#tables.mailboxes.removeSync(keyOfDevice(device));
+    this.#delayed.clear(device);
   }
 
-  #expire(key: Buffer): DeviceKey {
-    const device = readDevice(key, sequenceBytes);
-    const mailId = key.subarray(sequenceBytes + deviceKeyLength);
-    const record = this.#load(device);
-    const found = this.#find(device, record, mailId);
-    if (found === undefined) this.#tables.expiry.removeSync(key);
-    else {
-      this.#remove(device, record, found, mailId);
-      this.#store(device, record);
-    }
-    return device;
+  #delay(enqueue: Enqueue, id: Buffer, deliverAtMs: number): void {
+    const { device, lifeSeconds, mailboxMailsMax } = enqueue;
+    const mail = newMail(enqueue, id, undefined);
+    this.#delayed.put(device, { deliverAtMs, lifeSeconds, mailboxMailsMax, mail });
+    this.#ledger.note(device, mail, 'delayed');
   }
 
-  #load(device: DeviceKey): MailboxRecord {
-    const bytes = this.#tables.mailboxes.getBinary(keyOfDevice(device));
-    return bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+  #accept(device: DeviceKey, record: MailboxRecord, mail: Buffer, id: Buffer): void {
+    this.#places.add(device, record, mail, id);
+    this.#places.store(device, record);
+    this.#ledger.note(device, mail, 'queued');
   }
 
-  #store(device: DeviceKey, record: MailboxRecord): void {
-    const bytes = encodeMailbox(record);
-    this.#tables.mailboxes.putSync(keyOfDevice(device), bytes);
-  }
-
-  /** A view into the map, good until the next read. */
-  #read(device: DeviceKey, sequence: number): Buffer | undefined {
-    const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, sequence));
-    if (bytes !== undefined) checkMail(bytes);
-    return bytes;
-  }
-
-  /** Where a mail of that id waits now. */
-  #find(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): FoundMail | undefined {
-    if (record.size === 0) return undefined;
-    const sequence = sequenceFrom(record.head, mailId);
-    if (sequence < record.tail) {
-      const bytes = this.#read(device, sequence);
-      if (bytes?.subarray(0, uuidBytesLength).equals(mailId)) return { sequence, bytes };
-    }
-    const moved = this.#tables.requeued.getBinaryFast(keyOfRequeued(device, mailId));
-    if (moved === undefined) return undefined;
-    const movedTo = readSequence(moved, 0);
-    const bytes = this.#read(device, movedTo);
-    if (bytes === undefined) throw new Error(`no mail under sequence ${movedTo}`);
-    return { sequence: movedTo, bytes };
-  }
-
-  /** Puts the mail at the tail; the caller counts. */
-  #append(device: DeviceKey, record: MailboxRecord, mail: Buffer): number {
-    const sequence = record.tail;
-    this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
-    if (record.size === 0) record.head = sequence;
-    record.tail += 1;
-    return sequence;
-  }
-
-  /** D14: to the tail, same id, one more requeue. */
-  #requeue(
+  /** Removes a mail for good, by a verb that is remembered. The caller stores the record. */
+  #end(
     device: DeviceKey,
     record: MailboxRecord,
-    { sequence, bytes }: FoundMail,
+    found: FoundMail,
     mailId: Uint8Array,
+    verb: SettledVerb,
+    lifeMs: number,
+    fetched?: Fetches,
   ): void {
-    const moved = this.#append(device, record, requeued(bytes));
-    this.#tables.requeued.putSync(keyOfRequeued(device, mailId), sequenceKey(moved));
-    this.#tables.mail.removeSync(keyOfMail(device, sequence));
-    if (sequence === record.head) record.head = this.#following(device, sequence);
+    const end = endOf[verb];
+    const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
+    if (fetched !== undefined) addFetches(mail, fetched);
+    this.#places.remove(device, record, found, mailId);
+    rememberSettled(record, mailId, verb);
+    this.#ledger.end(device, mail, end, lifeMs);
   }
+}
 
-  #remove(
-    device: DeviceKey,
-    record: MailboxRecord,
-    { sequence, bytes }: FoundMail,
-    mailId: Uint8Array,
-  ): void {
-    const expiresAtMs = readExpiresAtMs(bytes);
-    const wasRequeued = readRequeueCount(bytes) > 0;
-    this.#tables.mail.removeSync(keyOfMail(device, sequence));
-    this.#tables.expiry.removeSync(keyOfExpiry(expiresAtMs, device, mailId));
-    if (wasRequeued) this.#tables.requeued.removeSync(keyOfRequeued(device, mailId));
-    record.size -= 1;
-    if (record.size === 0) record.head = record.tail;
-    else if (sequence === record.head) record.head = this.#following(device, sequence);
-  }
+/** `acceptedAtMs`: undefined for one that waits for its time. */
+function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined): Buffer {
+  const { name, payload, requeuesMax, lifeSeconds } = enqueue;
+  return encodeMail({
+    id,
+    name,
+    payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
+    requeueCount: 0,
+    requeuesMax,
+    fetchCount: 0,
+    acceptedAtMs: acceptedAtMs ?? 0,
+    expiresAtMs: acceptedAtMs === undefined ? 0 : acceptedAtMs + lifeSeconds * 1_000,
+    firstFetchedAtMs: undefined,
+  });
+}
 
-  /** The next live sequence of a mailbox that is not empty: nearly always the very next number. */
-  #following(device: DeviceKey, sequence: number): number {
-    if (this.#tables.mail.doesExist(keyOfMail(device, sequence + 1))) return sequence + 1;
-    const start = Buffer.from(keyOfMail(device, sequence + 1));
-    const end = Buffer.from(keyOfMail(device, sequenceMax));
-    for (const key of this.#tables.mail.getKeys({ start, end, limit: 1 })) return readSequence(key, 18);
-    throw new Error('mailbox size does not agree with its mail');
-  }
+function mayRequeue(mail: Buffer): boolean {
+  const requeuesMax = readRequeuesMax(mail);
+  return requeuesMax === undefined || readRequeueCount(mail) < requeuesMax;
+}
+
+function mailIdOf(key: Buffer): Buffer {
+  return copyUuid(key.subarray(sequenceBytes + deviceKeyLength));
 }

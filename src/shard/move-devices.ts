@@ -1,27 +1,39 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
-import { readDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
+import { deadDeviceAt, readDevice, readSplitDevice, sequenceBytes, tagDigestBytes } from './keys.ts';
 import type { tableNames } from './tables.ts';
 
-type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times'>;
+/** Counts belong to fleets: whoever moves devices counts them anew. */
+type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times' | 'counts'>;
+
+const at =
+  (offset: number) =>
+  (key: Buffer): DeviceKey =>
+    readDevice(key, offset);
 
 /**
  * Every table of devices, and where in its keys the device stands (keys.ts): all that a move needs to know
  * of their records, which it copies as they are.
  */
-const deviceAt: Readonly<Record<DeviceTable, number>> = {
-  devices: 0,
-  tags: tagDigestBytes,
-  activity: 0,
-  mailboxes: 0,
-  mail: 0,
-  requeued: 0,
-  expiry: sequenceBytes,
-  idempotency: uuidBytesLength,
-  sent: uuidBytesLength,
+const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
+  devices: at(0),
+  tags: at(tagDigestBytes),
+  names: readSplitDevice,
+  seen: readSplitDevice,
+  activity: at(0),
+  mailboxes: at(0),
+  mail: at(0),
+  requeued: at(0),
+  expiry: at(sequenceBytes),
+  delayed: at(0),
+  due: at(sequenceBytes),
+  receipts: at(uuidBytesLength),
+  dead: at(deadDeviceAt),
+  idempotency: at(uuidBytesLength),
+  sent: at(uuidBytesLength),
 };
-const deviceTables = Object.entries(deviceAt) as [DeviceTable, number][];
+const deviceTables = Object.entries(deviceIn) as [DeviceTable, (key: Buffer) => DeviceKey][];
 
 /** Keys that are looked at between two looks at whether to stop; what they lead to is one transaction. */
 const keysPerStep = 20_000;
@@ -56,9 +68,9 @@ export function* copyDevices(
   source: Environment,
   placeOf: (device: DeviceKey) => Environment | undefined,
 ): Generator<Step> {
-  for (const [name, at] of deviceTables) {
+  for (const [name, deviceOf] of deviceTables) {
     const table = source.table(name);
-    for (const { passed, groups } of groupKeys(table, at, placeOf)) {
+    for (const { passed, groups } of groupKeys(table, deviceOf, placeOf)) {
       let devices = 0;
       for (const [target, keys] of groups) {
         const copy = target.table(name);
@@ -79,9 +91,9 @@ export function* removeDevices(
   isGone: (device: DeviceKey) => boolean,
 ): Generator<Step> {
   const placeOf = (device: DeviceKey): 'gone' | undefined => (isGone(device) ? 'gone' : undefined);
-  for (const [name, at] of deviceTables) {
+  for (const [name, deviceOf] of deviceTables) {
     const table = environment.table(name);
-    for (const { passed, groups } of groupKeys(table, at, placeOf)) {
+    for (const { passed, groups } of groupKeys(table, deviceOf, placeOf)) {
       const keys = groups.get('gone') ?? [];
       if (keys.length > 0) {
         environment.writeSync(() => {
@@ -99,7 +111,7 @@ export function* removeDevices(
  */
 function* groupKeys<P>(
   table: Table,
-  deviceAt: number,
+  deviceOf: (key: Buffer) => DeviceKey,
   placeOf: (device: DeviceKey) => P | undefined,
 ): Generator<{ passed: number; groups: Map<P, Buffer[]> }> {
   let last: Buffer | undefined;
@@ -113,7 +125,7 @@ function* groupKeys<P>(
       passed += 1;
       last = key;
       // Asked once for the records of a device that lie together.
-      const owner = readDevice(key, deviceAt);
+      const owner = deviceOf(key);
       if (owner !== device) {
         device = owner;
         place = placeOf(owner);

@@ -1,7 +1,8 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
-import type { CommitMetrics } from '../core/metrics.ts';
+import type { CommitMetrics, LetterMetrics } from '../core/metrics.ts';
 import type { Environment } from '../store/environment.ts';
+import type { Presence } from './device-query.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { OwnerLink } from './lmdb-shard.ts';
 import type { ShardReader } from './reader.ts';
@@ -17,8 +18,10 @@ export interface OwnerOptions extends StateOptions {
   gatherMilliseconds: number;
 }
 
+export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
+
 const sweepIntervalMs = 1_000;
-/** Expired mail is looked for every second; keys and the log, which are in no hurry, every minute. */
+/** Mail whose time it is, to expire or to be delivered, is looked for every second; all else every minute. */
 const sweepsPerFullSweep = 60;
 
 /** The owning side of one shard: its one writer, its stream registry, its sweeper. */
@@ -28,10 +31,12 @@ export class ShardOwner implements OwnerLink {
   readonly #depth: Int32Array<SharedArrayBuffer>;
   readonly #state: ShardState;
   readonly #log: Log;
+  readonly #metrics: OwnerMetrics;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
   #sweeps = 0;
+  #untoldDrops = 0;
   #isSweeping = false;
 
   constructor(
@@ -40,7 +45,7 @@ export class ShardOwner implements OwnerLink {
     versions: DeviceVersions,
     depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
-    metrics: CommitMetrics,
+    metrics: OwnerMetrics,
     log: Log,
     /** Brings in, by `write`, what other threads have left for this shard. */
     collect: () => void,
@@ -49,7 +54,10 @@ export class ShardOwner implements OwnerLink {
     this.#depth = depth;
     this.#reader = reader;
     this.#log = log;
-    this.#streams = new StreamRegistry(options.streamsPerDeviceMax);
+    this.#metrics = metrics;
+    this.#streams = new StreamRegistry(options.streamsPerDeviceMax, (change) =>
+      metrics.deviceConnected?.(change),
+    );
     this.#state = new ShardState(openTables(environment), options);
     this.#commits = new GroupCommit({
       environment,
@@ -60,7 +68,10 @@ export class ShardOwner implements OwnerLink {
       log,
       gatherMilliseconds: options.gatherMilliseconds,
       collect,
-      onEffects: (effects) => this.#streams.deliver(effects),
+      onEffects: (effects) => {
+        this.#streams.deliver(effects);
+        if (effects.droppedLetters > 0) this.#noteDropped(effects.droppedLetters);
+      },
     });
     this.#sweeper = setInterval(() => {
       if (this.#isSweeping) return;
@@ -81,6 +92,10 @@ export class ShardOwner implements OwnerLink {
     return this.#streams.add(device, sink);
   }
 
+  get presence(): Presence {
+    return this.#streams.connected;
+  }
+
   /** Finishes what was submitted, on disk, and closes the environment. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
@@ -93,9 +108,11 @@ export class ShardOwner implements OwnerLink {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (!full && jumpMs === 0 && !this.#reader.hasDue(clock.lifeMs(), this.#state.unexpirableMails)) return;
+    if (full) this.#tellDropped();
+    const what = full || jumpMs !== 0 ? 'all' : 'due';
+    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails)) return;
     let removed: SweepOutcome;
-    do removed = await this.#sweepOnce();
+    do removed = await this.#sweepOnce(what);
     while (Object.values(removed).includes(sweepRecordsMax));
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
@@ -103,11 +120,26 @@ export class ShardOwner implements OwnerLink {
     }
   }
 
-  #sweepOnce(): Promise<SweepOutcome> {
+  #noteDropped(count: number): void {
+    this.#metrics.lettersDropped(count);
+    this.#untoldDrops += count;
+  }
+
+  #tellDropped(): void {
+    if (this.#untoldDrops === 0) return;
+    const dropped = { letters: this.#untoldDrops };
+    this.#untoldDrops = 0;
+    this.#log.warn(
+      dropped,
+      'the oldest dead letters of a fleet went for newer ones (deadLettersPerFleetMax)',
+    );
+  }
+
+  #sweepOnce(what: 'due' | 'all'): Promise<SweepOutcome> {
     Atomics.add(this.#depth, 0, 1);
     return new Promise((resolve, reject) => {
       const completion = { resolve: resolve as (answer: Answer) => void, reject };
-      this.write({ type: 'sweep', given: undefined }, completion);
+      this.write({ type: 'sweep', given: what }, completion);
     });
   }
 }

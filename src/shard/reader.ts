@@ -1,7 +1,19 @@
 import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
 import type { Environment } from '../store/environment.ts';
+import { decodeSeen } from './activity-record.ts';
 import { storedJumpsMs } from './clock.ts';
+import { indexedOf } from './device-index.ts';
+import type {
+  ConnectedDevice,
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevice,
+  FoundDevices,
+} from './device-query.ts';
 import { decodeCredentials, decodeDevice } from './device-record.ts';
+import { countEntries, countSeen, matches, searchDevices } from './device-search.ts';
+import { type FleetCounts, readCounts } from './fleet-counts.ts';
 import { endOfLog } from './ingest-log.ts';
 import {
   keyOfDevice,
@@ -16,14 +28,30 @@ import { readLogPage } from './log-page.ts';
 import { movedEndOf, positionAt, timeAt } from './log-times.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
+import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
+import { readReceipt } from './read-receipt.ts';
 import { sentBefore } from './sent-mail.ts';
-import type { DeviceCredentials, DeviceStatus, LogPage, Mail, MailboxHead, Page, Watch } from './shard.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  DeviceCredentials,
+  DeviceStatus,
+  LogPage,
+  Mail,
+  MailboxHead,
+  Page,
+  Receipt,
+  SeenCount,
+  Watch,
+} from './shard.ts';
 import { openTables, type Tables } from './tables.ts';
-import { digestOfTag, tagsOf } from './tag-index.ts';
+import { digestOfTag } from './tag-index.ts';
 import type { DeviceVersions } from './versions.ts';
 
 /** Sorts after every device id. */
 const afterDevices = '~'.repeat(10);
+const neverSeen = { lastSeenMs: undefined, address: undefined };
 
 /** A shard's reads, answered in place by whatever thread asks (design.md, rule 1). */
 export class ShardReader {
@@ -74,12 +102,33 @@ export class ShardReader {
     return bytes && this.#status(device, bytes);
   }
 
-  devices(fleetId: string, after: string, limit: number): DeviceStatus[] {
+  findDevices(query: DeviceQuery): FoundDevices {
     this.#environment.refresh();
-    const start = Buffer.from(`${fleetId}${after}\0`, 'latin1');
-    const end = Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1');
-    const entries = [...this.#tables.devices.getRange({ start, end, limit })];
-    return entries.map(({ key, value }) => this.#status(readDevice(key, 0), value));
+    return searchDevices(this.#tables, query, (device) => this.#readable(device));
+  }
+
+  /** Those of them that are there and match. */
+  matching(devices: readonly ConnectedDevice[], filter: DeviceFilter): FoundDevice[] {
+    this.#environment.refresh();
+    return devices.flatMap(({ device, position }) => {
+      const status = this.#readable(device);
+      return status !== undefined && matches(status, filter) ? [{ ...status, position }] : [];
+    });
+  }
+
+  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): number {
+    this.#environment.refresh();
+    return countEntries(this.#tables, by, filter, max);
+  }
+
+  fleetCounts(fleetId: string): FleetCounts {
+    this.#environment.refresh();
+    return readCounts(this.#tables.counts, fleetId);
+  }
+
+  countSeen(filter: DeviceFilter, after: string, looks: number): SeenCount {
+    this.#environment.refresh();
+    return countSeen(this.#tables, filter, after, looks);
   }
 
   /** Digests of different tags can be the same, so each device is looked at. */
@@ -92,7 +141,7 @@ export class ShardReader {
     for (const key of this.#tables.tags.getKeys({ start, end })) {
       const device = readDevice(key, tagDigestBytes);
       const bytes = this.#tables.devices.getBinaryFast(keyOfDevice(device));
-      if (bytes !== undefined && tagsOf(bytes).includes(tag)) found.push(deviceIdOf(device));
+      if (bytes !== undefined && indexedOf(bytes).tags.includes(tag)) found.push(deviceIdOf(device));
       if (found.length === limit) break;
     }
     return found;
@@ -113,6 +162,21 @@ export class ShardReader {
       return { ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs };
     });
     return { items, next };
+  }
+
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    this.#environment.refresh();
+    return readReceipt(this.#tables, device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    this.#environment.refresh();
+    return readDeadLetters(this.#tables, fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    this.#environment.refresh();
+    return readDeadLetter(this.#tables, device, mailId);
   }
 
   /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
@@ -162,11 +226,15 @@ export class ShardReader {
     return movedEndOf(this.#tables.times);
   }
 
-  /** Whether the sweeper would find anything besides so many, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: number): boolean {
+  /** Whether the sweeper would find mail whose time it is, besides so much, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }): boolean {
     this.#environment.refresh();
-    const due = [...this.#tables.expiry.getKeys({ end: sequenceKey(lifeMs), limit: besides + 1 })];
-    return due.length > besides;
+    const end = sequenceKey(lifeMs);
+    const has = (table: 'expiry' | 'due'): boolean => {
+      const limit = besides[table] + 1;
+      return [...this.#tables[table].getKeys({ end, limit })].length === limit;
+    };
+    return has('expiry') || has('due');
   }
 
   #mailboxSize(device: DeviceKey): number {
@@ -174,12 +242,20 @@ export class ShardReader {
     return bytes === undefined ? 0 : readSize(bytes);
   }
 
+  /** One that is damaged is found nowhere, and costs no page that it would stand on. */
+  #readable(device: DeviceKey): DeviceStatus | undefined {
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    try {
+      return bytes && this.#status(device, bytes);
+    } catch {
+      return undefined;
+    }
+  }
+
   #status(device: DeviceKey, bytes: Buffer): DeviceStatus {
-    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
-    return {
-      ...decodeDevice(device, bytes),
-      mailboxSize: this.#mailboxSize(device),
-      lastSeenMs: seen && readSequence(seen, 0),
-    };
+    const decoded = decodeDevice(device, bytes);
+    const seen = this.#tables.activity.getBinaryFast(keyOfDevice(device));
+    const { lastSeenMs, address } = seen === undefined ? neverSeen : decodeSeen(seen);
+    return { ...decoded, mailboxSize: this.#mailboxSize(device), lastSeenMs, lastAddress: address };
   }
 }

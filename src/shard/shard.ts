@@ -1,4 +1,13 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
+import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
+import type { FleetCounts } from './fleet-counts.ts';
+import type { Ingest, LogPage } from './record.ts';
+
+export type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevice, FoundDevices } from './device-query.ts';
+export type * from './ended-mail.ts';
+export type { FleetCounts } from './fleet-counts.ts';
+export * from './record.ts';
 
 /** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
 export type Awaitable<T> = T | Promise<T>;
@@ -8,6 +17,8 @@ export interface DeviceCredentials {
   enabled: boolean;
   /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
   secretDigests: readonly Uint8Array[];
+  /** Until when the last of them is valid, by the wall clock; absent for one that does not end. */
+  oldSecretUntilMs?: number | undefined;
 }
 
 export interface Device extends DeviceCredentials {
@@ -21,6 +32,8 @@ export interface DeviceStatus extends Device {
   mailboxSize: number;
   /** Undefined until the device's first request was written down. */
   lastSeenMs: number | undefined;
+  /** From where, 4 or 16 bytes; undefined where that was not noted. */
+  lastAddress: Uint8Array | undefined;
 }
 
 /** Fields that an operator changes; an absent one stays. */
@@ -38,6 +51,8 @@ export interface Mail {
   /** The bytes as they were sent (D11); `{}` for mail without payload. */
   payload: Buffer;
   requeueCount: number;
+  /** One requeue more makes it a dead letter (D16); undefined: never. */
+  requeuesMax: number | undefined;
   fetchCount: number;
   /** This and the next: kept in the shard's life time (clock.ts), answered by the wall clock. */
   acceptedAtMs: number;
@@ -51,52 +66,22 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
-/** Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. */
-export const recordKinds = ['datapoint', 'message'] as const;
-export type RecordKind = (typeof recordKinds)[number];
-
-export interface Ingest {
-  device: DeviceKey;
-  kind: RecordKind;
-  schema: string;
-  payload: Uint8Array;
-  /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
-  idempotency?: { key: Uint8Array; digest: Uint8Array };
-}
-
-/** A record as the log holds it. */
-export interface StoredRecord {
-  /** Its place in the log of its shard. */
-  position: number;
-  /** UUIDv7, 16 bytes. */
-  id: Buffer;
-  device: DeviceKey;
-  kind: RecordKind;
-  schema: string;
-  payload: Buffer;
-  /** By the wall clock. */
-  storedAtMs: number;
-  /** Whether it came from the log of another shard, which a lower number of shards has given up. */
-  isMoved: boolean;
-}
-
-/** What one look into the log answers: at most one of the commits that it was written in. */
-export interface LogPage {
-  records: StoredRecord[];
-  /** Where to read on; the position asked for when nothing stands there yet. */
-  next: number;
-  /** There is something and it cannot be decoded: `next` is behind it. */
-  damaged: boolean;
-}
-
 export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
+
+/** How often a mail was fetched since that was last told, and when first (D13). */
+export interface Fetches {
+  count: number;
+  firstMs: number;
+}
 
 export interface Settle {
   device: DeviceKey;
   mailId: Uint8Array;
   verb: SettleVerb;
+  /** What the front end still held of that mail, so that its receipt has it at once. */
+  fetched?: Fetches;
 }
 
 export interface SettleOutcome {
@@ -108,8 +93,13 @@ export interface Enqueue {
   device: DeviceKey;
   name: string;
   payload: Uint8Array;
+  /** From when its mailbox accepts it. */
   lifeSeconds: number;
   mailboxMailsMax: number;
+  /** Requeues after which one more makes it a dead letter, at most `mailRequeuesMax` of core/bounds.ts; absent: never. */
+  requeuesMax?: number;
+  /** When its mailbox is to accept it, by the wall clock; absent or past: now. */
+  deliverAtMs?: number;
   /**
    * What this mail is for, so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32
    * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
@@ -119,15 +109,42 @@ export interface Enqueue {
 
 export type EnqueueOutcome =
   /** `repeated`: it was queued before, under that id, and nothing was done now. */
-  | { result: 'queued'; mailId: Uint8Array; mailboxSize: number; repeated: boolean }
+  | {
+      result: 'queued';
+      mailId: Uint8Array;
+      mailboxSize: number;
+      repeated: boolean;
+      /** It waits for its time of delivery. */
+      isDelayed: boolean;
+    }
   | { result: 'mailbox_full'; mailboxSize: number }
+  /** As many mails of the device wait for their time as may (`delayedMailsPerDeviceMax`). */
+  | { result: 'delayed_full' }
   | { result: 'device_not_found' };
+
+export interface Withdrawal {
+  /** `withdrawn` also when it was withdrawn before. */
+  result: 'withdrawn' | 'not_found' | 'already_settled';
+  mailboxSize: number;
+}
+
+export interface Replay {
+  device: DeviceKey;
+  mailId: Uint8Array;
+  lifeSeconds: number;
+  mailboxMailsMax: number;
+}
+
+/** A replayed letter is a new mail with an id and a receipt of its own. */
+export type ReplayOutcome = EnqueueOutcome | { result: 'mail_not_found' };
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
   device: DeviceKey;
   lastSeenMs: number;
-  fetches: readonly { mailId: Uint8Array; count: number; firstMs: number }[];
+  /** From where, 4 or 16 bytes; undefined stays what it was. */
+  address: Uint8Array | undefined;
+  fetches: readonly ({ mailId: Uint8Array } & Fetches)[];
 }
 
 /** One announced mail, as `new_mail` carries it (D20). */
@@ -147,6 +164,12 @@ export interface StreamSink {
 /** Tells, in the time of a memory access, whether anything of a device has changed since it was made. */
 export interface Watch {
   isCurrent(): boolean;
+}
+
+export interface SeenCount {
+  count: number;
+  /** Undefined once there is no more. */
+  reached: string | undefined;
 }
 
 export interface Page<T> {
@@ -169,12 +192,32 @@ export interface Shard {
   mailboxSize(device: DeviceKey): Awaitable<number>;
   mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;
   device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
-  /** In order of device id, from the one after `after`. */
-  devices(fleetId: string, after: string, limit: number): Awaitable<DeviceStatus[]>;
+  /** One step of a search: it looks at so many entries of one index and no more, whatever it finds. */
+  findDevices(query: DeviceQuery): Awaitable<FoundDevices>;
+  /** How many entries of that index a search would look at, counted up to `max`. */
+  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
+  fleetCounts(fleetId: string): Awaitable<FleetCounts>;
+  /** How many of the next `looks` entries behind `after` were seen not earlier than that, and where to go on. */
+  countSeen(filter: DeviceFilter, after: string, looks: number): Awaitable<SeenCount>;
+  readonly presence: Presence;
   /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
   /** In mailbox order. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
+
+  /** Undefined for a mail that never was, or whose receipt is not kept any more. */
+  receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  /**
+   * In order of mail id, from the one after the cursor on. A look is bounded: there may be fewer than `limit`, or
+   * none, and yet a next page.
+   */
+  deadLetters(
+    fleetId: string,
+    filter: DeadLetterFilter,
+    after: string,
+    limit: number,
+  ): Awaitable<Page<DeadLetter>>;
+  deadLetter(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
 
   /** In order of storage, from that position on; from the front where retention has trimmed the log so far. */
   records(from: number): Awaitable<LogPage>;
@@ -194,6 +237,12 @@ export interface Shard {
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
+  /** Takes a mail back that waits, in its mailbox or for its time. */
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal>;
+  /** Queues a dead letter anew and removes it, in one transaction. */
+  replayMail(replay: Replay): Promise<ReplayOutcome>;
+  /** False if there is no such letter. */
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean>;
   /**
    * Forgets the oldest `once`s whose UUIDv7 sorts before those 16 bytes, or of all, in one write that holds
    * nobody up. Answers how many there were: none is the end of it.

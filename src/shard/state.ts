@@ -1,11 +1,19 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
+import { decodeSeen, encodeSeen } from './activity-record.ts';
 import { ShardClock } from './clock.ts';
+import { DeadLetters } from './dead-letters.ts';
+import { DelayedMail } from './delayed-mail.ts';
+import { changeIndexes, indexedOf } from './device-index.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
-import { keyOfDevice, sequenceKey } from './keys.ts';
+import { keyOfDevice } from './keys.ts';
+import { MailLedger } from './mail-ledger.ts';
+import { encodeMail } from './mail-record.ts';
+import { MailRetention } from './mail-retention.ts';
 import { Mailboxes } from './mailbox.ts';
+import { changeSeen } from './seen-index.ts';
 import { SentMail } from './sent-mail.ts';
 import type {
   Activity,
@@ -15,9 +23,10 @@ import type {
   Enqueue,
   EnqueueOutcome,
   IngestOutcome,
+  Replay,
+  ReplayOutcome,
 } from './shard.ts';
 import type { Tables } from './tables.ts';
-import { changeTags, tagsOf } from './tag-index.ts';
 import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
@@ -26,10 +35,12 @@ export interface Effects {
   changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
+  /** Dead letters that went for newer ones. */
+  droppedLetters: number;
 }
 
 function noEffects(): Effects {
-  return { changed: [], announcements: [], endedStreams: [] };
+  return { changed: [], announcements: [], endedStreams: [], droppedLetters: 0 };
 }
 
 export interface StateOptions {
@@ -37,6 +48,10 @@ export interface StateOptions {
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
   logRetentionSeconds: number;
+  delayedMailsPerDeviceMax: number;
+  receiptRetentionSeconds: number;
+  deadLetterRetentionSeconds: number;
+  deadLettersPerFleetMax: number;
 }
 
 /**
@@ -47,6 +62,9 @@ export class ShardState {
   readonly clock: ShardClock;
   readonly #tables: Tables;
   readonly #mailboxes: Mailboxes;
+  readonly #letters: DeadLetters;
+  readonly #ledger: MailLedger;
+  readonly #retention: MailRetention;
   readonly #sent: SentMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
@@ -56,9 +74,13 @@ export class ShardState {
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
-    this.#mailboxes = new Mailboxes(tables);
-    this.#sent = new SentMail(tables.sent);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
+    this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
+    this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
+    const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
+    this.#mailboxes = new Mailboxes(tables, delayed, this.#ledger);
+    this.#retention = new MailRetention(tables, this.#letters, options);
+    this.#sent = new SentMail(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
     this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
@@ -69,9 +91,16 @@ export class ShardState {
         return this.#ingest(write.given);
       case 'settle':
         this.#effects.changed.push(write.given.device);
-        return this.#mailboxes.settle(write.given);
+        return this.#mailboxes.settle(write.given, this.clock.lifeMs());
       case 'enqueue':
         return this.#enqueue(write.given);
+      case 'withdrawMail':
+        this.#effects.changed.push(write.given.device);
+        return this.#mailboxes.withdraw(write.given.device, write.given.mailId, this.clock.lifeMs());
+      case 'replayMail':
+        return this.#replay(write.given);
+      case 'dropDeadLetter':
+        return this.#letters.remove(write.given.device, write.given.mailId);
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
       case 'createDevices':
@@ -84,7 +113,7 @@ export class ShardState {
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
-        return this.#sweep();
+        return this.#sweep(write.given);
     }
   }
 
@@ -110,17 +139,19 @@ export class ShardState {
   rollback(): void {
     this.#log.rollback();
     this.#keys.rollback();
+    this.#letters.rollback();
     this.#effects = noEffects();
   }
 
-  /** Expired mail that stays where it is, since a record of it is damaged. */
-  get unexpirableMails(): number {
-    return this.#mailboxes.unexpirable;
+  /** What is due and stays where it is, since a record of it is damaged. */
+  get stuckMails(): { expiry: number; due: number } {
+    return this.#mailboxes.stuck;
   }
 
   /** After a commit: what it brought about, handed out once. */
   takeEffects(): Effects {
     const effects = this.#effects;
+    effects.droppedLetters = this.#letters.takeDropped();
     this.#effects = noEffects();
     return effects;
   }
@@ -137,11 +168,28 @@ export class ShardState {
   #enqueue(enqueue: Enqueue): EnqueueOutcome {
     const { device, name } = enqueue;
     const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
-    if (outcome.result !== 'queued' || outcome.repeated) return outcome;
-    const { mailId, mailboxSize } = outcome;
+    if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
+    this.#announce(device, { ...outcome, name });
+    return outcome;
+  }
+
+  #announce(device: DeviceKey, mail: { mailId: Uint8Array; name: string; mailboxSize: number }): void {
+    const { mailId, name, mailboxSize } = mail;
     this.#effects.changed.push(device);
     const announcement = { mailId: formatUuid(mailId), name, mailboxSize };
     this.#effects.announcements.push({ device, announcement });
+  }
+
+  #replay({ device, mailId, lifeSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
+    const mail = this.#letters.mail(device, mailId);
+    if (mail === undefined) return { result: 'mail_not_found' };
+    const { name, payload, requeuesMax } = mail;
+    const enqueue: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+    if (requeuesMax !== undefined) enqueue.requeuesMax = requeuesMax;
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result !== 'queued') return outcome;
+    this.#letters.remove(device, mailId);
+    this.#ledger.noteReplay(device, encodeMail(mail), outcome.mailId);
     return outcome;
   }
 
@@ -150,7 +198,8 @@ export class ShardState {
     if (taken !== undefined) return taken.device;
     for (const device of devices) {
       this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
-      changeTags(this.#tables.tags, device.device, [], device.tags);
+      changeIndexes(this.#tables, device.device, undefined, device);
+      changeSeen(this.#tables.seen, device.device, null, undefined);
     }
     return undefined;
   }
@@ -161,7 +210,7 @@ export class ShardState {
     this.#effects.changed.push(device);
     const before = decodeDevice(device, bytes);
     const changed: Device = { ...before, ...change };
-    changeTags(this.#tables.tags, device, before.tags, changed.tags);
+    changeIndexes(this.#tables, device, before, changed);
     this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
     if (change.enabled === false || change.secretDigests !== undefined)
       this.#effects.endedStreams.push(device);
@@ -172,8 +221,10 @@ export class ShardState {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return false;
     this.#effects.changed.push(device);
-    changeTags(this.#tables.tags, device, tagsOf(bytes), []);
+    changeIndexes(this.#tables, device, indexedOf(bytes), undefined);
     this.#mailboxes.clear(device);
+    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
+    changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
     this.#tables.activity.removeSync(keyOfDevice(device));
     this.#tables.devices.removeSync(keyOfDevice(device));
     this.#effects.endedStreams.push(device);
@@ -181,21 +232,34 @@ export class ShardState {
   }
 
   #noteActivity(activity: Activity): void {
-    if (!this.#tables.devices.doesExist(keyOfDevice(activity.device))) return;
-    this.#tables.activity.putSync(keyOfDevice(activity.device), sequenceKey(activity.lastSeenMs));
+    const { device, lastSeenMs } = activity;
+    const bytes = this.#tables.activity.getBinaryFast(keyOfDevice(device));
+    // Whoever was seen before is there; so each note costs one look and one put, as long as the index agrees.
+    if (bytes === undefined && !this.#tables.devices.doesExist(keyOfDevice(device))) return;
+    const before = bytes && decodeSeen(bytes);
+    const record = encodeSeen(lastSeenMs, activity.address ?? before?.address);
+    this.#tables.activity.putSync(keyOfDevice(device), record);
+    changeSeen(this.#tables.seen, device, before?.lastSeenMs, lastSeenMs);
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  #sweep(): SweepOutcome {
+  /** What expires makes room for what is delivered. */
+  #sweep(what: 'due' | 'all'): SweepOutcome {
     const lifeMs = this.clock.lifeMs();
     const expired = this.#mailboxes.expire(lifeMs, sweepRecordsMax);
     this.#effects.changed.push(...expired);
+    const delivered = this.#mailboxes.deliver(lifeMs, sweepRecordsMax);
+    for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
+    const mail = { mails: expired.length, due: delivered.length };
+    if (what === 'due') return { ...mail, keys: 0, logBatches: 0, receipts: 0, deadLetters: 0 };
     return {
-      mails: expired.length,
+      ...mail,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
       logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
+      receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
+      deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
     };
   }
 }

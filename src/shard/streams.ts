@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
+import { ConnectedDevices } from './connected-devices.ts';
 import type { StreamSink } from './shard.ts';
 import type { Effects } from './state.ts';
 
@@ -6,15 +7,22 @@ import type { Effects } from './state.ts';
 export class StreamRegistry {
   readonly #sinks = new Map<DeviceKey, StreamSink[]>();
   readonly #perDeviceMax: number;
+  /** The devices of those streams. */
+  readonly connected: ConnectedDevices;
 
-  constructor(perDeviceMax: number) {
+  constructor(perDeviceMax: number, onConnected?: (change: 1 | -1) => void) {
+    this.connected = new ConnectedDevices(onConnected);
     this.#perDeviceMax = perDeviceMax;
   }
 
   /** The oldest stream of the device makes room (D21). Answers how to leave. */
   add(device: DeviceKey, sink: StreamSink): () => void {
-    const sinks = this.#sinks.get(device) ?? [];
-    this.#sinks.set(device, sinks);
+    let sinks = this.#sinks.get(device);
+    if (sinks === undefined) {
+      sinks = [];
+      this.#sinks.set(device, sinks);
+      this.connected.add(device);
+    }
     sinks.push(sink);
     if (sinks.length > this.#perDeviceMax) sinks.shift()?.end();
     return () => this.#remove(device, sink);
@@ -26,7 +34,7 @@ export class StreamRegistry {
     }
     for (const device of endedStreams) {
       const sinks = this.#sinks.get(device) ?? [];
-      this.#sinks.delete(device);
+      if (this.#sinks.delete(device)) this.connected.remove(device);
       for (const sink of sinks) sink.end();
     }
   }
@@ -36,6 +44,8 @@ export class StreamRegistry {
     const index = sinks?.indexOf(sink) ?? -1;
     if (sinks === undefined || index < 0) return;
     sinks.splice(index, 1);
-    if (sinks.length === 0) this.#sinks.delete(device);
+    if (sinks.length > 0) return;
+    this.#sinks.delete(device);
+    this.connected.remove(device);
   }
 }

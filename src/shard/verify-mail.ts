@@ -5,9 +5,9 @@ import type { StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import {
   keyOfDevice,
+  keyOfDeviceMail,
   keyOfExpiry,
   keyOfMail,
-  keyOfRequeued,
   readDevice,
   readSequence,
   sequenceBytes,
@@ -50,13 +50,11 @@ export function verifyMail(
     if (tables.get('expiry')?.get(keyOfExpiry(expiresAtMs, device, id)) === undefined) {
       return 'there is no entry of its expiry';
     }
-    if (requeueCount === 0) {
-      return hasSequence(id, sequence) ? undefined : 'its id is not of its place';
-    }
-    const moved = tables.get('requeued')?.get(keyOfRequeued(device, id));
+    if (requeueCount === 0 && hasSequence(id, sequence)) return undefined;
+    const moved = tables.get('requeued')?.get(keyOfDeviceMail(device, id));
     return moved?.equals(key.subarray(deviceKeyLength))
       ? undefined
-      : 'no entry says where it was requeued to';
+      : 'its id is not of its place, and no entry says where it is';
   });
   walk('mailboxes', (key, value) => {
     const device = key.toString('latin1');
@@ -100,7 +98,7 @@ export function verifyMail(
 function find(tables: ReadonlyMap<string, StoredTable>, deviceAndId: Buffer): Buffer | undefined {
   const device = readDevice(deviceAndId, 0);
   const id = deviceAndId.subarray(deviceKeyLength);
-  const moved = tables.get('requeued')?.get(keyOfRequeued(device, id));
+  const moved = tables.get('requeued')?.get(keyOfDeviceMail(device, id));
   const mailbox = tables.get('mailboxes')?.get(keyOfDevice(device));
   if (mailbox === undefined || !isMailboxRecord(mailbox)) return undefined;
   const { head } = decodeMailbox(mailbox);
@@ -113,7 +111,7 @@ function isOfId(mail: Buffer, id: Buffer): boolean {
   return isMailRecord(mail) && mail.subarray(0, uuidBytesLength).equals(id);
 }
 
-function isObject(payload: Buffer): boolean {
+export function isObject(payload: Buffer): boolean {
   if (!isUtf8(payload)) return false;
   const value: unknown = JSON.parse(payload.toString('utf8'));
   return typeof value === 'object' && value !== null && !Array.isArray(value);

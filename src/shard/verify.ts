@@ -1,17 +1,19 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../core/uuid.ts';
-import { tagIndexFormat } from '../store/data-folder.ts';
+import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../store/data-folder.ts';
 import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
+import { isSeenRecord } from './activity-record.ts';
 import { isClockRecord } from './clock.ts';
 import { isDeviceRecord } from './device-record.ts';
 import { isForgottenRecord } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
 import { isMovedEndRecord } from './log-times.ts';
+import { DeviceIndexCheck } from './verify-devices.ts';
+import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifySent } from './verify-sent.ts';
-import { hasIndexEntries, verifyTagIndex } from './verify-tags.ts';
 
 export interface ShardVerification {
   tables: ReadonlyMap<string, StoredTable>;
@@ -41,7 +43,7 @@ export interface ShardCounts {
 /** Walks every record of every table of a shard whose server is stopped, and holds them against each other. */
 export function verifyShard(verification: ShardVerification): ShardCounts {
   const { tables, isPlaced, format, hasFleet, findings, onRecord } = verification;
-  const isIndexed = format >= tagIndexFormat;
+  const indexes = format >= deviceIndexFormat ? new DeviceIndexCheck(tables) : undefined;
   const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
   const walk: Walk = (name, check) => {
     const table = tables.get(name);
@@ -64,18 +66,25 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     if (!isDeviceKey(device)) return 'this is not the key of a device';
     if (!isDeviceRecord(value)) return 'the record does not decode';
     if (!isPlaced(device)) return 'the device belongs in another shard';
-    if (isIndexed && !hasIndexEntries(tables, device, value)) return 'a tag of it is not in the index';
+    const missing = indexes?.check(device, value);
+    if (missing !== undefined) return missing;
     return hasFleet(fleetIdOf(device)) ? undefined : 'its fleet does not exist';
   });
-  if (isIndexed) {
-    verifyTagIndex(tables, walk);
-    verifySent(walk, isPlaced);
+  if (indexes !== undefined) {
+    indexes.walk(walk);
+    for (const fleetId of indexes.uncounted)
+      findings.add(`counts: the devices of fleet ${fleetId} are not counted`);
   }
+  if (format >= onceFormat) verifySent(walk, isPlaced);
   walk('activity', (key, value) => {
-    if (value.length !== sequenceBytes) return 'the record does not decode';
+    if (!isSeenRecord(value)) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
+  if (format >= mailLedgerFormat) {
+    verifyDelayed(tables, walk, exists);
+    verifyEnded(walk, isPlaced);
+  }
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     const isKey = key.length === uuidBytesLength + deviceKeyLength && isUuid(key);

@@ -7,18 +7,25 @@ import type {
   EnqueueOutcome,
   Ingest,
   IngestOutcome,
+  Replay,
+  ReplayOutcome,
   Settle,
   SettleOutcome,
+  Withdrawal,
 } from './shard.ts';
 
 /** Limits of one round of the sweeper, and of forgetting what was sent, so that it never holds up the writes behind it. */
 export const sweepRecordsMax = 1_000;
 
-/** How many records the round removed of each table; as many as `sweepRecordsMax` means there are more. */
+/** How many records the round dealt with of each table; as many as `sweepRecordsMax` means there are more. */
 export interface SweepOutcome {
   mails: number;
+  /** Delayed mails whose time had come, whatever became of them. */
+  due: number;
   keys: number;
   logBatches: number;
+  receipts: number;
+  deadLetters: number;
 }
 
 /** An `Ingest` on its way to the owner: the record is as the log keeps it. */
@@ -29,12 +36,16 @@ export interface Writes {
   ingest: { given: Append; answer: IngestOutcome };
   settle: { given: Settle; answer: SettleOutcome };
   enqueue: { given: Enqueue; answer: EnqueueOutcome };
+  withdrawMail: { given: { device: DeviceKey; mailId: Uint8Array }; answer: Withdrawal };
+  replayMail: { given: Replay; answer: ReplayOutcome };
+  dropDeadLetter: { given: { device: DeviceKey; mailId: Uint8Array }; answer: boolean };
   forgetSent: { given: Uint8Array | undefined; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
-  sweep: { given: undefined; answer: SweepOutcome };
+  /** `due`: mail only, whose time it is; `all`: also what is in no hurry. */
+  sweep: { given: 'due' | 'all'; answer: SweepOutcome };
 }
 
 /** Told once how a write ended: answered when it is durable, or refused. */
@@ -49,5 +60,5 @@ export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /** Writes that make the store larger: refused when it is full, while all others go on. */
 export function addsRecords(type: WriteType): boolean {
-  return type === 'ingest' || type === 'enqueue' || type === 'createDevices';
+  return type === 'ingest' || type === 'enqueue' || type === 'replayMail' || type === 'createDevices';
 }

@@ -5,9 +5,13 @@ import { writeDurable } from './durable.ts';
 import { FolderLock } from './folder-lock.ts';
 
 /** Raised when the layout of the folder or of a record changes. */
-export const formatVersion = 3;
-/** Since when shards have an index of tags, and remember what mail was sent for. */
-export const tagIndexFormat = 3;
+export const formatVersion = 4;
+/** Since when shards remember what mail was sent for. */
+export const onceFormat = 3;
+/** Since when shards have indexes of devices by all that these are found by, and count them. */
+export const deviceIndexFormat = 4;
+/** Since when shards keep receipts, dead letters and delayed mail. Nothing of older ones is rewritten for it. */
+export const mailLedgerFormat = 4;
 export const manifestFile = 'manifest.json';
 /**
  * The folders of what the main thread keeps besides the registry: what becomes of records by actions; and how far

@@ -31,11 +31,12 @@ export async function eachShard(
   }
 }
 
-/** Every record in the ingest logs of a data folder whose server has ended, shard by shard, in order. */
+/** Every record that devices sent, in the ingest logs of a data folder whose server has ended, shard by shard, in order. */
 export async function readRecords(report: ServerReport): Promise<StoredRecord[]> {
   const records: StoredRecord[] = [];
   await eachShard(report, (environment) => {
     for (const { device, kind, schema, payload } of readLog(environment.table('log'))) {
+      if (kind === 'receipt') continue;
       records.push({
         fleetId: fleetIdOf(device),
         deviceId: deviceIdOf(device),

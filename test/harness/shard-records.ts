@@ -3,11 +3,12 @@ import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
-import { sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
+import { deadDeviceAt, readSplitDevice, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { EnqueueOutcome } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
 import { openTables, tableNames } from '../../src/shard/tables.ts';
+import type { Environment } from '../../src/store/environment.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 
@@ -15,9 +16,14 @@ import type { ServerReport } from './server.ts';
 const deviceAt: Record<string, number> = {
   tags: tagDigestBytes,
   expiry: sequenceBytes,
+  due: sequenceBytes,
+  receipts: uuidBytesLength,
+  dead: deadDeviceAt,
   idempotency: uuidBytesLength,
   sent: uuidBytesLength,
 };
+
+const ofNoDevice: readonly string[] = ['log', 'times', 'counts'];
 
 /** Everything that a data folder holds of devices, wherever it lies. */
 export interface ShardRecords {
@@ -35,10 +41,13 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
   const newestIds = new Map<DeviceKey, string>();
   let shard = 0;
   await eachShard(report, (environment) => {
-    for (const name of tableNames.filter((table) => table !== 'log' && table !== 'times')) {
+    for (const name of tableNames.filter((table) => !ofNoDevice.includes(table))) {
       const at = deviceAt[name] ?? 0;
       for (const { key, value } of environment.table(name).getRange({})) {
-        const device = key.toString('latin1', at, at + deviceKeyLength) as DeviceKey;
+        const isSplit = name === 'names' || name === 'seen';
+        const device = isSplit
+          ? readSplitDevice(key)
+          : (key.toString('latin1', at, at + deviceKeyLength) as DeviceKey);
         const line = `${name} ${key.toString('hex')} ${createHash('md5').update(value).digest('hex')}`;
         found.records.push(line);
         if (shardOf(device, report.shards) !== shard) found.misplaced.push(line);
@@ -56,6 +65,20 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
   return found;
 }
 
+/** The domain of a shard, to apply writes to inside a transaction. */
+export function openState(environment: Environment): ShardState {
+  return new ShardState(openTables(environment), {
+    idempotencyWindowSeconds: 86_400,
+    idempotencySkewSeconds: 300,
+    clockJumpGraceSeconds: 86_400,
+    logRetentionSeconds: 86_400,
+    delayedMailsPerDeviceMax: 100,
+    receiptRetentionSeconds: 86_400,
+    deadLetterRetentionSeconds: 86_400,
+    deadLettersPerFleetMax: 1_000,
+  });
+}
+
 const mailsPerDevice = 5;
 const batches = 4;
 
@@ -65,12 +88,7 @@ const batches = 4;
  */
 export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
-    const state = new ShardState(openTables(environment), {
-      idempotencyWindowSeconds: 86_400,
-      idempotencySkewSeconds: 300,
-      clockJumpGraceSeconds: 86_400,
-      logRetentionSeconds: 86_400,
-    });
+    const state = openState(environment);
     const devices = [...environment.table('devices').getKeys({})].map(
       (key) => key.toString('latin1') as DeviceKey,
     );
@@ -91,8 +109,12 @@ export async function fillShards(report: ServerReport): Promise<void> {
         const [first, second] = ids as [Uint8Array, Uint8Array];
         state.apply({ type: 'settle', given: { device, mailId: first, verb: 'requeue' } });
         state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
-        state.apply({ type: 'noteActivity', given: [{ device, lastSeenMs: Date.now(), fetches: [] }] });
+        state.apply({
+          type: 'noteActivity',
+          given: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
+        });
       }
+      state.flush();
     });
   });
 }

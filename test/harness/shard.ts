@@ -32,7 +32,13 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
     versions,
     cellOf(counters.depths, 0),
     config,
-    { committed: () => {}, failed: () => {}, refused: () => {}, recovered: () => {} },
+    {
+      committed: () => {},
+      failed: () => {},
+      refused: () => {},
+      recovered: () => {},
+      lettersDropped: () => {},
+    },
     createLog('silent'),
     () => {},
   );

@@ -194,6 +194,21 @@ const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, fin
     /tags.*its device does not exist/,
   ],
   [
+    'a time of last sight that is gone',
+    ({ seen }) => removeLast(seen),
+    /when it was seen is not in the index/,
+  ],
+  [
+    'a name that the device has not',
+    ({ names }, key) =>
+      names.putSync(
+        Buffer.concat([key.subarray(0, 8), Buffer.from('x\0'), key.subarray(8)]),
+        Buffer.alloc(0),
+      ),
+    /names.*has another name/,
+  ],
+  ['a fleet that is not counted', ({ counts }) => removeLast(counts), /are not counted/],
+  [
     'a mail that was sent for nothing',
     ({ sent }, key) => sent.putSync(Buffer.concat([generateUuid(), key]), generateUuid()),
     /sent.*does not decode/,

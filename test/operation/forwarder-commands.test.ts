@@ -79,4 +79,4 @@ it('forwarders are put, looked at, paused, and their dead letters dealt with by 
   expect(await forwarder('delete', 'hook')).toEqual({ ok: true });
   expect((await shown('list')).stdout).toBe('This fleet has no forwarders.\n');
   expect(receiver.badSignatures).toEqual([]);
-}, 90_000);
+}, 180_000);

@@ -4,14 +4,13 @@ import { expect, it } from 'vitest';
 import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import { Mailboxes } from '../../src/shard/mailbox.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
-import { openTables } from '../../src/shard/tables.ts';
+import type { EnqueueOutcome } from '../../src/shard/shard.ts';
 import { DeviceVersions, versionsBytes } from '../../src/shard/versions.ts';
 import { createFleet, TestDevice, type TestFleet } from '../harness/device.ts';
 import { eachShard, readRecords } from '../harness/log.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
-import { readShardRecords } from '../harness/shard-records.ts';
+import { openState, readShardRecords } from '../harness/shard-records.ts';
 
 const devicesCount = 12;
 /** Up, down, and up again onto numbers that there were before. */
@@ -95,7 +94,7 @@ async function sendOnce(
   let shard = 0;
   await eachShard(report, async (environment) => {
     const own = shard++;
-    const mailboxes = new Mailboxes(openTables(environment));
+    const state = openState(environment);
     await environment.write(() => {
       for (const [index, device] of devices.entries()) {
         if (shardOf(device, report.shards) !== own) continue;
@@ -105,10 +104,12 @@ async function sendOnce(
           lifeSeconds: 86_400,
           mailboxMailsMax: 1_000,
         };
-        const answer = mailboxes.enqueue({ device, ...mail, once: onces[index] as Uint8Array }, Date.now());
+        const given = { device, ...mail, once: onces[index] as Uint8Array };
+        const answer = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
         if (answer.result !== 'queued') throw new Error(answer.result);
         answers[index] = answer.repeated ? 'repeated' : formatUuid(answer.mailId);
       }
+      state.flush();
     });
   });
   return answers;

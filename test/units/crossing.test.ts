@@ -139,7 +139,7 @@ it('answers that come later, and out of order, find their calls, whether the end
 });
 
 it('writes with no frame of their own, and too large ones, are left to the port', () => {
-  expect(send({ type: 'sweep', given: undefined })).toBeUndefined();
+  expect(send({ type: 'sweep', given: 'due' })).toBeUndefined();
   const large = { device, record: Buffer.alloc(70_000) };
   expect(send({ type: 'ingest', given: large })).toBeUndefined();
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/log.ts';
+import { ConnectedDevices } from '../../src/shard/connected-devices.ts';
 import { GroupCommit } from '../../src/shard/group-commit.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
 import { keyOfDevice } from '../../src/shard/keys.ts';
@@ -43,6 +44,10 @@ beforeEach(() => {
       idempotencySkewSeconds: 300,
       clockJumpGraceSeconds: 3_600,
       logRetentionSeconds: 3_600,
+      delayedMailsPerDeviceMax: 100,
+      receiptRetentionSeconds: 86_400,
+      deadLetterRetentionSeconds: 86_400,
+      deadLettersPerFleetMax: 1_000,
     }),
     versions,
     depth,
@@ -110,6 +115,7 @@ it('one write more, or one byte more, than the queue holds is refused, and the q
   const owner = {
     write: (write: Write, completion: Completion<Answer>) => commits.submit(write, completion),
     subscribe: () => Promise.reject(new Error('not here')),
+    presence: new ConnectedDevices(),
   };
   const shard = new LmdbShard(new ShardReader(environment, versions), owner, depth, depthBytes, limits);
   const given: Ingest = { device, kind: 'datapoint', schema: 'reading', payload: Buffer.from('{}') };

@@ -26,7 +26,9 @@ afterAll(async () => {
 });
 
 const device = 'FLEET001DEVICE0001' as DeviceKey;
-const beganMs = 1_700_000_000_000;
+let beganMs = 1_700_000_000_000;
+/** Longer than a run: ids are made in order of time, so that no run may begin before the end of another. */
+const runMs = 1_000_000;
 const record = encodeLogRecord({ device, kind: 'message', schema: 'note', payload: Buffer.from('{}') });
 /** One batch: how long after the one before, how many records, whether it is damaged later. */
 const batch = fc.record({
@@ -41,6 +43,7 @@ it('a time is found in the log: nothing that was stored then is left out, and li
       fc.array(batch, { maxLength: 30 }),
       fc.nat({ max: 400_000 }),
       async (batches, sought) => {
+        beganMs += runMs;
         const tables = openTables(environment);
         const atMs = beganMs + sought;
         const written: { position: number; timeMs: number; isDamaged: boolean }[] = [];

@@ -173,7 +173,13 @@ it('any sequence of sending, acknowledging, forgetting, deleting and restarting 
           const mailboxSize = mails?.length ?? 0;
           if (before !== undefined) {
             const mailId = parseUuid(before);
-            expect(outcome).toEqual({ result: 'queued', mailId, mailboxSize, repeated: true });
+            expect(outcome).toEqual({
+              result: 'queued',
+              mailId,
+              mailboxSize,
+              repeated: true,
+              isDelayed: false,
+            });
           } else if (mails === undefined) expect(outcome).toEqual({ result: 'device_not_found' });
           else if (mailboxSize === mailsMax) expect(outcome).toEqual({ result: 'mailbox_full', mailboxSize });
           else {

@@ -4,6 +4,7 @@ import { pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { fleetCommand, type ListOptions, several, withListOptions } from '../options.ts';
 import { fields, listText, print } from '../output.ts';
+import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
 import { addDeviceImport } from './device-import.ts';
 
 interface FleetOptions extends ConnectionOptions {
@@ -17,7 +18,9 @@ interface Device {
   tags: string[];
   enabled: boolean;
   created_at: string;
+  state: string;
   last_seen: string | null;
+  last_address: string | null;
   mailbox_size: number;
 }
 
@@ -61,14 +64,14 @@ export function addDeviceCommands(program: Command): void {
 
   addDeviceImport(group);
 
-  withListOptions(fleetCommand(group, 'list', 'list the devices of a fleet')).action(
-    async (options: FleetOptions & ListOptions) => {
-      const path = pathOf('fleets', options.fleet, 'devices');
-      const devices = await connect(options).list<Device>(path, options);
-      const columns = ['device_id', 'name', 'tags', 'enabled', 'last_seen', 'mailbox_size'] as const;
-      print(options, devices, listText(devices, columns, 'This fleet has no devices.'));
-    },
-  );
+  withListOptions(
+    withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that fit')),
+  ).action(async (options: FleetOptions & ListOptions & DeviceFilterOptions) => {
+    const path = pathOf('fleets', options.fleet, 'devices');
+    const devices = await connect(options).list<Device>(path, options, filterQuery(options));
+    const columns = ['device_id', 'name', 'tags', 'enabled', 'state', 'last_seen', 'mailbox_size'] as const;
+    print(options, devices, listText(devices, columns, 'This fleet has no such devices.'));
+  });
 
   deviceCommand(group, 'show', 'show a device', async (path, options) => {
     const device = await connect(options).request<Device>('GET', path);

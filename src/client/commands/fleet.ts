@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
+import { mailLifeSecondsMax, mailRequeuesMax } from '../../core/bounds.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
-import { clientCommand, type ListOptions, withListOptions } from '../options.ts';
+import { clientCommand, fleetCommand, integer, type ListOptions, withListOptions } from '../options.ts';
 import { fields, listText, print } from '../output.ts';
 
 interface Fleet {
@@ -9,25 +12,93 @@ interface Fleet {
   created_at: string;
   mailbox_mails_max: number;
   mail_life_seconds: number;
+  mail_requeues_max: number | null;
 }
 
-/** `fleet create|list`. */
-export function addFleetCommands(program: Command): void {
-  const group = program.command('fleet').description('make and list fleets');
+interface FleetCounts {
+  devices: number;
+  disabled: number;
+  connected: number;
+  active: number;
+  counted_at: string;
+}
 
-  clientCommand(group, 'create', 'make a fleet')
-    .option('--id <id>', '8 letters or digits; without it, random ones')
+interface FleetSettings {
+  name?: string;
+  mailboxMailsMax?: number | null;
+  mailLifeSeconds?: number | null;
+  mailRequeuesMax?: number | null;
+}
+
+/** `default` goes back to the configuration's. */
+function orDefault(read: (text: string) => number): (text: string) => number | null {
+  return (text) => (text === 'default' ? null : read(text));
+}
+
+function withSettings(command: Command): Command {
+  const ofMailbox = orDefault(integer(1, 65_535));
+  return command
     .option('--name <text>', 'a name for people')
-    .action(async (options: ConnectionOptions & { id?: string; name?: string }) => {
-      const json = { fleet_id: options.id, name: options.name };
-      const fleet = await connect(options).request<Fleet>('POST', '/fleets', { json });
+    .option('--mailbox-mails-max <n>', 'mails in one mailbox, or "default"', ofMailbox)
+    .option(
+      '--mail-life-seconds <n>',
+      'life of a mail, or "default"',
+      orDefault(integer(1, mailLifeSecondsMax)),
+    )
+    .option(
+      '--mail-requeues-max <n>',
+      'requeues after which one more makes a mail a dead letter, or "default": never',
+      orDefault(integer(0, mailRequeuesMax)),
+    );
+}
+
+function documentOf({ name, mailboxMailsMax, mailLifeSeconds, mailRequeuesMax: requeues }: FleetSettings) {
+  return {
+    name,
+    mailbox_mails_max: mailboxMailsMax,
+    mail_life_seconds: mailLifeSeconds,
+    mail_requeues_max: requeues,
+  };
+}
+
+/** `fleet create|set|list|counts`. */
+export function addFleetCommands(program: Command): void {
+  const group = program.command('fleet').description('make, change, list and count fleets');
+
+  withSettings(
+    clientCommand(group, 'create', 'make a fleet').option(
+      '--id <id>',
+      '8 letters or digits; else random ones',
+    ),
+  ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
+    const json = { fleet_id: options.id, ...documentOf(options) };
+    const fleet = await connect(options).request<Fleet>('POST', '/fleets', { json });
+    print(options, fleet, fields(fleet));
+  });
+
+  withSettings(clientCommand(group, 'set <fleet_id>', 'change a fleet; what is not given stays')).action(
+    async (fleetId: string, options: ConnectionOptions & FleetSettings) => {
+      const json = documentOf(options);
+      if (Object.values(json).every((value) => value === undefined)) {
+        throw new OperatorError('Say what to change: --help lists it.');
+      }
+      const fleet = await connect(options).request<Fleet>('PATCH', pathOf('fleets', fleetId), { json });
       print(options, fleet, fields(fleet));
-    });
+    },
+  );
 
   withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
     async (options: ConnectionOptions & ListOptions) => {
       const fleets = await connect(options).list<Fleet>('/fleets', options);
       print(options, fleets, listText(fleets, ['fleet_id', 'name', 'created_at'], 'There are no fleets.'));
+    },
+  );
+
+  fleetCommand(group, 'counts', 'count the devices of a fleet: all, disabled, connected, active').action(
+    async (options: ConnectionOptions & { fleet: string }) => {
+      const path = `${pathOf('fleets', options.fleet)}/counts`;
+      const counts = await connect(options).request<FleetCounts>('GET', path);
+      print(options, counts, fields(counts));
     },
   );
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { mailLifeSecondsMax } from '../../core/bounds.ts';
+import { mailLifeSecondsMax, mailRequeuesMax } from '../../core/bounds.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { fleetCommand, integer, type ListOptions, withListOptions } from '../options.ts';
-import { listText, print } from '../output.ts';
+import { fields, listText, print } from '../output.ts';
 
 interface DeviceOptions extends ConnectionOptions {
   fleet: string;
@@ -14,6 +14,14 @@ interface SendOptions extends DeviceOptions {
   name: string;
   payload?: string;
   lifeSeconds?: number;
+  requeuesMax?: number;
+  deliverAt?: string;
+}
+
+interface SentMail {
+  mail_id: string;
+  mailbox_size: number;
+  state: 'queued' | 'delayed';
 }
 
 interface WaitingMail {
@@ -35,14 +43,17 @@ function mailPath({ fleet, device }: DeviceOptions): string {
 }
 
 async function sendMail(options: SendOptions): Promise<void> {
-  const { name, payload, lifeSeconds } = options;
-  const query = lifeSeconds === undefined ? '' : `?life_seconds=${lifeSeconds}`;
-  const sent = await connect(options).request<{ mail_id: string; mailbox_size: number }>(
+  const { name, payload, lifeSeconds, requeuesMax, deliverAt } = options;
+  const query = new URLSearchParams();
+  if (lifeSeconds !== undefined) query.set('life_seconds', String(lifeSeconds));
+  if (requeuesMax !== undefined) query.set('requeues_max', String(requeuesMax));
+  if (deliverAt !== undefined) query.set('deliver_at', deliverAt);
+  const sent = await connect(options).request<SentMail>(
     'POST',
-    `${mailPath(options)}${pathOf(name)}${query}`,
+    `${mailPath(options)}${pathOf(name)}?${query}`,
     payload === undefined ? undefined : { bytes: Buffer.from(payload) },
   );
-  print(options, sent, `Mail ${sent.mail_id} is queued; mails waiting: ${sent.mailbox_size}.`);
+  print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
 
 /** One page, so that the server's text can be printed as it came: parsing would change large numbers (D11). */
@@ -59,15 +70,38 @@ async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
   print(options, mails, listText(mails, columns, 'The mailbox is empty.'));
 }
 
-/** `mail send|list`. */
+/** `mail send|list|receipt|withdraw`. */
 export function addMailCommands(program: Command): void {
-  const group = program.command('mail').description('send mail to a device and look into its mailbox');
+  const group = program
+    .command('mail')
+    .description('send mail to a device, follow it, and look into the mailbox');
 
   deviceCommand(group, 'send', 'put a mail into the mailbox of a device')
     .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
     .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
     .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
+    .option(
+      '--requeues-max <n>',
+      "requeues after which one more makes it a dead letter, instead of the fleet's",
+      integer(0, mailRequeuesMax),
+    )
+    .option('--deliver-at <time>', 'when its mailbox is to accept it, like 2026-01-31T08:00:00Z')
     .action(sendMail);
+
+  deviceCommand(group, 'receipt <mail_id>', 'show what became of a mail').action(
+    async (mailId: string, options: DeviceOptions) => {
+      const receipt = await connect(options).request<object>('GET', mailPath(options) + pathOf(mailId));
+      print(options, receipt, fields(receipt));
+    },
+  );
+
+  deviceCommand(group, 'withdraw <mail_id>', 'take back a mail that waits, or is delayed').action(
+    async (mailId: string, options: DeviceOptions) => {
+      const path = mailPath(options) + pathOf(mailId);
+      const withdrawn = await connect(options).request<SentMail>('DELETE', path);
+      print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
+    },
+  );
 
   withListOptions(
     deviceCommand(group, 'list', 'list the mails that wait, head first; --json has their payloads'),

@@ -1,6 +1,7 @@
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
 import type { SettleVerb } from '../../shard/shard.ts';
+import type { HttpContext } from '../context.ts';
 import type { DeviceRequest, Endpoint } from '../endpoint.ts';
 import { type Reply, settled } from '../reply.ts';
 
@@ -10,12 +11,17 @@ function settle(verb: SettleVerb): Endpoint {
     method: 'PUT',
     path: `/v1/mailbox/${verb}/:mail_id`,
     writes: true,
-    async handle({ device, given, shard }: DeviceRequest): Promise<Reply> {
+    async handle({ device, given, known, shard }: DeviceRequest, { activity }: HttpContext): Promise<Reply> {
       const mailId = parseUuid(given.parameter);
       if (mailId === undefined) {
         throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mailboxSize(device) });
       }
-      const { result, mailboxSize } = await shard.settle({ device, mailId, verb });
+      const fetched = activity.takeFetches(known, mailId);
+      const settling = fetched === undefined ? { device, mailId, verb } : { device, mailId, verb, fetched };
+      const { result, mailboxSize } = await shard.settle(settling).catch((error: unknown) => {
+        if (fetched !== undefined) activity.giveBack(known, mailId, fetched);
+        throw error;
+      });
       if (result === 'not_found') throw new ApiError('mail_not_found', { mailboxSize });
       if (result === 'already_settled') throw new ApiError('mail_already_settled', { mailboxSize });
       return settled(mailboxSize);

@@ -1,0 +1,54 @@
+import type { DeviceKey } from '../core/identity.ts';
+import type { DeviceStatus } from './shard.ts';
+
+/** What devices can be found by. Each has an order of its own, which is the same in all shards. */
+export const deviceIndexes = ['id', 'tag', 'name', 'seen', 'disabled', 'connected'] as const;
+export type DeviceIndex = (typeof deviceIndexes)[number];
+
+/** Devices of one fleet that are all of what is asked. */
+export interface DeviceFilter {
+  fleetId: string;
+  tag?: string | undefined;
+  /** The name begins with it. */
+  namePrefix?: string | undefined;
+  enabled?: boolean | undefined;
+  /** Not earlier than. */
+  seenAfterMs?: number | undefined;
+  /** Earlier than, or never. */
+  seenBeforeMs?: number | undefined;
+  /** Whether an event stream of it is open. */
+  connected?: boolean | undefined;
+}
+
+/** One step of a search, in the order of one index. */
+export interface DeviceQuery extends DeviceFilter {
+  by: DeviceIndex;
+  /** A position behind which to go on; '' is the beginning. */
+  after: string;
+  /** Entries of the index to look at, at most. */
+  looks: number;
+}
+
+export interface FoundDevice extends DeviceStatus {
+  /** Its place in the order of the index: text of one byte a character, to be compared as such. */
+  position: string;
+}
+
+export interface FoundDevices {
+  items: FoundDevice[];
+  /** Up to where all was looked at; undefined once there is no more. */
+  reached: string | undefined;
+}
+
+/** Which devices have open event streams: asked of the owner of their shard, who has them in memory. */
+export interface Presence {
+  areConnected(devices: readonly DeviceKey[]): Promise<boolean[]>;
+  /** In an order of their own, from the position behind `after`. */
+  connectedDevices(fleetId: string, after: string, limit: number): Promise<ConnectedDevice[]>;
+  connectedCount(fleetId: string): Promise<number>;
+}
+
+export interface ConnectedDevice {
+  device: DeviceKey;
+  position: string;
+}

@@ -1,0 +1,67 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { copyUuid, formatUuid } from '../core/uuid.ts';
+import type { Table } from '../store/environment.ts';
+import type { DeadLetters } from './dead-letters.ts';
+import type { IngestLog } from './ingest-log.ts';
+import { keyOfReceipt } from './keys.ts';
+import { encodeMailEvent, type MailEvent } from './mail-event.ts';
+import { encodeReceipt, readEnd, withFetches } from './receipt-record.ts';
+import type { DeathReason, Fetches, MailEnd } from './shard.ts';
+
+const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
+  'rejected',
+  'expired',
+  'over_requeued',
+  'mailbox_full',
+]);
+
+/** Whether a mail that ends so goes to the dead letters. */
+export function isDeath(end: MailEnd): end is DeathReason {
+  return deaths.has(end);
+}
+
+/**
+ * What becomes of mail, in the transaction that it happens in: each change in the ingest log, and at its end a
+ * receipt (D17) and, where it was not done, a dead letter (D16).
+ */
+export class MailLedger {
+  readonly #receipts: Table;
+  readonly #letters: DeadLetters;
+  readonly #log: IngestLog;
+
+  constructor(receipts: Table, letters: DeadLetters, log: IngestLog) {
+    this.#receipts = receipts;
+    this.#letters = letters;
+    this.#log = log;
+  }
+
+  /** `mail` is a mail record, here and below; of a mail that dies with its payload. */
+  note(device: DeviceKey, mail: Buffer, event: MailEvent): void {
+    this.#log.append(encodeMailEvent(device, mail, event));
+  }
+
+  noteReplay(device: DeviceKey, mail: Buffer, newMailId: Uint8Array): void {
+    const more = `,"new_mail_id":"${formatUuid(newMailId)}"`;
+    this.#log.append(encodeMailEvent(device, mail, 'replayed', more));
+  }
+
+  end(device: DeviceKey, mail: Buffer, end: MailEnd, lifeMs: number): void {
+    this.#receipts.putSync(keyOfReceipt(copyUuid(mail), device), encodeReceipt(mail, end, lifeMs));
+    if (isDeath(end)) this.#letters.put(device, mail, end, lifeMs);
+    this.note(device, mail, end);
+  }
+
+  /** How a mail that is gone has ended, as long as its receipt is kept. */
+  endOf(device: DeviceKey, mailId: Uint8Array): MailEnd | undefined {
+    const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
+    return bytes && readEnd(bytes);
+  }
+
+  /** Of a mail that ended before they were told: by another connection than the one that it was fetched by. */
+  addLateFetches(device: DeviceKey, mailId: Uint8Array, fetches: Fetches): void {
+    const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
+    if (bytes === undefined) return;
+    const changed = withFetches(bytes, fetches);
+    this.#receipts.putSync(keyOfReceipt(mailId, device), changed);
+  }
+}

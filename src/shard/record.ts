@@ -1,0 +1,44 @@
+import type { DeviceKey } from '../core/identity.ts';
+
+/** What devices send. */
+export type IngestKind = 'datapoint' | 'message';
+/**
+ * Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. `receipt`: what
+ * became of a mail (D17), under the mail's name as its schema.
+ */
+export const recordKinds = ['datapoint', 'message', 'receipt'] as const;
+export type RecordKind = (typeof recordKinds)[number];
+
+export interface Ingest {
+  device: DeviceKey;
+  kind: IngestKind;
+  schema: string;
+  payload: Uint8Array;
+  /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
+  idempotency?: { key: Uint8Array; digest: Uint8Array };
+}
+
+/** A record as the log holds it. */
+export interface StoredRecord {
+  /** Its place in the log of its shard. */
+  position: number;
+  /** UUIDv7, 16 bytes. */
+  id: Buffer;
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
+  /** By the wall clock. */
+  storedAtMs: number;
+  /** Whether it came from the log of another shard, which a lower number of shards has given up. */
+  isMoved: boolean;
+}
+
+/** What one look into the log answers: at most one of the commits that it was written in. */
+export interface LogPage {
+  records: StoredRecord[];
+  /** Where to read on; the position asked for when nothing stands there yet. */
+  next: number;
+  /** There is something and it cannot be decoded: `next` is behind it. */
+  damaged: boolean;
+}
