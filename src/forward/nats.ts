@@ -13,6 +13,7 @@ import { formatUuid } from '../core/uuid.ts';
 import type { Forwarder, NatsDestination } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
 import { Ending } from './ending.ts';
+import { errorCode } from './error-code.ts';
 import type { Outcome, Sender } from './sender.ts';
 
 /** JetStream's own number of a message that is larger than its stream takes. */
@@ -195,5 +196,5 @@ function reasonOf(error: unknown): string {
   if (is(errors.PermissionViolationError)) return 'NATS does not let these credentials publish there.';
   if (is(errors.TimeoutError)) return 'NATS has not answered in time.';
   if (error instanceof JetStreamApiError) return `The stream does not take it now (error ${error.code}).`;
-  return 'NATS cannot be reached.';
+  return `NATS cannot be reached (${errorCode(error) ?? 'unknown'}).`;
 }

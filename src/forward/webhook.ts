@@ -3,6 +3,7 @@ import { recordDocument } from '../admin/record-line.ts';
 import type { Forwarder, WebhookDestination } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
 import { Ending } from './ending.ts';
+import { errorCode } from './error-code.ts';
 import type { Outcome, Sender } from './sender.ts';
 import { batchId, signatureHeaders } from './signature.ts';
 
@@ -53,8 +54,11 @@ export class WebhookSender implements Sender {
       await answer.body.dump({ limit: answerBytesMax }).catch(() => {});
       return outcomeOf(answer.statusCode, answer.headers['retry-after']);
     } catch (error) {
-      const isLate = ending.isLate || isTimeout(error);
-      const reason = isLate ? `There was no answer within ${timeoutSeconds} seconds.` : reasonOf(error);
+      const code = errorCode(error) ?? 'unknown';
+      const isLate = ending.isLate || code.includes('TIMEOUT');
+      const reason = isLate
+        ? `There was no answer within ${timeoutSeconds} seconds.`
+        : `The receiver cannot be reached (${code}).`;
       return { result: 'failed', reason };
     }
   }
@@ -86,19 +90,4 @@ function waitOf(retryAfter: string): number | undefined {
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * 1_000;
   const atMs = Date.parse(retryAfter);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - Date.now());
-}
-
-function isTimeout(error: unknown): boolean {
-  return /TIMEOUT/.test(codeOf(error));
-}
-
-/** The code alone: what is written of an error can have parts of a certificate or an answer in it. */
-function reasonOf(error: unknown): string {
-  return `The receiver cannot be reached (${codeOf(error)}).`;
-}
-
-function codeOf(error: unknown): string {
-  const { code, name } = error as { code?: unknown; name?: unknown };
-  const text = typeof code === 'string' ? code : String(name);
-  return /^[A-Za-z_]{1,64}$/.test(text) ? text : 'unknown';
 }
