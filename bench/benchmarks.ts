@@ -1,6 +1,7 @@
 import type { Benchmark } from './benchmark.ts';
 import { micro } from './micro/index.ts';
 import { actions } from './workloads/actions.ts';
+import { broadcast } from './workloads/broadcast.ts';
 import { besideNginx } from './workloads/closed-loop.ts';
 import {
   datapoint,
@@ -32,6 +33,7 @@ export const benchmarks: readonly Benchmark[] = [
   eventStreams,
   actions,
   runawayActions,
+  broadcast,
   handshakes,
   mixedFleet,
   fleetSize,

@@ -6,7 +6,7 @@ import { openTemporaryShard } from './temporary-shard.ts';
 const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
 const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 const { parseIdempotencyKey, requestDigest } =
-  await built<typeof import('../../src/http/idempotency-key.ts')>('http/idempotency-key.js');
+  await built<typeof import('../../src/core/idempotency-key.ts')>('core/idempotency-key.js');
 const { IdempotencyKeys } =
   await built<typeof import('../../src/shard/idempotency.ts')>('shard/idempotency.js');
 
@@ -18,7 +18,7 @@ export async function idempotency(): Promise<Group> {
   const { values: config } = loadConfig(undefined, {}, {});
   const texts = Array.from({ length: 1_000 }, () => formatUuid(generateUuid()));
   const store = new IdempotencyKeys(environment.table('idempotency'), environment.table('times'), config);
-  const digest = requestDigest('datapoint', 'reading', payload);
+  const digest = requestDigest('datapoint/reading', payload);
   const claim = (key: () => Uint8Array, expected: string) => (): Promise<void> =>
     environment.write(() => {
       for (let index = 0; index < claimsPerTransaction; index += 1) {
@@ -36,7 +36,7 @@ export async function idempotency(): Promise<Group> {
   return {
     benches: [
       repeated('idempotency key parsed', (index) => parseIdempotencyKey(cycled(texts, index))),
-      repeated('digest of a request', () => requestDigest('datapoint', 'reading', payload)),
+      repeated('digest of a request', () => requestDigest('datapoint/reading', payload)),
       {
         workload: 'new key claimed in the store, with its commit',
         ...claims,

@@ -2,10 +2,15 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../core/errors.ts';
 import { isExpired } from '../registry/tokens.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import type { OpenRequests } from './open-requests.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from './scope.ts';
 
 /** Lets in, on every route that is added from here on, who bears a token for it. */
-export function requireToken(app: AdminApp, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): void {
+export function requireToken(
+  app: AdminApp,
+  context: Pick<AdminContext, 'tokens' | 'bootstrap'>,
+  open: OpenRequests,
+): void {
   app.addHook('onRoute', nameScope);
   app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
     const [, bearer = ''] = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
@@ -13,6 +18,7 @@ export function requireToken(app: AdminApp, context: Pick<AdminContext, 'tokens'
     try {
       request.principal = principalOf(bearer, context);
       checkScope(request.principal, request.routeOptions.config, request.params as { fleet_id?: string });
+      open.add(request, reply);
     } catch (error) {
       const isForbidden = error instanceof ApiError && error.code === 'forbidden';
       const why = isForbidden ? ` error="insufficient_scope", scope="${scope}"` : '';

@@ -5,10 +5,22 @@ import { parseJson } from '../registry/payload.ts';
 /** Largest JSON body of the routes that take a document of ours. */
 export const documentBytesMax = 65_536;
 
+/** The texts that documents were parsed from, while they are at hand. */
+const texts = new WeakMap<object, Buffer>();
+
+/** The text of a document that `takeDocuments` has parsed. */
+export function textOf(document: object): Buffer {
+  const text = texts.get(document);
+  if (text === undefined) throw new Error('this document was not parsed from a body');
+  return text;
+}
+
 /** Bodies of these routes are JSON documents; no body is an empty one. */
 export function takeDocuments(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
-    done(null, bytes.length === 0 ? undefined : parseJson(bytes));
+    const document = bytes.length === 0 ? undefined : parseJson(bytes);
+    if (typeof document === 'object' && document !== null) texts.set(document, bytes);
+    done(null, document);
   });
   app.addHook('preValidation', async (request) => {
     request.body ??= {};

@@ -6,11 +6,14 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { ClaimTokens } from '../registry/claim-tokens.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Tokens } from '../registry/tokens.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActionsControl } from './actions-control.ts';
+import type { AuditLog } from './audit-log.ts';
+import type { BroadcastsControl } from './broadcasts-control.ts';
 import type { ConsumersControl } from './consumers-control.ts';
 import type { ForwardersControl } from './forwarders-control.ts';
 import type { NotReady } from './readiness.ts';
@@ -48,6 +51,8 @@ export interface AdminContext {
   /** Who may use `/admin/v1`. */
   tokens: Tokens;
   bootstrap: Bootstrap;
+  audit: AuditLog;
+  claimTokens: ClaimTokens;
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
@@ -55,6 +60,7 @@ export interface AdminContext {
   forwarders: ForwardersControl;
   records: RecordsControl;
   consumers: ConsumersControl;
+  broadcasts: BroadcastsControl;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];

@@ -74,10 +74,11 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
       config: { scope: 'provision' },
       schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } },
     },
-    async ({ params, body }, reply) => {
+    async ({ params, body, audited }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
       const { device, name, tags, enabled, createdAtMs } = made.device;
+      audited.about.device_id = deviceIdOf(device);
       const taken = await shards.of(device).createDevices([made.device]);
       if (taken !== undefined) throw new ApiError('already_exists');
       reply.code(201);

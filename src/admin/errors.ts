@@ -17,6 +17,7 @@ export function errorHandler(
         'an admin request failed',
       );
     }
+    if (request.audited !== undefined) request.audited.error = known.code;
     const { retryAfterSeconds } = known.options;
     if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
     reply.code(known.status).type('application/json').send(JSON.stringify(known));

@@ -68,8 +68,9 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
       config: { scope: 'provision' },
       schema: { body: newFleet, response: { 201: fleetDocument, ...errorAnswers } },
     },
-    async ({ body }, reply) => {
+    async ({ body, audited }, reply) => {
       const id = body.fleet_id ?? generateFleetId();
+      audited.about.fleet_id = id;
       await registry.createFleet({
         fleetId: id,
         name: '',

@@ -59,7 +59,12 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
     stopping = true;
   });
 
-  async function* lines(fleetId: string, count: number, tags: readonly string[]): AsyncGenerator<string> {
+  async function* lines(
+    fleetId: string,
+    count: number,
+    tags: readonly string[],
+    onStored: (devices: number) => void,
+  ): AsyncGenerator<string> {
     const make = (left: number): NewDevice[] =>
       Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
     let made = make(count);
@@ -69,6 +74,7 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
       // This thread makes the next ones while the shards write.
       made = make(left - made.length);
       const stored = await storing;
+      onStored(stored.length);
       // The header waits for the first devices: a refusal until then still gets its own status.
       yield (left === count ? header : '') + stored.map(line).join('');
     }
@@ -89,10 +95,16 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
         response: { 200: csvAnswer, ...errorAnswers },
       },
     },
-    async ({ params, body }, reply) => {
+    async ({ params, body, audited: { about } }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       // Pulls the next chunk when the client has taken the last; ends the generator when the client leaves.
-      const csv = Readable.from(lines(fleet.fleetId, body.count, body.tags ?? []));
+      let devices = 0;
+      const csv = Readable.from(
+        lines(fleet.fleetId, body.count, body.tags ?? [], (stored) => {
+          devices += stored;
+          about.devices = devices;
+        }),
+      );
       return reply.type('text/csv; charset=utf-8').send(csv);
     },
   );

@@ -1,5 +1,6 @@
 import { mailDelaySecondsMax } from '../core/bounds.ts';
 import { ApiError } from '../core/errors.ts';
+import { keyRefused } from '../core/idempotency-key.ts';
 import type { EnqueueOutcome } from '../shard/shard.ts';
 import { parseTime } from './times.ts';
 
@@ -25,6 +26,8 @@ export function refusal(
       return new ApiError('mailbox_full', {
         msg: `The mailbox holds ${mailboxMailsMax} mails or more (mailboxMailsMax).`,
       });
+    default:
+      return keyRefused(result);
   }
 }
 

@@ -17,6 +17,7 @@ import {
   pageLimit,
   time,
 } from './documents.ts';
+import { idempotencyHeaders, idempotencyOf, replayHeader } from './idempotency.ts';
 import { type Limits, parseDeliverAt, refusal } from './mail-refusal.ts';
 
 const waitingMail = Type.Object({
@@ -85,6 +86,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       bodyLimit: config.bodyBytesMax,
       schema: {
         params: Type.Interface([devicePath], { name: Type.String() }),
+        headers: idempotencyHeaders,
         querystring: Type.Object({
           life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
           mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
@@ -97,7 +99,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         response: { 201: sentMail, ...errorAnswers },
       },
     },
-    async ({ params, query, body }, reply) => {
+    async ({ params, query, headers, body, audited }, reply) => {
       const device = deviceOf(context, params);
       const { fleet_id: fleetId, name } = params;
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
@@ -106,6 +108,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
       const fleet = fleets.get(fleetId);
       const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
+      const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
       const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
       const outcome = await shards.of(device).enqueue({
         device,
@@ -116,9 +119,16 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
         lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
         mailboxMailsMax: limit,
+        ...(idempotency && { idempotency }),
       });
+      if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
+      const sent = answer(outcome, {
+        mailboxMailsMax: limit,
+        delayedMailsMax: config.delayedMailsPerDeviceMax,
+      });
+      audited.about.mail_id = sent.mail_id;
       reply.code(201);
-      return answer(outcome, { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax });
+      return sent;
     },
   );
 

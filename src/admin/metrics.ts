@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'pr
 import { Type } from 'typebox';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../core/metrics.ts';
 import { addActionMetrics } from './action-metrics.ts';
+import { addBroadcastMetrics } from './broadcast-metrics.ts';
 import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { addForwarderMetrics } from './forwarder-metrics.ts';
@@ -61,7 +62,7 @@ class SharedHistogram {
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
 export function createMetrics(context: AdminContext): Registry {
-  const { metrics, connections, queueDepth, devicesOf, stalls } = context;
+  const { audit, metrics, connections, queueDepth, devicesOf, stalls } = context;
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -173,6 +174,15 @@ export function createMetrics(context: AdminContext): Registry {
       () => metrics.map((worker) => worker.batchSizes()),
     ),
   );
+  new Counter({
+    name: 'fleetpost_audit_entries_lost_total',
+    help: 'Entries of the audit log that could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(audit.lost);
+    },
+  });
   const addStallCounter = (name: string, help: string, value: 'count' | 'seconds') =>
     new Counter({
       name,
@@ -196,6 +206,7 @@ export function createMetrics(context: AdminContext): Registry {
 /** `/metrics`, in Prometheus' text format. */
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
+  addBroadcastMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);

@@ -13,16 +13,17 @@ export function digestOf(secret: string): Uint8Array {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Without `deviceId` a random one. */
+/** Without `deviceId` or `secret` a random one. */
 export function newDevice(
   fleetId: string,
   description: {
     deviceId?: string | undefined;
+    secret?: string | undefined;
     name?: string | undefined;
     tags?: readonly string[] | undefined;
   },
 ): NewDevice {
-  const secret = generateDeviceSecret();
+  const secret = description.secret ?? generateDeviceSecret();
   const device: Device = {
     device: deviceKeyOf(fleetId, description.deviceId ?? generateDeviceId()),
     enabled: true,

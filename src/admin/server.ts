@@ -5,9 +5,13 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
 import { addActionRunRoutes } from './action-runs.ts';
 import { addActionRoutes } from './actions.ts';
+import { auditChanges } from './audit.ts';
+import { addAuditRoutes } from './audit-routes.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import { addBroadcastRoutes } from './broadcasts.ts';
+import { addClaimTokenRoutes } from './claim-tokens.ts';
 import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeadLetterRoutes } from './dead-letters.ts';
@@ -21,6 +25,7 @@ import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
 import { addMetricsRoute } from './metrics.ts';
+import { OpenRequests } from './open-requests.ts';
 import { addReceiptRoutes } from './receipts.ts';
 import { addRecordRoutes } from './records.ts';
 import { addSchemaRoutes } from './schemas.ts';
@@ -63,7 +68,9 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   await app.register(
     async (admin) => {
-      requireToken(admin, context);
+      auditChanges(admin, context.audit);
+      const open = new OpenRequests();
+      requireToken(admin, context, open);
       await admin.register(async (documents) => {
         takeDocuments(documents);
         addFleetRoutes(documents, context);
@@ -73,13 +80,16 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addReceiptRoutes(documents, context);
         addDeadLetterRoutes(documents, context);
         addBackupRoutes(documents, context);
-        addTokenRoutes(documents, context);
+        addTokenRoutes(documents, context, open);
+        addClaimTokenRoutes(documents, context);
+        addAuditRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
         addForwarderRoutes(documents, context);
         addForwarderLetterRoutes(documents, context);
         addRecordRoutes(documents, context);
         addConsumerRoutes(documents, context);
+        addBroadcastRoutes(documents, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

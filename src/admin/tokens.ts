@@ -3,6 +3,7 @@ import { ApiError } from '../core/errors.ts';
 import { isExpired, type Token } from '../registry/tokens.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { errorAnswers, fleetId, listOf, nullable, pageLimit, time } from './documents.ts';
+import type { OpenRequests } from './open-requests.ts';
 import { scopes } from './scope.ts';
 
 const tokenDocument = Type.Object({
@@ -49,7 +50,7 @@ export function expiryOf(text: string | null | undefined): number | null {
 }
 
 /** `/tokens`: who may use the admin API. */
-export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext): void {
+export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext, open: OpenRequests): void {
   const describe = (token: Token): Static<typeof tokenDocument> => {
     const lastUsedMs = tokens.lastUsedMs(token);
     return {
@@ -90,7 +91,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
         response: { 201: createdToken, ...errorAnswers },
       },
     },
-    async ({ body }, reply) => {
+    async ({ body, audited }, reply) => {
       const fleetId = body.fleet_id ?? null;
       if (fleetId !== null) registry.fleet(fleetId);
       const { token, secret } = await tokens.create({
@@ -99,6 +100,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
         fleetId,
         expiresAtMs: expiryOf(body.expires_at),
       });
+      audited.about.token_id = token.id;
       reply.code(201);
       return { ...describe(token), token: secret };
     },
@@ -109,13 +111,15 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
     {
       config: { scope: 'admin' },
       schema: {
-        description: 'Revokes it: once this is answered it lets nobody in.',
+        description:
+          'Revokes it: once this is answered it lets nobody in, and what was being answered to it is cut.',
         params: Type.Object({ token_id: Type.String() }),
         response: { 204: Type.Null(), ...errorAnswers },
       },
     },
     async ({ params }, reply) => {
       await tokens.revoke(params.token_id);
+      open.cut(params.token_id, reply);
       return reply.code(204).send(null);
     },
   );

@@ -29,14 +29,14 @@ export class AdminClient {
   }
 
   /** `T` is what the route is documented to answer; undefined for 204. */
-  async request<T>(method: string, path: string, body?: Body): Promise<T> {
-    const text = await this.requestText(method, path, body);
+  async request<T>(method: string, path: string, body?: Body, more?: Headers): Promise<T> {
+    const text = await this.requestText(method, path, body, more);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
   /** The answer's text as it came. */
-  async requestText(method: string, path: string, body?: Body): Promise<string> {
-    const response = await this.open(method, path, body);
+  async requestText(method: string, path: string, body?: Body, more?: Headers): Promise<string> {
+    const response = await this.open(method, path, body, more);
     return response.text();
   }
 
@@ -60,9 +60,10 @@ export class AdminClient {
     return { items, next };
   }
 
-  /** A success whose body has not been read. `path` is what comes after `/admin/v1`. */
-  async open(method: string, path: string, body?: Body): Promise<Response> {
-    const headers = new Headers({ Authorization: `Bearer ${this.#token}` });
+  /** A success whose body has not been read. `path` is what comes after `/admin/v1`; `more` are headers. */
+  async open(method: string, path: string, body?: Body, more?: Headers): Promise<Response> {
+    const headers = new Headers(more);
+    headers.set('Authorization', `Bearer ${this.#token}`);
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     let response: Response;
     try {

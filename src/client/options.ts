@@ -25,6 +25,15 @@ export function fleetCommand(group: Command, nameAndArguments: string, descripti
   return clientCommand(group, nameAndArguments, description).requiredOption('--fleet <id>', 'the fleet');
 }
 
+/** Of commands that may be repeated without doing it twice. */
+export function withIdempotencyKey(command: Command): Command {
+  return command.option('--idempotency-key <uuid>', 'a UUIDv7: the same command again does nothing more');
+}
+
+export function idempotencyHeaders({ idempotencyKey }: { idempotencyKey?: string }): Headers {
+  return new Headers(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey });
+}
+
 export interface ListOptions {
   limit: number;
   after?: string;

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommand } from './commands/backup.ts';
+import { addBroadcastCommands } from './commands/broadcast.ts';
+import { addClaimTokenCommands } from './commands/claim-token.ts';
 import { addConsumerCommands } from './commands/consumer.ts';
 import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
@@ -33,12 +36,15 @@ export function createProgram(): Command {
   addSchemaCommands(program);
   addMailCommands(program);
   addDeadLetterCommands(program);
+  addBroadcastCommands(program);
   addActionCommands(program);
   addForwarderCommands(program);
   addTokenCommands(program);
   addTailCommand(program);
   addExportCommand(program);
   addConsumerCommands(program);
+  addClaimTokenCommands(program);
+  addAuditCommands(program);
   addBackupCommand(program);
   return program;
 }

@@ -15,11 +15,13 @@ import {
   type TlsFiles,
   uws,
 } from '../http/uws.ts';
+import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
+import type { Completion } from '../shard/write.ts';
 import { AddressCensus } from './address-census.ts';
 import { Channel } from './channel.ts';
 import { endProcess } from './end.ts';
-import type { SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
+import type { Call, SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { connectionRoom } from './open-files.ts';
 import { RemoteOwner } from './remote-owner.ts';
 import { allocateCounters, cellOf, openShardEnvironment, Shards } from './shards.ts';
@@ -30,6 +32,8 @@ export interface ClusterOptions {
   shardFolders: readonly string[];
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
+  /** A device that registers itself, at whichever worker. */
+  claim(claim: Claim): Promise<ClaimedDevice>;
   log: Log;
 }
 
@@ -92,7 +96,7 @@ export class Cluster {
   }
 
   static async start(options: ClusterOptions): Promise<Cluster> {
-    const { config, shardFolders, log } = options;
+    const { config, shardFolders } = options;
     const shards = shardFolders.length;
     const counters = allocateCounters(shards);
     const ports = meshOfPorts(shards);
@@ -112,7 +116,7 @@ export class Cluster {
           mainPort: main.port1,
           peerPorts,
         };
-        return startMember(start, main.port2, log);
+        return startMember(start, main.port2, options);
       }),
     );
     return new Cluster(
@@ -241,7 +245,11 @@ function meshOfPorts(size: number): (MessagePort | undefined)[][] {
  */
 const youngGenerationMegabytes = 12;
 
-async function startMember(start: WorkerStart, port: MessagePort, log: Log): Promise<Member> {
+async function startMember(
+  start: WorkerStart,
+  port: MessagePort,
+  { claim, log }: Pick<ClusterOptions, 'claim' | 'log'>,
+): Promise<Member> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), {
     workerData: start,
     resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMegabytes },
@@ -252,6 +260,9 @@ async function startMember(start: WorkerStart, port: MessagePort, log: Log): Pro
   // deals there: better at once.
   worker.on('error', (error) => endProcess(log, 'a worker thread failed', error));
   const { descriptor } = await new Promise<WorkerReady>((resolve) => worker.once('message', resolve));
-  const refuse = (): Promise<never> => Promise.reject(new Error('the main thread owns no shard'));
-  return { worker, channel: new Channel(port, refuse, () => {}), descriptor, exited };
+  const onCall = (call: Call, { resolve, reject }: Completion<unknown>): void => {
+    if (call.type === 'claim') claim(call.claim).then(resolve, reject);
+    else reject(new Error('the main thread owns no shard'));
+  };
+  return { worker, channel: new Channel(port, onCall, () => {}), descriptor, exited };
 }

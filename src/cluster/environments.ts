@@ -1,4 +1,5 @@
 import { chmodSync } from 'node:fs';
+import { broadcastTables } from '../broadcast/tables.ts';
 import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
@@ -25,7 +26,7 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** Of `DATA/control`: each belongs to the room that reads it. */
-const controlTables = ['jobs', ...consumerTables, ...forwarderTables, 'audit'] as const;
+const controlTables = [...broadcastTables, ...consumerTables, ...forwarderTables, 'audit'] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
 export function openControl(path: string, limits: Limits): ControlJournal {

@@ -5,6 +5,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { LockoutMemory } from '../http/lockouts.ts';
 import type { RateMemory } from '../http/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
+import type { Claim } from '../registry/claim-token.ts';
 import type { FleetSnapshot } from '../registry/fleet.ts';
 import type { Presence } from '../shard/device-query.ts';
 import type { Announcement } from '../shard/shard.ts';
@@ -20,6 +21,8 @@ export type Call =
   | { type: 'putFleet'; snapshot: FleetSnapshot }
   /** Values of the configuration that can change at run time. */
   | { type: 'configure'; values: Partial<Config> }
+  /** To the main thread, answered with the device. */
+  | { type: 'claim'; claim: Claim }
   /** Answered with the descriptor to deal new connections to from now on. */
   | { type: 'renewCertificate'; tls: TlsFiles }
   /** Finish what is in flight and close every connection. */

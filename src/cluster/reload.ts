@@ -16,9 +16,13 @@ export interface ReloadOptions {
   log: Log;
 }
 
-/** SIGHUP: takes of the configuration what can change at run time, all of it or, where anything is wrong, nothing. */
-export async function reload(load: () => EffectiveConfig, options: ReloadOptions): Promise<void> {
+/**
+ * SIGHUP: takes of the configuration what can change at run time, all of it or, where anything is wrong, nothing.
+ * Answers the keys that have changed.
+ */
+export async function reload(load: () => EffectiveConfig, options: ReloadOptions): Promise<string[]> {
   const { config, shards, tlsFolder, cluster, certificate, log } = options;
+  let changed: string[];
   try {
     const { values, sources } = load();
     checkCertificate(certificateFiles({ ...values, listen: config.listen }, tlsFolder));
@@ -28,13 +32,15 @@ export async function reload(load: () => EffectiveConfig, options: ReloadOptions
     Object.assign(config, change.values);
     if (change.values.logLevel !== undefined) log.level = change.values.logLevel;
     await cluster.configure(change.values);
+    changed = Object.keys(change.values);
     log.info({ changed: change.values }, 'the configuration was read again');
     if (change.fixedKeys.length > 0) {
       log.warn({ keys: change.fixedKeys }, 'these keys change with a restart only');
     }
   } catch (error) {
     log.error({ reason: (error as Error).message }, 'the configuration was not taken; nothing has changed');
-    return;
+    return [];
   }
   await certificate.look();
+  return changed;
 }

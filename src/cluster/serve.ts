@@ -1,12 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { Audit } from '../access/audit.ts';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
-import { AdminDoor } from '../admin/door.ts';
+import { Claims } from '../access/claims.ts';
+import { done, serverEvent } from '../access/server-event.ts';
+import type { AdminDoor } from '../admin/door.ts';
+import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
+import { ClaimTokens } from '../registry/claim-tokens.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { Forwarders } from '../registry/forwarders.ts';
 import { Registry } from '../registry/registry.ts';
@@ -23,6 +28,7 @@ import type { RunningReading } from './consume.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
 import type { RunningForwarding } from './forwarding.ts';
+import { openDoor } from './open-door.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 
@@ -96,6 +102,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       checkEnvironment(path);
     }
   }
+  const shardsBefore = folder.shards;
   const tls = await findCertificate(config, folder.tlsFolder);
   if (folder.move !== undefined || folder.shards !== shards) {
     const msg = `The data is moving from ${folder.move?.from ?? folder.shards} to ${shards} shards.`;
@@ -118,13 +125,19 @@ async function startIn(start: Start): Promise<RunningServer> {
     log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
   );
   const control = openControl(folder.journalFolder('control'), config);
-  const cluster = await Cluster.start({
+  const audit = new Audit(control, config, log);
+  const claimTokens = new ClaimTokens(registryEnvironment, registry, config, (token) =>
+    log.error({ token }, 'the record of a claim token is damaged: no device can claim with it'),
+  );
+  const cluster: Cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
     tls,
     fleets: registry.snapshots(),
+    claim: (claim) => claims.claim(claim),
     log,
   });
+  const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
   const fleets = new Fleets(registry.snapshots());
   registry.onChange(async (snapshot) => {
     fleets.put(snapshot);
@@ -143,6 +156,7 @@ async function startIn(start: Start): Promise<RunningServer> {
   let running: RunningActions | undefined;
   let reading: RunningReading | undefined;
   let forwarding: RunningForwarding | undefined;
+  let broadcaster: Broadcaster | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -157,12 +171,14 @@ async function startIn(start: Start): Promise<RunningServer> {
     await reading?.stop();
     backups.close();
     await running?.stop();
+    await broadcaster?.stop();
     readiness.close();
     await cluster.stop();
     await control.close();
     await actions.close();
     await forwarders.close();
     await tokens.close();
+    await claimTokens.close();
     await registry.close();
     await door.close();
     folder.close();
@@ -189,16 +205,29 @@ async function startIn(start: Start): Promise<RunningServer> {
     reading = await startReading({ journal: control, shards: cluster.shards, config, log });
     const { consumers } = reading;
     forwarding = await startForwarding({ journal: control, forwarders, consumers, shards, config, log });
+    const { Broadcaster } = await import('../broadcast/broadcaster.ts');
+    const { BroadcastControl } = await import('../broadcast/control.ts');
+    broadcaster = new Broadcaster({
+      config,
+      journal: control,
+      fleets,
+      shards: cluster.shards,
+      isBackupRunning: () => backups.isRunning,
+      log,
+    });
     const admin = await createAdminServer({
       config,
       tokens,
       bootstrap,
+      audit,
+      claimTokens,
       registry,
       fleets,
       actions: running.control,
       records: reading.records,
       consumers: reading.control,
       forwarders: forwarding.control,
+      broadcasts: new BroadcastControl(broadcaster),
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,
@@ -225,6 +254,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
     if (folder.isNew) folder.complete();
+    audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
     readiness.phase = undefined;
     readiness.watch(cluster);
     cluster.watchStalls();
@@ -240,7 +270,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       demo,
       config,
       reload: async (load) => {
-        await reload(load, options);
+        const changed = await reload(load, options);
+        audit.note(serverEvent('SIGHUP', { changed: changed.join(' ') }), done);
         publishToken();
       },
       stop: async (hurry) => {
@@ -258,17 +289,6 @@ async function startIn(start: Start): Promise<RunningServer> {
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
-}
-
-/** Before a move, which may take minutes: a port that is taken is told at once, and health is answered meanwhile. */
-async function openDoor(config: Config, readiness: Readiness): Promise<AdminDoor> {
-  try {
-    return await AdminDoor.open(parseHostPort(config.admin), () => readiness.reasons());
-  } catch {
-    throw new OperatorError(
-      `${config.admin} cannot be listened on for the admin API: is another server using it?`,
-    );
-  }
 }
 
 function bracketed(host: string): string {

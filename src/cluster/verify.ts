@@ -1,4 +1,6 @@
 import { relative, resolve } from 'node:path';
+import { verifyAudit } from '../access/verify.ts';
+import { verifyBroadcasts } from '../broadcast/verify.ts';
 import { verifyConsumers } from '../consume/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
 import { verifyLetters } from '../forward/verify.ts';
@@ -97,7 +99,11 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
-    if (control !== undefined) verifyLetters(control, findings, progress.onRecord);
+    if (control !== undefined) {
+      verifyLetters(control, findings, progress.onRecord);
+      verifyBroadcasts(control, findings, progress.onRecord);
+      verifyAudit(control, findings, progress.onRecord);
+    }
     const { consumers } =
       control === undefined
         ? { consumers: 0 }

@@ -10,6 +10,7 @@ import { KnownDevices } from '../http/known-device.ts';
 import { Lockouts } from '../http/lockouts.ts';
 import { RequestRates } from '../http/request-rates.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
+import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
 import { ShardOwner } from '../shard/owner.ts';
@@ -77,6 +78,8 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
       return drain();
     case 'close':
       return close();
+    case 'claim':
+      throw new Error('the main thread alone takes claims');
   }
 }
 
@@ -120,8 +123,11 @@ const known = new KnownDevices(config.knownDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
 const lockouts = new Lockouts(counters.lockouts, config);
 const rates = new RequestRates(counters.rates);
+const claims = {
+  claim: (claim: Claim) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
+};
 const server = new DeviceServer(
-  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, metrics, log },
+  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, claims, metrics, log },
   start.tls,
 );
 

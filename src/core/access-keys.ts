@@ -7,4 +7,19 @@ export const accessKeys = {
     'Whether the token in DATA/admin.json may do everything; off, it may nothing.',
   ),
   apiTokensMax: integer(1_000, 1, 100_000, 'API tokens of this server, expired ones among them.'),
+  auditEntriesMax: integer(
+    100_000,
+    100,
+    1_000_000,
+    'Entries of the audit log: as many changes, as many of mail and claims, and as many refused requests; the oldest go.',
+  ),
+  auditRefusalsPerMinuteMax: integer(
+    60,
+    0,
+    10_000,
+    'Requests refused for want of a token or a scope that have an entry in the audit log; of others their number is kept.',
+  ),
+  claiming: boolean(false, 'Whether devices may register themselves, with a claim token, at POST /v1/claim.'),
+  claimTokensPerFleetMax: integer(100, 1, 10_000, 'Claim tokens of one fleet.'),
+  claimsQueueMax: integer(256, 1, 100_000, 'Claims under way at once; one more is answered 503.'),
 };

@@ -4,6 +4,7 @@ import { Ajv } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
 import { activeSecondsMax } from './bounds.ts';
+import { broadcastKeys } from './broadcast-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
@@ -116,6 +117,7 @@ const keys = {
   ...accessKeys,
   ...consumerKeys,
   ...forwarderKeys,
+  ...broadcastKeys,
   clockJumpGraceSeconds: integer(
     86_400,
     1,

@@ -24,6 +24,13 @@ export const deviceErrors = {
   unavailable: { status: 503, msg: 'The server cannot take this request now.' },
 } as const;
 
+/** What only `POST /v1/claim` answers, besides D7's codes and `already_exists`. */
+export const claimErrors = {
+  claim_expired: { status: 403, msg: 'This claim token has expired.' },
+  claim_limit_reached: { status: 403, msg: 'All devices have claimed that may claim with this claim token.' },
+  claim_id_refused: { status: 403, msg: 'This claim token is not for a device of this id.' },
+} as const;
+
 export const adminErrors = {
   invalid_token: { status: 401, msg: 'The admin API needs a bearer token.' },
   forbidden: { status: 403, msg: 'This token may not do this.' },
@@ -34,6 +41,10 @@ export const adminErrors = {
   mailbox_full: { status: 409, msg: 'The mailbox is full.' },
   limit_reached: { status: 409, msg: 'A limit of this server is reached.' },
   token_not_found: { status: 404, msg: 'There is no such token.' },
+  broadcast_not_found: { status: 404, msg: 'This fleet has no such broadcast, or not any more.' },
+  broadcast_ended: { status: 409, msg: 'This broadcast has ended.' },
+  broadcast_running: { status: 409, msg: 'This broadcast has not ended: cancel it first.' },
+  claim_token_not_found: { status: 404, msg: 'This fleet has no such claim token.' },
   backup_not_found: { status: 404, msg: 'No backup was made since this server started.' },
   backup_running: { status: 409, msg: 'A backup is being made; there is one at a time.' },
   unusable_folder: { status: 409, msg: 'This folder cannot be used.' },
@@ -53,7 +64,7 @@ export const adminErrors = {
   action_test_failed: { status: 409, msg: 'A test of this version failed, so it is not deployed.' },
 } as const;
 
-const catalogue = { ...deviceErrors, ...adminErrors };
+const catalogue = { ...deviceErrors, ...claimErrors, ...adminErrors };
 
 export type ErrorCode = keyof typeof catalogue;
 

@@ -72,6 +72,11 @@ export function generateDeviceSecret(): string {
   return `FOS-${randomCharacters(32)}`;
 }
 
+/** With which devices register themselves. */
+export function generateClaimToken(): string {
+  return `FPC-${randomCharacters(32)}`;
+}
+
 /** Of the admin API. */
 export function generateApiToken(): string {
   return `FPT-${randomCharacters(32)}`;

@@ -2,7 +2,7 @@
  * Counters that worker threads write and the main thread reads, in shared memory: counting costs an array
  * access, and a scrape disturbs no worker. Each worker has a block of its own and is its only writer.
  */
-export const statuses = [200, 201, 204, 400, 401, 404, 409, 413, 415, 429, 500, 503] as const;
+export const statuses = [200, 201, 204, 400, 401, 403, 404, 409, 413, 415, 429, 500, 503] as const;
 /** Upper bounds of the latency histogram, in seconds; one more cell holds what is beyond. */
 export const latencyBounds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,

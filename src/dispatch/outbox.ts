@@ -170,9 +170,10 @@ export class Outbox {
       async (mail) => {
         const outcome = await this.#send(parcel, mail);
         if (outcome === undefined || outcome.result === 'queued') return;
-        // Nothing that an action sends is delayed.
-        const reason = outcome.result === 'delayed_full' ? 'mailbox_full' : outcome.result;
-        refused.push({ ...mail, reason });
+        const { result } = outcome;
+        // Nothing that an action sends is delayed or has a key.
+        const isKnown = result === 'mailbox_full' || result === 'device_not_found';
+        refused.push({ ...mail, reason: isKnown ? result : 'not_stored' });
       },
     );
     // Shards answer in any order; these are sent again, and shown, in that of the run.

@@ -73,8 +73,8 @@ export function authenticate(
   return credentials instanceof Promise ? credentials.then(admit) : admit(credentials);
 }
 
-/** D5. */
-function checkHost(host: string, suffix: string, fleetId: string): void {
+/** D5. @throws ApiError fleet_host_mismatch. */
+export function checkHost(host: string, suffix: string, fleetId: string): void {
   const name = host.replace(/:\d+$/, '').toLowerCase();
   const ending = `.${suffix.toLowerCase()}`;
   if (!name.endsWith(ending)) return;

@@ -2,6 +2,7 @@ import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
@@ -22,6 +23,8 @@ export interface HttpContext {
   rates: RequestRates;
   activity: ActivityNotes;
   streams: EventStreams;
+  /** Devices that register themselves: the same on whichever thread they ask. */
+  claims: { claim(claim: Claim): Promise<ClaimedDevice> };
   metrics: WorkerMetrics;
   log: Log;
 }

@@ -82,7 +82,7 @@ export class Lockouts {
     // The clocks of two threads agree to a fraction of a millisecond, which rounds up to a second too many.
     const seconds = Math.min(left, this.#pairs[at + lockSecondsAt] ?? 0);
     throw rateLimited(
-      'Too many requests for this device with credentials that were not accepted (unauthorizedMax).',
+      'Too many requests with credentials that were not accepted (unauthorizedMax).',
       seconds,
     );
   }

@@ -21,6 +21,7 @@ const statusLines: Readonly<Record<number, string>> = {
   204: '204 No Content',
   400: '400 Bad Request',
   401: '401 Unauthorized',
+  403: '403 Forbidden',
   404: '404 Not Found',
   409: '409 Conflict',
   413: '413 Content Too Large',
@@ -58,7 +59,14 @@ export function createStreamReply(stream: EventStream): Reply {
 }
 
 /** D8: for devices that know only the specification's table. */
-const strictStatuses: Readonly<Record<number, number>> = { 409: 400, 413: 400, 415: 400, 429: 500, 503: 500 };
+const strictStatuses: Readonly<Record<number, number>> = {
+  403: 401,
+  409: 400,
+  413: 400,
+  415: 400,
+  429: 500,
+  503: 500,
+};
 
 /** D7. */
 export function errorReply(error: ApiError, strict: boolean): Reply {

@@ -1,7 +1,6 @@
-import { ApiError } from '../core/errors.ts';
+import { keyRefused, parseIdempotencyKey, requestDigest } from '../core/idempotency-key.ts';
 import type { Ingest, IngestKind, IngestOutcome } from '../shard/shard.ts';
 import type { DeviceRequest } from './endpoint.ts';
-import { parseIdempotencyKey, requestDigest } from './idempotency-key.ts';
 import { type Reply, replayed, stored } from './reply.ts';
 
 function answer(outcome: IngestOutcome): Reply {
@@ -10,12 +9,8 @@ function answer(outcome: IngestOutcome): Reply {
       return stored;
     case 'replayed':
       return replayed;
-    case 'key_reused':
-      throw new ApiError('idempotency_key_reused');
-    case 'key_too_old':
-      throw new ApiError('invalid_idempotency_key', { msg: 'The time of this Idempotency-Key is too old.' });
-    case 'key_ahead':
-      throw new ApiError('invalid_idempotency_key', { msg: 'The time of this Idempotency-Key is ahead.' });
+    default:
+      throw keyRefused(outcome);
   }
 }
 
@@ -30,7 +25,7 @@ export function send(request: DeviceRequest, kind: IngestKind, check: () => Buff
   const ingest: Ingest = { device, kind, schema, payload };
   if (headers.idempotencyKey !== '') {
     const key = parseIdempotencyKey(headers.idempotencyKey);
-    ingest.idempotency = { key, digest: requestDigest(kind, schema, payload) };
+    ingest.idempotency = { key, digest: requestDigest(`${kind}/${schema}`, payload) };
   }
   return shard.ingest(ingest).then(answer);
 }

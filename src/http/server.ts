@@ -3,6 +3,8 @@ import type { Awaitable } from '../shard/shard.ts';
 import { authenticate } from './authentication.ts';
 import { BodyReader, checkDeclared } from './body.ts';
 import { BodyMemory, bodiesFull } from './body-memory.ts';
+import { acceptClaim } from './claim.ts';
+import { isJson } from './content-type.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
 import { endpoints } from './endpoints/index.ts';
@@ -26,6 +28,7 @@ import {
 export const routeNames: readonly string[] = [
   ...endpoints.map(({ method, path }) => `${method} ${path}`),
   'GET /',
+  'POST /v1/claim',
   'unknown',
 ];
 
@@ -95,10 +98,16 @@ export class DeviceServer {
       this.#answerAnyone(new Exchange(response, endpoints.length, isHead(request), frontEnd), request, root),
     );
     const unknown = errorReply(new ApiError('route_not_found'), strictStatuses);
-    app.any('/*', (response, request) => {
-      const exchange = new Exchange(response, endpoints.length + 1, isHead(request), frontEnd);
+    const answerUnknown = (response: HttpResponse, request: HttpRequest): void => {
+      const exchange = new Exchange(response, endpoints.length + 2, isHead(request), frontEnd);
       this.#answerAnyone(exchange, request, unknown);
+    };
+    app.post('/v1/claim', (response, request) => {
+      if (!this.#context.config.claiming) return answerUnknown(response, request);
+      const exchange = new Exchange(response, endpoints.length + 1, false, frontEnd);
+      this.#guard(exchange, () => acceptClaim(this.#context, this.#bodyMemory, response, request, exchange));
     });
+    app.any('/*', answerUnknown);
     return { app, frontEnd };
   }
 
@@ -118,15 +127,19 @@ export class DeviceServer {
     const hasParameter = endpoint.path.includes(':');
     app[method](endpoint.path, (response, request) => {
       const exchange = new Exchange(response, index, endpoint.method === 'HEAD', frontEnd);
-      try {
-        this.#accept(endpoint, hasParameter, response, request, exchange);
-      } catch (error) {
-        if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
-        else if (error instanceof ApiError && error.code === 'rate_limited') exchange.hold(error);
-        else exchange.fail(error);
-      }
-      if (exchange.isOpen) exchange.defer();
+      this.#guard(exchange, () => this.#accept(endpoint, hasParameter, response, request, exchange));
     });
+  }
+
+  #guard(exchange: Exchange, accept: () => void): void {
+    try {
+      accept();
+    } catch (error) {
+      if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
+      else if (error instanceof ApiError && error.code === 'rate_limited') exchange.hold(error);
+      else exchange.fail(error);
+    }
+    if (exchange.isOpen) exchange.defer();
   }
 
   /** The order of checks of decisions.md. Everything is read off the request before this returns. */
@@ -206,10 +219,4 @@ export class DeviceServer {
 /** Goes on at once with a value that is there: no promise on the hot path. */
 function then<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
   return value instanceof Promise ? value.then(next) : next(value);
-}
-
-/** D10: application/json, with or without parameters. */
-function isJson(contentType: string): boolean {
-  if (contentType === 'application/json') return true;
-  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }

@@ -14,6 +14,7 @@ export const registryTables = [
   'actionVersions',
   'tokens',
   'forwarders',
+  'claimTokens',
 ] as const;
 
 export interface RegistryLimits {

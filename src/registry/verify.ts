@@ -3,6 +3,7 @@ import { fleetIdLength, fleetIdPattern, schemaNamePattern } from '../core/identi
 import { unpack } from '../store/codec.ts';
 import type { StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
+import { unpackClaimToken } from './claim-token.ts';
 import type { Fleet } from './fleet.ts';
 import { keyOfForwarder, unpackForwarder } from './forwarder-records.ts';
 import { checkSchema, schemaKinds } from './schema.ts';
@@ -17,7 +18,7 @@ export interface RegistryCounts {
 }
 
 /** Tables that a folder of an earlier version does not have. */
-const laterTables = ['actions', 'actionVersions', 'tokens', 'forwarders'];
+const laterTables = ['actions', 'actionVersions', 'tokens', 'claimTokens', 'forwarders'];
 
 /** Walks every record of a registry whose server is stopped; compiles each schema. */
 export function verifyRegistry(
@@ -46,9 +47,14 @@ export function verifyRegistry(
     const wrong = checkStoredSchema(text, value, fleets);
     if (wrong !== undefined) findings.add(`registry, schemas: ${printable(text)} ${wrong}`);
   }
-  for (const { text, value } of entries('tokens')) {
-    const wrong = checkStored(() => unpackToken(value), text, fleets);
-    if (wrong !== undefined) findings.add(`registry, tokens: ${printable(text)} ${wrong}`);
+  for (const [table, unpackOne] of [
+    ['tokens', unpackToken],
+    ['claimTokens', unpackClaimToken],
+  ] as const) {
+    for (const { text, value } of entries(table)) {
+      const wrong = checkStored(() => unpackOne(value), text, fleets);
+      if (wrong !== undefined) findings.add(`registry, ${table}: ${printable(text)} ${wrong}`);
+    }
   }
   const actions = verifyActions(
     { actions: entries('actions'), versions: entries('actionVersions') },

@@ -1,11 +1,14 @@
-import type { DeviceKey } from '../core/identity.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
 import { keyOfIdempotency, readSequence, sequenceBytes, sequenceKey } from './keys.ts';
+import type { KeyRefusal } from './shard.ts';
 
 /** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
 const graceMs = 60_000;
 const forgottenKey = Buffer.from('forgotten');
+/** SHA-256. */
+export const keyDigestBytes = 32;
+const nothing: Uint8Array = new Uint8Array(0);
 
 export interface IdempotencyLimits {
   idempotencyWindowSeconds: number;
@@ -13,9 +16,12 @@ export interface IdempotencyLimits {
 }
 
 /** What a key stands for: a request to be stored now, one that was, another one, or none that may be taken. */
-export type Claim = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
+export type Claim = 'stored' | 'replayed' | KeyRefusal;
 
-/** The idempotency keys that a shard remembers (D18), inside its owner's write transaction. */
+/**
+ * Idempotency keys that are remembered (D18), inside a write transaction. `scope` says whose a key is: the same
+ * one of another scope is another.
+ */
 export class IdempotencyKeys {
   readonly #table: Table;
   readonly #times: Table;
@@ -37,16 +43,34 @@ export class IdempotencyKeys {
    * to. A new one must be of the time, and later than all that were forgotten: a clock that is set back would
    * else let in for a second time what was stored before.
    */
-  claim(device: DeviceKey, key: Uint8Array, digest: Uint8Array): Claim {
-    const entry = keyOfIdempotency(key, device);
-    const known = this.#table.getBinary(entry);
-    if (known !== undefined) return known.equals(digest) ? 'replayed' : 'key_reused';
+  claim(scope: string, key: Uint8Array, digest: Uint8Array): Claim {
+    const known = this.find(scope, key, digest);
+    if (known === undefined) this.remember(scope, key, digest);
+    if (known === undefined) return 'stored';
+    return typeof known === 'string' ? known : 'replayed';
+  }
+
+  /** What `remember` was given with it, if it was for the same; or why it is not taken. Undefined: it is new. */
+  find(scope: string, key: Uint8Array, digest: Uint8Array): KeyRefusal | Buffer | undefined {
+    const known = this.#table.getBinary(keyOfIdempotency(key, scope));
+    if (known !== undefined) {
+      const isSame = known.subarray(0, keyDigestBytes).equals(digest);
+      return isSame ? known.subarray(keyDigestBytes) : 'key_reused';
+    }
     const timeMs = uuidTimeMs(key);
     const nowMs = Date.now();
     if (timeMs < nowMs - this.#windowMs || timeMs <= this.#forgottenMs) return 'key_too_old';
     if (timeMs > nowMs + this.#limits.idempotencySkewSeconds * 1_000) return 'key_ahead';
-    this.#table.putSync(entry, Buffer.from(digest));
-    return 'stored';
+    return undefined;
+  }
+
+  isKnown(scope: string, key: Uint8Array): boolean {
+    return this.#table.doesExist(keyOfIdempotency(key, scope));
+  }
+
+  /** With what is to be answered when it comes again. */
+  remember(scope: string, key: Uint8Array, digest: Uint8Array, result = nothing): void {
+    this.#table.putSync(keyOfIdempotency(key, scope), Buffer.concat([digest, result]));
   }
 
   /** Forgets keys whose own time is out of the window: a range from the front, since UUIDv7 sorts by time. */

@@ -13,6 +13,7 @@ export const sentRestBytesMax = 32;
 export const nameBytesMax = 32;
 const bucketBytes = 4;
 const deviceIdLength = deviceKeyLength - fleetIdLength;
+export const senderMark = 's';
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
@@ -96,9 +97,12 @@ export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(fleetIdOf(device), 'latin1'), mailId, Buffer.from(device, 'latin1')]);
 }
 
-/** idempotency: the key itself (a UUIDv7, so in order of time), device. */
-export function keyOfIdempotency(key: Uint8Array, device: DeviceKey): Buffer {
-  return Buffer.concat([key, Buffer.from(device, 'latin1')]);
+/**
+ * idempotency: the key itself (a UUIDv7, so in order of time), then whose it is: a device, or a device and
+ * `senderMark` for keys of those who send it mail.
+ */
+export function keyOfIdempotency(key: Uint8Array, scope: string): Buffer {
+  return Buffer.concat([key, Buffer.from(scope, 'latin1')]);
 }
 
 /** sent: the UUIDv7 of what a mail is for (so in order of time), device, the rest of it. */
@@ -107,6 +111,11 @@ export function keyOfSent(once: Uint8Array, device: DeviceKey): Buffer {
   if (rest.length < 1 || rest.length > sentRestBytesMax)
     throw new Error('this cannot say what a mail is for');
   return Buffer.concat([once.subarray(0, uuidBytesLength), Buffer.from(device, 'latin1'), rest]);
+}
+
+/** broadcast: its id (a UUIDv7, so in order of time), device. The value is empty. */
+export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer {
+  return Buffer.concat([broadcast, Buffer.from(device, 'latin1')]);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { queueFull } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
 import type { FleetCounts } from './fleet-counts.ts';
 import { encodeLogRecord } from './log-record.ts';
@@ -123,6 +124,10 @@ export class LmdbShard implements Shard {
     return this.#reader.countSeen(filter, after, looks);
   }
 
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    return this.#reader.deviceIds(fleetId, after, limit);
+  }
+
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
     return this.#reader.devicesWithTag(fleetId, tag, after, limit);
   }
@@ -192,6 +197,14 @@ export class LmdbShard implements Shard {
   async forgetSent(before: Uint8Array | undefined): Promise<number> {
     // One step of it: by the next one, mail may have been sent for something that is older.
     return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
+  }
+
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
+    return this.#write('broadcast', broadcast, broadcast.mail.payload.length);
+  }
+
+  async forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    return this.#reader.hasForgettable(active) ? this.#write('forgetBroadcasts', active) : 0;
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {

@@ -24,9 +24,9 @@ import { SentMail } from './sent-mail.ts';
 import type {
   Activity,
   Enqueue,
-  EnqueueOutcome,
   Fetches,
   MailEnd,
+  MailOutcome,
   Settle,
   SettleOutcome,
   Withdrawal,
@@ -69,13 +69,11 @@ export class Mailboxes {
   }
 
   /** `lifeMs`: now, by the shard's own clock, here and below. */
-  enqueue(enqueue: Enqueue, lifeMs: number): EnqueueOutcome {
+  enqueue(enqueue: Enqueue, lifeMs: number): MailOutcome {
     const { device, once } = enqueue;
     const before = once && this.#sent.mailIdOf(once, device);
     if (before !== undefined) {
-      const mailboxSize = this.#places.load(device).size;
-      const isDelayed = this.#delayed.has(device, before);
-      return { result: 'queued', mailId: before, mailboxSize, repeated: true, isDelayed };
+      return this.repeated(device, before);
     }
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
     const record = this.#places.load(device);
@@ -95,6 +93,13 @@ export class Mailboxes {
     }
     if (once !== undefined) this.#sent.remember(once, device, id);
     return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false, isDelayed };
+  }
+
+  /** Of a mail that was queued before. */
+  repeated(device: DeviceKey, mailId: Uint8Array): MailOutcome {
+    const mailboxSize = this.#places.load(device).size;
+    const isDelayed = this.#delayed.has(device, mailId);
+    return { result: 'queued', mailId, mailboxSize, repeated: true, isDelayed };
   }
 
   /** D15. Any mail of the mailbox may be settled, not only the head. */

@@ -32,6 +32,7 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   dead: at(deadDeviceAt),
   idempotency: at(uuidBytesLength),
   sent: at(uuidBytesLength),
+  broadcast: at(uuidBytesLength),
 };
 const deviceTables = Object.entries(deviceIn) as [DeviceTable, (key: Buffer) => DeviceKey][];
 

@@ -1,6 +1,8 @@
 import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../core/identity.ts';
 import type { Environment } from '../store/environment.ts';
 import { decodeSeen } from './activity-record.ts';
+import type { BroadcastProgress } from './broadcast.ts';
+import { forgettable } from './broadcast-mail.ts';
 import { storedJumpsMs } from './clock.ts';
 import { indexedOf } from './device-index.ts';
 import type {
@@ -131,6 +133,12 @@ export class ShardReader {
     return countSeen(this.#tables, filter, after, looks);
   }
 
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    this.#environment.refresh();
+    const keys = [...this.#tables.devices.getKeys({ ...rangeOf(fleetId, after), limit })];
+    return keys.map((key) => deviceIdOf(readDevice(key, 0)));
+  }
+
   /** Digests of different tags can be the same, so each device is looked at. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
     this.#environment.refresh();
@@ -201,6 +209,13 @@ export class ShardReader {
     return false;
   }
 
+  /** Whether `forgetBroadcasts` would find anything. */
+  hasForgettable(active: readonly BroadcastProgress[]): boolean {
+    this.#environment.refresh();
+    for (const _ of forgettable(this.#tables.broadcast, active, 1)) return true;
+    return false;
+  }
+
   /** Asked for every action in turn: looked for once a commit. */
   logEnd(): number {
     const { commits } = this.#environment;
@@ -258,4 +273,12 @@ export class ShardReader {
     const { lastSeenMs, address } = seen === undefined ? neverSeen : decodeSeen(seen);
     return { ...decoded, mailboxSize: this.#mailboxSize(device), lastSeenMs, lastAddress: address };
   }
+}
+
+/** The devices of a fleet from the one after `after`. */
+function rangeOf(fleetId: string, after: string): { start: Buffer; end: Buffer } {
+  return {
+    start: Buffer.from(`${fleetId}${after}\0`, 'latin1'),
+    end: Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1'),
+  };
 }

@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type { FleetCounts } from './fleet-counts.ts';
@@ -66,7 +67,9 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
-export type IngestOutcome = 'stored' | 'replayed' | 'key_reused' | 'key_too_old' | 'key_ahead';
+/** Why an idempotency key is not taken (D18). */
+export type KeyRefusal = 'key_reused' | 'key_too_old' | 'key_ahead';
+export type IngestOutcome = 'stored' | 'replayed' | KeyRefusal;
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
@@ -105,9 +108,12 @@ export interface Enqueue {
    * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
    */
   once?: Uint8Array;
+  /** The sender's key and SHA-256 of what must be the same when it comes again, as `Ingest` has them (D18). */
+  idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
-export type EnqueueOutcome =
+/** What becomes of a mail that is sent. */
+export type MailOutcome =
   /** `repeated`: it was queued before, under that id, and nothing was done now. */
   | {
       result: 'queued';
@@ -121,6 +127,9 @@ export type EnqueueOutcome =
   /** As many mails of the device wait for their time as may (`delayedMailsPerDeviceMax`). */
   | { result: 'delayed_full' }
   | { result: 'device_not_found' };
+
+/** With `idempotency`, the key may stand for something else, or may not be taken. */
+export type EnqueueOutcome = MailOutcome | { result: KeyRefusal };
 
 export interface Withdrawal {
   /** `withdrawn` also when it was withdrawn before. */
@@ -136,7 +145,7 @@ export interface Replay {
 }
 
 /** A replayed letter is a new mail with an id and a receipt of its own. */
-export type ReplayOutcome = EnqueueOutcome | { result: 'mail_not_found' };
+export type ReplayOutcome = MailOutcome | { result: 'mail_not_found' };
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
@@ -200,6 +209,8 @@ export interface Shard {
   /** How many of the next `looks` entries behind `after` were seen not earlier than that, and where to go on. */
   countSeen(filter: DeviceFilter, after: string, looks: number): Awaitable<SeenCount>;
   readonly presence: Presence;
+  /** In order of device id, from the one after `after`. */
+  deviceIds(fleetId: string, after: string, limit: number): Awaitable<string[]>;
   /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
   /** In mailbox order. */
@@ -248,6 +259,13 @@ export interface Shard {
    * nobody up. Answers how many there were: none is the end of it.
    */
   forgetSent(before: Uint8Array | undefined): Promise<number>;
+  /** Mail for some dozens of devices in one write, which all others wait for. */
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
+  /**
+   * Forgets who has had mail of broadcasts, but for those that an active one has not come to for good, in one
+   * write that holds nobody up. Answers how many there were: none is the end of it.
+   */
+  forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
   /** All of them or, when one exists already, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */

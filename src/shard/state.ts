@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { formatUuid } from '../core/uuid.ts';
+import { copyUuid, formatUuid } from '../core/uuid.ts';
 import { decodeSeen, encodeSeen } from './activity-record.ts';
+import { BroadcastMail } from './broadcast-mail.ts';
 import { ShardClock } from './clock.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { DelayedMail } from './delayed-mail.ts';
@@ -8,7 +9,7 @@ import { changeIndexes, indexedOf } from './device-index.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
-import { keyOfDevice } from './keys.ts';
+import { keyOfDevice, senderMark } from './keys.ts';
 import { MailLedger } from './mail-ledger.ts';
 import { encodeMail } from './mail-record.ts';
 import { MailRetention } from './mail-retention.ts';
@@ -23,6 +24,7 @@ import type {
   Enqueue,
   EnqueueOutcome,
   IngestOutcome,
+  MailOutcome,
   Replay,
   ReplayOutcome,
 } from './shard.ts';
@@ -66,6 +68,7 @@ export class ShardState {
   readonly #ledger: MailLedger;
   readonly #retention: MailRetention;
   readonly #sent: SentMail;
+  readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
   readonly #logRetentionMs: number;
@@ -74,6 +77,7 @@ export class ShardState {
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
+    this.#broadcasts = new BroadcastMail(tables.broadcast);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
     this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
@@ -93,7 +97,7 @@ export class ShardState {
         this.#effects.changed.push(write.given.device);
         return this.#mailboxes.settle(write.given, this.clock.lifeMs());
       case 'enqueue':
-        return this.#enqueue(write.given);
+        return this.#enqueueOnce(write.given);
       case 'withdrawMail':
         this.#effects.changed.push(write.given.device);
         return this.#mailboxes.withdraw(write.given.device, write.given.mailId, this.clock.lifeMs());
@@ -103,6 +107,10 @@ export class ShardState {
         return this.#letters.remove(write.given.device, write.given.mailId);
       case 'forgetSent':
         return this.#sent.forget(write.given, sweepRecordsMax);
+      case 'broadcast':
+        return this.#broadcasts.send(write.given, (enqueue) => this.#enqueue(enqueue));
+      case 'forgetBroadcasts':
+        return this.#broadcasts.forget(write.given, sweepRecordsMax);
       case 'createDevices':
         return this.#createDevices(write.given);
       case 'changeDevice':
@@ -165,7 +173,22 @@ export class ShardState {
     return 'stored';
   }
 
-  #enqueue(enqueue: Enqueue): EnqueueOutcome {
+  /** D18 for senders: the key and the mail's id are committed with the mail. */
+  #enqueueOnce(enqueue: Enqueue): EnqueueOutcome {
+    const { device, idempotency } = enqueue;
+    if (idempotency === undefined) return this.#enqueue(enqueue);
+    const scope = device + senderMark;
+    const known = this.#keys.find(scope, idempotency.key, idempotency.digest);
+    if (typeof known === 'string') return { result: known };
+    if (known !== undefined) return this.#mailboxes.repeated(device, copyUuid(known));
+    const outcome = this.#enqueue(enqueue);
+    if (outcome.result === 'queued') {
+      this.#keys.remember(scope, idempotency.key, idempotency.digest, outcome.mailId);
+    }
+    return outcome;
+  }
+
+  #enqueue(enqueue: Enqueue): MailOutcome {
     const { device, name } = enqueue;
     const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
     if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;

@@ -17,6 +17,7 @@ export const tableNames = [
   'dead',
   'idempotency',
   'sent',
+  'broadcast',
   'log',
   'times',
 ] as const;

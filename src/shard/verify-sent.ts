@@ -17,3 +17,14 @@ export function verifySent(walk: Walk, isPlaced: (device: DeviceKey) => boolean)
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
   });
 }
+
+/** Who has had the mail of a broadcast. */
+export function verifyBroadcast(walk: Walk, isPlaced: (device: DeviceKey) => boolean): void {
+  walk('broadcast', (key, value) => {
+    const device = readDevice(key, uuidBytesLength);
+    if (!isUuid(key) || key.length !== restAt || !isDeviceKey(device) || value.length !== 0) {
+      return 'the record does not decode';
+    }
+    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+  });
+}

@@ -6,14 +6,14 @@ import type { Findings } from '../store/findings.ts';
 import { isSeenRecord } from './activity-record.ts';
 import { isClockRecord } from './clock.ts';
 import { isDeviceRecord } from './device-record.ts';
-import { isForgottenRecord } from './idempotency.ts';
-import { keyOfDevice, readDevice, readSequence, sequenceBytes } from './keys.ts';
+import { isForgottenRecord, keyDigestBytes } from './idempotency.ts';
+import { keyOfDevice, readDevice, readSequence, senderMark, sequenceBytes } from './keys.ts';
 import { countBatch } from './log-batch.ts';
 import { isMovedEndRecord } from './log-times.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
-import { verifySent } from './verify-sent.ts';
+import { verifyBroadcast, verifySent } from './verify-sent.ts';
 
 export interface ShardVerification {
   tables: ReadonlyMap<string, StoredTable>;
@@ -29,8 +29,6 @@ export interface ShardVerification {
 
 /** One table's walk: `check` answers what is wrong with a record, if anything is. */
 export type Walk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
-
-const digestBytes = 32;
 
 /** What the walk of a shard counted. */
 export interface ShardCounts {
@@ -76,6 +74,8 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
       findings.add(`counts: the devices of fleet ${fleetId} are not counted`);
   }
   if (format >= onceFormat) verifySent(walk, isPlaced);
+  // Made by the first server that knows it.
+  if (tables.has('broadcast')) verifyBroadcast(walk, isPlaced);
   walk('activity', (key, value) => {
     if (!isSeenRecord(value)) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
@@ -87,8 +87,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   }
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
-    const isKey = key.length === uuidBytesLength + deviceKeyLength && isUuid(key);
-    if (!isKey || value.length !== digestBytes) return 'the record does not decode';
+    if (!isKeyRecord(key, value)) return 'the record does not decode';
     const device = readDevice(key, uuidBytesLength);
     if (!isDeviceKey(device)) return 'the record does not decode';
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
@@ -110,6 +109,17 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return overlaps ? 'the batch begins before the one in front of it ends' : undefined;
   });
   return counts;
+}
+
+/** A device's own key, or one of those who send it mail, with the id of that. */
+function isKeyRecord(key: Buffer, value: Buffer): boolean {
+  const deviceEnd = uuidBytesLength + deviceKeyLength;
+  if (!isUuid(key)) return false;
+  if (key.length === deviceEnd) return value.length === keyDigestBytes;
+  const isSender = key.toString('latin1', deviceEnd) === senderMark;
+  return (
+    isSender && value.length === keyDigestBytes + uuidBytesLength && isUuid(value.subarray(keyDigestBytes))
+  );
 }
 
 /** A record that is too short or of other bytes makes its reader throw. */

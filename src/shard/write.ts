@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import type {
   Activity,
   Device,
@@ -40,6 +41,8 @@ export interface Writes {
   replayMail: { given: Replay; answer: ReplayOutcome };
   dropDeadLetter: { given: { device: DeviceKey; mailId: Uint8Array }; answer: boolean };
   forgetSent: { given: Uint8Array | undefined; answer: number };
+  broadcast: { given: Broadcast; answer: BroadcastOutcome };
+  forgetBroadcasts: { given: readonly BroadcastProgress[]; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   deleteDevice: { given: DeviceKey; answer: boolean };
@@ -60,5 +63,5 @@ export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /** Writes that make the store larger: refused when it is full, while all others go on. */
 export function addsRecords(type: WriteType): boolean {
-  return type === 'ingest' || type === 'enqueue' || type === 'replayMail' || type === 'createDevices';
+  return ['ingest', 'enqueue', 'broadcast', 'replayMail', 'createDevices'].includes(type);
 }

@@ -5,7 +5,7 @@ import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
 import { deadDeviceAt, readSplitDevice, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
-import type { EnqueueOutcome } from '../../src/shard/shard.ts';
+import type { Enqueue, EnqueueOutcome } from '../../src/shard/shard.ts';
 import { ShardState } from '../../src/shard/state.ts';
 import { openTables, tableNames } from '../../src/shard/tables.ts';
 import type { Environment } from '../../src/store/environment.ts';
@@ -84,7 +84,8 @@ const batches = 4;
 
 /**
  * Gives every device of a folder whose server has ended something in each table: mail, of which one was
- * requeued and one acknowledged, each sent for something; a last-seen time; and in each of several commits a record with its key.
+ * requeued, one acknowledged, one rejected and one is delayed, each sent for something; a last-seen time; and in each
+ * of several commits a record with its key.
  */
 export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
@@ -106,9 +107,11 @@ export async function fillShards(report: ServerReport): Promise<void> {
     await environment.write(() => {
       for (const device of devices) {
         const ids = Array.from({ length: mailsPerDevice }, (_, index) => enqueue(state, device, index));
-        const [first, second] = ids as [Uint8Array, Uint8Array];
+        const [first, second, third] = ids as [Uint8Array, Uint8Array, Uint8Array];
         state.apply({ type: 'settle', given: { device, mailId: first, verb: 'requeue' } });
         state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
+        state.apply({ type: 'settle', given: { device, mailId: third, verb: 'reject' } });
+        enqueue(state, device, mailsPerDevice, { deliverAtMs: Date.now() + 86_400_000 });
         state.apply({
           type: 'noteActivity',
           given: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
@@ -119,10 +122,15 @@ export async function fillShards(report: ServerReport): Promise<void> {
   });
 }
 
-function enqueue(state: ShardState, device: DeviceKey, index: number): Uint8Array {
+function enqueue(
+  state: ShardState,
+  device: DeviceKey,
+  index: number,
+  more: Partial<Enqueue> = {},
+): Uint8Array {
   const payload = Buffer.from(`{"index":${index}}`);
   const once = new Uint8Array([...generateUuid(), index]);
-  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000, once };
+  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000, once, ...more };
   const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;

@@ -18,6 +18,8 @@ export interface OpenShard {
   environment: Environment;
   /** How many commits there were since it was opened. */
   commits(): number;
+  /** Dead letters that went for newer ones since then. */
+  droppedLetters(): number;
   close(): Promise<void>;
 }
 
@@ -26,6 +28,7 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);
   const versions = versionsOf(counters, 0);
+  let droppedLetters = 0;
   const owner = new ShardOwner(
     environment,
     new ShardReader(environment, versions),
@@ -37,12 +40,20 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
       failed: () => {},
       refused: () => {},
       recovered: () => {},
-      lettersDropped: () => {},
+      lettersDropped: (count) => {
+        droppedLetters += count;
+      },
     },
     createLog('silent'),
     () => {},
   );
   const [shard] = new Shards([environment], [owner], config, counters).all;
   if (shard === undefined) throw new Error('one shard was opened');
-  return { shard, environment, commits: () => environment.commits, close: () => owner.close() };
+  return {
+    shard,
+    environment,
+    commits: () => environment.commits,
+    droppedLetters: () => droppedLetters,
+    close: () => owner.close(),
+  };
 }

@@ -117,6 +117,7 @@ it('the actions are copied in front of all shards, restored, verified, and looke
   const shardFiles = Array.from({ length: shards }, (_, shard) => `shards/${shard}/data.mdb`);
   expect(files.map(({ path }: { path: string }) => path)).toEqual([
     'actions/data.mdb',
+    'control/data.mdb',
     ...shardFiles,
     'registry/data.mdb',
   ]);

@@ -40,6 +40,8 @@ beforeAll(async () => {
   await lastDevice.sendMail('note', '{"last":true}');
   await device.settle('requeue', await head());
   await device.settle('ack', await head());
+  await device.settle('reject', (await device.sendMail('note', '{"dead":true}')).mailId);
+  await device.sendMail('note', '{}', `?deliver_at=${new Date(Date.now() + 86_400_000).toISOString()}`);
   const key = { 'Idempotency-Key': `${Date.now().toString(16).padStart(12, '0')}7abc8def0123456789ab` };
   expect((await device.request('POST', '/v1/datapoint/reading', { a: 1 }, key)).status).toBe(201);
   expect((await device.request('POST', '/v1/datapoint/reading', { a: 2 })).status).toBe(201);
@@ -82,7 +84,7 @@ it('verify walks a folder that a server has left and finds it sound', async () =
   expect(status).toBe(0);
   expect(stdout).toMatch(
     new RegExp(
-      `${shards} shards, 3 fleets, \\d schemas, 0 actions, 0 parked runs, 0 consumers, \\d+ devices, 301 mails, 2 log records, 1 idempotency keys`,
+      `${shards} shards, 3 fleets, \\d schemas, 0 actions, 0 parked runs, 0 consumers, \\d+ devices, 301 mails, 30\\d log records, 1 idempotency keys`,
     ),
   );
   expect(stdout).toMatch(/It is sound/);
@@ -179,7 +181,7 @@ const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, fin
   ],
   ['a mail that is gone', ({ mail }) => removeLast(mail), /its mail is not there/],
   ['an expiry that is gone', ({ expiry }) => removeLast(expiry), /no entry of its expiry/],
-  ['a requeued entry that is gone', ({ requeued }) => removeLast(requeued), /where it was requeued to/],
+  ['a requeued entry that is gone', ({ requeued }) => removeLast(requeued), /no entry says where it is/],
   ['an idempotency entry that is cut', ({ idempotency }) => cut(idempotency), /idempotency.*does not decode/],
   ['an entry of a tag that is gone', ({ tags }) => removeLast(tags), /a tag of it is not in the index/],
   [
@@ -213,6 +215,15 @@ const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, fin
     ({ sent }, key) => sent.putSync(Buffer.concat([generateUuid(), key]), generateUuid()),
     /sent.*does not decode/,
   ],
+  ['a time of delivery that is gone', ({ due }) => removeLast(due), /delayed.*no entry of its time/],
+  ['a delayed mail that is gone', ({ delayed }) => removeLast(delayed), /due.*its mail is not there/],
+  ['a delayed mail that is cut', ({ delayed }) => cut(delayed, 70), /delayed.*does not decode/],
+  ['a receipt that is cut', ({ receipts }) => cut(receipts, 20), /receipts.*does not decode/],
+  [
+    'a dead letter that is cut',
+    ({ dead }) => cut(dead),
+    /dead.*the payload is not a JSON object|does not decode/,
+  ],
   ['a batch of the log that is cut', ({ log }) => cut(log), /the batch does not decode/],
 ];
 
@@ -243,9 +254,9 @@ function removeLast(table: Table): void {
   for (const key of [...table.getKeys({ reverse: true, limit: 1 })]) table.removeSync(key);
 }
 
-function cut(table: Table): void {
+function cut(table: Table, bytes = 1): void {
   for (const { key, value } of [...table.getRange({ limit: 1 })]) {
-    table.putSync(key, Buffer.from(value.subarray(0, value.length - 1)));
+    table.putSync(key, Buffer.from(value.subarray(0, Math.max(0, value.length - bytes))));
   }
 }
 

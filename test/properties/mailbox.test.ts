@@ -12,7 +12,12 @@ const keysPerRun = 4;
 
 /** Index fields are taken modulo what there is at that moment, so that every sequence means something. */
 type Operation =
-  | { type: 'enqueue'; name: string; payload: string }
+  | { type: 'enqueue'; name: string; payload: string; requeuesMax: number | undefined; isDelayed: boolean }
+  | {
+      type: 'withdraw' | 'receipt' | 'replay';
+      of: 'waiting' | 'delayed' | 'ended' | 'dead' | 'unknown';
+      index: number;
+    }
   | { type: 'next' | 'head' | 'size' | 'heartbeat' }
   | {
       type: 'settle';
@@ -40,6 +45,22 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       type: fc.constant('enqueue' as const),
       name: fc.constantFrom('a', 'b-1', 'C_'),
       payload,
+      requeuesMax: fc.constantFrom(undefined, 0, 1),
+      isDelayed: fc.constantFrom(false, false, false, true),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constantFrom('withdraw' as const, 'receipt' as const, 'receipt' as const, 'replay' as const),
+      of: fc.constantFrom(
+        'waiting' as const,
+        'delayed' as const,
+        'ended' as const,
+        'dead' as const,
+        'unknown' as const,
+      ),
+      index,
     }),
   },
   {
@@ -110,20 +131,87 @@ class Subject {
     return this.device.request(method, path, body, headers, this.#agents[this.#turn % this.#agents.length]);
   }
 
+  #idOf({ of, index }: { of: 'waiting' | 'delayed' | 'ended' | 'dead' | 'unknown'; index: number }): string {
+    const { mails, delayed, ended, deadLetters } = this.model;
+    const pools = {
+      waiting: mails.map(({ id }) => id),
+      delayed: delayed.map(({ id }) => id),
+      ended: [...ended.keys()],
+      dead: deadLetters.map(({ mail }) => mail.id),
+      unknown: [],
+    };
+    return pools[of][index % Math.max(pools[of].length, 1)] ?? uuidv7();
+  }
+
+  async #checkReceipt(id: string): Promise<void> {
+    const { status, body } = await this.device.server.admin<{ state: string; requeue_count: number }>(
+      'GET',
+      `${this.device.adminPath}/mail/${id}`,
+    );
+    const expected = this.model.receipt(id);
+    expect(status).toBe(expected === undefined ? 404 : 200);
+    if (expected !== undefined) {
+      expect({ state: body.state, requeues: body.requeue_count }).toEqual(expected);
+    }
+  }
+
+  /** Of every mail that there was, and of every dead letter. */
+  async checkLedger(): Promise<void> {
+    const { server, fleetId, deviceId } = this.device;
+    const { ended, delayed, deadLetters } = this.model;
+    for (const id of [...ended.keys(), ...delayed.map((mail) => mail.id)]) await this.#checkReceipt(id);
+    const path = `/fleets/${fleetId}/dead-letters?device_id=${deviceId}&limit=1000`;
+    const { body } = await server.admin<{ items: { mail_id: string; reason: string }[] }>('GET', path);
+    expect(body.items.map(({ mail_id, reason }) => [mail_id, reason])).toEqual(
+      deadLetters.map(({ mail, reason }) => [mail.id, reason]),
+    );
+  }
+
   async run(operation: Operation): Promise<void> {
     const { model } = this;
     const size = (): string => String(model.mails.length);
     switch (operation.type) {
       case 'enqueue': {
-        const {
-          status,
-          mailId,
-          size: answered,
-        } = await this.device.sendMail(operation.name, operation.payload);
-        expect(status).toBe(model.isFull ? 409 : 201);
-        if (status === 201)
-          model.mails.push({ id: mailId, name: operation.name, payload: operation.payload });
-        if (status === 201) expect(answered).toBe(model.mails.length);
+        const { name, payload, requeuesMax, isDelayed } = operation;
+        const query = new URLSearchParams();
+        if (requeuesMax !== undefined) query.set('requeues_max', String(requeuesMax));
+        if (isDelayed) query.set('deliver_at', new Date(Date.now() + 3_600_000).toISOString());
+        const answer = await this.device.sendMail(name, payload, `?${query}`);
+        expect(answer.status).toBe(model.isFull && !isDelayed ? 409 : 201);
+        if (answer.status !== 201) return;
+        (isDelayed ? model.delayed : model.mails).push({
+          id: answer.mailId,
+          name,
+          payload,
+          requeues: 0,
+          requeuesMax,
+        });
+        expect(answer.size).toBe(model.mails.length);
+        return;
+      }
+      case 'withdraw': {
+        const id = this.#idOf(operation);
+        const { status } = await this.device.server.admin('DELETE', `${this.device.adminPath}/mail/${id}`);
+        expect(status).toBe(model.withdraw(id));
+        return;
+      }
+      case 'receipt': {
+        await this.#checkReceipt(this.#idOf(operation));
+        return;
+      }
+      case 'replay': {
+        const id = this.#idOf(operation);
+        const letters = [{ device_id: this.device.deviceId, mail_id: id }];
+        const path = `/fleets/${this.device.fleetId}/dead-letters:replay`;
+        const { body } = await this.device.server.admin<{ items: { result: string; new_mail_id: string }[] }>(
+          'POST',
+          path,
+          { letters },
+        );
+        const isDead = model.deadLetters.some(({ mail }) => mail.id === id);
+        const expected = !isDead ? 'not_found' : model.isFull ? 'mailbox_full' : 'replayed';
+        expect(body.items[0]?.result).toBe(expected);
+        if (expected === 'replayed') model.replay(id, body.items[0]?.new_mail_id ?? '');
         return;
       }
       case 'next':
@@ -174,7 +262,7 @@ class Subject {
   }
 }
 
-it('D13 to D16, D18: any sequence over several devices, connections and a restart agrees with the model', async () => {
+it('D13 to D18: any sequence over several devices, connections and a restart agrees with the model', async () => {
   const fleet = await createFleet(server, { mailbox_mails_max: mailsMax });
   const expected = new Map<string, DeviceModel>();
   const sequences = fc.array(fc.array(operation, { minLength: 1, maxLength: 30 }), {
@@ -208,6 +296,7 @@ it('D13 to D16, D18: any sequence over several devices, connections and a restar
             await subject.run({ type: 'settle', verb: 'ack', of: 'waiting', index: 0 });
           }
           await subject.run({ type: 'next' });
+          await subject.checkLedger();
           await subject.close();
           expected.set(subject.device.deviceId, subject.model);
         }

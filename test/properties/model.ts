@@ -1,8 +1,17 @@
-/** What a mailbox and a sender of records must do, as plainly as it can be said (D13 to D16, D18). */
+/** What a mailbox and a sender of records must do, as plainly as it can be said (D13 to D18). */
 export interface ModelMail {
   id: string;
   name: string;
   payload: string;
+  requeues: number;
+  /** Undefined: any number. */
+  requeuesMax: number | undefined;
+}
+
+/** What a receipt must say (D17). */
+export interface ModelReceipt {
+  state: string;
+  requeues: number;
 }
 
 const settledMax = 32;
@@ -11,6 +20,11 @@ export class DeviceModel {
   readonly mailsMax: number;
   mails: ModelMail[] = [];
   settled: { id: string; verb: string }[] = [];
+  /** Mail that waits for its time, which never comes within a test. */
+  delayed: ModelMail[] = [];
+  ended = new Map<string, ModelReceipt>();
+  /** In the order they were sent (D16). */
+  deadLetters: { mail: ModelMail; reason: string }[] = [];
   keys = new Map<string, string>();
   /** Every record that was answered 201 and not as a replay, in order. */
   records: { kind: string; schema: string; payload: string }[] = [];
@@ -29,16 +43,57 @@ export class DeviceModel {
 
   /** The status the verb must be answered with; moves or removes the mail where that is 200. */
   settle(verb: 'ack' | 'reject' | 'requeue', id: string): number {
-    const index = this.mails.findIndex((mail) => mail.id === id);
-    if (index < 0) {
+    const mail = this.#take(id);
+    if (mail === undefined) {
       const before = this.settled.find((one) => one.id === id);
       return before === undefined ? 404 : before.verb === verb ? 200 : 409;
     }
-    const [mail] = this.mails.splice(index, 1);
-    if (mail === undefined) throw new Error('unreachable');
-    if (verb === 'requeue') this.mails.push(mail);
-    else this.settled = [{ id, verb }, ...this.settled].slice(0, settledMax);
+    const isOver = mail.requeuesMax !== undefined && mail.requeues >= mail.requeuesMax;
+    if (verb === 'requeue' && !isOver) this.mails.push({ ...mail, requeues: mail.requeues + 1 });
+    else this.#end(mail, verb, { ack: 'acked', reject: 'rejected', requeue: 'over_requeued' }[verb]);
     return 200;
+  }
+
+  /** The status that withdrawing must be answered with. */
+  withdraw(id: string): number {
+    const mail = this.#take(id);
+    const delayed = this.delayed.find((one) => one.id === id);
+    if (mail !== undefined) this.#end(mail, 'withdraw', 'withdrawn');
+    else if (delayed !== undefined) {
+      this.delayed = this.delayed.filter((one) => one !== delayed);
+      this.ended.set(id, { state: 'withdrawn', requeues: 0 });
+    }
+    const end = this.ended.get(id)?.state;
+    return end === undefined ? 404 : end === 'withdrawn' ? 200 : 409;
+  }
+
+  receipt(id: string): ModelReceipt | undefined {
+    const waiting = this.mails.find((mail) => mail.id === id);
+    if (waiting !== undefined) return { state: 'queued', requeues: waiting.requeues };
+    if (this.delayed.some((mail) => mail.id === id)) return { state: 'delayed', requeues: 0 };
+    return this.ended.get(id);
+  }
+
+  /** Queued anew as the mail of that id. */
+  replay(id: string, newId: string): void {
+    const letter = this.deadLetters.find(({ mail }) => mail.id === id);
+    if (letter === undefined) return;
+    this.deadLetters = this.deadLetters.filter((one) => one !== letter);
+    this.mails.push({ ...letter.mail, id: newId, requeues: 0 });
+  }
+
+  /** Out of the mailbox. */
+  #take(id: string): ModelMail | undefined {
+    const index = this.mails.findIndex((mail) => mail.id === id);
+    return index < 0 ? undefined : this.mails.splice(index, 1)[0];
+  }
+
+  #end(mail: ModelMail, verb: string, state: string): void {
+    this.settled = [{ id: mail.id, verb }, ...this.settled].slice(0, settledMax);
+    this.ended.set(mail.id, { state, requeues: mail.requeues });
+    if (verb !== 'reject' && verb !== 'requeue') return;
+    this.deadLetters.push({ mail, reason: state });
+    this.deadLetters.sort((a, b) => (a.mail.id < b.mail.id ? -1 : 1));
   }
 
   send(

@@ -2,8 +2,16 @@ import type { Command } from 'commander';
 import { mailLifeSecondsMax, mailRequeuesMax } from '../../core/bounds.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
-import { fleetCommand, integer, type ListOptions, withListOptions } from '../options.ts';
+import {
+  fleetCommand,
+  idempotencyHeaders,
+  integer,
+  type ListOptions,
+  withIdempotencyKey,
+  withListOptions,
+} from '../options.ts';
 import { fields, listText, print } from '../output.ts';
+import { addMailBroadcast } from './mail-broadcast.ts';
 
 interface DeviceOptions extends ConnectionOptions {
   fleet: string;
@@ -16,6 +24,7 @@ interface SendOptions extends DeviceOptions {
   lifeSeconds?: number;
   requeuesMax?: number;
   deliverAt?: string;
+  idempotencyKey?: string;
 }
 
 interface SentMail {
@@ -52,6 +61,7 @@ async function sendMail(options: SendOptions): Promise<void> {
     'POST',
     `${mailPath(options)}${pathOf(name)}?${query}`,
     payload === undefined ? undefined : { bytes: Buffer.from(payload) },
+    idempotencyHeaders(options),
   );
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
@@ -76,7 +86,7 @@ export function addMailCommands(program: Command): void {
     .command('mail')
     .description('send mail to a device, follow it, and look into the mailbox');
 
-  deviceCommand(group, 'send', 'put a mail into the mailbox of a device')
+  withIdempotencyKey(deviceCommand(group, 'send', 'put a mail into the mailbox of a device'))
     .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
     .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
     .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
@@ -102,6 +112,7 @@ export function addMailCommands(program: Command): void {
       print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
     },
   );
+  addMailBroadcast(group);
 
   withListOptions(
     deviceCommand(group, 'list', 'list the mails that wait, head first; --json has their payloads'),

@@ -1,0 +1,224 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type {
+  AuditBook,
+  AuditEntry,
+  AuditEvent,
+  AuditLog,
+  AuditOutcome,
+  AuditQuery,
+  BegunEntry,
+} from '../admin/audit-log.ts';
+import { auditBooks } from '../admin/audit-log.ts';
+import type { Config } from '../core/config.ts';
+import type { Log } from '../core/log.ts';
+import type { Table } from '../store/environment.ts';
+import type { Journal } from '../store/journal.ts';
+import { keyOf, matches, numberMax, numberOf, packEntry, unpackEntry } from './audit-records.ts';
+
+/** Entries read in one go: some milliseconds of the main thread. */
+const chunkEntries = 500;
+/** Entries that one page looks at, whatever it looks for. */
+const lookedAtMax = 5_000;
+/** Where the bound was lowered: removed with each entry that is added. */
+const trimmedMax = 100;
+
+type AuditJournal = Pick<Journal<'audit'>, 'commit' | 'refresh'> & { tables: { audit: Table } };
+
+/**
+ * The audit log, in the journal of the main thread. A change has its entry on disk before it is done and again,
+ * with its outcome, before it is answered: so there is no change without an entry, whenever the server dies. It
+ * costs each change two commits, which all changes under way share.
+ */
+export class Audit implements AuditLog {
+  readonly #journal: AuditJournal;
+  readonly #table: Table;
+  readonly #config: Config;
+  readonly #log: Log;
+  #last = 0;
+  /** Entries of each book. */
+  #counts: number[] = [];
+  /** The last one removed of each book. */
+  #removed: number[] = [];
+  /** Whether a transaction was taken back, and with it what was added and removed in it. */
+  #isStale = false;
+  #lost = 0;
+  #minute = 0;
+  #refusals = 0;
+  #omitted = 0;
+  #isDamageLogged = false;
+
+  /** `journal` is closed by its owner. */
+  constructor(journal: AuditJournal, config: Config, log: Log) {
+    this.#journal = journal;
+    this.#table = journal.tables.audit;
+    this.#config = config;
+    this.#log = log;
+    this.#count();
+    for (const book of auditBooks.keys()) {
+      const range = { start: keyOf(book, numberMax), end: keyOf(book, 0), reverse: true, limit: 1 };
+      for (const key of this.#table.getKeys(range)) this.#last = Math.max(this.#last, numberOf(key));
+    }
+  }
+
+  get lost(): number {
+    return this.#lost;
+  }
+
+  async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
+    const entry = this.#newEntry(book, event);
+    await this.#commit(() => this.#add(entry));
+    return { entry };
+  }
+
+  async end({ entry }: BegunEntry, { about, ...outcome }: AuditOutcome): Promise<void> {
+    const ended = { ...entry, ...outcome, about: { ...entry.about, ...about } };
+    await this.#write(() => {
+      const book = auditBooks.indexOf(entry.book);
+      // Else it would come back, and be counted by nobody.
+      if (entry.number > (this.#removed[book] ?? 0)) {
+        this.#table.putSync(keyOf(book, entry.number), packEntry(ended));
+      }
+    });
+  }
+
+  note(event: AuditEvent, { about, ...outcome }: AuditOutcome): void {
+    const entry = this.#newEntry('change', { ...event, about: { ...event.about, ...about } });
+    void this.#write(() => this.#add({ ...entry, ...outcome }));
+  }
+
+  refused(event: AuditEvent, { status, error }: AuditOutcome): void {
+    const minute = Math.floor(performance.now() / 60_000);
+    if (minute !== this.#minute) {
+      this.#minute = minute;
+      this.#refusals = 0;
+    }
+    if (this.#refusals >= this.#config.auditRefusalsPerMinuteMax) {
+      this.#omitted += 1;
+      return;
+    }
+    this.#refusals += 1;
+    const entry = { ...this.#newEntry('refused', event), status, error, omitted: this.#omitted };
+    this.#omitted = 0;
+    void this.#write(() => this.#add(entry));
+  }
+
+  async page(
+    query: AuditQuery,
+    after: number | undefined,
+    limit: number,
+  ): Promise<{ items: AuditEntry[]; next: string | null }> {
+    const items: AuditEntry[] = [];
+    let before = after ?? numberMax;
+    for (let looked = 0; looked < lookedAtMax; looked += chunkEntries) {
+      const chunk = this.#read(before, true);
+      for (const { number, entry } of chunk) {
+        before = number;
+        if (entry === undefined || !matches(entry, query)) continue;
+        items.push(entry);
+        if (items.length === limit) return { items, next: String(number) };
+      }
+      if (chunk.length < chunkEntries) return { items, next: null };
+      await turn();
+    }
+    return { items, next: String(before) };
+  }
+
+  async *all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
+    const end = this.#last;
+    for (let from = 0; from < end; ) {
+      const chunk = this.#read(from, false);
+      from = chunk.at(-1)?.number ?? end;
+      yield chunk.flatMap(({ number, entry }) =>
+        entry !== undefined && number <= end && matches(entry, query) ? [entry] : [],
+      );
+      await turn();
+    }
+  }
+
+  #newEntry(book: AuditBook, event: AuditEvent): AuditEntry {
+    this.#last += 1;
+    return {
+      ...event,
+      number: this.#last,
+      book,
+      timeMs: Date.now(),
+      status: null,
+      error: null,
+      omitted: 0,
+    };
+  }
+
+  async #commit(apply: () => void): Promise<void> {
+    try {
+      await this.#journal.commit(apply);
+    } catch (error) {
+      this.#isStale = true;
+      throw error;
+    }
+  }
+
+  /** Looks at what there is. */
+  #count(): void {
+    // Each time in an object of its own: the library writes into that of a count.
+    const ranges = [...auditBooks.keys()].map((book) => ({ start: keyOf(book, 0), end: keyOf(book + 1, 0) }));
+    this.#counts = ranges.map((range) => this.#table.getKeysCount({ ...range }));
+    this.#removed = ranges.map((range) => {
+      const [first] = [...this.#table.getKeys({ ...range, limit: 1 })];
+      return first === undefined ? 0 : numberOf(first) - 1;
+    });
+    this.#isStale = false;
+  }
+
+  /** Inside a write transaction. */
+  #add(entry: AuditEntry): void {
+    if (this.#isStale) this.#count();
+    const book = auditBooks.indexOf(entry.book);
+    this.#table.putSync(keyOf(book, entry.number), packEntry(entry));
+    this.#counts[book] = (this.#counts[book] ?? 0) + 1;
+    const excess = (this.#counts[book] ?? 0) - this.#config.auditEntriesMax;
+    if (excess <= 0) return;
+    const range = { start: keyOf(book, 0), end: keyOf(book + 1, 0), limit: Math.min(excess, trimmedMax) };
+    for (const key of [...this.#table.getKeys(range)]) {
+      this.#table.removeSync(key);
+      this.#counts[book] = (this.#counts[book] ?? 0) - 1;
+      this.#removed[book] = numberOf(key);
+    }
+  }
+
+  /** Of what is done already: an entry that cannot be written is counted as lost. */
+  async #write(apply: () => void): Promise<void> {
+    try {
+      await this.#commit(apply);
+    } catch (error) {
+      this.#lost += 1;
+      this.#log.error({ reason: (error as Error).message }, 'an entry of the audit log is lost');
+    }
+  }
+
+  /** The next entries of all books together, behind or before a number. */
+  #read(from: number, reverse: boolean): { number: number; entry: AuditEntry | undefined }[] {
+    this.#journal.refresh();
+    const found = [...auditBooks.keys()].flatMap((book) => {
+      const start = keyOf(book, reverse ? from - 1 : from + 1);
+      const end = reverse ? keyOf(book, 0) : keyOf(book + 1, 0);
+      return [...this.#table.getRange({ start, end, reverse, limit: chunkEntries })];
+    });
+    const numbered = found.map(({ key, value }) => ({ number: numberOf(key), key, value }));
+    return numbered
+      .sort((a, b) => (reverse ? b.number - a.number : a.number - b.number))
+      .slice(0, chunkEntries)
+      .map(({ number, key, value }) => ({ number, entry: this.#decode(key, value) }));
+  }
+
+  #decode(key: Buffer, value: Buffer): AuditEntry | undefined {
+    try {
+      return unpackEntry(key, value);
+    } catch {
+      if (!this.#isDamageLogged) {
+        this.#log.error({ key: key.toString('hex', 0, 16) }, 'an entry of the audit log is damaged');
+      }
+      this.#isDamageLogged = true;
+      return undefined;
+    }
+  }
+}

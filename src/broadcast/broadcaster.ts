@@ -1,0 +1,269 @@
+import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../admin/broadcasts-control.ts';
+import type { Config } from '../core/config.ts';
+import { ApiError } from '../core/errors.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import type { Fleets } from '../registry/fleet.ts';
+import type { BroadcastProgress } from '../shard/broadcast.ts';
+import type { Shard } from '../shard/shard.ts';
+import { ActiveJob } from './active-job.ts';
+import { type Delivered, Delivery } from './delivery.ts';
+import { isOver, type Progress, statusOf } from './job.ts';
+import { JobStore } from './job-store.ts';
+import { MailRate } from './rate.ts';
+import type { BroadcastJournal } from './tables.ts';
+
+export interface BroadcasterOptions {
+  config: Config;
+  journal: BroadcastJournal;
+  fleets: Fleets;
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  /** While one is made, nothing is forgotten that the copy may still need. */
+  isBackupRunning(): boolean;
+  log: Log;
+}
+
+const forgetMs = 5_000;
+const upkeepMs = 60_000;
+/** Until what could not be stored is tried again. */
+const failureMs = 1_000;
+
+/**
+ * Sends broadcasts: of each in turn one chunk of devices, in the order of their ids, whose progress is then noted.
+ * What a crash makes it send again the shards know, until they are told how far each has come for good.
+ */
+export class Broadcaster {
+  readonly store: JobStore;
+  readonly #options: BroadcasterOptions;
+  readonly #delivery: Delivery;
+  readonly #rate: MailRate;
+  /** Whose turn it is comes first. */
+  readonly #jobs = new Map<string, ActiveJob>();
+  readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
+  readonly #timers: NodeJS.Timeout[];
+  #forgetting: Promise<void> | undefined;
+  #upkeep: Promise<void> | undefined;
+  /** On their way to the disk. */
+  #putting = 0;
+  #isStopping = false;
+  #wake: () => void = () => {};
+  readonly #running: Promise<void>;
+
+  constructor(options: BroadcasterOptions) {
+    this.#options = options;
+    this.store = new JobStore(options.journal, options.config);
+    this.#rate = new MailRate(options.config);
+    this.#delivery = new Delivery({ ...options, rate: this.#rate });
+    for (const { key, progress } of this.store.all()) {
+      const job = isOver(progress) ? undefined : this.store.job(key);
+      if (job !== undefined) this.#begin(new ActiveJob(key, job, progress));
+    }
+    this.#running = this.#run();
+    this.#timers = [
+      setInterval(() => this.#forgetSoon(), forgetMs),
+      setInterval(() => this.#upkeepSoon(), upkeepMs),
+    ];
+    this.#forgetSoon();
+  }
+
+  get active(): number {
+    return this.#jobs.size;
+  }
+
+  get counts(): BroadcastCounts {
+    return this.#counts;
+  }
+
+  job(key: Buffer): ActiveJob | undefined {
+    return this.#jobs.get(key.toString('hex'));
+  }
+
+  /** @throws ApiError limit_reached, unavailable, idempotency_key_reused, invalid_idempotency_key. */
+  async put(fleetId: string, request: BroadcastRequest): Promise<{ key: Buffer; isReplay: boolean }> {
+    const { broadcastsPerFleetMax, broadcastsRunningMax } = this.#options.config;
+    const active = [...this.#jobs.values()].filter((job) => job.fleetId === fleetId).length;
+    // A replay makes none.
+    if (request.idempotency === undefined || !this.store.isKnown(fleetId, request.idempotency.key)) {
+      if (this.#jobs.size + this.#putting >= broadcastsRunningMax) throw limitReached('broadcastsRunningMax');
+      if (active >= broadcastsPerFleetMax) throw limitReached('broadcastsPerFleetMax');
+    }
+    this.#putting += 1;
+    const { key, isReplay } = await this.store.add(fleetId, request).finally(() => {
+      this.#putting -= 1;
+    });
+    const job = isReplay ? undefined : this.store.job(key);
+    const progress = this.store.progress(key);
+    if (job !== undefined && progress !== undefined) this.#begin(new ActiveJob(key, job, progress));
+    if (!isReplay && this.store.keysOf(fleetId, broadcastsPerFleetMax + 1).length > broadcastsPerFleetMax) {
+      this.#upkeepSoon();
+    }
+    return { key, isReplay };
+  }
+
+  /** Undefined when there is no such broadcast. */
+  status(key: Buffer): BroadcastStatus | undefined {
+    const active = this.job(key);
+    if (active !== undefined) {
+      return statusOf(key, active.job, { ...active.progress, devices: active.devices });
+    }
+    const [job, progress] = [this.store.job(key), this.store.progress(key)];
+    return job && progress && statusOf(key, job, progress);
+  }
+
+  /** Nothing is sent of it while this goes on, nor after it unless it runs. */
+  async change(active: ActiveJob, state: 'running' | 'paused' | 'cancelled'): Promise<void> {
+    await active.hold(async () => {
+      const { progress, partial } = active;
+      if (isOver(progress)) throw new ApiError('broadcast_ended');
+      if (progress.state === state) return;
+      // A chunk that is not finished will not be sent again: it counts as far as it went.
+      if (state === 'cancelled') {
+        await this.#note(active, { state, endedAtMs: Date.now() }, partial);
+        this.#end(active);
+      } else await this.#note(active, { state });
+    });
+    this.#wake();
+  }
+
+  /** What is under way is given up and sent again after the next start. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#wake();
+    await this.#running;
+    await this.#forgetting;
+    await this.#upkeep;
+  }
+
+  #begin(active: ActiveJob): void {
+    this.#jobs.set(active.key.toString('hex'), active);
+    if (active.devices === undefined) {
+      const mayGoOn = (): boolean => !this.#isStopping && !isOver(active.progress);
+      // Not known then, which is no more than a bar without an end.
+      active.count(this.#options.shards.all, mayGoOn).catch(() => {});
+    }
+    this.#wake();
+  }
+
+  #end(active: ActiveJob): void {
+    this.#jobs.delete(active.key.toString('hex'));
+    this.#forgetSoon();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      const active = this.#next();
+      if (active === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        continue;
+      }
+      active.turn = this.#sendChunk(active).catch(async (error: unknown) => {
+        active.rewind();
+        this.#options.log.error({ err: error }, 'a broadcast cannot go on now; it will try again');
+        await new Promise((resolve) => setTimeout(resolve, failureMs));
+      });
+      await active.turn;
+    }
+  }
+
+  /** Round and round, so that a small one does not wait for a large one. */
+  #next(): ActiveJob | undefined {
+    for (const [name, active] of this.#jobs) {
+      if (!active.isReady) continue;
+      this.#jobs.delete(name);
+      this.#jobs.set(name, active);
+      return active;
+    }
+    return undefined;
+  }
+
+  async #sendChunk(active: ActiveJob): Promise<void> {
+    const { shards } = this.#options;
+    const deviceIds = await active.walk(shards.all, this.store).next(this.#rate.chunkSize);
+    const last = deviceIds.at(-1);
+    if (last === undefined) {
+      const { queued, refused } = active.progress;
+      active.devices = queued + refused;
+      await this.#note(active, { state: 'done', endedAtMs: Date.now() });
+      this.#end(active);
+      return;
+    }
+    const mayGoOn = (): boolean => active.isReady && !this.#isStopping;
+    const delivered = await this.#delivery.send(active.fleetId, active.id, active.job, deviceIds, mayGoOn);
+    if (!delivered.isWhole) {
+      active.partial = delivered;
+      active.rewind();
+      return;
+    }
+    await this.#note(active, { after: last }, delivered);
+    this.#forgetSoon();
+  }
+
+  async #note(active: ActiveJob, change: Partial<Progress>, delivered?: Delivered): Promise<void> {
+    const { queued = 0, refused = [] } = delivered ?? {};
+    const { progress } = active;
+    const next = {
+      ...progress,
+      ...change,
+      devices: active.devices,
+      queued: progress.queued + queued,
+      refused: progress.refused + refused.length,
+    };
+    const room = Math.max(0, this.#options.config.broadcastRefusalsMax - progress.refused);
+    await this.store.note(active.key, next, refused.slice(0, room));
+    active.progress = next;
+    active.partial = undefined;
+    this.#counts.queued += queued;
+    for (const { reason } of refused) this.#counts[reason] += 1;
+  }
+
+  /**
+   * Has the shards forget who had mail that is noted by now. Not while a backup is made: it copies what is noted
+   * first, so the copies of the shards must know what was sent since.
+   */
+  #forgetSoon(): void {
+    this.#forgetting ??= this.#forget()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'broadcasts: forgetting failed'))
+      .finally(() => {
+        this.#forgetting = undefined;
+      });
+  }
+
+  async #forget(): Promise<void> {
+    for (const shard of this.#options.shards.all) {
+      let forgotten: number;
+      do {
+        if (this.#isStopping || this.#options.isBackupRunning()) return;
+        forgotten = await shard.forgetBroadcasts(this.#noted());
+      } while (forgotten > 0);
+    }
+  }
+
+  #noted(): BroadcastProgress[] {
+    return [...this.#jobs.values()].map(({ id, fleetId, progress }) => ({
+      broadcast: id,
+      after: fleetId + progress.after,
+    }));
+  }
+
+  #upkeepSoon(): void {
+    this.#upkeep ??= this.#cleanUp()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'broadcasts: upkeep failed'))
+      .finally(() => {
+        this.#upkeep = undefined;
+      });
+  }
+
+  async #cleanUp(): Promise<void> {
+    for (const key of this.store.surplus()) if (!this.#isStopping) await this.store.remove(key);
+    await this.store.expireKeys();
+  }
+}
+
+function limitReached(key: 'broadcastsRunningMax' | 'broadcastsPerFleetMax'): ApiError {
+  return new ApiError('limit_reached', {
+    msg: `There are too many broadcasts that run or are paused (${key}).`,
+  });
+}

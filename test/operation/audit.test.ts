@@ -1,0 +1,304 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fetch } from 'undici';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fleetpost, fleetpostJson } from '../harness/command.ts';
+import { createFleet } from '../harness/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { until } from '../robustness/vitals.ts';
+
+const refusalsMax = 20;
+let server: TestServer;
+beforeAll(async () => {
+  server = await TestServer.start({ auditRefusalsPerMinuteMax: refusalsMax, logLevel: 'debug' });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+interface Entry {
+  entry: number;
+  time: string;
+  book: string;
+  by: { kind: string; id: string | null; name: string | null };
+  method: string;
+  route: string;
+  about: Record<string, string | number>;
+  status: number | null;
+  error: string | null;
+  address: string | null;
+  forwarded_for: string | null;
+  omitted: number;
+}
+
+async function entries(query = '', of = server): Promise<Entry[]> {
+  const items: Entry[] = [];
+  let next: string | null = null;
+  do {
+    const after: string = next === null ? '' : `&after=${next}`;
+    const path = `/audit?limit=1000${query}${after}`;
+    const { body } = await of.admin<{ items: Entry[]; next: string | null }>('GET', path);
+    items.push(...body.items);
+    next = body.next;
+  } while (next !== null);
+  return items;
+}
+
+async function exported(token = server.token, query = ''): Promise<string> {
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${server.report.admin_url}/admin/v1/audit:export${query}`, { headers });
+  return answer.text();
+}
+
+/** What was asked, in short, oldest first. */
+const short = (list: readonly Entry[]): string[] =>
+  [...list]
+    .reverse()
+    .map(
+      ({ method, route, status }) => `${method} ${route.replace('/admin/v1/fleets/:fleet_id', '')} ${status}`,
+    );
+
+/** All that must be nowhere in the audit log or in the log. */
+const secrets: string[] = [];
+
+it('every kind of change has an entry with who, what, when, from where and how it ended; reads have none', async () => {
+  const startedAt = Date.now();
+  const made = await server.admin<{ token: string; token_id: string }>('POST', '/tokens', {
+    name: 'Auditor\u0000s friend',
+    scopes: ['admin'],
+  });
+  const { token, token_id } = made.body;
+  secrets.push(token, server.token);
+  const ask = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
+    const answer = await fetch(`${server.report.admin_url}/admin/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'x-forwarded-for': '203.0.113.7',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : { text };
+  };
+  const fleetId = (await ask('POST', '/fleets', {})).fleet_id as string;
+  const fleet = `/fleets/${fleetId}`;
+  await ask('PATCH', fleet, { name: 'Renamed in the body' });
+  const device = await ask('POST', `${fleet}/devices`, { name: 'Hidden in the body' });
+  const at = `${fleet}/devices/${device.device_id}`;
+  await ask('PATCH', at, { enabled: false });
+  const rotated = await ask('POST', `${at}/rotate-secret`, {});
+  await ask('PUT', `${fleet}/schemas/datapoint/flow`, { type: 'object', title: 'Hidden in the schema' });
+  const mail = await ask('POST', `${at}/mail/go`, { hidden: 'in the payload' });
+  const imported = await ask('POST', `${fleet}/devices:import`, { count: 1_500 });
+  const source = 'export default () => "hidden in the source"';
+  await ask('PUT', `${fleet}/actions/act`, {
+    source,
+    language: 'javascript',
+    on: [{ kind: 'datapoint', schema: 'flow' }],
+  });
+  await ask('DELETE', `${fleet}/actions/act`);
+  await ask('DELETE', `${fleet}/schemas/datapoint/flow`);
+  await ask('DELETE', at);
+  await ask('DELETE', at);
+  // None of these: looks, and what is not well-formed.
+  await ask('GET', `${fleet}/devices`);
+  await ask('POST', `${fleet}/devices`, { unknown: true });
+  await ask('DELETE', '/nowhere');
+  secrets.push(device.device_secret as string, rotated.device_secret as string);
+  secrets.push('in the body', 'in the schema', 'in the payload', 'in the source');
+  secrets.push(
+    ...(imported.text as string)
+      .split('\n')
+      .slice(1, 1_501)
+      .map((line) => line.split(',')[2] ?? ''),
+  );
+  expect(secrets).toHaveLength(1_508);
+
+  // Of the import, once its connection has seen the end.
+  await until(async () => (await entries(`&token=${token_id}`)).every(({ status }) => status !== null));
+  const found = await entries(`&fleet=${fleetId}`);
+  expect(short(found)).toEqual([
+    'POST /admin/v1/fleets 201',
+    'PATCH  200',
+    'POST /devices 201',
+    'PATCH /devices/:device_id 200',
+    'POST /devices/:device_id/rotate-secret 200',
+    'PUT /schemas/:kind/:name 201',
+    'POST /devices/:device_id/mail/:name 201',
+    'POST /devices::import 200',
+    'PUT /actions/:name 201',
+    'DELETE /actions/:name 204',
+    'DELETE /schemas/:kind/:name 204',
+    'DELETE /devices/:device_id 204',
+    'DELETE /devices/:device_id 404',
+  ]);
+  for (const { by, address, forwarded_for, time } of found) {
+    expect(by).toEqual({ kind: 'token', id: token_id, name: 'Auditor\u0000s friend' });
+    expect([address, forwarded_for]).toEqual(['127.0.0.1', '203.0.113.7']);
+    expect(Date.parse(time)).toBeGreaterThanOrEqual(startedAt);
+    expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+  }
+  expect(found[0]).toMatchObject({ error: 'device_not_found', about: { device_id: device.device_id } });
+  const of = (what: string) => found.find(({ route, method }) => `${method} ${route}`.endsWith(what))?.about;
+  expect(of('POST /admin/v1/fleets/:fleet_id/devices')).toMatchObject({ device_id: device.device_id });
+  expect(of('mail/:name')).toMatchObject({ name: 'go', mail_id: mail.mail_id });
+  expect(of('import')).toEqual({ fleet_id: fleetId, devices: 1_500 });
+  expect(found.map(({ entry }) => entry)).toEqual(found.map(({ entry }) => entry).sort((a, b) => b - a));
+
+  const others = await entries('&token=bootstrap');
+  expect(others[0]).toMatchObject({ by: { kind: 'bootstrap', id: null }, about: { token_id } });
+  expect(await entries(`&token=${token_id}&to=${new Date(startedAt).toISOString()}`)).toEqual([]);
+  expect(await entries(`&token=${token_id}&from=${new Date(startedAt).toISOString()}`)).toHaveLength(13);
+  expect((await server.admin('GET', '/audit?from=yesterday')).status).toBe(400);
+});
+
+it('a start and a configuration that was read again have an entry', async () => {
+  server.process.kill('SIGHUP');
+  await until(async () => (await entries()).some(({ method }) => method === 'SIGHUP'));
+  expect(short(await entries()).slice(0, 1)).toEqual(['START server 200']);
+});
+
+it('pages and the export have the same entries, and a token of one fleet sees those of its fleet', async () => {
+  const all = await entries();
+  const paged = await fleetpostJson(server, ['audit', 'list', '--limit', '10']);
+  expect(paged.items).toEqual(all.slice(0, 10));
+  const rest = await fleetpostJson(server, ['audit', 'list', '--limit', '1000', '--after', paged.next]);
+  expect(rest.items).toEqual(all.slice(10));
+  const lines = (await exported()).trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toEqual([...all].reverse());
+  const fleet_id = String(all.find(({ method }) => method === 'PATCH')?.about.fleet_id);
+  const made = await server.admin<{ token: string }>('POST', '/tokens', {
+    name: 'own',
+    scopes: ['admin'],
+    fleet_id,
+  });
+  const own = (await exported(made.body.token)).trimEnd().split('\n');
+  expect(own).toHaveLength(13);
+  expect(JSON.parse(await exported(made.body.token, '?fleet=OTHER001'))).toMatchObject({
+    error: 'forbidden',
+  });
+  const out = join(temporaryFolder(), 'audit.ndjson');
+  const command = ['audit', 'export', '--fleet', fleet_id, '--from', '1h', '--out', out];
+  await fleetpostJson(server, command);
+  expect(readFileSync(out, 'utf8').trimEnd().split('\n')).toEqual(own);
+  const people = await fleetpost(['audit', 'list', '--limit', '3', '--data', server.report.data]);
+  expect(people.stdout).toMatch(/time +by +what +about +outcome +from/);
+});
+
+it('refused requests have entries, as many a minute as is allowed, and push out nothing', async () => {
+  const before = (await entries()).filter(({ book }) => book !== 'refused');
+  const { token } = (
+    await server.admin<{ token: string }>('POST', '/tokens', { name: 'r', scopes: ['read'] })
+  ).body;
+  const wrong = `FPT-WRONG${'0'.repeat(27)}`;
+  secrets.push(token, wrong);
+  const flood = async (bearer: string): Promise<void> => {
+    await fetch(`${server.report.admin_url}/admin/v1/fleets/NOWHERE1`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${bearer}` },
+    });
+  };
+  await flood(token);
+  for (let i = 0; i < 100; i += 1) await flood(wrong);
+  const after = await entries();
+  expect(after.filter(({ book }) => book !== 'refused')).toEqual(expect.arrayContaining(before));
+  const refused = after.filter(({ book }) => book === 'refused');
+  // Twice as many where a minute ended meanwhile; and the one of the test before.
+  expect(refused.length).toBeLessThanOrEqual(2 * refusalsMax + 1);
+  expect(refused.find(({ by, status }) => status === 403 && by.name === 'r')).toMatchObject({
+    error: 'forbidden',
+    method: 'PATCH',
+    about: { fleet_id: 'NOWHERE1' },
+  });
+  expect(refused[0]).toMatchObject({
+    status: 401,
+    error: 'invalid_token',
+    by: { kind: 'unknown', name: null },
+  });
+});
+
+it('no secret, body or payload is in the audit log, in its table or in the log', async () => {
+  await server.admin('POST', '/fleets', {});
+  const places = [await exported(), server.stderr];
+  places.push(readFileSync(join(server.report.data, 'control', 'data.mdb')).toString('latin1'));
+  for (const secret of secrets)
+    for (const place of places) expect(place.includes(secret), secret).toBe(false);
+});
+
+it('across kill -9: tokens stay, no change is without its entry, and both are bounded', async () => {
+  const data = temporaryFolder();
+  const first = await TestServer.start({ apiTokensMax: 2 }, data);
+  const made: { token: string; token_id: string }[] = [];
+  for (const name of ['one', 'two']) {
+    const answer = await first.admin<{ token: string; token_id: string }>('POST', '/tokens', {
+      name,
+      scopes: ['read'],
+    });
+    made.push(answer.body);
+  }
+  expect(await first.admin('POST', '/tokens', { name: 'three', scopes: ['read'] })).toMatchObject({
+    status: 409,
+    body: { error: 'limit_reached', msg: expect.stringContaining('apiTokensMax') },
+  });
+  expect((await first.admin('DELETE', `/tokens/${made[0]?.token_id}`)).status).toBe(204);
+  const { fleetId } = await createFleet(first);
+  const answered: string[] = [];
+  const work = async (): Promise<void> => {
+    for (;;) {
+      const { body } = await first.admin<{ device_id: string }>('POST', `/fleets/${fleetId}/devices`, {});
+      answered.push(body.device_id);
+    }
+  };
+  const workers = Array.from({ length: 8 }, () => work().catch(() => {}));
+  await until(() => answered.length > 100);
+  await first.kill();
+  await Promise.all(workers);
+
+  const file = join(temporaryFolder(), 'fleetpost.json');
+  writeFileSync(file, '{}');
+  await using second = await TestServer.start({}, data, { flags: ['--config', file] });
+  const as = async (token = ''): Promise<number> =>
+    (
+      await fetch(`${second.report.admin_url}/admin/v1/fleets`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    ).status;
+  expect([await as(made[0]?.token), await as(made[1]?.token)]).toEqual([401, 200]);
+  const stored = readFileSync(join(data, 'registry', 'data.mdb')).toString('latin1');
+  for (const { token } of made) expect(stored).not.toContain(token);
+  const found = (await entries(`&fleet=${fleetId}`, second)).filter(({ route }) =>
+    route.endsWith('/devices'),
+  );
+  const ended = found.filter(({ status }) => status === 201).map(({ about }) => about.device_id);
+  expect(ended).toEqual(expect.arrayContaining(answered));
+  const { body } = await second.admin<{ items: { device_id: string }[] }>(
+    'GET',
+    `/fleets/${fleetId}/devices?limit=1000`,
+  );
+  // Each device that there is was asked for in an entry: with its id, or one whose outcome nobody lived to know.
+  const unended = found.filter(({ status }) => status === null).length;
+  const unnamed = body.items.filter(({ device_id }) => !ended.includes(device_id)).length;
+  expect(unnamed).toBeLessThanOrEqual(unended);
+  expect(unended).toBeLessThanOrEqual(8);
+  writeFileSync(file, JSON.stringify({ auditEntriesMax: 100 }));
+  second.process.kill('SIGHUP');
+  await until(async () => (await entries('', second))[0]?.method === 'SIGHUP');
+  const device = (await second.admin<{ device_id: string }>('POST', `/fleets/${fleetId}/devices`, {})).body
+    .device_id;
+  for (let i = 0; i < 3; i += 1) {
+    const mails = Array.from({ length: 50 }, () =>
+      second.admin('POST', `/fleets/${fleetId}/devices/${device}/mail/a`, {}),
+    );
+    await Promise.all(mails);
+  }
+  for (let i = 0; i < 5; i += 1) await second.admin('POST', `/fleets/${fleetId}/devices`, {});
+  const kept = await entries('', second);
+  const count = (of: string): number => kept.filter(({ book }) => book === of).length;
+  expect([count('change'), count('traffic')]).toEqual([100, 100]);
+  expect(kept[0]).toMatchObject({ method: 'POST', status: 201 });
+  expect(second.stderr).toBe('');
+  await second.stop();
+  expect((await fleetpost(['verify', '--data', data])).stdout).toContain('It is sound.');
+});

@@ -1,0 +1,140 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { verifyFolder } from '../../src/cluster/verify.ts';
+import { fleetpost, fleetpostJson } from '../harness/command.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+
+const soon = { timeout: 30_000, interval: 100 };
+const folder = temporaryFolder();
+let server: TestServer;
+let fleet: TestFleet;
+let device: TestDevice;
+beforeAll(async () => {
+  server = await TestServer.start({}, folder);
+  fleet = await createFleet(server);
+  device = await fleet.createDevice();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const ofDevice = (): string[] => ['--fleet', fleet.fleetId, '--device', device.deviceId];
+const command = (...args: string[]) => fleetpostJson(server, args);
+
+/** The sentence on stderr of a command that fails. */
+async function refused(...args: string[]): Promise<string> {
+  const { status, stderr } = await fleetpost([...args, '--data', server.report.data]);
+  expect(status).toBe(1);
+  return stderr;
+}
+
+async function restart(how: 'kill' | 'stop', count = shards): Promise<void> {
+  await server[how]();
+  server = await TestServer.start({ shards: count }, folder);
+  fleet.server = server;
+  device = device.on(server);
+}
+
+it('D16, D17: a mail is sent, followed, withdrawn, and as a dead letter shown, replayed and dropped', async () => {
+  expect(await command('fleet', 'set', fleet.fleetId, '--mail-requeues-max', '1')).toMatchObject({
+    mail_requeues_max: 1,
+  });
+  const sent = await command('mail', 'send', ...ofDevice(), '--name', 'order', '--payload', '{"n":1.50}');
+  expect(sent).toMatchObject({ state: 'queued', mailbox_size: 1 });
+  for (const _ of [1, 2]) await device.settle('requeue', sent.mail_id);
+  expect(await command('mail', 'receipt', sent.mail_id, ...ofDevice())).toMatchObject({
+    state: 'over_requeued',
+    requeue_count: 1,
+  });
+  const list = await command('dead-letter', 'list', '--fleet', fleet.fleetId, '--reason', 'over_requeued');
+  expect(list.items).toMatchObject([{ mail_id: sent.mail_id, name: 'order', payload_bytes: 10 }]);
+  const shown = await fleetpost(['dead-letter', 'show', sent.mail_id, ...ofDevice(), '--data', folder]);
+  expect(shown.stdout).toBe('{"n":1.50}\n');
+  const { new_mail_id: newId } = await command('dead-letter', 'replay', sent.mail_id, ...ofDevice());
+  expect((await device.next()).headers.get('x-mail-id')).toBe(newId);
+  expect(await refused('dead-letter', 'replay', sent.mail_id, ...ofDevice())).toContain('not_found');
+  expect(await refused('dead-letter', 'replay', '--fleet', fleet.fleetId)).toContain('--all');
+  await device.settle('reject', newId);
+  const dropped = await command('dead-letter', 'drop', '--all', '--fleet', fleet.fleetId, '--name', 'order');
+  expect(dropped).toEqual({ counts: { dropped: 1 }, failed: [] });
+
+  const at = new Date(Date.now() + 3_600_000).toISOString();
+  const delayed = await command('mail', 'send', ...ofDevice(), '--name', 'later', '--deliver-at', at);
+  expect(delayed).toMatchObject({ state: 'delayed', mailbox_size: 0 });
+  expect(await command('mail', 'withdraw', delayed.mail_id, ...ofDevice())).toMatchObject({
+    mailbox_size: 0,
+  });
+  expect(await refused('mail', 'withdraw', newId, ...ofDevice())).toContain('rejected already');
+  expect(await refused('mail', 'send', ...ofDevice(), '--name', 'x', '--deliver-at', 'noon')).toContain(
+    'deliver_at',
+  );
+}, 120_000);
+
+it('all letters are replayed, call after call, and of what cannot be the reason is told', async () => {
+  const own = await createFleet(server, { mailbox_mails_max: 2 });
+  const devices = await Promise.all([own.createDevice(), own.createDevice(), own.createDevice()]);
+  for (const one of devices) {
+    for (let count = 0; count < 4; count += 1) await one.settle('reject', (await one.sendMail()).mailId);
+  }
+  const { body } = await server.admin<{ items: unknown[]; next: string }>(
+    'POST',
+    `/fleets/${own.fleetId}/dead-letters:replay`,
+    { filter: {}, limit: 5 },
+  );
+  expect([body.items.length, typeof body.next]).toEqual([5, 'string']);
+  const rest = await command('dead-letter', 'replay', '--all', '--fleet', own.fleetId);
+  const replayed = (body.items as { result: string }[]).filter(({ result }) => result === 'replayed').length;
+  expect(replayed + rest.counts.replayed).toBe(6);
+  expect(rest.counts.mailbox_full).toBe(6);
+  expect(rest.failed).toHaveLength(6);
+}, 120_000);
+
+it('delivery and expiry hold across kill -9, a stop, and other shard counts; the folder is sound', async () => {
+  const ends = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const one = await fleet.createDevice();
+      const inThreeSeconds = new Date(Date.now() + 3_000).toISOString();
+      const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+      return {
+        device: one,
+        present: (await one.sendMail('present')).mailId,
+        brief: (await one.sendMail('brief', '{}', '?life_seconds=3')).mailId,
+        soon: (await one.sendMail('soon', '{}', `?deliver_at=${inThreeSeconds}`)).mailId,
+        late: (await one.sendMail('late', '{}', `?deliver_at=${inAnHour}`)).mailId,
+      };
+    }),
+  );
+  const states = async () => {
+    const all = await Promise.all(
+      ends.map(async ({ device: one, present, brief, soon: next, late }) => {
+        const receipts = [present, brief, next, late].map((id) =>
+          server.admin<{ state: string }>('GET', `${one.adminPath}/mail/${id}`),
+        );
+        return (await Promise.all(receipts)).map(({ body }) => body.state).join(' ');
+      }),
+    );
+    return [...new Set(all)];
+  };
+  await restart('kill');
+  await expect.poll(states, soon).toEqual(['queued expired queued delayed']);
+  await restart('stop', shards + 1);
+  expect(await states()).toEqual(['queued expired queued delayed']);
+  await restart('kill', shards - 1);
+  expect(await states()).toEqual(['queued expired queued delayed']);
+  for (const { device: one, present, soon: next, late } of ends) {
+    const here = one.on(server);
+    expect((await here.mails()).map(({ name }) => name)).toEqual(['present', 'soon']);
+    for (const id of [next, present]) expect((await here.settle('ack', id)).status).toBe(200);
+    expect((await server.admin('DELETE', `${one.adminPath}/mail/${late}`)).status).toBe(200);
+  }
+  const { body } = await server.admin<{ items: unknown[] }>(
+    'GET',
+    `/fleets/${fleet.fleetId}/dead-letters?reason=expired`,
+  );
+  expect(body.items).toHaveLength(ends.length);
+  await server.kill();
+  const verified = await verifyFolder(folder, { start: () => {}, onRecord: () => {} });
+  expect(verified.findings.sentences).toEqual([]);
+}, 120_000);
