@@ -16,6 +16,7 @@ import type { ActionsControl } from './actions-control.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { BroadcastsControl } from './broadcasts-control.ts';
 import type { ConsumersControl } from './consumers-control.ts';
+import type { ForwardersControl } from './forwarders-control.ts';
 import type { NotReady } from './readiness.ts';
 import type { RecordsControl } from './records-control.ts';
 import type { ActivityView } from './top.ts';
@@ -58,6 +59,7 @@ export interface AdminContext {
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
   actions: ActionsControl;
+  forwarders: ForwardersControl;
   records: RecordsControl;
   consumers: ConsumersControl;
   broadcasts: BroadcastsControl;

@@ -6,6 +6,7 @@ import { addBroadcastMetrics } from './broadcast-metrics.ts';
 import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { addTraceMetrics } from './trace-metrics.ts';
+import { addForwarderMetrics } from './forwarder-metrics.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };
@@ -209,12 +210,14 @@ export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   addBroadcastMetrics(registry, context);
   addTraceMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
+  const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
   app.get(
     '/metrics',
     { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
     async (_request, reply) => {
       lookAtActions();
+      await lookAtForwarders();
       await lookAtConsumers();
       return reply.type(registry.contentType).send(await registry.metrics());
     },

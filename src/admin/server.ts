@@ -22,6 +22,8 @@ import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
 import { addFleetCountRoute } from './fleet-counts.ts';
 import { addFleetRoutes } from './fleets.ts';
+import { addForwarderLetterRoutes } from './forwarder-letters.ts';
+import { addForwarderRoutes } from './forwarders.ts';
 import { addHealthRoutes } from './health.ts';
 import { addImportRoute } from './import.ts';
 import { addMailRoutes } from './mail.ts';
@@ -93,6 +95,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addAuditRoutes(documents, context);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
+        addForwarderRoutes(documents, context);
+        addForwarderLetterRoutes(documents, context);
         addRecordRoutes(documents, context);
         addConsumerRoutes(documents, context);
         addBroadcastRoutes(documents, context);

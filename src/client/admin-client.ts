@@ -49,11 +49,12 @@ export class AdminClient {
     path: string,
     { after, limit }: { after?: string; limit: number },
     wanted: Record<string, string> = {},
+    pageMax = pageItemsMax,
   ): Promise<List<T>> {
     const items: T[] = [];
     let next: string | null = after ?? null;
     do {
-      const pageLimit = Math.min(limit - items.length, pageItemsMax);
+      const pageLimit = Math.min(limit - items.length, pageMax);
       const query = new URLSearchParams({ ...wanted, limit: String(pageLimit) });
       if (next !== null) query.set('after', next);
       const page: List<T> = await this.request('GET', `${path}?${query}`);

@@ -12,6 +12,7 @@ import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addFleetCommands } from './commands/fleet.ts';
+import { addForwarderCommands } from './commands/forwarder.ts';
 import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
 import { addTailCommand } from './commands/tail.ts';
@@ -39,6 +40,7 @@ export function createProgram(): Command {
   addDeadLetterCommands(program);
   addBroadcastCommands(program);
   addActionCommands(program);
+  addForwarderCommands(program);
   addTailCommand(program);
   addExportCommand(program);
   addConsumerCommands(program);

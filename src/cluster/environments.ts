@@ -1,7 +1,9 @@
+import { chmodSync } from 'node:fs';
 import { broadcastTables } from '../broadcast/tables.ts';
 import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import { type ActionJournal, actionTables } from '../dispatch/tables.ts';
+import { forwarderTables } from '../forward/tables.ts';
 import { registryTables } from '../registry/registry.ts';
 import { Environment } from '../store/environment.ts';
 import { Journal } from '../store/journal.ts';
@@ -13,7 +15,10 @@ type Limits = Pick<Config, 'mapBytesMax' | 'diskFreeBytesMin'>;
 
 /** Its map is bounded by the same key as a shard's. */
 export function openRegistry(path: string, limits: Limits): Environment {
-  return open(path, registryTables, limits);
+  const environment = open(path, registryTables, limits);
+  // Forwarders have secrets there, whatever the mode of the data folder is that somebody made for us.
+  chmodSync(path, 0o700);
+  return environment;
 }
 
 export function openJournal(path: string, limits: Limits): ActionJournal {
@@ -21,7 +26,7 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** Of `DATA/control`: each belongs to the room that reads it. */
-const controlTables = [...broadcastTables, ...consumerTables, 'audit'] as const;
+const controlTables = [...broadcastTables, ...consumerTables, ...forwarderTables, 'audit'] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
 export function openControl(path: string, limits: Limits): ControlJournal {

@@ -4,7 +4,7 @@ import { Audit } from '../access/audit.ts';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { Claims } from '../access/claims.ts';
 import { done, serverEvent } from '../access/server-event.ts';
-import { AdminDoor } from '../admin/door.ts';
+import type { AdminDoor } from '../admin/door.ts';
 import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
@@ -13,6 +13,7 @@ import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { ClaimTokens } from '../registry/claim-tokens.ts';
 import { Fleets } from '../registry/fleet.ts';
+import { Forwarders } from '../registry/forwarders.ts';
 import { Registry } from '../registry/registry.ts';
 import { Tokens } from '../registry/tokens.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
@@ -26,6 +27,8 @@ import { Cluster } from './cluster.ts';
 import type { RunningReading } from './consume.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { openControl, openRegistry } from './environments.ts';
+import type { RunningForwarding } from './forwarding.ts';
+import { openDoor } from './open-door.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 import { traceExport } from './trace-export.ts';
@@ -118,6 +121,7 @@ async function startIn(start: Start): Promise<RunningServer> {
   const registryEnvironment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(registryEnvironment, config);
   const actions = new Actions(registryEnvironment, registry, config);
+  const forwarders = new Forwarders(registryEnvironment, registry, config);
   const tokens = new Tokens(registryEnvironment, config, (token) =>
     log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
   );
@@ -152,6 +156,7 @@ async function startIn(start: Start): Promise<RunningServer> {
   let adminServer: FastifyInstance | undefined;
   let running: RunningActions | undefined;
   let reading: RunningReading | undefined;
+  let forwarding: RunningForwarding | undefined;
   let broadcaster: Broadcaster | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
@@ -162,6 +167,7 @@ async function startIn(start: Start): Promise<RunningServer> {
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     await certificate.close();
+    await forwarding?.stop();
     reading?.stopWaiting();
     await Promise.all([door.dismiss(), adminServer?.close()]);
     await reading?.stop();
@@ -173,6 +179,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     await cluster.stop();
     await control.close();
     await actions.close();
+    await forwarders.close();
     await tokens.close();
     await claimTokens.close();
     await registry.close();
@@ -187,6 +194,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     const { createAdminServer } = await import('../admin/server.ts');
     const { startActions } = await import('./actions.ts');
     const { startReading } = await import('./consume.ts');
+    const { startForwarding } = await import('./forwarding.ts');
     running = startActions({
       path: folder.journalFolder('actions'),
       config,
@@ -198,6 +206,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       log,
     });
     reading = await startReading({ journal: control, shards: cluster.shards, config, log });
+    const { consumers } = reading;
+    forwarding = await startForwarding({ journal: control, forwarders, consumers, shards, config, log });
     const { Broadcaster } = await import('../broadcast/broadcaster.ts');
     const { BroadcastControl } = await import('../broadcast/control.ts');
     broadcaster = new Broadcaster({
@@ -219,6 +229,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       actions: running.control,
       records: reading.records,
       consumers: reading.control,
+      forwarders: forwarding.control,
       broadcasts: new BroadcastControl(broadcaster),
       shards: cluster.shards,
       metrics: cluster.metrics,
@@ -283,17 +294,6 @@ async function startIn(start: Start): Promise<RunningServer> {
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
-}
-
-/** Before a move, which may take minutes: a port that is taken is told at once, and health is answered meanwhile. */
-async function openDoor(config: Config, readiness: Readiness): Promise<AdminDoor> {
-  try {
-    return await AdminDoor.open(parseHostPort(config.admin), () => readiness.reasons());
-  } catch {
-    throw new OperatorError(
-      `${config.admin} cannot be listened on for the admin API: is another server using it?`,
-    );
-  }
 }
 
 function bracketed(host: string): string {

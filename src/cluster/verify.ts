@@ -3,6 +3,7 @@ import { verifyAudit } from '../access/verify.ts';
 import { verifyBroadcasts } from '../broadcast/verify.ts';
 import { verifyConsumers } from '../consume/verify.ts';
 import { verifyActions } from '../dispatch/verify.ts';
+import { verifyLetters } from '../forward/verify.ts';
 import { verifyRegistry } from '../registry/verify.ts';
 import { type ShardCounts, verifyShard } from '../shard/verify.ts';
 import { environmentsOf, isBackup, isUnchanged, readBackup } from '../store/backup.ts';
@@ -99,11 +100,12 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
     if (control !== undefined) {
+      verifyLetters(control, findings, progress.onRecord);
       verifyBroadcasts(control, findings, progress.onRecord);
       verifyAudit(control, findings, progress.onRecord);
     }
     const { consumers } =
-      controlled === undefined
+      control === undefined
         ? { consumers: 0 }
         : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {

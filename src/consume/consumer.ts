@@ -12,6 +12,8 @@ const waitMsMax = 5_000;
 export interface FetchOptions extends BatchLimits {
   /** Who asks, for those who look at the consumer. */
   worker: string;
+  /** Only what this one has; of any, unless it is given. */
+  shard?: number;
 }
 
 /** Records of one log, behind each other, that nobody else is given until they are acknowledged or released. */
@@ -111,6 +113,7 @@ export class Consumer {
       let hasMore = false;
       for (const lane of this.#inTurn()) {
         if (!this.#isGiving) return undefined;
+        if (lane.shard !== (options.shard ?? lane.shard)) continue;
         const logEnd = mark.ends[lane.shard] ?? 0;
         if (lane.position >= logEnd || !lane.isFree(performance.now())) continue;
         const found = await this.#look(lane, logEnd, options);

@@ -10,6 +10,7 @@ import { consumerKeys } from './consumer-keys.ts';
 import { deviceKeys } from './device-keys.ts';
 import { OperatorError } from './errors.ts';
 import { logKeys } from './log-keys.ts';
+import { forwarderKeys } from './forwarder-keys.ts';
 import { mailKeys } from './mail-keys.ts';
 import { tokenVariable } from './token-variable.ts';
 import { traceKeys } from './trace-keys.ts';
@@ -113,6 +114,7 @@ const keys = {
   ...actionKeys,
   ...accessKeys,
   ...consumerKeys,
+  ...forwarderKeys,
   ...broadcastKeys,
   clockJumpGraceSeconds: integer(
     86_400,

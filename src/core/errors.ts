@@ -58,6 +58,9 @@ export const adminErrors = {
     msg: 'This batch is not in hand: its lease ended and it was given again, or it was settled.',
   },
   invalid_action: { status: 400, msg: 'This is not a usable action.' },
+  forwarder_not_found: { status: 404, msg: 'This fleet has no forwarder of that name.' },
+  invalid_forwarder: { status: 400, msg: 'This is not a usable forwarder.' },
+  dead_letter_not_found: { status: 404, msg: 'There is no such dead letter.' },
   action_test_failed: { status: 409, msg: 'A test of this version failed, so it is not deployed.' },
 } as const;
 

@@ -13,6 +13,7 @@ export const registryTables = [
   'actions',
   'actionVersions',
   'tokens',
+  'forwarders',
   'claimTokens',
 ] as const;
 

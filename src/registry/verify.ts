@@ -5,6 +5,7 @@ import type { StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
 import { unpackClaimToken } from './claim-token.ts';
 import type { Fleet } from './fleet.ts';
+import { keyOfForwarder, unpackForwarder } from './forwarder-records.ts';
 import { checkSchema, schemaKinds } from './schema.ts';
 import { unpackToken } from './tokens.ts';
 import { verifyActions } from './verify-actions.ts';
@@ -17,7 +18,7 @@ export interface RegistryCounts {
 }
 
 /** Tables that a folder of an earlier version does not have. */
-const laterTables = ['actions', 'actionVersions', 'tokens', 'claimTokens'];
+const laterTables = ['actions', 'actionVersions', 'tokens', 'claimTokens', 'forwarders'];
 
 /** Walks every record of a registry whose server is stopped; compiles each schema. */
 export function verifyRegistry(
@@ -60,6 +61,10 @@ export function verifyRegistry(
     fleets,
     findings,
   );
+  for (const { key, text, value } of entries('forwarders')) {
+    const wrong = checkForwarder(key, value, fleets);
+    if (wrong !== undefined) findings.add(`registry, forwarders: ${printable(text)} ${wrong}`);
+  }
   return { fleets, schemas, actions };
 }
 
@@ -104,6 +109,16 @@ function checkStoredSchema(text: string, value: Buffer, fleets: ReadonlySet<stri
     return undefined;
   } catch (error) {
     return error instanceof ApiError ? 'does not compile' : 'is not JSON';
+  }
+}
+
+function checkForwarder(key: Buffer, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
+  try {
+    const { fleetId, name } = unpackForwarder(value);
+    if (!key.equals(keyOfForwarder(fleetId, name))) return 'is not its own';
+    return fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+  } catch {
+    return 'does not decode';
   }
 }
 

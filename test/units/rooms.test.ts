@@ -18,12 +18,14 @@ const mayImport: Record<string, string[]> = {
   dispatch: ['actions', 'admin', 'registry', 'shard', 'store', 'core'],
   broadcast: ['admin', 'registry', 'shard', 'store', 'core'],
   consume: ['admin', 'registry', 'shard', 'store', 'core'],
+  forward: ['admin', 'consume', 'registry', 'shard', 'store', 'core'],
   access: ['admin', 'registry', 'store', 'core'],
   admin: ['actions', 'registry', 'shard', 'core'],
   cluster: [
     'access',
     'broadcast',
     'consume',
+    'forward',
     'admin',
     'dispatch',
     'actions',
@@ -43,6 +45,9 @@ const soleImporters: Record<string, string> = {
   fastify: 'admin',
   'node:worker_threads': 'cluster',
   piscina: 'actions',
+  undici: 'forward',
+  '@nats-io/transport-node': 'forward',
+  '@nats-io/jetstream': 'forward',
 };
 /** From the seam, http and admin know the interface alone. */
 const seam = 'shard/shard.ts';

@@ -1,0 +1,34 @@
+import { integer, text } from './config-key.ts';
+
+/** What forwarders may take of the server, and where they may send. */
+export const forwarderKeys = {
+  forwardersPerFleetMax: integer(10, 0, 1_000, 'Forwarders of one fleet.'),
+  forwardHosts: text(
+    '',
+    'Hosts that forwarders may send to, separated by commas; `*.example.com` is every name below it. Empty: any host.',
+  ),
+  forwardBytesMax: integer(
+    67_108_864,
+    1_048_576,
+    4_294_967_296,
+    'Bytes of records that all forwarders together hold while they are being sent.',
+  ),
+  forwardRetryMilliseconds: integer(
+    1_000,
+    10,
+    3_600_000,
+    'Time from the first attempt of a forwarder at a batch to the second; it doubles with each.',
+  ),
+  forwardRetrySecondsMax: integer(
+    300,
+    1,
+    86_400,
+    'The longest that a forwarder waits before another attempt, also where the receiver asks for more.',
+  ),
+  forwardDeadLettersMax: integer(
+    1_000,
+    1,
+    1_000_000,
+    'Dead letters of one forwarder; one that has so many stops until some are replayed or dropped.',
+  ),
+};

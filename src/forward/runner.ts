@@ -1,0 +1,68 @@
+import type { Config } from '../core/config.ts';
+import type { Log } from '../core/log.ts';
+import type { Forwarder } from '../registry/forwarder.ts';
+import type { ByteBudget } from './byte-budget.ts';
+import type { DeadLetters } from './dead-letters.ts';
+import { Lane } from './lane.ts';
+import type { Reading } from './log-source.ts';
+import type { Progress } from './progress.ts';
+import { ReplaySource } from './replay-source.ts';
+import type { Sender } from './sender.ts';
+import { forwarderKey } from './tables.ts';
+
+export interface RunnerOptions {
+  config: Pick<Config, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax'>;
+  letters: DeadLetters;
+  budget: ByteBudget;
+  /** How many there are. */
+  shards: number;
+  log: Log;
+}
+
+/** One forwarder at work: a lane for the log of each shard, and one for dead letters that are sent once more. */
+export class Runner {
+  readonly #stopping = new AbortController();
+  readonly #sender: Sender;
+  readonly #replays: ReplaySource;
+  readonly #lanes: Promise<void>[];
+
+  constructor(
+    forwarder: Forwarder,
+    reading: Reading,
+    sender: Sender,
+    progress: Progress,
+    { config, letters, budget, shards, log }: RunnerOptions,
+  ) {
+    const key = forwarderKey(forwarder.id);
+    this.#sender = sender;
+    this.#replays = new ReplaySource(letters, key);
+    const logs = Array.from({ length: shards }, (_, shard) => reading.source(shard));
+    this.#lanes = [...logs, this.#replays].map((source) =>
+      new Lane({
+        forwarder,
+        source,
+        sender,
+        budget,
+        backoff: {
+          firstMs: config.forwardRetryMilliseconds,
+          longestMs: config.forwardRetrySecondsMax * 1_000,
+        },
+        progress,
+        log,
+        bury: (record, reason) => letters.add(key, record, reason),
+        signal: this.#stopping.signal,
+      }).run(),
+    );
+  }
+
+  /** Dead letters were marked to be sent once more. */
+  lookForReplays(): void {
+    this.#replays.look();
+  }
+
+  /** Gives back what is under way: nothing of it is acknowledged that was not taken. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#lanes, this.#sender.close()]);
+  }
+}

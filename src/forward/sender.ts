@@ -1,0 +1,16 @@
+import type { StoredRecord } from '../shard/shard.ts';
+
+/** How one attempt at a batch ended. `reason` is a sentence of ours: nothing that the other side wrote is in it. */
+export type Outcome =
+  | { result: 'delivered' }
+  /** As they are they can never be delivered, or at least one of them cannot. */
+  | { result: 'refused'; reason: string }
+  /** Not now: to be tried again. */
+  | { result: 'failed'; reason: string; retryAfterMs?: number };
+
+/** The way to one destination. */
+export interface Sender {
+  /** Ends within the forwarder's timeout, or soon after the signal. Never throws. */
+  send(records: readonly StoredRecord[], signal: AbortSignal): Promise<Outcome>;
+  close(): Promise<void>;
+}

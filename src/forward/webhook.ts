@@ -1,0 +1,93 @@
+import { Agent, request } from 'undici';
+import { recordDocument } from '../admin/record-line.ts';
+import type { Forwarder, WebhookDestination } from '../registry/forwarder.ts';
+import type { StoredRecord } from '../shard/shard.ts';
+import { Ending } from './ending.ts';
+import { errorCode } from './error-code.ts';
+import type { Outcome, Sender } from './sender.ts';
+import { batchId, signatureHeaders } from './signature.ts';
+
+/** Of an answer, which nobody looks at: read that far so that its connection can be used again. */
+const answerBytesMax = 65_536;
+
+/**
+ * Statuses that speak of this body. Every other refusal speaks of the destination (a wrong path, a token that has
+ * expired), and would be the same for all other records: those wait until somebody has mended it.
+ */
+const refusals: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+/** A POST of every batch, signed as Standard Webhooks has it; its connections are used again. */
+export class WebhookSender implements Sender {
+  readonly #forwarder: Forwarder;
+  readonly #url: string;
+  readonly #agent: Agent;
+
+  constructor(forwarder: Forwarder, { url }: WebhookDestination) {
+    this.#forwarder = forwarder;
+    this.#url = url;
+    const timeoutMs = forwarder.timeoutSeconds * 1_000;
+    this.#agent = new Agent({
+      connect: { ...forwarder.secrets.tls, timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+  }
+
+  async send(records: readonly StoredRecord[], stop: AbortSignal): Promise<Outcome> {
+    const { id, fleetId, secrets, timeoutSeconds } = this.#forwarder;
+    const body = bodyOf(fleetId, records);
+    using ending = new Ending(stop, timeoutSeconds * 1_000);
+    try {
+      const answer = await request(this.#url, {
+        dispatcher: this.#agent,
+        method: 'POST',
+        headers: {
+          ...Object.fromEntries(secrets.headers),
+          'content-type': 'application/json',
+          'user-agent': 'Fleetpost',
+          ...signatureHeaders(batchId(id, records), body, secrets.signing, Date.now()),
+        },
+        body,
+        signal: ending.signal,
+      });
+      // The status is the answer: whether the rest of it arrives makes no difference.
+      await answer.body.dump({ limit: answerBytesMax }).catch(() => {});
+      return outcomeOf(answer.statusCode, answer.headers['retry-after']);
+    } catch (error) {
+      const code = errorCode(error) ?? 'unknown';
+      const isLate = ending.isLate || code.includes('TIMEOUT');
+      const reason = isLate
+        ? `There was no answer within ${timeoutSeconds} seconds.`
+        : `The receiver cannot be reached (${code}).`;
+      return { result: 'failed', reason };
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+function bodyOf(fleetId: string, records: readonly StoredRecord[]): Buffer {
+  const parts: Uint8Array[] = [Buffer.from(`{"type":"records","fleet_id":"${fleetId}","records":[`)];
+  for (const [index, record] of records.entries()) {
+    if (index > 0) parts.push(Buffer.from(',\n'));
+    parts.push(recordDocument(record));
+  }
+  return Buffer.concat([...parts, Buffer.from(']}')]);
+}
+
+function outcomeOf(status: number, retryAfter: string | string[] | undefined): Outcome {
+  if (status >= 200 && status < 300) return { result: 'delivered' };
+  const reason = `The receiver answered with status ${status}.`;
+  if (refusals.has(status)) return { result: 'refused', reason };
+  const retryAfterMs = typeof retryAfter === 'string' ? waitOf(retryAfter) : undefined;
+  return { result: 'failed', reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** RFC 9110, 10.2.3: seconds or a date. */
+function waitOf(retryAfter: string): number | undefined {
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * 1_000;
+  const atMs = Date.parse(retryAfter);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - Date.now());
+}

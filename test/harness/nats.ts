@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+
+export interface KeptMessage {
+  subject: string;
+  id: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test asserts what it finds
+  json: any;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** A real nats-server with JetStream, which can be killed and started again on what it has on disk. */
+export class NatsServer implements AsyncDisposable {
+  readonly port: number;
+  readonly token = 'hidden-token';
+  readonly #folder = mkdtempSync(join(tmpdir(), 'fleetpost-nats-'));
+  #process: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.port = port;
+  }
+
+  static async start(): Promise<NatsServer> {
+    const server = new NatsServer(await freePort());
+    await server.run();
+    return server;
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  async run(): Promise<void> {
+    const args = [
+      '-a',
+      '127.0.0.1',
+      '-p',
+      String(this.port),
+      '-js',
+      '-sd',
+      this.#folder,
+      '--auth',
+      this.token,
+    ];
+    // Where Debian has it, which not every user looks for commands in.
+    const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
+    const child = spawn('nats-server', args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#process = child;
+    let log = '';
+    await new Promise<void>((resolve, reject) => {
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        log += text;
+        if (log.includes('Server is ready')) resolve();
+      });
+      child.on('error', reject);
+      child.on('exit', (code) => reject(new Error(`nats-server ended with ${code}: ${log}`)));
+    });
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  async connect(): Promise<NatsConnection> {
+    return connect({ servers: `127.0.0.1:${this.port}`, token: this.token, reconnect: false });
+  }
+
+  async addStream(name: string, subject: string): Promise<void> {
+    const connection = await this.connect();
+    const manager = await jetstreamManager(connection);
+    await manager.streams.add({ name, subjects: [subject] });
+    await connection.close();
+  }
+
+  /** All that a stream has, in its order. */
+  async messages(name: string): Promise<KeptMessage[]> {
+    const connection = await this.connect();
+    const manager = await jetstreamManager(connection);
+    const { messages } = (await manager.streams.info(name)).state;
+    const consumer = await jetstream(connection).consumers.get(name);
+    const found: KeptMessage[] = [];
+    while (found.length < messages) {
+      const batch = await consumer.fetch({ max_messages: messages - found.length, expires: 2_000 });
+      for await (const message of batch) {
+        const id = message.headers?.get('Nats-Msg-Id') ?? '';
+        found.push({ subject: message.subject, id, json: message.json() });
+      }
+    }
+    await connection.close();
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
