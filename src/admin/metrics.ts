@@ -5,8 +5,8 @@ import { addActionMetrics } from './action-metrics.ts';
 import { addBroadcastMetrics } from './broadcast-metrics.ts';
 import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import { addTraceMetrics } from './trace-metrics.ts';
 import { addForwarderMetrics } from './forwarder-metrics.ts';
+import { addTraceMetrics } from './trace-metrics.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };

@@ -64,7 +64,11 @@ export class StormClient {
     } catch (error) {
       // On a loaded machine this process may wake up too late to close an idle connection before the server does:
       // as any client may (RFC 9110, 9.2.2), it then sends again what can be sent twice.
-      const isRepeatable = method === 'GET' || method === 'HEAD' || url.includes('/mailbox/ack/');
+      const isRepeatable =
+        method === 'GET' ||
+        method === 'HEAD' ||
+        /\/mailbox\/ack\/|\/heartbeat$/.test(url) ||
+        'idempotency-key' in headers;
       if (!isRepeatable || !(error instanceof errors.SocketError)) throw error;
       return send();
     }
