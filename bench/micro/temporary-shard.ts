@@ -31,6 +31,10 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
     cellOf(counters.depths, 0),
     config,
     {
+      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      bytesElsewhere: () => new Map(),
+    },
+    {
       committed: () => {},
       failed: () => {},
       refused: () => {},

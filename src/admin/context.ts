@@ -6,6 +6,7 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { SpanBuffer } from '../core/trace.ts';
 import type { ClaimTokens } from '../registry/claim-tokens.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Registry } from '../registry/registry.ts';
@@ -18,6 +19,7 @@ import type { ConsumersControl } from './consumers-control.ts';
 import type { ForwardersControl } from './forwarders-control.ts';
 import type { NotReady } from './readiness.ts';
 import type { RecordsControl } from './records-control.ts';
+import type { ActivityView } from './top.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {
@@ -74,6 +76,9 @@ export interface AdminContext {
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
   /** Why devices should not be sent here now; empty when they should. */
   notReady(): readonly NotReady[];
+  activity: ActivityView;
+  /** Undefined where nothing is traced. */
+  traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;
   log: Log;
 }

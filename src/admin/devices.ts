@@ -14,6 +14,7 @@ import {
   fleetPath,
   listOf,
   name,
+  nullable,
   pageLimit,
   secretDocument,
   tags,
@@ -30,6 +31,8 @@ const createdDevice = Type.Interface(
   [secretDocument],
   Type.Pick(deviceDocument, ['name', 'tags', 'enabled', 'created_at']).properties,
 );
+
+const rotatedSecret = Type.Interface([secretDocument], { old_secret_until: nullable('string') });
 
 /** An absent field is left out, for the shard takes one that is there as a change. */
 function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceChange {
@@ -145,18 +148,32 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'provision' },
       schema: {
-        description: 'A new secret, shown once. The old one stops working at once.',
+        description:
+          'A new secret, shown once. The old one stops working at once, or after `grace_seconds` in which both work.',
         params: devicePath,
-        body: Type.Object({}, { additionalProperties: false }),
-        response: { 200: secretDocument, ...errorAnswers },
+        body: Type.Partial(Type.Object({ grace_seconds: Type.Integer({ minimum: 0 }) }), {
+          additionalProperties: false,
+        }),
+        response: { 200: rotatedSecret, ...errorAnswers },
       },
     },
-    async ({ params }) => {
+    async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
       const device = deviceOf(context, params);
+      if (graceSeconds > config.secretGraceSecondsMax) {
+        const msg = `grace_seconds is at most ${config.secretGraceSecondsMax} (secretGraceSecondsMax).`;
+        throw new ApiError('invalid_body', { msg });
+      }
       const secret = generateDeviceSecret();
-      const found = await shards.of(device).changeDevice(device, { secretDigests: [digestOf(secret)] });
+      const oldUntilMs = graceSeconds === 0 ? undefined : Date.now() + graceSeconds * 1_000;
+      const rotation = { digest: digestOf(secret), oldUntilMs };
+      const found = await shards.of(device).changeDevice(device, { rotation });
       if (!found) throw new ApiError('device_not_found');
-      return { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), device_secret: secret };
+      return {
+        fleet_id: fleetIdOf(device),
+        device_id: deviceIdOf(device),
+        device_secret: secret,
+        old_secret_until: oldUntilMs === undefined ? null : new Date(oldUntilMs).toISOString(),
+      };
     },
   );
 }

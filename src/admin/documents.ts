@@ -39,6 +39,9 @@ export const mailRequeuesMax = { minimum: 0, maximum: requeuesMaxMax };
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
 
+const logRetentionSeconds = { minimum: 60, maximum: 315_360_000 };
+const logBytesMax = { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER };
+
 /** Null goes back to the configuration's. */
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
@@ -47,6 +50,8 @@ export const fleetLimits = Type.Object({
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
   active_seconds: nullable('integer', { minimum: 1, maximum: activeSecondsMax }),
+  log_retention_seconds: nullable('integer', logRetentionSeconds),
+  log_bytes_max: nullable('integer', logBytesMax),
 }).properties;
 
 export const fleetPath = Type.Object({ fleet_id: Type.String() });
@@ -80,6 +85,8 @@ export const fleetDocument = Type.Object({
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
   active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
+  log_retention_seconds: Type.Integer(),
+  log_bytes_max: nullable('integer', { description: 'Null for no limit of its own.' }),
 });
 
 /** With the limits that hold: the fleet's own or the configuration's. */
@@ -94,7 +101,13 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
     active_seconds: fleet.activeSeconds ?? config.activeSeconds,
+    log_retention_seconds: fleet.logRetentionSeconds ?? config.logRetentionSeconds,
+    log_bytes_max: fleet.logBytesMax ?? null,
   };
+}
+
+function isoTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
 }
 
 /** Of a device: the first that fits. */
@@ -107,6 +120,9 @@ export const deviceDocument = Type.Object({
   tags,
   enabled: Type.Boolean(),
   created_at: time,
+  old_secret_until: nullable('string', {
+    description: 'While an old secret still works beside the new one.',
+  }),
   state: Type.Unsafe<(typeof deviceStates)[number]>({
     type: 'string',
     enum: [...deviceStates],
@@ -130,8 +146,9 @@ export function describeDevice(
     tags: [...status.tags],
     enabled: status.enabled,
     created_at: new Date(status.createdAtMs).toISOString(),
+    old_secret_until: isoTime(status.oldSecretUntilMs),
     state,
-    last_seen: status.lastSeenMs === undefined ? null : new Date(status.lastSeenMs).toISOString(),
+    last_seen: isoTime(status.lastSeenMs),
     last_address: status.lastAddress === undefined ? null : addressText(status.lastAddress),
     mailbox_size: status.mailboxSize,
   };

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { ApiError, type FieldError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { describeRequest } from './request-log.ts';
 
 const reportedErrorsMax = 20;
 const reportedPathLengthMax = 256;
@@ -12,8 +13,9 @@ export function errorHandler(
   return (error, request, reply) => {
     const known = error instanceof ApiError ? error : fromFastify(error as FastifyError);
     if (known.code === 'internal_error') {
+      const { requestId } = known.options;
       log.error(
-        { err: error, method: request.method, route: request.routeOptions.url },
+        { err: error, ...describeRequest(request), ...(requestId && { caused_by: requestId }) },
         'an admin request failed',
       );
     }

@@ -31,6 +31,8 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
     ['requestsPerSecondMax', body.requests_per_second_max],
     ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
     ['activeSeconds', body.active_seconds],
+    ['logRetentionSeconds', body.log_retention_seconds],
+    ['logBytesMax', body.log_bytes_max],
   ];
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }

@@ -1,18 +1,48 @@
 import { Readable } from 'node:stream';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { unavailable } from '../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
 import { errorAnswers, fleetPath, tags } from './documents.ts';
 import { type NewDevice, newDevice } from './new-device.ts';
 
 /** Devices made in one go: some milliseconds of this thread, and one commit of each shard. */
 const chunkDevices = 1_000;
 
-const csvAnswer = {
-  description: 'The devices.',
-  content: { 'text/csv': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
+const newDevices = Type.Object(
+  { count: Type.Integer({ minimum: 1, maximum: 1_000_000 }), tags: Type.Optional(tags) },
+  { additionalProperties: false },
+);
+/** Of lines each is checked by itself. */
+const lines = Type.Unsafe<Readable>({ description: 'One device a line.' });
+const importBody = {
+  content: {
+    'application/json': { schema: newDevices },
+    ...Object.fromEntries(importTypes.map((type) => [type, { schema: lines }])),
+  },
+};
+const importQuery = Type.Object({
+  on_existing: Type.Unsafe<(typeof existingPolicies)[number]>({
+    type: 'string',
+    enum: [...existingPolicies],
+    default: 'error',
+    description:
+      'Of a listed device that is there: an error, passed over, or changed to what its line gives.',
+  }),
+  from_line: Type.Integer({
+    minimum: 1,
+    default: 1,
+    description:
+      'Earlier lines are passed over: the answers of an import that ended early tell which are done.',
+  }),
+});
+
+const answerText = Type.Unsafe<Readable>({ type: 'string' });
+const importAnswer = {
+  description: 'A line each.',
+  content: Object.fromEntries(importTypes.map((type) => [type, { schema: answerText }])),
 };
 const header = 'fleet_id,device_id,device_secret\n';
 
@@ -54,12 +84,15 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
  * finished breaks the transfer off, so that nobody takes it for whole; the devices of its lines are there.
  */
 export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext): void {
+  const listed = new DeviceImport(shards);
   let stopping = false;
   app.addHook('preClose', async () => {
     stopping = true;
+    listed.stop();
   });
+  app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
 
-  async function* lines(
+  async function* made(
     fleetId: string,
     count: number,
     tags: readonly string[],
@@ -67,12 +100,12 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
   ): AsyncGenerator<string> {
     const make = (left: number): NewDevice[] =>
       Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
-    let made = make(count);
+    let next = make(count);
     for (let left = count; left > 0; left -= chunkDevices) {
       if (stopping) throw unavailable('The server is stopping.');
-      const storing = store(made, shards);
+      const storing = store(next, shards);
       // This thread makes the next ones while the shards write.
-      made = make(left - made.length);
+      next = make(left - next.length);
       const stored = await storing;
       onStored(stored.length);
       // The header waits for the first devices: a refusal until then still gets its own status.
@@ -86,23 +119,29 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
       config: { scope: 'provision' },
       schema: {
         description:
-          'Makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored.',
+          'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',
         params: fleetPath,
-        body: Type.Object(
-          { count: Type.Integer({ minimum: 1, maximum: 1_000_000 }), tags: Type.Optional(tags) },
-          { additionalProperties: false },
-        ),
-        response: { 200: csvAnswer, ...errorAnswers },
+        querystring: importQuery,
+        body: importBody,
+        response: { 200: importAnswer, ...errorAnswers },
       },
     },
-    async ({ params, body, audited: { about } }, reply) => {
+    async (request, reply) => {
+      const { params, query } = request;
       const { fleet } = registry.fleet(params.fleet_id);
+      if (request.body instanceof Readable) {
+        const { fleetId } = fleet;
+        const options = { fleetId, onExisting: query.on_existing, fromLine: query.from_line };
+        const { type, stream } = listed.answer(request, options);
+        return reply.type(type).send(stream);
+      }
+      const body = request.body as Static<typeof newDevices>;
       // Pulls the next chunk when the client has taken the last; ends the generator when the client leaves.
       let devices = 0;
       const csv = Readable.from(
-        lines(fleet.fleetId, body.count, body.tags ?? [], (stored) => {
+        made(fleet.fleetId, body.count, body.tags ?? [], (stored) => {
           devices += stored;
-          about.devices = devices;
+          request.audited.about.devices = devices;
         }),
       );
       return reply.type('text/csv; charset=utf-8').send(csv);

@@ -6,6 +6,7 @@ import { addBroadcastMetrics } from './broadcast-metrics.ts';
 import { addConsumerMetrics } from './consumer-metrics.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { addForwarderMetrics } from './forwarder-metrics.ts';
+import { addTraceMetrics } from './trace-metrics.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };
@@ -207,6 +208,7 @@ export function createMetrics(context: AdminContext): Registry {
 export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const registry = createMetrics(context);
   addBroadcastMetrics(registry, context);
+  addTraceMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { Ajv } from 'ajv';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
+import { newRequestId } from '../core/request-id.ts';
 import { addActionRunRoutes } from './action-runs.ts';
 import { addActionRoutes } from './actions.ts';
 import { auditChanges } from './audit.ts';
@@ -15,6 +16,8 @@ import { addClaimTokenRoutes } from './claim-tokens.ts';
 import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeadLetterRoutes } from './dead-letters.ts';
+import { addDeviceChangeRoute } from './device-changes.ts';
+import { addExportRoute } from './device-export.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
 import { addFleetCountRoute } from './fleet-counts.ts';
@@ -28,8 +31,10 @@ import { addMetricsRoute } from './metrics.ts';
 import { OpenRequests } from './open-requests.ts';
 import { addReceiptRoutes } from './receipts.ts';
 import { addRecordRoutes } from './records.ts';
+import { logRequests, traceRequests } from './request-log.ts';
 import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
+import { addTopRoute } from './top.ts';
 
 /** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
 const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
@@ -42,6 +47,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     logger: false,
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
+    genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
     // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -52,6 +58,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
+  logRequests(app, context.log);
+  if (context.traces !== undefined) traceRequests(app, context.traces.spans);
 
   await app.register(swagger, {
     openapi: {
@@ -76,10 +84,12 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addFleetRoutes(documents, context);
         addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
-        addImportRoute(documents, context);
+        addDeviceChangeRoute(documents, context);
+        addExportRoute(documents, context);
         addReceiptRoutes(documents, context);
         addDeadLetterRoutes(documents, context);
         addBackupRoutes(documents, context);
+        addTopRoute(documents, context);
         addTokenRoutes(documents, context, open);
         addClaimTokenRoutes(documents, context);
         addAuditRoutes(documents, context);
@@ -90,6 +100,10 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addRecordRoutes(documents, context);
         addConsumerRoutes(documents, context);
         addBroadcastRoutes(documents, context);
+      });
+      await admin.register(async (imports) => {
+        takeDocuments(imports);
+        addImportRoute(imports, context);
       });
       await admin.register(async (bytes) => {
         takeBytes(bytes);

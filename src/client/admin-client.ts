@@ -1,3 +1,7 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { OperatorError } from '../core/errors.ts';
 
 /** What the admin API answers to a list: `next` is the cursor of the next page, null on the last. */
@@ -60,6 +64,28 @@ export class AdminClient {
     return { items, next };
   }
 
+  /**
+   * POSTs a body while its answer is already coming, which `fetch` does not do. A success whose body has not
+   * been read; it fails when either side breaks off.
+   */
+  async exchange(path: string, contentType: string, body: Readable): Promise<IncomingMessage> {
+    const url = new URL(`${this.#url}/admin/v1${path}`);
+    const headers = { Authorization: `Bearer ${this.#token}`, 'Content-Type': contentType };
+    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+    const request = send(url, { method: 'POST', headers });
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', resolve);
+      request.once('error', (error) => reject(unreachable(this.#url, error)));
+      body.once('error', (error) => reject(new OperatorError(`The file cannot be read: ${error.message}.`)));
+      body.pipe(request);
+    });
+    // Told by the answer, which breaks off with it.
+    request.on('error', () => {});
+    if (response.statusCode === 200) return response;
+    body.unpipe();
+    throw new OperatorError(sentence(response.statusCode ?? 0, await text(response)));
+  }
+
   /** A success whose body has not been read. `path` is what comes after `/admin/v1`; `more` are headers. */
   async open(method: string, path: string, body?: Body, more?: Headers): Promise<Response> {
     const headers = new Headers(more);
@@ -85,8 +111,8 @@ export function pathOf(...segments: string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
 
-function unreachable(url: string, { cause, message }: Error): OperatorError {
-  const { code, message: reason = message } = (cause ?? {}) as { code?: string; message?: string };
+function unreachable(url: string, error: Error): OperatorError {
+  const { code, message: reason } = (error.cause ?? error) as { code?: string; message?: string };
   if (code === 'ECONNREFUSED') return new OperatorError(`No server answers at ${url}. Is it running?`);
   return new OperatorError(`The server at ${url} cannot be reached: ${reason}.`);
 }

@@ -15,6 +15,7 @@ const schema = [
     name: 'stored_at',
     type: 'INT64',
     converted_type: 'TIMESTAMP_MILLIS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
     repetition_type: 'REQUIRED',
   } as const,
   // As text: a library's own JSON would spell numbers anew.

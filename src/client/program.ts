@@ -7,6 +7,7 @@ import { addBackupCommand } from './commands/backup.ts';
 import { addBroadcastCommands } from './commands/broadcast.ts';
 import { addClaimTokenCommands } from './commands/claim-token.ts';
 import { addConsumerCommands } from './commands/consumer.ts';
+import { addDashboardCommand } from './commands/dashboard.ts';
 import { addDeadLetterCommands } from './commands/dead-letter.ts';
 import { addDeviceCommands } from './commands/device.ts';
 import { addExportCommand } from './commands/export.ts';
@@ -16,6 +17,7 @@ import { addMailCommands } from './commands/mail.ts';
 import { addSchemaCommands } from './commands/schema.ts';
 import { addTailCommand } from './commands/tail.ts';
 import { addTokenCommands } from './commands/token.ts';
+import { addTopCommand } from './commands/top.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -46,6 +48,8 @@ export function createProgram(): Command {
   addClaimTokenCommands(program);
   addAuditCommands(program);
   addBackupCommand(program);
+  addTopCommand(program);
+  addDashboardCommand(program);
   return program;
 }
 

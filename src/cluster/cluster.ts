@@ -2,10 +2,13 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Config } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { parseHostPort } from '../core/host-port.ts';
+import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
+import type { TakenSpans } from '../core/trace.ts';
 import { ConnectionCounts } from '../http/connection-gate.ts';
 import { routeNames } from '../http/server.ts';
+import type { Talker } from '../http/talkers.ts';
 import {
   type App,
   type AppDescriptor,
@@ -26,6 +29,9 @@ import { connectionRoom } from './open-files.ts';
 import { RemoteOwner } from './remote-owner.ts';
 import { allocateCounters, cellOf, openShardEnvironment, Shards } from './shards.ts';
 import { type Stalls, StallWatch, stallsOf } from './stalls.ts';
+
+const talkersPerWorker = 64;
+const talkersMax = 20;
 
 export interface ClusterOptions {
   config: Config;
@@ -202,6 +208,29 @@ export class Cluster {
   stalls(): { thread: string; stalls: Stalls }[] {
     const names = [...this.#members.map((_, index) => String(index)), 'main'];
     return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.beats, index) }));
+  }
+
+  /** The devices that ask most, about; each may ask several workers. */
+  async talkers(): Promise<Talker[]> {
+    const asked = this.#members.map(({ channel }) =>
+      channel.ask({ type: 'talkers', limit: talkersPerWorker }),
+    );
+    const sums = new Map<DeviceKey, number>();
+    for (const talker of ((await Promise.all(asked)) as Talker[][]).flat()) {
+      sums.set(talker.device, (sums.get(talker.device) ?? 0) + talker.requestsPerSecond);
+    }
+    return [...sums]
+      .map(([device, requestsPerSecond]) => ({ device, requestsPerSecond }))
+      .sort((a, b) => b.requestsPerSecond - a.requestsPerSecond)
+      .slice(0, talkersMax);
+  }
+
+  /** What the workers have traced since they were asked last. */
+  async takeSpans(): Promise<TakenSpans> {
+    const asked = this.#members.map(({ channel }) => channel.ask({ type: 'takeSpans' }));
+    const taken = (await Promise.all(asked)) as TakenSpans[];
+    const dropped = taken.reduce((sum, one) => sum + one.dropped, 0);
+    return { spans: taken.flatMap(({ spans }) => spans), dropped };
   }
 
   /** Writes under way to a shard. */

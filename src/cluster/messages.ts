@@ -25,6 +25,9 @@ export type Call =
   | { type: 'claim'; claim: Claim }
   /** Answered with the descriptor to deal new connections to from now on. */
   | { type: 'renewCertificate'; tls: TlsFiles }
+  | { type: 'takeSpans' }
+  /** Answered with the devices that ask this worker most. */
+  | { type: 'talkers'; limit: number }
   /** Finish what is in flight and close every connection. */
   | { type: 'drain' }
   /** Put what was written on disk and end. */
@@ -40,6 +43,7 @@ export type Notice =
   | { type: 'fullAddresses'; addresses: readonly string[] }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }
+  | { type: 'recheckStream'; stream: number }
   | { type: 'endStream'; stream: number };
 
 /** Shared by all threads, one cell a shard, or one block. */

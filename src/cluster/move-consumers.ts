@@ -1,8 +1,9 @@
 import { carryPositions, settlePositions } from '../consume/carry.ts';
 import type { Config } from '../core/config.ts';
-import { devicesOfLog } from '../shard/move-log.ts';
+import { readLog } from '../shard/ingest-log.ts';
 import type { DataFolder, Move } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
+import type { Environment } from '../store/environment.ts';
 import { openControl } from './environments.ts';
 import { openForMove } from './move-environment.ts';
 import { shardOf } from './placement.ts';
@@ -13,7 +14,7 @@ export async function carryConsumers(folder: DataFolder, move: Move, config: Con
   const going = folder.shardFolders
     .slice(move.to)
     .map((path, index) => openForMove(path, move.to + index, move, config.mapBytesMax));
-  const logs = going.map((shard) => () => placedLog(devicesOfLog(shard), move.to));
+  const logs = going.map((shard) => () => placedLog(shard, move.to));
   const journal = openControl(folder.journalFolder('control'), config);
   try {
     await carryPositions(journal, logs, move);
@@ -34,9 +35,8 @@ export async function settleConsumers(folder: DataFolder, move: Move, config: Co
   }
 }
 
-function* placedLog(
-  records: ReturnType<typeof devicesOfLog>,
-  shards: number,
-): Generator<{ position: number; place: number }> {
-  for (const { position, device } of records) yield { position, place: shardOf(device, shards) };
+function* placedLog(shard: Environment, shards: number): Generator<{ position: number; place: number }> {
+  for (const { position, device } of readLog(shard.table('log'))) {
+    yield { position, place: shardOf(device, shards) };
+  }
 }

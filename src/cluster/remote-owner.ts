@@ -48,6 +48,7 @@ export class RemoteOwner implements OwnerLink {
   /** What the owner's registry has for a stream of this thread. */
   receive(notice: Notice): void {
     if (notice.type === 'announce') this.#sinks.get(notice.stream)?.announce(notice.announcement);
+    else if (notice.type === 'recheckStream') this.#sinks.get(notice.stream)?.recheck();
     else if (notice.type === 'endStream') {
       const sink = this.#sinks.get(notice.stream);
       this.#sinks.delete(notice.stream);
@@ -70,6 +71,7 @@ export class RemoteStreams {
   async subscribe(stream: number, device: DeviceKey): Promise<void> {
     const leave = await this.#owner.subscribe(device, {
       announce: (announcement) => this.#channel.tell({ type: 'announce', stream, announcement }),
+      recheck: () => this.#channel.tell({ type: 'recheckStream', stream }),
       end: () => {
         this.#leaves.delete(stream);
         this.#channel.tell({ type: 'endStream', stream });

@@ -8,7 +8,7 @@ import type { AdminDoor } from '../admin/door.ts';
 import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
-import { isLoopback, parseHostPort } from '../core/host-port.ts';
+import { bracketed, isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { ClaimTokens } from '../registry/claim-tokens.ts';
@@ -31,6 +31,7 @@ import type { RunningForwarding } from './forwarding.ts';
 import { openDoor } from './open-door.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
+import { traceExport } from './trace-export.ts';
 
 /** A server that answers, as `serve` reports it. */
 export interface RunningServer {
@@ -162,6 +163,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     renew: (files) => cluster.renewCertificate(files),
     log,
   });
+  const traces = traceExport(config, cluster, log);
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     await certificate.close();
@@ -173,6 +175,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     await running?.stop();
     await broadcaster?.stop();
     readiness.close();
+    await traces?.close();
     await cluster.stop();
     await control.close();
     await actions.close();
@@ -235,6 +238,8 @@ async function startIn(start: Start): Promise<RunningServer> {
       devicesOf: (shard) => cluster.shards.devicesOf(shard),
       stalls: () => cluster.stalls(),
       notReady: () => readiness.reasons(),
+      traces,
+      activity: { sizes: () => cluster.shards.sizes(), talkers: () => cluster.talkers() },
       backups,
       log,
     });
@@ -289,8 +294,4 @@ async function startIn(start: Start): Promise<RunningServer> {
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -93,6 +93,20 @@ export class Shards {
     return shard;
   }
 
+  /** What each holds, as the store counts it: at no cost. */
+  sizes(): { bytes: number; logBytes: number; devices: number; mails: number }[] {
+    return this.#environments.map((environment) => {
+      environment.refresh();
+      const sizes = tableNames.map((name) => environment.sizeOf(name).bytes);
+      return {
+        bytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
+        logBytes: environment.sizeOf('log').bytes,
+        devices: environment.sizeOf('devices').records,
+        mails: environment.sizeOf('mail').records,
+      };
+    });
+  }
+
   /** Whether the disks have the room that records are added to. */
   hasDiskToGrow(): boolean {
     return this.#environments.every((environment) => environment.hasDiskToGrow());

@@ -3,6 +3,7 @@ import type { Config } from '../core/config.ts';
 import { ApiError } from '../core/errors.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
+import { SpanBuffer } from '../core/trace.ts';
 import { ActivityNotes } from '../http/activity.ts';
 import { ConnectionCounts, ConnectionGate } from '../http/connection-gate.ts';
 import { EventStreams } from '../http/event-streams.ts';
@@ -10,6 +11,7 @@ import { KnownDevices } from '../http/known-device.ts';
 import { Lockouts } from '../http/lockouts.ts';
 import { RequestRates } from '../http/request-rates.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
+import { Talkers } from '../http/talkers.ts';
 import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import { Fleets } from '../registry/fleet.ts';
 import type { OwnerLink } from '../shard/lmdb-shard.ts';
@@ -20,6 +22,7 @@ import { Channel } from './channel.ts';
 import { Crossing } from './crossing.ts';
 import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
 import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
+import { retentionOf } from './retention.ts';
 import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
 import { StallWatch } from './stalls.ts';
 
@@ -40,7 +43,11 @@ const parent = parentPort;
 const versions = versionsOf(counters, index);
 const depth = cellOf(counters.depths, index);
 const reader = new ShardReader(ownEnvironment, versions);
-const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, metrics, log, () =>
+const others = environments
+  .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
+  .filter((_, shard) => shard !== index);
+const retention = retentionOf(fleets, others, config);
+const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, retention, metrics, log, () =>
   crossing.drain(),
 );
 const crossing = new Crossing({
@@ -74,6 +81,10 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
       return configure(call.values);
     case 'renewCertificate':
       return server.renewCertificate(call.tls);
+    case 'takeSpans':
+      return spans?.take() ?? { spans: [], dropped: 0 };
+    case 'talkers':
+      return talkers.loudest(call.limit);
     case 'drain':
       return drain();
     case 'close':
@@ -126,8 +137,25 @@ const rates = new RequestRates(counters.rates);
 const claims = {
   claim: (claim: Claim) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
+const talkers = new Talkers();
+const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
-  { config, fleets, shards, known, connections, lockouts, rates, activity, streams, claims, metrics, log },
+  {
+    config,
+    fleets,
+    shards,
+    known,
+    connections,
+    lockouts,
+    rates,
+    activity,
+    streams,
+    claims,
+    talkers,
+    spans,
+    metrics,
+    log,
+  },
   start.tls,
 );
 

@@ -5,6 +5,8 @@ import { Turns } from './turns.ts';
 /** Of one log, and none that is long: whoever reads at its end reads the same ones. */
 const pagesKept = 2;
 const pageRecordsKept = 1_000;
+/** No longer than they are read together: what is trimmed is not to be given any more. */
+const pageKeptMs = 100;
 /** How often the ends of the logs are looked at while somebody waits for more. */
 const lookMs = 20;
 
@@ -24,7 +26,7 @@ export class LogReader {
   readonly shards: readonly Shard[];
   readonly #log: Log;
   readonly #turns = new Turns();
-  readonly #pages: Map<number, LogPage>[];
+  readonly #pages: Map<number, { page: LogPage; readMs: number }>[];
   readonly #waiting = new Set<() => void>();
   #ends: readonly number[] = [];
   #wakes = 0;
@@ -43,12 +45,14 @@ export class LogReader {
 
   /** What stands there; `next` is `from` where nothing does. */
   async page(shard: number, from: number): Promise<ReadPage> {
-    const pages = this.#pages[shard] as Map<number, LogPage>;
-    let page = pages.get(from);
+    const pages = this.#pages[shard] as Map<number, { page: LogPage; readMs: number }>;
+    const kept = pages.get(from);
+    let page = kept && performance.now() - kept.readMs < pageKeptMs ? kept.page : undefined;
     if (page === undefined) {
       await this.#turns.take();
       page = await this.#shard(shard).records(from);
-      if (page.next !== from && page.records.length <= pageRecordsKept) keep(pages, from, page);
+      if (page.next !== from && page.records.length <= pageRecordsKept)
+        keep(pages, from, { page, readMs: performance.now() });
       if (page.damaged) {
         this.#log.error({ shard, position: from }, 'records: a damaged batch of the log is passed over');
       }
@@ -108,7 +112,8 @@ export class LogReader {
   }
 }
 
-function keep(pages: Map<number, LogPage>, from: number, page: LogPage): void {
+function keep<T>(pages: Map<number, T>, from: number, page: T): void {
+  pages.delete(from);
   pages.set(from, page);
   for (const oldest of pages.keys()) {
     if (pages.size <= pagesKept) break;

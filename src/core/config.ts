@@ -3,15 +3,17 @@ import { availableParallelism } from 'node:os';
 import { Ajv } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
-import { activeSecondsMax } from './bounds.ts';
 import { broadcastKeys } from './broadcast-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
+import { deviceKeys } from './device-keys.ts';
 import { OperatorError } from './errors.ts';
 import { forwarderKeys } from './forwarder-keys.ts';
+import { logKeys } from './log-keys.ts';
 import { mailKeys } from './mail-keys.ts';
 import { tokenVariable } from './token-variable.ts';
+import { traceKeys } from './trace-keys.ts';
 
 const gibibyte = 1024 ** 3;
 /** `host:port`, with brackets around an IPv6 host. */
@@ -107,12 +109,8 @@ const keys = {
     1_000_000,
     'Steps that checking one value of a body may take: a schema that could take more is refused.',
   ),
-  logRetentionSeconds: integer(
-    2_592_000,
-    60,
-    315_360_000,
-    'How long datapoints and messages stay in the ingest log.',
-  ),
+  ...logKeys,
+  ...traceKeys,
   ...actionKeys,
   ...accessKeys,
   ...consumerKeys,
@@ -130,12 +128,7 @@ const keys = {
     300,
     'How often last-seen times and fetch counts are written; a crash loses that much of them (D13).',
   ),
-  activeSeconds: integer(
-    300,
-    1,
-    activeSecondsMax,
-    'How long a device counts as active after it was seen, unless its fleet says otherwise.',
-  ),
+  ...deviceKeys,
   gatherMilliseconds: integer(
     4,
     0,

@@ -94,6 +94,8 @@ export interface ErrorOptions {
   /** The `X-Mailbox-Size` that D15 asks for on mail errors. */
   mailboxSize?: number;
   retryAfterSeconds?: number;
+  /** Under which the log has the request. */
+  requestId?: string;
   /** The connection is in a state that must not be read further (D9). */
   closeConnection?: boolean;
 }

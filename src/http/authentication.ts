@@ -40,7 +40,7 @@ export function authenticate(
   const { lockouts } = context;
   const known = context.known.get(deviceId);
   // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
-  if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret)) {
+  if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret) && !known.isOver) {
     if (context.config.hostSuffix === '' && !lockouts.isGuarded(known.fingerprint)) return known;
   }
   if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
@@ -59,13 +59,14 @@ export function authenticate(
   const shard = context.shards.of(device);
   const watch = shard.watch(device);
   const admit = (found: DeviceCredentials | undefined): KnownDevice => {
+    let untilMs: number | undefined;
     try {
-      checkSecret(secret, found);
+      untilMs = checkSecret(secret, found);
     } catch (error) {
       lockouts.failed(device, client);
       throw error;
     }
-    const admitted = new KnownDevice(device, fleetId, shard, secret, fingerprint, watch);
+    const admitted = new KnownDevice(device, fleetId, shard, secret, fingerprint, watch, untilMs);
     if (watch !== undefined) context.known.put(admitted);
     return admitted;
   };
@@ -82,14 +83,18 @@ export function checkHost(host: string, suffix: string, fleetId: string): void {
 }
 
 /**
- * Every digest is compared, in constant time each, whichever of them fits (D3).
+ * Every digest is compared, in constant time each, whichever of them fits (D3). Answers until when this secret
+ * works, if it is one that ends.
  * @throws ApiError unauthorized.
  */
-export function checkSecret(secret: string, found: DeviceCredentials | undefined): void {
+export function checkSecret(secret: string, found: DeviceCredentials | undefined): number | undefined {
   if (found === undefined) throw refused('device_not_found');
   const digest = hash('sha256', secret, 'buffer');
-  let matches = false;
-  for (const known of found.secretDigests) matches = timingSafeEqual(known, digest) || matches;
-  if (!matches) throw refused('device_secret_incorrect');
+  let matching: Uint8Array | undefined;
+  for (const known of found.secretDigests) if (timingSafeEqual(known, digest)) matching = known;
+  const untilMs = matching === found.secretDigests.at(-1) ? found.oldSecretUntilMs : undefined;
+  if (matching === undefined || (untilMs !== undefined && Date.now() >= untilMs))
+    throw refused('device_secret_incorrect');
   if (!found.enabled) throw refused('device_disabled');
+  return untilMs;
 }

@@ -2,6 +2,7 @@ import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import type { SpanBuffer } from '../core/trace.ts';
 import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
@@ -11,6 +12,7 @@ import type { EventStreams } from './event-streams.ts';
 import type { KnownDevices } from './known-device.ts';
 import type { Lockouts } from './lockouts.ts';
 import type { RequestRates } from './request-rates.ts';
+import type { Talkers } from './talkers.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
@@ -25,6 +27,9 @@ export interface HttpContext {
   streams: EventStreams;
   /** Devices that register themselves: the same on whichever thread they ask. */
   claims: { claim(claim: Claim): Promise<ClaimedDevice> };
+  talkers: Talkers;
+  /** Undefined where nothing is traced. */
+  spans: SpanBuffer | undefined;
   metrics: WorkerMetrics;
   log: Log;
 }

@@ -28,6 +28,8 @@ export class EventStream implements StreamSink {
   readonly #device: DeviceKey;
   readonly #bufferBytesMax: number;
   readonly #onClose: () => void;
+  /** Rejects where the secret that the stream was opened with does not work any more. */
+  readonly #check: () => Promise<void>;
   #response: HttpResponse | undefined;
   #closed = false;
   #opening = '';
@@ -36,10 +38,11 @@ export class EventStream implements StreamSink {
   #isFull = false;
   #waiting = '';
 
-  constructor(device: DeviceKey, bufferBytesMax: number, onClose: () => void) {
+  constructor(device: DeviceKey, bufferBytesMax: number, onClose: () => void, check: () => Promise<void>) {
     this.#device = device;
     this.#bufferBytesMax = bufferBytesMax;
     this.#onClose = onClose;
+    this.#check = check;
   }
 
   get isClosed(): boolean {
@@ -90,6 +93,10 @@ export class EventStream implements StreamSink {
 
   keepAlive(timeMs: number): void {
     this.#write(formatEvent('keep_alive', { time: timeMs }));
+  }
+
+  recheck(): void {
+    this.#check().catch(() => this.end());
   }
 
   end(): void {

@@ -27,17 +27,18 @@ export class EventStreams {
   }
 
   /** `leave` is called once, when the stream is over. @throws ApiError unavailable at streamsPerWorkerMax. */
-  create(device: DeviceKey, leave: () => void): EventStream {
+  create(device: DeviceKey, leave: () => void, check: () => Promise<void>): EventStream {
     if (this.#count >= this.#limits.streamsPerWorkerMax) {
       throw unavailable('This server has all the event streams it may have (streamsPerWorkerMax).', 30);
     }
     const turn = this.#turns[this.#turn];
-    const stream = new EventStream(device, this.#limits.streamBufferBytesMax, () => {
+    const onClose = (): void => {
       turn?.delete(stream);
       this.#count -= 1;
       this.#metrics.streamClosed();
       leave();
-    });
+    };
+    const stream = new EventStream(device, this.#limits.streamBufferBytesMax, onClose, check);
     turn?.add(stream);
     this.#count += 1;
     this.#metrics.streamOpened();

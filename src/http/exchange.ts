@@ -2,6 +2,8 @@ import { addressOf } from '../core/address.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
+import { newRequestId } from '../core/request-id.ts';
+import type { RequestTrace } from '../core/trace.ts';
 import type { BodyReader } from './body.ts';
 import type { BodyMemory } from './body-memory.ts';
 import { errorReply, type Reply } from './reply.ts';
@@ -15,6 +17,7 @@ export interface FrontEnd {
   readonly strictStatuses: boolean;
   readonly metrics: WorkerMetrics;
   readonly log: Log;
+  readonly routeNames: readonly string[];
   /** Those whose handler has returned without an answer. */
   readonly pending: PendingExchanges;
   readonly bodyMemory: BodyMemory;
@@ -68,6 +71,8 @@ export class Exchange {
   pendingIndex = 0;
   /** Being read; nobody waits for it once the exchange is over. */
   body: BodyReader | undefined;
+  /** Only where its sender asked to trace it. */
+  trace: RequestTrace | undefined;
 
   constructor(response: HttpResponse, routeIndex: number, isHead: boolean, frontEnd: FrontEnd) {
     this.#response = response;
@@ -109,6 +114,7 @@ export class Exchange {
       reply.status,
       (performance.now() - this.startedAtMs) / 1_000,
     );
+    this.trace?.end(this.#frontEnd.routeNames[this.#routeIndex] ?? '', reply.status);
     // Inside its handler the library has corked the socket already.
     if (this.#deferred) this.#response.cork(() => this.#write(reply));
     else this.#write(reply);
@@ -130,9 +136,16 @@ export class Exchange {
   }
 
   fail(error: unknown): void {
-    if (!(error instanceof ApiError)) this.#frontEnd.log.error({ err: error }, 'a handler failed');
-    const known = error instanceof ApiError ? error : new ApiError('internal_error');
+    const known = error instanceof ApiError ? error : this.#logged(error);
     this.reply(errorReply(known, this.#frontEnd.strictStatuses));
+  }
+
+  /** What is no answer but a defect, or damage of the store. */
+  #logged(error: unknown): ApiError {
+    const requestId = newRequestId();
+    const { log, routeNames } = this.#frontEnd;
+    log.error({ err: error, request_id: requestId, route: routeNames[this.#routeIndex] }, 'a handler failed');
+    return new ApiError('internal_error', { requestId });
   }
 
   #write(reply: Reply): void {

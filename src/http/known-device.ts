@@ -17,6 +17,8 @@ export class KnownDevice {
   /** Under which its fleet's limit is counted, once it was. */
   fleetBucket: number | undefined;
   readonly #watch: Watch | undefined;
+  /** Until when its secret works, if it is one that ends. */
+  readonly #untilMs: number | undefined;
   #mailboxSize: number | undefined;
 
   constructor(
@@ -26,6 +28,7 @@ export class KnownDevice {
     secret: string,
     fingerprint: number,
     watch: Watch | undefined,
+    untilMs: number | undefined,
   ) {
     this.device = device;
     this.fleetId = fleetId;
@@ -33,10 +36,16 @@ export class KnownDevice {
     this.secret = secret;
     this.fingerprint = fingerprint;
     this.#watch = watch;
+    this.#untilMs = untilMs;
   }
 
   get deviceId(): string {
     return this.device.slice(this.fleetId.length);
+  }
+
+  /** Whether the secret was an old one, and has ended. */
+  get isOver(): boolean {
+    return this.#untilMs !== undefined && Date.now() >= this.#untilMs;
   }
 
   get isCurrent(): boolean {

@@ -70,10 +70,11 @@ const strictStatuses: Readonly<Record<number, number>> = {
 
 /** D7. */
 export function errorReply(error: ApiError, strict: boolean): Reply {
-  const { mailboxSize, retryAfterSeconds, closeConnection } = error.options;
+  const { mailboxSize, retryAfterSeconds, requestId, closeConnection } = error.options;
   const headers: [string, string][] = [];
   if (mailboxSize !== undefined) headers.push(['X-Mailbox-Size', String(mailboxSize)]);
   if (retryAfterSeconds !== undefined) headers.push(['Retry-After', String(retryAfterSeconds)]);
+  if (requestId !== undefined) headers.push(['X-Request-Id', requestId]);
   const status = (strict && strictStatuses[error.status]) || error.status;
   return createReply(status, JSON.stringify(error), headers, closeConnection);
 }

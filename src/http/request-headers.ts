@@ -21,6 +21,7 @@ export class RequestHeaders {
   accept = '';
   contentType = '';
   idempotencyKey = '';
+  traceparent = '';
   #length: string | undefined;
   #encoding: string | undefined;
   #framings = 0;
@@ -61,6 +62,7 @@ export class RequestHeaders {
         break;
       case 11:
         if (name === 'x-device-id') this.deviceId ||= value;
+        else if (name === 'traceparent') this.traceparent ||= value;
         break;
       case 12:
         if (name === 'content-type') this.contentType ||= value;

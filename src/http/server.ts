@@ -90,7 +90,7 @@ export class DeviceServer {
     const { strictStatuses } = config;
     const pending = new PendingExchanges();
     const bodyMemory = this.#bodyMemory;
-    const frontEnd = { strictStatuses, metrics, log, pending, bodyMemory, isClosing: false };
+    const frontEnd = { strictStatuses, metrics, log, routeNames, pending, bodyMemory, isClosing: false };
     const app = createApp(tls);
     this.#context.connections.watch(app);
     for (const [index, endpoint] of endpoints.entries()) this.#register(app, frontEnd, endpoint, index);
@@ -151,6 +151,7 @@ export class DeviceServer {
     exchange: Exchange,
   ): void {
     const headers = new RequestHeaders(request);
+    if (headers.traceparent !== '') exchange.trace = this.#context.spans?.begin(headers.traceparent);
     const declaredBytes = headers.bodyBytes;
     const given: Given = {
       parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
@@ -190,9 +191,15 @@ export class DeviceServer {
   #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
     const reply = then(known, (device) => {
       this.#context.activity.seen(device, exchange);
+      this.#context.talkers.heard(device.device);
+      if (exchange.trace !== undefined) {
+        exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
+        exchange.trace.attributes['fleetpost.device'] = device.deviceId;
+      }
       return endpoint.handle(new DeviceRequest(device, given), this.#context);
     });
     if (reply instanceof Promise) {
+      if (endpoint.writes) exchange.trace?.waits();
       reply.then(
         (later) => exchange.reply(later),
         (error: unknown) => exchange.fail(error),

@@ -14,6 +14,9 @@ export interface Fleet {
   requestsPerSecondMax?: number;
   deviceRequestsPerSecondMax?: number;
   activeSeconds?: number;
+  logRetentionSeconds?: number;
+  /** Bytes of its records in the log, over all shards. */
+  logBytesMax?: number;
 }
 
 export interface SchemaText {
@@ -64,6 +67,10 @@ export class Fleets {
 
   get(fleetId: string): Fleet | undefined {
     return this.#views.get(fleetId)?.fleet;
+  }
+
+  *all(): Generator<Fleet> {
+    for (const { fleet } of this.#views.values()) yield fleet;
   }
 
   /** @throws ApiError schema_not_found (D2, D12). */

@@ -32,6 +32,8 @@ export interface FleetChange {
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
   activeSeconds?: number | null;
+  logRetentionSeconds?: number | null;
+  logBytesMax?: number | null;
 }
 
 /** fleet id, kind, name: a fleet's schemas lie together. */

@@ -1,6 +1,7 @@
 import { ApiError, diskFull, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { CommitMetrics, Refusal } from '../core/metrics.ts';
+import { newRequestId } from '../core/request-id.ts';
 import type { Environment } from '../store/environment.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { Effects, ShardState } from './state.ts';
@@ -162,8 +163,12 @@ export class GroupCommit {
     metrics.failed();
     const isRefusal = error instanceof StoreError && !error.isDamage;
     if (culprit !== undefined && !isRefusal) {
-      log.error({ err: error, write: culprit.write.type }, 'a write failed and was taken back');
-      culprit.completion.reject(new ApiError('internal_error'));
+      const requestId = newRequestId();
+      log.error(
+        { err: error, request_id: requestId, write: culprit.write.type },
+        'a write failed and was taken back',
+      );
+      culprit.completion.reject(new ApiError('internal_error', { requestId }));
       return batch.filter((pending) => pending !== culprit);
     }
     if (!this.#storeRefuses) log.error({ err: error }, 'the store refuses commits; nothing of them is kept');

@@ -8,7 +8,6 @@ import {
   decodeBatch,
   encodeBatch,
   isDamaged,
-  newestTimeMs,
 } from './log-batch.ts';
 
 /** A larger batch is cut, since LMDB needs one run of free pages for each value. */
@@ -16,7 +15,7 @@ export const batchBytesMax = 1024 * 1024;
 /** Positions that a damaged batch may have taken: more than any batch has records. */
 const damagedBatchRecords = 65_536;
 
-export interface LogRecord extends BatchRecord {
+export interface LogRecord extends Omit<BatchRecord, 'index'> {
   position: number;
 }
 
@@ -84,21 +83,6 @@ export class IngestLog {
     this.#pendingBytes = batchHeaderBytes;
     return taken;
   }
-
-  /** Removes batches from the front whose records are all older, at most `limit`. Answers how many. */
-  trim(olderThanMs: number, limit: number): number {
-    // The last batch stays whatever its age: it is what tells the next position after a restart.
-    const [last] = [...this.#table.getKeys({ reverse: true, limit: 1 })];
-    const old: Buffer[] = [];
-    for (const { key, value } of this.#table.getRange({ limit })) {
-      if (last?.equals(key)) break;
-      // A damaged one is of no known age: as old as what is in front of it.
-      if (!isDamaged(value) && newestTimeMs(value) >= olderThanMs) break;
-      old.push(key);
-    }
-    for (const key of old) this.#table.removeSync(key);
-    return old.length;
-  }
 }
 
 /** The position of the record that comes next. */
@@ -120,10 +104,9 @@ export function* readLog(table: Table, position = 0): Generator<LogRecord> {
 
 function* readFrom(table: Table, start: Buffer, position: number): Generator<LogRecord> {
   for (const { key, value } of table.getRange({ start })) {
-    let at = readSequence(key, 0);
-    for (const record of decodeBatch(value)) {
-      if (at >= position) yield { position: at, ...record };
-      at += 1;
+    const first = readSequence(key, 0);
+    for (const { index, ...record } of decodeBatch(value)) {
+      if (first + index >= position) yield { position: first + index, ...record };
     }
   }
 }

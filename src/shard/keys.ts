@@ -53,6 +53,11 @@ export function keyOfSeen(device: DeviceKey, bucket: number): Buffer {
   return Buffer.from(fleetIdOf(device) + bucketInKey(bucket) + deviceIdOf(device), 'latin1');
 }
 
+/** retiring: time in milliseconds, device. The value is empty. */
+export function keyOfRetiring(untilMs: number, device: DeviceKey): Buffer {
+  return Buffer.concat([sequenceKey(untilMs), Buffer.from(device, 'latin1')]);
+}
+
 /** counts: fleet. */
 export function keyOfFleet(fleetId: string): Buffer {
   return Buffer.from(fleetId, 'latin1');
@@ -119,8 +124,8 @@ export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer
 }
 
 /**
- * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts) and 'moved' (log-times.ts). log: position of
- * the batch's first record; also a time as the front of a range.
+ * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts), 'moved' (log-times.ts) and 'trim'
+ * (log-trim-state.ts). log: position of the batch's first record; also a time as the front of a range.
  */
 export function sequenceKey(sequence: number): Buffer {
   const key = Buffer.allocUnsafe(sequenceBytes);

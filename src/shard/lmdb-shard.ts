@@ -8,12 +8,14 @@ import type { ShardReader } from './reader.ts';
 import type {
   Activity,
   Awaitable,
+  ChangeOutcome,
   DeadLetter,
   DeadLetterFilter,
   DeadLetterWithPayload,
   Device,
   DeviceChange,
   DeviceCredentials,
+  DevicePut,
   DeviceStatus,
   Enqueue,
   EnqueueOutcome,
@@ -23,6 +25,7 @@ import type {
   Mail,
   MailboxHead,
   Page,
+  PutOutcome,
   Receipt,
   Replay,
   ReplayOutcome,
@@ -213,6 +216,14 @@ export class LmdbShard implements Shard {
 
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean> {
     return this.#write('changeDevice', { device, change });
+  }
+
+  changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]> {
+    return this.#write('changeDevices', { devices, change });
+  }
+
+  putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]> {
+    return this.#write('putDevices', puts);
   }
 
   deleteDevice(device: DeviceKey): Promise<boolean> {

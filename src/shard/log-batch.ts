@@ -13,14 +13,22 @@ import {
  * count 4; then the records. The id of record i is the first id plus i in its last four bytes; its time is
  * the id's, in the shard's life time (clock.ts). A batch that was moved from the logs of other shards: format 2,
  * the newest id up to there 16, count 4; then each record behind its own id, so that a move changes no id.
+ * Either of them after records were cut out of it (log-cut.ts): formats 3 and 4, the same header, its count still
+ * that of the positions; then runs of what is left, each behind how many positions it leaves out 4, and how many
+ * records it has 4.
  */
 const ingestedFormat = 1;
 const movedFormat = 2;
+const cutIngestedFormat = 3;
+const cutMovedFormat = 4;
+export const runHeaderBytes = 8;
 const countAt = 1 + uuidBytesLength;
 export const batchHeaderBytes = countAt + 4;
 
 /** One record without its place in the log. */
 export interface BatchRecord extends Omit<DecodedLogRecord, 'end'> {
+  /** How many positions it is behind the first of its batch. */
+  index: number;
   /** UUIDv7, 16 bytes. */
   id: Buffer;
 }
@@ -75,6 +83,7 @@ export function isDamaged(batch: Buffer): boolean {
   return batch.length < batchHeaderBytes;
 }
 
+/** How many positions a batch takes. */
 export function countOf(batch: Buffer): number {
   return batch.readUInt32BE(countAt);
 }
@@ -84,20 +93,32 @@ export function newestIdOf(batch: Buffer): Buffer {
   return Buffer.from(batch.subarray(1, countAt));
 }
 
-/** How many records a batch holds; undefined when it is not exactly what is encoded here. @throws RangeError */
+/** How many records are in a batch; undefined when it is not exactly what is encoded here. @throws RangeError */
 export function countBatch(batch: Buffer): number | undefined {
-  const format = batch.readUInt8(0);
   const count = countOf(batch);
-  const isMoved = format === movedFormat;
-  if ((format !== ingestedFormat && !isMoved) || count === 0 || !isUuid(batch.subarray(1))) return undefined;
+  if (!isFormat(batch.readUInt8(0)) || count === 0 || !isUuid(batch.subarray(1))) return undefined;
+  const isMoved = isMovedBatch(batch);
+  const isCut = isCutBatch(batch);
   let at = batchHeaderBytes;
-  for (let index = 0; index < count; index += 1) {
-    if (isMoved && !isUuid(batch.subarray(at))) return undefined;
-    const { isSound, end } = checkLogRecord(batch, isMoved ? at + uuidBytesLength : at);
-    if (!isSound || end > batch.length) return undefined;
-    at = end;
+  let index = 0;
+  let records = 0;
+  while (isCut ? at < batch.length : index < count) {
+    let kept = count;
+    if (isCut) {
+      index += batch.readUInt32BE(at);
+      kept = batch.readUInt32BE(at + 4);
+      at += runHeaderBytes;
+      if (kept === 0 || index + kept > count) return undefined;
+    }
+    for (const end = index + kept; index < end; index += 1) {
+      if (isMoved && !isUuid(batch.subarray(at))) return undefined;
+      const { isSound, end: recordEnd } = checkLogRecord(batch, isMoved ? at + uuidBytesLength : at);
+      if (!isSound || recordEnd > batch.length) return undefined;
+      at = recordEnd;
+      records += 1;
+    }
   }
-  return at === batch.length ? count : undefined;
+  return at === batch.length ? records : undefined;
 }
 
 /** When the newest record of a batch was stored. Those that were ingested together share one time. */
@@ -105,41 +126,80 @@ export function newestTimeMs(batch: Buffer): number {
   return uuidTimeMs(batch.subarray(1));
 }
 
-/** Where each record begins, and its id. */
-function* locate(batch: Buffer): Generator<{ id: Buffer; at: number }> {
+/** Where a record stands in its batch. */
+export interface Place {
+  /** How many positions it is behind the first. */
+  index: number;
+  /** Where its own id is; undefined where that follows from the first one. */
+  idAt: number | undefined;
+  at: number;
+  end: number;
+}
+
+/** Every record that is left of a batch. @throws RangeError where it is damaged. */
+export function* placesIn(batch: Buffer): Generator<Place> {
   const format = batch.readUInt8(0);
-  if (format !== ingestedFormat && format !== movedFormat) throw new Error(`log batch of format ${format}`);
+  if (!isFormat(format)) throw new Error(`log batch of format ${format}`);
+  const isMoved = isMovedBatch(batch);
+  const isCut = isCutBatch(batch);
   const count = countOf(batch);
   let at = batchHeaderBytes;
-  for (let index = 0; index < count; index += 1) {
-    let id: Buffer;
-    if (format === movedFormat) {
-      id = Buffer.from(batch.subarray(at, at + uuidBytesLength));
-      at += uuidBytesLength;
-    } else {
-      id = Buffer.from(batch.subarray(1, 1 + uuidBytesLength));
-      id.writeUInt32BE((id.readUInt32BE(12) + index) % 2 ** 32, 12);
+  let index = 0;
+  while (isCut ? at < batch.length : index < count) {
+    let kept = count;
+    if (isCut) {
+      index += batch.readUInt32BE(at);
+      kept = batch.readUInt32BE(at + 4);
+      at += runHeaderBytes;
     }
-    yield { id, at };
-    at = endOfLogRecord(batch, at);
+    for (const runEnd = index + kept; index < runEnd; index += 1) {
+      const idAt = isMoved ? at : undefined;
+      if (isMoved) at += uuidBytesLength;
+      const end = endOfLogRecord(batch, at);
+      yield { index, idAt, at, end };
+      at = end;
+    }
   }
+}
+
+function idOf(batch: Buffer, { index, idAt }: Place): Buffer {
+  const from = idAt ?? 1;
+  const id = Buffer.from(batch.subarray(from, from + uuidBytesLength));
+  if (idAt === undefined) id.writeUInt32BE((id.readUInt32BE(12) + index) % 2 ** 32, 12);
+  return id;
+}
+
+function isFormat(format: number): boolean {
+  return format >= ingestedFormat && format <= cutMovedFormat;
 }
 
 /** Whether a batch was moved from the logs of other shards. */
 export function isMovedBatch(batch: Buffer): boolean {
-  return batch.readUInt8(0) === movedFormat;
+  const format = batch.readUInt8(0);
+  return format === movedFormat || format === cutMovedFormat;
+}
+
+/** Whether records were cut out of it. */
+export function isCutBatch(batch: Buffer): boolean {
+  return batch.readUInt8(0) >= cutIngestedFormat;
+}
+
+/** The format of a batch of which records are cut out. */
+export function cutFormatOf(batch: Buffer): number {
+  return isMovedBatch(batch) ? cutMovedFormat : cutIngestedFormat;
 }
 
 export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
-  for (const { id, at } of locate(batch)) {
-    const { end: _, ...record } = decodeLogRecord(batch, at);
-    yield { id, ...record };
+  for (const place of placesIn(batch)) {
+    const { end: _, ...record } = decodeLogRecord(batch, place.at);
+    yield { index: place.index, id: idOf(batch, place), ...record };
   }
 }
 
 /** The records of a batch as views of it, for a move. */
 export function* splitBatch(batch: Buffer): Generator<MovedRecord> {
-  for (const { id, at } of locate(batch)) {
-    yield { device: deviceOfLogRecord(batch, at), id, bytes: batch.subarray(at, endOfLogRecord(batch, at)) };
+  for (const place of placesIn(batch)) {
+    const { at, end } = place;
+    yield { device: deviceOfLogRecord(batch, at), id: idOf(batch, place), bytes: batch.subarray(at, end) };
   }
 }

@@ -32,15 +32,15 @@ function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | 
     return first < from ? undefined : { records: [], next: first + 1, damaged: true };
   }
   const records: StoredRecord[] = [];
+  const next = first + countOf(batch);
   const isMoved = isMovedBatch(batch);
-  let position = first;
-  for (const record of decodeBatch(batch)) {
+  for (const { index, ...record } of decodeBatch(batch)) {
+    const position = first + index;
     if (position >= from) records.push({ position, ...record, storedAtMs: uuidTimeMs(record.id), isMoved });
-    position += 1;
   }
   const jumpsMs = storedJumpsMs(times);
   for (const record of records) record.storedAtMs += jumpsMs;
-  return { records, next: position, damaged: false };
+  return { records, next, damaged: false };
 }
 
 /** A view into the map, good until the next read; undefined where a page of it is damaged. */

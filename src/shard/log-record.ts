@@ -18,13 +18,32 @@ export interface NewLogRecord {
  */
 export function encodeLogRecord({ device, kind, schema, payload }: NewLogRecord): Buffer {
   const bytes = Buffer.allocUnsafe(headerBytes + schema.length + payload.length);
+  const at = writeHeader(bytes, device, kind, schema, payload.length);
+  bytes.set(payload, at);
+  return bytes;
+}
+
+/** The same for a payload that is text in ASCII, without a buffer of its own for it. */
+export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: string, text: string): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + schema.length + text.length);
+  const at = writeHeader(bytes, device, kind, schema, text.length);
+  bytes.write(text, at, 'latin1');
+  return bytes;
+}
+
+/** Answers where the payload begins. */
+function writeHeader(
+  bytes: Buffer,
+  device: DeviceKey,
+  kind: RecordKind,
+  schema: string,
+  payloadBytes: number,
+): number {
   bytes.write(device, 0, 'latin1');
   bytes[deviceKeyLength] = recordKinds.indexOf(kind);
   bytes[deviceKeyLength + 1] = schema.length;
   bytes.write(schema, deviceKeyLength + 2, 'latin1');
-  const at = bytes.writeUIntBE(payload.length, deviceKeyLength + 2 + schema.length, 3);
-  bytes.set(payload, at);
-  return bytes;
+  return bytes.writeUIntBE(payloadBytes, deviceKeyLength + 2 + schema.length, 3);
 }
 
 export interface DecodedLogRecord {

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
-import { encodeLogRecord } from './log-record.ts';
+import { encodeTextRecord } from './log-record.ts';
 import { readFetchCount, readFirstFetchedAtMs, readName, readRequeueCount } from './mail-record.ts';
 import type { MailEnd } from './shard.ts';
 
@@ -14,12 +14,7 @@ export type MailEvent = 'delayed' | 'queued' | 'fetched' | 'requeued' | 'replaye
 export function encodeMailEvent(device: DeviceKey, mail: Buffer, event: MailEvent, more = ''): Uint8Array {
   const counts = event === 'queued' || event === 'delayed' ? '' : countsOf(mail);
   const text = `{"mail_id":"${formatUuid(mail)}","event":"${event}"${counts}${more}}`;
-  return encodeLogRecord({
-    device,
-    kind: 'receipt',
-    schema: readName(mail),
-    payload: Buffer.from(text, 'latin1'),
-  });
+  return encodeTextRecord(device, 'receipt', readName(mail), text);
 }
 
 function countsOf(mail: Buffer): string {

@@ -21,6 +21,7 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   tags: at(tagDigestBytes),
   names: readSplitDevice,
   seen: readSplitDevice,
+  retiring: at(sequenceBytes),
   activity: at(0),
   mailboxes: at(0),
   mail: at(0),

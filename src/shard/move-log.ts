@@ -2,7 +2,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
 import { batchBytesMax, endOfLog } from './ingest-log.ts';
-import { readSequence, sequenceKey } from './keys.ts';
+import { sequenceKey } from './keys.ts';
 import { encodeMovedBatch, type MovedRecord, newestIdOf, splitBatch } from './log-batch.ts';
 import { storeMovedEnd } from './log-times.ts';
 import type { Size, Step } from './move-devices.ts';
@@ -91,17 +91,6 @@ export function* moveLog(source: Environment, placeOf: (device: DeviceKey) => En
     yield { passed: value.length / bytesPerRecord, devices: 0 };
   }
   logs.flush();
-}
-
-/** Of every record of a log, in order: where it stands, and the device that it is of. */
-export function* devicesOfLog(environment: Environment): Generator<{ position: number; device: DeviceKey }> {
-  for (const { key, value } of environment.table('log').getRange({})) {
-    let position = readSequence(key, 0);
-    for (const { device } of splitBatch(value)) {
-      yield { position, device };
-      position += 1;
-    }
-  }
 }
 
 /** Removes what stands from that position on. */

@@ -5,6 +5,8 @@ import type { Environment } from '../store/environment.ts';
 import type { Presence } from './device-query.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { OwnerLink } from './lmdb-shard.ts';
+import type { RetentionSource } from './log-retention.ts';
+import { LogTrimmer } from './log-trimmer.ts';
 import type { ShardReader } from './reader.ts';
 import type { StreamSink } from './shard.ts';
 import { ShardState, type StateOptions } from './state.ts';
@@ -23,6 +25,8 @@ export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(ch
 const sweepIntervalMs = 1_000;
 /** Mail whose time it is, to expire or to be delivered, is looked for every second; all else every minute. */
 const sweepsPerFullSweep = 60;
+/** Between two looks into the log that found nothing to do, so that a long log is not read all at once. */
+const lookPauseMs = 10;
 
 /** The owning side of one shard: its one writer, its stream registry, its sweeper. */
 export class ShardOwner implements OwnerLink {
@@ -31,6 +35,7 @@ export class ShardOwner implements OwnerLink {
   readonly #depth: Int32Array<SharedArrayBuffer>;
   readonly #state: ShardState;
   readonly #log: Log;
+  readonly #trimmer: LogTrimmer;
   readonly #metrics: OwnerMetrics;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
@@ -38,6 +43,9 @@ export class ShardOwner implements OwnerLink {
   #sweeps = 0;
   #untoldDrops = 0;
   #isSweeping = false;
+  /** A pass over the log that is under way: it may take minutes, and mail does not wait for it. */
+  #trimming: Promise<void> | undefined;
+  #isClosing = false;
 
   constructor(
     environment: Environment,
@@ -45,6 +53,7 @@ export class ShardOwner implements OwnerLink {
     versions: DeviceVersions,
     depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
+    retention: RetentionSource,
     metrics: OwnerMetrics,
     log: Log,
     /** Brings in, by `write`, what other threads have left for this shard. */
@@ -58,7 +67,15 @@ export class ShardOwner implements OwnerLink {
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax, (change) =>
       metrics.deviceConnected?.(change),
     );
-    this.#state = new ShardState(openTables(environment), options);
+    const tables = openTables(environment);
+    this.#state = new ShardState(tables, options);
+    this.#trimmer = new LogTrimmer({
+      log: tables.log,
+      times: tables.times,
+      source: retention,
+      lifeMs: () => this.#state.clock.lifeMs(),
+      logBytes: () => environment.sizeOf('log').bytes,
+    });
     this.#commits = new GroupCommit({
       environment,
       state: this.#state,
@@ -74,6 +91,7 @@ export class ShardOwner implements OwnerLink {
       },
     });
     this.#sweeper = setInterval(() => {
+      if (this.#sweeps % sweepsPerFullSweep === 0) this.#trimming ??= this.#trim();
       if (this.#isSweeping) return;
       this.#isSweeping = true;
       this.#sweep()
@@ -99,6 +117,8 @@ export class ShardOwner implements OwnerLink {
   /** Finishes what was submitted, on disk, and closes the environment. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#isClosing = true;
+    await this.#trimming;
     await this.#commits.drain();
     await this.#environment.close();
   }
@@ -110,9 +130,10 @@ export class ShardOwner implements OwnerLink {
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (full) this.#tellDropped();
     const what = full || jumpMs !== 0 ? 'all' : 'due';
-    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails)) return;
+    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails, clock.trustedMs()))
+      return;
     let removed: SweepOutcome;
-    do removed = await this.#sweepOnce(what);
+    do removed = (await this.#ask({ type: 'sweep', given: what })) as SweepOutcome;
     while (Object.values(removed).includes(sweepRecordsMax));
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
@@ -135,11 +156,25 @@ export class ShardOwner implements OwnerLink {
     );
   }
 
-  #sweepOnce(what: 'due' | 'all'): Promise<SweepOutcome> {
+  /** A step at a time, and what devices write in between. */
+  async #trim(): Promise<void> {
+    try {
+      for (const step of this.#trimmer.steps()) {
+        if (step.changes.length > 0 || step.state !== undefined) {
+          await this.#ask({ type: 'trim', given: step });
+        } else await new Promise((resolve) => setTimeout(resolve, lookPauseMs));
+        if (this.#isClosing) return;
+        this.#environment.refresh();
+      }
+    } catch (error) {
+      this.#log.error({ err: error }, 'the log is not trimmed; it will be tried again');
+    } finally {
+      this.#trimming = undefined;
+    }
+  }
+
+  #ask(write: Write): Promise<Answer> {
     Atomics.add(this.#depth, 0, 1);
-    return new Promise((resolve, reject) => {
-      const completion = { resolve: resolve as (answer: Answer) => void, reject };
-      this.write({ type: 'sweep', given: what }, completion);
-    });
+    return new Promise((resolve, reject) => this.write(write, { resolve, reject }));
   }
 }

@@ -28,6 +28,7 @@ import {
 } from './keys.ts';
 import { readLogPage } from './log-page.ts';
 import { movedEndOf, positionAt, timeAt } from './log-times.ts';
+import { storedLogBytes } from './log-trim-state.ts';
 import { decodeMail } from './mail-record.ts';
 import { readHead, readSize } from './mailbox-record.ts';
 import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
@@ -241,9 +242,16 @@ export class ShardReader {
     return movedEndOf(this.#tables.times);
   }
 
-  /** Whether the sweeper would find mail whose time it is, besides so much, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: { expiry: number; due: number }): boolean {
+  /** Bytes of limited fleets' records, as the owner counted them last. */
+  logBytes(): ReadonlyMap<string, number> {
     this.#environment.refresh();
+    return storedLogBytes(this.#tables.times);
+  }
+
+  /** Whether the sweeper would find what is due, besides so much mail, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }, trustedMs: number): boolean {
+    this.#environment.refresh();
+    for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(trustedMs), limit: 1 })) return true;
     const end = sequenceKey(lifeMs);
     const has = (table: 'expiry' | 'due'): boolean => {
       const limit = besides[table] + 1;

@@ -1,10 +1,20 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
+import type {
+  ChangeOutcome,
+  Device,
+  DeviceChange,
+  DeviceCredentials,
+  DevicePut,
+  DeviceStatus,
+  PutOutcome,
+} from './device.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from './device-query.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type { FleetCounts } from './fleet-counts.ts';
 import type { Ingest, LogPage } from './record.ts';
 
+export type * from './device.ts';
 export type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevice, FoundDevices } from './device-query.ts';
 export type * from './ended-mail.ts';
 export type { FleetCounts } from './fleet-counts.ts';
@@ -12,38 +22,6 @@ export * from './record.ts';
 
 /** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
 export type Awaitable<T> = T | Promise<T>;
-
-/** What authenticating a request needs to know of a device. */
-export interface DeviceCredentials {
-  enabled: boolean;
-  /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
-  secretDigests: readonly Uint8Array[];
-  /** Until when the last of them is valid, by the wall clock; absent for one that does not end. */
-  oldSecretUntilMs?: number | undefined;
-}
-
-export interface Device extends DeviceCredentials {
-  device: DeviceKey;
-  name: string;
-  tags: readonly string[];
-  createdAtMs: number;
-}
-
-export interface DeviceStatus extends Device {
-  mailboxSize: number;
-  /** Undefined until the device's first request was written down. */
-  lastSeenMs: number | undefined;
-  /** From where, 4 or 16 bytes; undefined where that was not noted. */
-  lastAddress: Uint8Array | undefined;
-}
-
-/** Fields that an operator changes; an absent one stays. */
-export interface DeviceChange {
-  enabled?: boolean;
-  name?: string;
-  tags?: readonly string[];
-  secretDigests?: readonly Uint8Array[];
-}
 
 export interface Mail {
   /** UUIDv7, 16 bytes. */
@@ -166,6 +144,8 @@ export interface Announcement {
 /** Where the announcements of one stream go. Neither call may throw or block. */
 export interface StreamSink {
   announce(announcement: Announcement): void;
+  /** An old secret of the device has ended: the stream must end if it was opened with that. */
+  recheck(): void;
   /** The stream must end: displaced by a newer one, or the device was disabled, deleted or re-keyed (D21). */
   end(): void;
 }
@@ -270,6 +250,9 @@ export interface Shard {
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean>;
+  /** All in one write: so many that it holds nobody up. Each outcome is that of the device at its place. */
+  changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]>;
+  putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]>;
   /** With its mailbox; ends its streams. False if there was no such device. */
   deleteDevice(device: DeviceKey): Promise<boolean>;
   noteActivity(activity: readonly Activity[]): Promise<void>;

@@ -5,11 +5,12 @@ import { BroadcastMail } from './broadcast-mail.ts';
 import { ShardClock } from './clock.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { DelayedMail } from './delayed-mail.ts';
-import { changeIndexes, indexedOf } from './device-index.ts';
-import { decodeDevice, encodeDevice } from './device-record.ts';
+import { DeviceWrites } from './device-writes.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { IngestLog, type LogBatch } from './ingest-log.ts';
 import { keyOfDevice, senderMark } from './keys.ts';
+import { storeTrimState } from './log-trim-state.ts';
+import type { TrimStep } from './log-trimmer.ts';
 import { MailLedger } from './mail-ledger.ts';
 import { encodeMail } from './mail-record.ts';
 import { MailRetention } from './mail-retention.ts';
@@ -19,8 +20,6 @@ import { SentMail } from './sent-mail.ts';
 import type {
   Activity,
   Announcement,
-  Device,
-  DeviceChange,
   Enqueue,
   EnqueueOutcome,
   IngestOutcome,
@@ -37,19 +36,20 @@ export interface Effects {
   changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
+  /** Of devices whose old secret has ended. */
+  recheckedStreams: DeviceKey[];
   /** Dead letters that went for newer ones. */
   droppedLetters: number;
 }
 
 function noEffects(): Effects {
-  return { changed: [], announcements: [], endedStreams: [], droppedLetters: 0 };
+  return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [], droppedLetters: 0 };
 }
 
 export interface StateOptions {
   idempotencyWindowSeconds: number;
   idempotencySkewSeconds: number;
   clockJumpGraceSeconds: number;
-  logRetentionSeconds: number;
   delayedMailsPerDeviceMax: number;
   receiptRetentionSeconds: number;
   deadLetterRetentionSeconds: number;
@@ -63,6 +63,7 @@ export interface StateOptions {
 export class ShardState {
   readonly clock: ShardClock;
   readonly #tables: Tables;
+  readonly #devices: DeviceWrites;
   readonly #mailboxes: Mailboxes;
   readonly #letters: DeadLetters;
   readonly #ledger: MailLedger;
@@ -71,13 +72,13 @@ export class ShardState {
   readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
-  readonly #logRetentionMs: number;
   #effects: Effects = noEffects();
 
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
     this.#broadcasts = new BroadcastMail(tables.broadcast);
+    this.#devices = new DeviceWrites(tables, () => this.#effects);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
     this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
@@ -86,7 +87,6 @@ export class ShardState {
     this.#retention = new MailRetention(tables, this.#letters, options);
     this.#sent = new SentMail(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
-    this.#logRetentionMs = options.logRetentionSeconds * 1_000;
   }
 
   apply(write: Write): Answer {
@@ -112,16 +112,27 @@ export class ShardState {
       case 'forgetBroadcasts':
         return this.#broadcasts.forget(write.given, sweepRecordsMax);
       case 'createDevices':
-        return this.#createDevices(write.given);
+        return this.#devices.create(write.given);
       case 'changeDevice':
-        return this.#changeDevice(write.given.device, write.given.change);
-      case 'deleteDevice':
-        return this.#deleteDevice(write.given);
+        return this.#devices.change(write.given.device, write.given.change) !== 'not_found';
+      case 'changeDevices': {
+        const { devices, change } = write.given;
+        return devices.map((device) => this.#devices.change(device, change));
+      }
+      case 'putDevices':
+        return write.given.map((put) => this.#devices.put(put));
+      case 'deleteDevice': {
+        const isDeleted = this.#devices.delete(write.given);
+        if (isDeleted) this.#mailboxes.clear(write.given);
+        return isDeleted;
+      }
       case 'noteActivity':
         for (const activity of write.given) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
         return this.#sweep(write.given);
+      case 'trim':
+        return this.#trim(write.given);
     }
   }
 
@@ -216,44 +227,6 @@ export class ShardState {
     return outcome;
   }
 
-  #createDevices(devices: readonly Device[]): DeviceKey | undefined {
-    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
-    if (taken !== undefined) return taken.device;
-    for (const device of devices) {
-      this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
-      changeIndexes(this.#tables, device.device, undefined, device);
-      changeSeen(this.#tables.seen, device.device, null, undefined);
-    }
-    return undefined;
-  }
-
-  #changeDevice(device: DeviceKey, change: DeviceChange): boolean {
-    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
-    if (bytes === undefined) return false;
-    this.#effects.changed.push(device);
-    const before = decodeDevice(device, bytes);
-    const changed: Device = { ...before, ...change };
-    changeIndexes(this.#tables, device, before, changed);
-    this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(changed));
-    if (change.enabled === false || change.secretDigests !== undefined)
-      this.#effects.endedStreams.push(device);
-    return true;
-  }
-
-  #deleteDevice(device: DeviceKey): boolean {
-    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
-    if (bytes === undefined) return false;
-    this.#effects.changed.push(device);
-    changeIndexes(this.#tables, device, indexedOf(bytes), undefined);
-    this.#mailboxes.clear(device);
-    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
-    changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
-    this.#tables.activity.removeSync(keyOfDevice(device));
-    this.#tables.devices.removeSync(keyOfDevice(device));
-    this.#effects.endedStreams.push(device);
-    return true;
-  }
-
   #noteActivity(activity: Activity): void {
     const { device, lastSeenMs } = activity;
     const bytes = this.#tables.activity.getBinaryFast(keyOfDevice(device));
@@ -275,14 +248,23 @@ export class ShardState {
     for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
-    const mail = { mails: expired.length, due: delivered.length };
-    if (what === 'due') return { ...mail, keys: 0, logBatches: 0, receipts: 0, deadLetters: 0 };
+    const secrets = this.#devices.retireSecrets(trustedMs, sweepRecordsMax);
+    const due = { mails: expired.length, due: delivered.length, secrets };
+    if (what === 'due') return { ...due, keys: 0, receipts: 0, deadLetters: 0 };
     return {
-      ...mail,
+      ...due,
       keys: this.#keys.expire(trustedMs, sweepRecordsMax),
-      logBatches: this.#log.trim(lifeMs - this.#logRetentionMs, sweepRecordsMax),
       receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
       deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
     };
+  }
+
+  /** Batches that the log's end has left behind long ago: nobody else writes them. */
+  #trim({ changes, state }: TrimStep): undefined {
+    for (const { key, value } of changes) {
+      if (value === undefined) this.#tables.log.removeSync(key);
+      else this.#tables.log.putSync(key, value);
+    }
+    if (state !== undefined) storeTrimState(this.#tables.times, state);
   }
 }

@@ -28,7 +28,10 @@ export class StreamRegistry {
     return () => this.#remove(device, sink);
   }
 
-  deliver({ announcements, endedStreams }: Effects): void {
+  deliver({ announcements, endedStreams, recheckedStreams }: Effects): void {
+    for (const device of recheckedStreams) {
+      for (const sink of this.#sinks.get(device) ?? []) sink.recheck();
+    }
     for (const { device, announcement } of announcements) {
       for (const sink of this.#sinks.get(device) ?? []) sink.announce(announcement);
     }

@@ -6,6 +6,7 @@ export const tableNames = [
   'names',
   'seen',
   'counts',
+  'retiring',
   'activity',
   'mailboxes',
   'mail',

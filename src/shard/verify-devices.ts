@@ -2,14 +2,16 @@ import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core
 import type { StoredTable } from '../store/database-file.ts';
 import { decodeSeen } from './activity-record.ts';
 import { indexedOf } from './device-index.ts';
-import { decodeIndexed } from './device-record.ts';
+import { decodeCredentials, decodeIndexed } from './device-record.ts';
 import { decodeCounts, type FleetCounts } from './fleet-counts.ts';
 import {
   keyOfDevice,
   keyOfName,
+  keyOfRetiring,
   keyOfSeen,
   keyOfTag,
   readDevice,
+  readSequence,
   readSplitDevice,
   sequenceBytes,
   tagDigestBytes,
@@ -37,6 +39,7 @@ export class DeviceIndexCheck {
   /** What is missing of a device, if anything is. To be called for each. */
   check(device: DeviceKey, record: Buffer): string | undefined {
     const indexed = decodeIndexed(record);
+    const { oldSecretUntilMs } = decodeCredentials(record);
     const count = this.#counts.get(fleetIdOf(device)) ?? { devices: 0, disabled: 0 };
     count.devices += 1;
     if (!indexed.enabled) count.disabled += 1;
@@ -47,6 +50,9 @@ export class DeviceIndexCheck {
     }
     if (indexed.name !== '' && !has('names', keyOfName(device, indexed.name))) {
       return 'its name is not in the index';
+    }
+    if (oldSecretUntilMs !== undefined && !has('retiring', keyOfRetiring(oldSecretUntilMs, device))) {
+      return 'the end of its old secret is not noted';
     }
     return has('seen', keyOfSeen(device, seenBucket(this.#tables, device)))
       ? undefined
@@ -96,6 +102,17 @@ export class DeviceIndexCheck {
           keyOfSeen(device, seenBucket(this.#tables, device)).equals(key)
             ? undefined
             : 'its device was seen at another time',
+      ),
+    );
+    walk(
+      'retiring',
+      check(
+        (key) => key.length === sequenceBytes + deviceKeyLength,
+        (key) => readDevice(key, sequenceBytes),
+        (key, _, record) =>
+          decodeCredentials(record).oldSecretUntilMs === readSequence(key, 0)
+            ? undefined
+            : 'its device has no such secret',
       ),
     );
     walk('counts', (key, value) => {

@@ -8,8 +8,9 @@ import { isClockRecord } from './clock.ts';
 import { isDeviceRecord } from './device-record.ts';
 import { isForgottenRecord, keyDigestBytes } from './idempotency.ts';
 import { keyOfDevice, readDevice, readSequence, senderMark, sequenceBytes } from './keys.ts';
-import { countBatch } from './log-batch.ts';
+import { countBatch, countOf } from './log-batch.ts';
 import { isMovedEndRecord } from './log-times.ts';
+import { isTrimRecord } from './log-trim-state.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
@@ -93,7 +94,10 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     return isPlaced(device) ? undefined : 'its device belongs in another shard';
   });
   walk('times', (key, value) =>
-    isForgottenRecord(key, value) || isMovedEndRecord(key, value) || isClockRecord(key, value)
+    isForgottenRecord(key, value) ||
+    isMovedEndRecord(key, value) ||
+    isClockRecord(key, value) ||
+    isTrimRecord(key, value)
       ? undefined
       : 'the record does not decode',
   );
@@ -104,7 +108,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     const overlaps = position < end;
     const count = countBatch(value);
     counts.logRecords += count ?? 0;
-    end = position + (count ?? 1);
+    end = position + (count === undefined ? 1 : countOf(value));
     if (count === undefined) return 'the batch does not decode';
     return overlaps ? 'the batch begins before the one in front of it ends' : undefined;
   });

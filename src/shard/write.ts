@@ -1,13 +1,17 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
+import type { TrimStep } from './log-trimmer.ts';
 import type {
   Activity,
+  ChangeOutcome,
   Device,
   DeviceChange,
+  DevicePut,
   Enqueue,
   EnqueueOutcome,
   Ingest,
   IngestOutcome,
+  PutOutcome,
   Replay,
   ReplayOutcome,
   Settle,
@@ -24,7 +28,7 @@ export interface SweepOutcome {
   /** Delayed mails whose time had come, whatever became of them. */
   due: number;
   keys: number;
-  logBatches: number;
+  secrets: number;
   receipts: number;
   deadLetters: number;
 }
@@ -45,10 +49,13 @@ export interface Writes {
   forgetBroadcasts: { given: readonly BroadcastProgress[]; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
+  changeDevices: { given: { devices: readonly DeviceKey[]; change: DeviceChange }; answer: ChangeOutcome[] };
+  putDevices: { given: readonly DevicePut[]; answer: PutOutcome[] };
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
-  /** `due`: mail only, whose time it is; `all`: also what is in no hurry. */
+  /** `due`: mail and old secrets only, whose time it is; `all`: also what is in no hurry. */
   sweep: { given: 'due' | 'all'; answer: SweepOutcome };
+  trim: { given: TrimStep; answer: undefined };
 }
 
 /** Told once how a write ended: answered when it is durable, or refused. */
@@ -63,5 +70,13 @@ export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /** Writes that make the store larger: refused when it is full, while all others go on. */
 export function addsRecords(type: WriteType): boolean {
-  return ['ingest', 'enqueue', 'broadcast', 'replayMail', 'createDevices'].includes(type);
+  const growing: readonly WriteType[] = [
+    'ingest',
+    'enqueue',
+    'broadcast',
+    'replayMail',
+    'createDevices',
+    'putDevices',
+  ];
+  return growing.includes(type);
 }

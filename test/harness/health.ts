@@ -17,7 +17,7 @@ export async function watchReadiness(adminUrl: string, isOver: () => boolean): P
       () => 'nothing',
     );
     if (seen.at(-1) !== said) seen.push(said);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return seen;
 }

@@ -15,6 +15,7 @@ import type { ServerReport } from './server.ts';
 /** Where the device stands in a key, for the tables where that is not in front. */
 const deviceAt: Record<string, number> = {
   tags: tagDigestBytes,
+  retiring: sequenceBytes,
   expiry: sequenceBytes,
   due: sequenceBytes,
   receipts: uuidBytesLength,
@@ -71,7 +72,6 @@ export function openState(environment: Environment): ShardState {
     idempotencyWindowSeconds: 86_400,
     idempotencySkewSeconds: 300,
     clockJumpGraceSeconds: 86_400,
-    logRetentionSeconds: 86_400,
     delayedMailsPerDeviceMax: 100,
     receiptRetentionSeconds: 86_400,
     deadLetterRetentionSeconds: 86_400,

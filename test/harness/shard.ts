@@ -36,6 +36,10 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
     cellOf(counters.depths, 0),
     config,
     {
+      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      bytesElsewhere: () => new Map(),
+    },
+    {
       committed: () => {},
       failed: () => {},
       refused: () => {},

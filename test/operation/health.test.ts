@@ -63,7 +63,7 @@ it('is alive but not ready while it moves to another shard count, and while it d
   second.process.kill('SIGTERM');
   expect(await stop).toBe(0);
   expect((await stopping).filter((one) => one !== 'nothing' && one !== 'ready')).toEqual(['stopping']);
-});
+}, 120_000);
 
 it('an admin address that is taken ends a start before anything is moved', async () => {
   const holder = createServer().listen(0, '127.0.0.1');
@@ -75,4 +75,4 @@ it('an admin address that is taken ends a start before anything is moved', async
   holder.close();
   await using again = await TestServer.start({ shards: shards + 2 }, data);
   expect(again.report.shards).toBe(shards + 2);
-});
+}, 120_000);

@@ -99,7 +99,8 @@ it('killed in its midst and started with other shard counts, it reaches every de
   await broadcasts.change(paused.broadcast_id, 'resume');
   expect(await broadcasts.done(paused.broadcast_id)).toMatchObject({ queued: devicesCount, refused: 0 });
   await expectEach(2);
-});
+  // Three moves to other shard counts.
+}, 180_000);
 
 it('a backup that is taken in its midst is restored and goes on: no device gets it twice', async () => {
   const { broadcast_id: id } = await broadcasts.put({ name: 'note', to: { all: true } });
@@ -117,4 +118,4 @@ it('a backup that is taken in its midst is restored and goes on: no device gets 
   await begin(restored);
   expect(await broadcasts.done(id)).toMatchObject({ queued: devicesCount, refused: 0 });
   await expectEach(3);
-});
+}, 120_000);

@@ -1,8 +1,12 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { fleetpostJson } from '../harness/command.ts';
-import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { verifyFolder } from '../../src/cluster/verify.ts';
+import { fleetpost, fleetpostJson } from '../harness/command.ts';
+import { createFleet, TestDevice, type TestFleet } from '../harness/device.ts';
 import { closeStreams, EventStream } from '../harness/event-stream.ts';
-import { TestServer } from '../harness/server.ts';
+import { shards, TestServer } from '../harness/server.ts';
 
 const patience = { timeout: 15_000, interval: 50 };
 
@@ -115,4 +119,233 @@ describe('finding devices', () => {
       .poll(async () => (await server.admin('GET', `/fleets/${fleet.fleetId}/counts`)).body, patience)
       .toMatchObject({ devices: 12, connected: 0, active: 4 });
   });
+});
+
+describe('changing many devices', () => {
+  it('enables, disables and tags all that are selected, some at a call, and ends their streams (D21)', async () => {
+    const many = await createFleet(server);
+    const [one] = await Promise.all(
+      Array.from({ length: 7 }, (_, index) =>
+        many.createDevice({ tags: index < 5 ? ['rollout', 'old'] : ['rest'] }),
+      ),
+    );
+    const device = one as TestDevice;
+    const stream = await EventStream.open(device);
+    const path = `/fleets/${many.fleetId}/devices:change`;
+    const change = { enabled: false, add_tags: ['new'], remove_tags: ['old'] };
+    const select = { tag: 'rollout' };
+    let after: string | null = '';
+    const changed: unknown[] = [];
+    while (after !== null) {
+      const answer: { status: number; body: Record<string, unknown> } = await server.admin('POST', path, {
+        select,
+        change,
+        after,
+        limit: 2,
+      });
+      expect(answer.status).toBe(200);
+      changed.push(answer.body.changed);
+      after = answer.body.next as string | null;
+    }
+    expect(changed).toEqual([2, 2, 1]);
+    await expect.poll(() => stream.isOver, patience).toBe(true);
+    expect((await device.heartbeat()).status).toBe(401);
+    const again = await server.admin('POST', path, { select, change });
+    expect(again.body).toEqual({ changed: 0, unchanged: 5, refused: [], next: null });
+    const args = ['--fleet', many.fleetId];
+    expect(
+      await fleetpostJson(server, ['device', 'change', ...args, '--tag', 'new', '--disabled', '--enable']),
+    ).toEqual({ changed: 5, unchanged: 0, refused: [] });
+    expect((await device.heartbeat()).status).toBe(201);
+    const listed = await fleetpostJson(server, ['device', 'list', ...args, '--tag', 'new']);
+    expect(listed.items.map(({ tags }: { tags: string[] }) => tags)).toEqual(
+      Array(5).fill(['rollout', 'new']),
+    );
+    const unknown = await server.admin('POST', path, { select: { device_ids: ['NODEVICE00'] }, change });
+    expect(unknown.body).toMatchObject({ changed: 0, refused: [{ error: 'device_not_found' }] });
+    const tooMany = { add_tags: Array.from({ length: 32 }, (_, index) => `tag ${index}`) };
+    const full = await server.admin('POST', path, {
+      select: { device_ids: [device.deviceId] },
+      change: tooMany,
+    });
+    expect(full.body).toMatchObject({ changed: 0, refused: [{ error: 'limit_reached' }] });
+    for (const bad of [{}, { all: true, device_ids: [device.deviceId] }, { tags: 'x' }]) {
+      expect((await server.admin('POST', path, { select: bad, change })).status).toBe(400);
+    }
+  });
+});
+
+describe('import and export', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  async function importLines(of: TestFleet, type: string, lines: string, query = ''): Promise<string[]> {
+    const path = `/admin/v1/fleets/${of.fleetId}/devices:import${query}`;
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': type };
+    const answer = await fetch(`${server.report.admin_url}${path}`, { method: 'POST', headers, body: lines });
+    expect(answer.status).toBe(200);
+    return (await answer.text()).trimEnd().split('\n');
+  }
+
+  it('answers each line of a CSV, and a bad one stops no other', async () => {
+    const own = await createFleet(server);
+    const secret = `FOS-${'a'.repeat(32)}`;
+    const lines = [
+      'device_id,name,tags,enabled,secret',
+      'ROOM000001,Lamp,hall;west,,',
+      `ROOM000002,"Lamp, ""two""","[""a;b"",""c""]",false,${secret}`,
+      'ROOM000001,twice,,,',
+      'short,,,,',
+      ',"unclosed,,,',
+      `,${'x'.repeat(70_000)},,,`,
+      '',
+      ',made,,true,',
+      'ROOM000003,,,perhaps,',
+    ];
+    const answers = await importLines(own, 'text/csv', `${lines.join('\r\n')}\r\n`);
+    expect(answers.map((line) => line.split(',').slice(0, 3).join())).toEqual([
+      'line,device_id,result',
+      '2,ROOM000001,created',
+      '3,ROOM000002,created',
+      '4,ROOM000001,error',
+      '5,,error',
+      '6,,error',
+      '7,,error',
+      expect.stringMatching(/^9,[A-Z0-9]{10},created$/),
+      '10,,error',
+    ]);
+    const [, , , made = ''] = answers[1]?.split(',') ?? [];
+    expect((await new TestDevice(server, own.fleetId, 'ROOM000001', made).heartbeat()).status).toBe(201);
+    const disabled = await new TestDevice(server, own.fleetId, 'ROOM000002', secret).heartbeat();
+    expect(disabled.json.detail).toBe('device_disabled');
+    const ndjson = '{"device_id":"ROOM000002","enabled":true}\n[]\n{"device_id":"ROOM000004"}';
+    const type = 'application/x-ndjson';
+    const updated = await importLines(own, type, ndjson, '?on_existing=update');
+    expect(updated.map((line) => JSON.parse(line).result)).toEqual(['updated', 'error', 'created']);
+    const repeated = await importLines(own, type, ndjson, '?on_existing=skip&from_line=2');
+    expect(repeated.map((line) => JSON.parse(line).result)).toEqual(['error', 'skipped']);
+    expect((await new TestDevice(server, own.fleetId, 'ROOM000002', secret).heartbeat()).status).toBe(201);
+    const bad = await importLines(own, 'text/csv', 'device_id,colour\nROOM000009,red\n');
+    expect(bad).toHaveLength(2);
+    expect(bad[1]).toMatch(/^1,,error,,invalid_line/);
+  });
+
+  // Each form with one number of shards: the commands take their time.
+  it.each([shards === 1 ? 'ndjson' : 'csv'])(
+    'an export as %s is an import: the same devices, with their secrets',
+    async (format) => {
+      const [from, to] = [await createFleet(server), await createFleet(server)];
+      const made = await Promise.all(
+        Array.from({ length: 40 }, (_, index) =>
+          from.createDevice({ name: `"quoted", ${index} Ö`, tags: index % 2 ? ['a;b', 'c d'] : [] }),
+        ),
+      );
+      await server.admin('PATCH', made[0]?.adminPath ?? '', { enabled: false });
+      const file = (name: string): string => join(folder, `${name}.${format}`);
+      const exportTo = (fleetId: string, out: string, ...more: string[]) => {
+        const args = ['device', 'export', '--fleet', fleetId, '--out', out, '--format', format];
+        return fleetpostJson(server, [...args, '--digests', ...more]);
+      };
+      const [out, results, second] = [file('out'), file('results'), file('second')];
+      expect(await exportTo(from.fleetId, out)).toMatchObject({ devices: 40 });
+      const whole = readFileSync(out, 'utf8');
+      expect(statSync(out).mode & 0o777).toBe(0o600);
+      // As one that was killed in the midst of a line.
+      truncateSync(out, Math.floor(whole.length / 2));
+      await exportTo(from.fleetId, out, '--resume');
+      expect(readFileSync(out, 'utf8')).toBe(whole);
+      const importArgs = ['device', 'import', out, '--fleet', to.fleetId, '--out', results];
+      expect(await fleetpostJson(server, importArgs)).toMatchObject({ created: 40, error: 0 });
+      const answers = readFileSync(results, 'utf8');
+      truncateSync(results, Math.floor(answers.length / 2));
+      const again = await fleetpostJson(server, [...importArgs, '--resume', '--on-existing', 'skip']);
+      expect(again.created).toBe(0);
+      const lineNumbers = (text: string) => text.split('\n').map((line) => line.match(/\d+/)?.[0]);
+      expect(lineNumbers(readFileSync(results, 'utf8'))).toEqual(lineNumbers(answers));
+      await exportTo(to.fleetId, second);
+      const plain = (text: string): string =>
+        text
+          .replaceAll(from.fleetId, '')
+          .replaceAll(to.fleetId, '')
+          .replaceAll(/\d{4}-\d\d-\d\dT[^",]*/g, '');
+      expect(plain(readFileSync(second, 'utf8'))).toBe(plain(whole));
+      const { deviceId, secret } = made[7] as TestDevice;
+      expect((await new TestDevice(server, to.fleetId, deviceId, secret).heartbeat()).status).toBe(201);
+    },
+  );
+
+  it('the command says what is wrong with a file', async () => {
+    const file = join(folder, 'bad.csv');
+    const out = join(folder, 'bad-results.csv');
+    writeFileSync(file, 'device_id\nshort\n');
+    const args = ['device', 'import', file, '--fleet', fleet.fleetId, '--out', out];
+    const connection = ['--data', server.report.data];
+    const { status, stdout } = await fleetpost([...args, ...connection]);
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/^Created 0, .* refused 1: /)]);
+    const again = await fleetpost([...args, ...connection]);
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringMatching(/is there already/) });
+  });
+});
+
+describe('D3: rotating a secret with a grace period', () => {
+  async function rotate(device: TestDevice, graceSeconds?: number): Promise<TestDevice> {
+    const body = graceSeconds === undefined ? undefined : { grace_seconds: graceSeconds };
+    const answer = await server.admin<{ device_secret: string; old_secret_until: string | null }>(
+      'POST',
+      `${device.adminPath}/rotate-secret`,
+      body,
+    );
+    expect(answer.status).toBe(200);
+    expect(answer.body.old_secret_until === null).toBe(!graceSeconds);
+    return new TestDevice(server, device.fleetId, device.deviceId, answer.body.device_secret);
+  }
+
+  it('both secrets work until it ends; then the old one does not, nor does a stream that it opened (D21)', async () => {
+    const old = await fleet.createDevice();
+    expect((await old.heartbeat()).status).toBe(201);
+    const oldStream = await EventStream.open(old);
+    const renewed = await rotate(old, 4);
+    const shown = await server.admin('GET', old.adminPath);
+    const untilMs = Date.parse(shown.body.old_secret_until as string);
+    expect([(await old.heartbeat()).status, (await renewed.heartbeat()).status]).toEqual([201, 201]);
+    const laterStream = await EventStream.open(old);
+    const newStream = await EventStream.open(renewed);
+    // Asked for all the while, so that workers remember it.
+    let lastTakenMs = 0;
+    for (let status = 201; status === 201; ) {
+      const sentMs = Date.now();
+      status = (await old.heartbeat()).status;
+      if (status === 201) lastTakenMs = sentMs;
+      else expect([status, Date.now() >= untilMs]).toEqual([401, true]);
+    }
+    expect(lastTakenMs).toBeLessThan(untilMs);
+    await expect.poll(() => oldStream.isOver && laterStream.isOver, patience).toBe(true);
+    expect(newStream.isOver).toBe(false);
+    expect((await renewed.heartbeat()).status).toBe(201);
+    await expect
+      .poll(async () => (await server.admin('GET', old.adminPath)).body.old_secret_until, patience)
+      .toBeNull();
+  });
+
+  it('without one the old secret ends at once, and so does an older one when there is a third', async () => {
+    const first = await fleet.createDevice();
+    const second = await rotate(first, 600);
+    const third = await rotate(second, 600);
+    expect((await first.heartbeat()).status).toBe(401);
+    expect([(await second.heartbeat()).status, (await third.heartbeat()).status]).toEqual([201, 201]);
+    const stream = await EventStream.open(third);
+    const fourth = await rotate(third);
+    await expect.poll(() => stream.isOver, patience).toBe(true);
+    expect([(await second.heartbeat()).status, (await third.heartbeat()).status]).toEqual([401, 401]);
+    expect((await fourth.heartbeat()).status).toBe(201);
+    const tooLong = { grace_seconds: 10_000_000 };
+    const refused = await server.admin('POST', `${first.adminPath}/rotate-secret`, tooLong);
+    expect([refused.status, refused.body.error]).toEqual([400, 'invalid_body']);
+  });
+});
+
+it('what was done here has left a folder that is sound', async () => {
+  expect(await server.stop()).toBe(0);
+  const quiet = { start: () => {}, onRecord: () => {} };
+  expect((await verifyFolder(server.report.data, quiet)).findings.sentences).toEqual([]);
 });

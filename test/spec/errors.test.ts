@@ -152,9 +152,17 @@ describe('D7: each code has its one status, and a body of error and msg', () => 
     });
     await using second = await TestServer.start({}, first.report.data);
     const moved = damaged.on(second);
-    expectError(await moved.next(), 500, 'internal_error');
+    const answer = await moved.next();
+    expectError(answer, 500, 'internal_error');
+    const requestId = answer.headers.get('x-request-id');
+    expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect((await moved.heartbeat()).status).toBe(201);
-    expect(second.stderr).toContain('a handler failed');
+    expect(JSON.parse(second.stderr)).toMatchObject({
+      request_id: requestId,
+      route: 'GET /v1/mailbox/next',
+      msg: 'a handler failed',
+    });
+    expect((await moved.heartbeat()).headers.get('x-request-id')).toBeNull();
   });
 });
 

@@ -43,7 +43,6 @@ beforeEach(() => {
       idempotencyWindowSeconds: 3_600,
       idempotencySkewSeconds: 300,
       clockJumpGraceSeconds: 3_600,
-      logRetentionSeconds: 3_600,
       delayedMailsPerDeviceMax: 100,
       receiptRetentionSeconds: 86_400,
       deadLetterRetentionSeconds: 86_400,

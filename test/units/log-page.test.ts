@@ -14,6 +14,7 @@ import { tableNames } from '../../src/shard/tables.ts';
 import { DeviceVersions } from '../../src/shard/versions.ts';
 import { pack } from '../../src/store/codec.ts';
 import { Environment } from '../../src/store/environment.ts';
+import { trimLog } from '../harness/trim.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const environment = new Environment({
@@ -75,9 +76,7 @@ it('the log is read a commit at a time, from any position, and on from where it 
   await ingest('{"n":4}');
   expect([payloads(reader.records(4).records), reader.logEnd()]).toEqual([['{"n":4}'], 5]);
 
-  await environment.write(() => {
-    new IngestLog(log, Date.now).trim(Date.now() + 60_000, 2);
-  });
+  await trimLog(environment, { retention: {}, nowMs: Date.now() + 60_000 });
   expect(reader.records(0)).toMatchObject({ next: 5, records: [{ position: 4 }] });
 });
 

@@ -8,6 +8,7 @@ import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { cutLog, endOfShardLog, moveLog } from '../../src/shard/move-log.ts';
 import { tableNames } from '../../src/shard/tables.ts';
 import { Environment } from '../../src/store/environment.ts';
+import { trimLog } from '../harness/trim.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -74,9 +75,7 @@ it('log records that move keep ids, bytes and the order of their device, and can
     // From the midst, as a consumer goes on.
     expect([...readLog(target.table('log'), 2)].map(contentOf)).toEqual(own.slice(1).map(contentOf));
     await ingest(target, device as DeviceKey, ['{"new":1}']);
-    await target.write(() => {
-      new IngestLog(target.table('log'), Date.now).trim(Date.now() + 60_000, 100);
-    });
+    await trimLog(target, { retention: {}, nowMs: Date.now() + 60_000 });
     expect(recordsOf(target).map(({ payload }) => String(payload))).toEqual(['{"new":1}']);
   }
   for (const environment of [source, ...Object.values(targets)]) await environment.close();

@@ -48,7 +48,7 @@ const mailIds = async (to = device): Promise<string[]> =>
 
 it('a mail that is sent once is queued and announced once, whatever becomes of it and of the server', async () => {
   const announced: Announcement[] = [];
-  const sink = { announce: (one: Announcement) => announced.push(one), end: () => {} };
+  const sink = { announce: (one: Announcement) => announced.push(one), end: () => {}, recheck: () => {} };
   await opened.shard.subscribe(device, sink);
   const once = onceOf(generateUuid(), 'welcome:0');
   // Twice in one transaction, and again behind it.

@@ -1,12 +1,13 @@
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import { pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { fleetCommand, integer, several } from '../options.ts';
 import { print } from '../output.ts';
+import { type ImportFileOptions, importFile } from './device-import-file.ts';
 
 interface ImportOptions extends ConnectionOptions {
   fleet: string;
@@ -99,9 +100,29 @@ async function importDevices(options: ImportOptions): Promise<void> {
 
 /** `device import`. */
 export function addDeviceImport(group: Command): void {
-  fleetCommand(group, 'import', 'make many devices and write their secrets to a file')
-    .requiredOption('--count <n>', 'how many', integer(1, 1_000_000))
-    .requiredOption('--out <file>', 'the file: CSV of fleet_id, device_id, device_secret, for its owner only')
-    .option('--tag <tag>', 'a tag for all of them; may be given several times', several)
-    .action(importDevices);
+  fleetCommand(
+    group,
+    'import [file]',
+    'make the devices that a CSV or NDJSON file lists, or --count new ones',
+  )
+    .option('--count <n>', 'without a file: how many', integer(1, 1_000_000))
+    .requiredOption(
+      '--out <file>',
+      'what became of each, with the secrets that were made; for its owner only',
+    )
+    .option('--tag <tag>', 'a tag for all that are counted; may be given several times', several)
+    .addOption(
+      new Option('--on-existing <way>', 'with listed devices that are there').choices([
+        'error',
+        'skip',
+        'update',
+      ]),
+    )
+    .option('--resume', 'go on with an import of that file that ended early')
+    .action(async (file: string | undefined, options: Partial<ImportOptions> & ImportFileOptions) => {
+      const { count } = options;
+      if (file !== undefined && count === undefined) await importFile(file, options);
+      else if (file === undefined && count !== undefined) await importDevices({ ...options, count });
+      else throw new OperatorError('Name a file that lists the devices, or --count how many to make.');
+    });
 }

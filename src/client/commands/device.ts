@@ -2,8 +2,10 @@ import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import { pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
-import { fleetCommand, type ListOptions, several, withListOptions } from '../options.ts';
+import { fleetCommand, integer, type ListOptions, several, withListOptions } from '../options.ts';
 import { fields, listText, print } from '../output.ts';
+import { addDeviceChange } from './device-change.ts';
+import { addDeviceExport } from './device-export.ts';
 import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
 import { addDeviceImport } from './device-import.ts';
 
@@ -37,8 +39,8 @@ function deviceCommand(
   name: string,
   description: string,
   act: (path: string, options: FleetOptions) => Promise<void>,
-): void {
-  fleetCommand(group, `${name} [device_id]`, description)
+): Command {
+  return fleetCommand(group, `${name} [device_id]`, description)
     .option('--device <id>', 'the device, instead of the argument')
     .action(async (argument: string | undefined, options: FleetOptions & { device?: string }) => {
       const id = argument ?? options.device;
@@ -47,7 +49,7 @@ function deviceCommand(
     });
 }
 
-/** `device create|import|list|show|enable|disable|delete|rotate-secret`. */
+/** `device create|import|export|change|list|show|enable|disable|delete|rotate-secret`. */
 export function addDeviceCommands(program: Command): void {
   const group = program.command('device').description('make, list and change the devices of a fleet');
 
@@ -63,6 +65,8 @@ export function addDeviceCommands(program: Command): void {
     });
 
   addDeviceImport(group);
+  addDeviceExport(group);
+  addDeviceChange(group);
 
   withListOptions(
     withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that fit')),
@@ -91,8 +95,14 @@ export function addDeviceCommands(program: Command): void {
     print(options, { ok: true }, 'The device is deleted.');
   });
 
-  deviceCommand(group, 'rotate-secret', 'give a device a new secret', async (path, options) => {
-    const device = await connect(options).request<DeviceSecret>('POST', `${path}/rotate-secret`);
-    print(options, device, fields(device));
-  });
+  deviceCommand(
+    group,
+    'rotate-secret',
+    'give a device a new secret',
+    async (path, options: FleetOptions & { graceSeconds?: number }) => {
+      const json = { grace_seconds: options.graceSeconds };
+      const device = await connect(options).request<DeviceSecret>('POST', `${path}/rotate-secret`, { json });
+      print(options, device, fields(device));
+    },
+  ).option('--grace-seconds <n>', 'how long the old secret goes on working', integer(0, 31_536_000));
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { mailLifeSecondsMax, mailRequeuesMax } from '../../core/bounds.ts';
+import { activeSecondsMax, mailLifeSecondsMax, mailRequeuesMax } from '../../core/bounds.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
@@ -28,6 +28,7 @@ interface FleetSettings {
   mailboxMailsMax?: number | null;
   mailLifeSeconds?: number | null;
   mailRequeuesMax?: number | null;
+  activeSeconds?: number | null;
 }
 
 /** `default` goes back to the configuration's. */
@@ -49,15 +50,22 @@ function withSettings(command: Command): Command {
       '--mail-requeues-max <n>',
       'requeues after which one more makes a mail a dead letter, or "default": never',
       orDefault(integer(0, mailRequeuesMax)),
+    )
+    .option(
+      '--active-seconds <n>',
+      'how long a device counts as active after it was seen, or "default"',
+      orDefault(integer(1, activeSecondsMax)),
     );
 }
 
-function documentOf({ name, mailboxMailsMax, mailLifeSeconds, mailRequeuesMax: requeues }: FleetSettings) {
+function documentOf(settings: FleetSettings) {
+  const { name, mailboxMailsMax, mailLifeSeconds, mailRequeuesMax: requeues, activeSeconds } = settings;
   return {
     name,
     mailbox_mails_max: mailboxMailsMax,
     mail_life_seconds: mailLifeSeconds,
     mail_requeues_max: requeues,
+    active_seconds: activeSeconds,
   };
 }
 

@@ -33,12 +33,15 @@ export const events: Endpoint = {
     }
     const { device } = known;
     let leave: () => void = () => {};
-    const stream = streams.create(device, () => leave());
+    const check = async (): Promise<void> => {
+      checkSecret(known.secret, await shard.credentials(device));
+    };
+    const stream = streams.create(device, () => leave(), check);
     try {
       // Subscribed before the mailbox is read: what arrives between is announced twice rather than never.
       leave = await shard.subscribe(device, stream);
       // A device that was disabled or re-keyed on the way here had no stream yet that could be ended (D21).
-      if (!known.isCurrent) checkSecret(known.secret, await shard.credentials(device));
+      if (!known.isCurrent) await check();
       const { size, mail } = await shard.mailboxHead(device);
       stream.greet(size, mail && { mailId: formatUuid(mail.id), name: mail.name });
     } catch (error) {

@@ -1,0 +1,96 @@
+import { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
+import { unavailable } from '../core/errors.ts';
+import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
+import type { DeviceFilter, DeviceStatus } from '../shard/shard.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { deviceFilter, filterOf } from './device-filter.ts';
+import { csvLine, tagsCell } from './device-lines.ts';
+import { cursorPattern, listDevices } from './device-list.ts';
+import { errorAnswers, fleetPath } from './documents.ts';
+
+/** Devices of one piece of the answer: some milliseconds of this thread. */
+const devicesPerPiece = 250;
+
+const formats = ['ndjson', 'csv'] as const;
+type Format = (typeof formats)[number];
+
+const exportQuery = Type.Object({
+  ...deviceFilter.properties,
+  format: Type.Unsafe<Format>({ type: 'string', enum: [...formats], default: 'ndjson' }),
+  with: Type.Optional(
+    Type.Literal('digests', { description: 'Also the SHA-256 of each secret, which an import takes.' }),
+  ),
+  after: Type.String({
+    default: '',
+    pattern: cursorPattern,
+    description: 'Goes on behind that device id, where nothing else is asked for.',
+  }),
+});
+
+const answer = Type.Unsafe<Readable>({ type: 'string' });
+
+function header(withDigests: boolean): string {
+  const columns = ['fleet_id', 'device_id', 'name', 'tags', 'enabled', 'created_at'];
+  return csvLine(withDigests ? [...columns, 'secret_digest'] : columns);
+}
+
+function line(status: DeviceStatus, format: Format, withDigests: boolean): string {
+  const { device, name, tags, enabled, createdAtMs, secretDigests } = status;
+  const createdAt = new Date(createdAtMs).toISOString();
+  const [digest] = secretDigests;
+  const digestText = withDigests && digest !== undefined ? Buffer.from(digest).toString('hex') : undefined;
+  if (format === 'csv') {
+    const cells = [fleetIdOf(device), deviceIdOf(device), name, tagsCell(tags), String(enabled), createdAt];
+    return csvLine(withDigests ? [...cells, digestText ?? ''] : cells);
+  }
+  const document = { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), name, tags, enabled };
+  return `${JSON.stringify({ ...document, created_at: createdAt, secret_digest: digestText })}\n`;
+}
+
+/** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
+export function addExportRoute(app: AdminApp, { config, registry, shards }: AdminContext): void {
+  let isStopping = false;
+  app.addHook('preClose', async () => {
+    isStopping = true;
+  });
+
+  async function* lines(filter: DeviceFilter, query: Static<typeof exportQuery>): AsyncGenerator<string> {
+    const withDigests = query.with === 'digests';
+    if (query.format === 'csv') yield header(withDigests);
+    let after: string | null = query.after;
+    while (after !== null) {
+      if (isStopping) throw unavailable('The server is stopping.');
+      const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
+      if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
+      after = next;
+    }
+  }
+
+  app.get(
+    '/fleets/:fleet_id/devices::export',
+    {
+      config: { scope: 'provision' },
+      schema: {
+        description:
+          'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
+        params: fleetPath,
+        querystring: exportQuery,
+        response: {
+          200: {
+            description: 'The devices.',
+            content: { 'application/x-ndjson': { schema: answer }, 'text/csv': { schema: answer } },
+          },
+          ...errorAnswers,
+        },
+      },
+    },
+    async ({ params, query }, reply) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
+      const filter = filterOf(fleet, query, config);
+      // Pulls the next piece when the client has taken the last.
+      return reply.type(`${type}; charset=utf-8`).send(Readable.from(lines(filter, query)));
+    },
+  );
+}

@@ -1,0 +1,55 @@
+import type { FastifyRequest } from 'fastify';
+import { fleetIdPattern } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import type { RequestTrace, SpanBuffer } from '../core/trace.ts';
+import type { AdminApp } from './context.ts';
+
+/** What tells a request in the log: its route and not its path, nothing of its query, headers or body. */
+export function describeRequest(request: FastifyRequest): Record<string, unknown> {
+  const { fleet_id: fleet } = (request.params ?? {}) as { fleet_id?: string };
+  return {
+    request_id: request.id,
+    method: request.method,
+    route: request.routeOptions.url,
+    ...(fleet !== undefined && fleetIdPattern.test(fleet) && { fleet }),
+  };
+}
+
+/** Follows requests that their sender wants to see again, where that is on. */
+export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
+  const traces = new WeakMap<FastifyRequest, RequestTrace>();
+  app.addHook('onRequest', async (request) => {
+    const { traceparent } = request.headers;
+    const trace = typeof traceparent === 'string' ? spans.begin(traceparent) : undefined;
+    if (trace !== undefined) traces.set(request, trace);
+  });
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    const { fleet } = describeRequest(request);
+    const trace = traces.get(request);
+    if (trace === undefined) return;
+    if (typeof fleet === 'string') trace.attributes['fleetpost.fleet'] = fleet;
+    trace.end(`${request.method} ${request.routeOptions.url ?? ''}`, statusCode);
+  });
+}
+
+/** Names every answer's request, and logs it: what may have changed something as `info`, the rest as `debug`. */
+export function logRequests(app: AdminApp, log: Log): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const level = request.method === 'GET' || request.method === 'HEAD' ? 'debug' : 'info';
+    if (!log.isLevelEnabled(level)) return;
+    const { principal } = request;
+    log[level](
+      {
+        ...describeRequest(request),
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime),
+        address: request.ip,
+        ...(principal && { principal: principal.id ?? principal.kind }),
+      },
+      'an admin request',
+    );
+  });
+}

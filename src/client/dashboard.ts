@@ -1,0 +1,167 @@
+/** One curve of a panel: a query in PromQL, and what it is called. */
+type Query = readonly [expression: string, legend: string];
+
+interface PanelOptions {
+  unit?: string;
+  /** Of 24 columns. */
+  width?: number;
+}
+
+interface Panel extends Required<PanelOptions> {
+  title: string;
+  queries: readonly Query[];
+}
+
+const panel = (title: string, queries: readonly Query[], options: PanelOptions = {}): Panel => ({
+  title,
+  queries,
+  unit: 'short',
+  width: 8,
+  ...options,
+});
+
+/** In the place of the instances that were chosen and of a time that suits the zoom. */
+const at = '{instance=~"$instance"}';
+const rate = (metric: string, by: string): string =>
+  `sum by (${by}) (rate(${metric}${at}[$__rate_interval]))`;
+const sum = (metric: string, by?: string): string => `sum ${by ? `by (${by}) ` : ''}(${metric}${at})`;
+const quantile = (share: number): string =>
+  `histogram_quantile(${share}, ${rate('fleetpost_request_duration_seconds_bucket', 'le')})`;
+
+const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
+  [
+    'Devices',
+    [
+      panel('Requests by route', [[rate('fleetpost_requests_total', 'route'), '{{route}}']], {
+        unit: 'reqps',
+      }),
+      panel('Answers by status', [[rate('fleetpost_requests_total', 'status'), '{{status}}']], {
+        unit: 'reqps',
+      }),
+      panel(
+        'Time to the answer',
+        [
+          [quantile(0.5), 'p50'],
+          [quantile(0.99), 'p99'],
+        ],
+        { unit: 's' },
+      ),
+      panel('Connections and streams', [
+        [sum('fleetpost_connections_open'), 'connections'],
+        [sum('fleetpost_streams_open'), 'streams'],
+      ]),
+      panel('Connections refused', [
+        [rate('fleetpost_connections_refused_total', 'instance'), '{{instance}}'],
+      ]),
+      panel(
+        'Event loops standing still',
+        [[rate('fleetpost_event_loop_stalled_seconds_total', 'thread'), 'thread {{thread}}']],
+        { unit: 'percentunit' },
+      ),
+    ],
+  ],
+  [
+    'Shards',
+    [
+      panel('Writes waiting', [[sum('fleetpost_shard_queue_depth', 'shard'), 'shard {{shard}}']]),
+      panel('Writes on disk', [[rate('fleetpost_committed_writes_total', 'shard'), 'shard {{shard}}']], {
+        unit: 'wps',
+      }),
+      panel('Commits', [[rate('fleetpost_commits_total', 'shard'), 'shard {{shard}}']]),
+      panel('Writes a commit', [
+        [
+          `${rate('fleetpost_commit_batch_size_sum', 'shard')} / ${rate('fleetpost_commit_batch_size_count', 'shard')}`,
+          'shard {{shard}}',
+        ],
+      ]),
+      panel('Commits taken back', [[rate('fleetpost_commit_failures_total', 'shard'), 'shard {{shard}}']]),
+      panel('Writes refused for want of room', [
+        [rate('fleetpost_writes_refused_total', 'shard'), 'shard {{shard}}'],
+      ]),
+    ],
+  ],
+  [
+    'Actions',
+    [
+      panel('Records not looked at yet', [
+        [sum('fleetpost_action_behind', 'fleet, action'), '{{fleet}} {{action}}'],
+      ]),
+      panel('Runs in hand', [[sum('fleetpost_action_in_hand', 'fleet, action'), '{{fleet}} {{action}}']]),
+      panel('Attempts', [[rate('fleetpost_action_attempts_total', 'outcome'), '{{outcome}}']]),
+      panel('Runs parked', [[sum('fleetpost_action_parked', 'fleet, action'), '{{fleet}} {{action}}']]),
+      panel('Actions held', [[sum('fleetpost_action_held', 'fleet, action'), '{{fleet}} {{action}}']]),
+    ],
+  ],
+  [
+    'Process',
+    [
+      panel('CPU', [[rate('process_cpu_seconds_total', 'instance'), '{{instance}}']], {
+        unit: 'percentunit',
+      }),
+      panel('Resident memory', [[sum('process_resident_memory_bytes', 'instance'), '{{instance}}']], {
+        unit: 'bytes',
+      }),
+      panel('Stalls', [[rate('fleetpost_event_loop_stalls_total', 'thread'), 'thread {{thread}}']]),
+    ],
+  ],
+];
+
+const height = 8;
+const datasource = { type: 'prometheus', uid: '$datasource' };
+
+/** Grafana's model of a dashboard, as version 10 and later import it. */
+export function dashboard(): object {
+  const panels: object[] = [];
+  let y = 0;
+  for (const [title, ofRow] of rows) {
+    panels.push({ id: panels.length + 1, type: 'row', title, gridPos: { x: 0, y, w: 24, h: 1 } });
+    y += 1;
+    let x = 0;
+    for (const { title, queries, unit, width } of ofRow) {
+      if (x + width > 24) {
+        x = 0;
+        y += height;
+      }
+      panels.push({
+        id: panels.length + 1,
+        type: 'timeseries',
+        title,
+        datasource,
+        gridPos: { x, y, w: width, h: height },
+        fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+        targets: queries.map(([expr, legendFormat], index) => ({
+          refId: String.fromCharCode(65 + index),
+          datasource,
+          expr,
+          legendFormat,
+        })),
+      });
+      x += width;
+    }
+    y += height;
+  }
+  const variable = { refresh: 1, current: {}, hide: 0 };
+  return {
+    title: 'Fleetpost',
+    uid: 'fleetpost',
+    schemaVersion: 39,
+    refresh: '30s',
+    time: { from: 'now-6h', to: 'now' },
+    templating: {
+      list: [
+        { ...variable, name: 'datasource', type: 'datasource', query: 'prometheus' },
+        {
+          ...variable,
+          name: 'instance',
+          type: 'query',
+          datasource,
+          query: 'label_values(fleetpost_connections_open, instance)',
+          includeAll: true,
+          multi: true,
+          allValue: '.*',
+        },
+      ],
+    },
+    panels,
+  };
+}

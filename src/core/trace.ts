@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+
+/** One timed piece of work for one request, as OpenTelemetry has it. */
+export interface Span {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string;
+  name: string;
+  isServer: boolean;
+  startMs: number;
+  endMs: number;
+  isError: boolean;
+  attributes: Record<string, string | number>;
+}
+
+/** W3C Trace Context, level 1: version, trace, parent, flags. Later versions may have more behind. */
+const traceparentPattern =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
+const sampledFlag = 1;
+
+/** Spans that wait to be fetched; one more is dropped and counted. */
+const spansMax = 2_048;
+
+/** A request that its sender wants to see again. */
+export class RequestTrace {
+  readonly #spans: SpanBuffer;
+  readonly #traceId: string;
+  readonly #parentSpanId: string;
+  readonly #spanId = randomBytes(8).toString('hex');
+  readonly #startMs = Date.now();
+  #writeStartMs: number | undefined;
+  readonly attributes: Record<string, string | number> = {};
+
+  constructor(spans: SpanBuffer, traceId: string, parentSpanId: string) {
+    this.#spans = spans;
+    this.#traceId = traceId;
+    this.#parentSpanId = parentSpanId;
+  }
+
+  /** From here on the shard is waited for: its queue and its commit. */
+  waits(): void {
+    this.#writeStartMs = Date.now();
+  }
+
+  end(route: string, status: number): void {
+    const endMs = Date.now();
+    const [method = ''] = route.split(' ', 1);
+    const traceId = this.#traceId;
+    const isError = status >= 500;
+    if (this.#writeStartMs !== undefined) {
+      this.#spans.add({
+        traceId,
+        spanId: randomBytes(8).toString('hex'),
+        parentSpanId: this.#spanId,
+        name: 'shard write',
+        isServer: false,
+        startMs: this.#writeStartMs,
+        endMs,
+        isError,
+        attributes: {},
+      });
+    }
+    this.#spans.add({
+      traceId,
+      spanId: this.#spanId,
+      parentSpanId: this.#parentSpanId,
+      name: route,
+      isServer: true,
+      startMs: this.#startMs,
+      endMs,
+      isError,
+      attributes: {
+        'http.request.method': method,
+        'http.route': route.slice(method.length + 1),
+        'http.response.status_code': status,
+        ...this.attributes,
+      },
+    });
+  }
+}
+
+/** The spans of one thread until they are exported. */
+export class SpanBuffer {
+  #spans: Span[] = [];
+  #dropped = 0;
+
+  /** Undefined for a request that its sender has not sampled, or that carries no sound traceparent. */
+  begin(traceparent: string): RequestTrace | undefined {
+    const [, traceId = '', parentSpanId = '', flags = ''] = traceparentPattern.exec(traceparent) ?? [];
+    if ((Number.parseInt(flags, 16) & sampledFlag) === 0) return undefined;
+    return new RequestTrace(this, traceId, parentSpanId);
+  }
+
+  add(span: Span): void {
+    if (this.#spans.length < spansMax) this.#spans.push(span);
+    else this.#dropped += 1;
+  }
+
+  take(): TakenSpans {
+    const taken = { spans: this.#spans, dropped: this.#dropped };
+    this.#spans = [];
+    this.#dropped = 0;
+    return taken;
+  }
+}
+
+export interface TakenSpans {
+  spans: Span[];
+  dropped: number;
+}

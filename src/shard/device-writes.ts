@@ -1,0 +1,136 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { decodeSeen } from './activity-record.ts';
+import { changeIndexes, indexedOf } from './device-index.ts';
+import { decodeDevice, encodeDevice } from './device-record.ts';
+import { keyOfDevice, keyOfRetiring, readDevice, sequenceBytes, sequenceKey } from './keys.ts';
+import { changeSeen } from './seen-index.ts';
+import type { ChangeOutcome, Device, DeviceChange, DevicePut, PutOutcome } from './shard.ts';
+import type { Effects } from './state.ts';
+import type { Tables } from './tables.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** What a change makes of a device; before it is known whether it may be that. */
+function changed(
+  before: Device,
+  { addTags, removeTags, tagsMax: _, rotation, ...rest }: DeviceChange,
+): Device {
+  let after: Device = { ...before, ...rest };
+  if (rest.secretDigests !== undefined) after.oldSecretUntilMs = undefined;
+  if (addTags !== undefined || removeTags !== undefined) {
+    const kept = after.tags.filter((tag) => !removeTags?.includes(tag));
+    const tags = [...new Set([...kept, ...(addTags ?? [])])];
+    const isSame = tags.length === after.tags.length && tags.every((tag, index) => tag === after.tags[index]);
+    if (!isSame) after = { ...after, tags };
+  }
+  if (rotation !== undefined) {
+    const { digest, oldUntilMs } = rotation;
+    const [current] = before.secretDigests;
+    const isKept = oldUntilMs !== undefined && current !== undefined;
+    after.secretDigests = isKept ? [digest, current] : [digest];
+    after.oldSecretUntilMs = isKept ? oldUntilMs : undefined;
+  }
+  return after;
+}
+
+/** The devices of a shard, as its owner writes them inside a transaction. */
+export class DeviceWrites {
+  readonly #tables: Tables;
+  /** What is to follow the commit. */
+  readonly #effects: () => Effects;
+
+  constructor(tables: Tables, effects: () => Effects) {
+    this.#tables = tables;
+    this.#effects = effects;
+  }
+
+  create(devices: readonly Device[]): DeviceKey | undefined {
+    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
+    if (taken !== undefined) return taken.device;
+    for (const device of devices) this.#insert(device);
+    return undefined;
+  }
+
+  put({ device, change }: DevicePut): PutOutcome {
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device.device));
+    if (bytes === undefined) {
+      this.#insert(device);
+      return 'created';
+    }
+    return change === undefined ? 'exists' : this.change(device.device, change);
+  }
+
+  change(device: DeviceKey, change: DeviceChange): ChangeOutcome {
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    if (bytes === undefined) return 'not_found';
+    const before = decodeDevice(device, bytes);
+    const after = changed(before, change);
+    if (change.tagsMax !== undefined && after.tags.length > change.tagsMax) return 'too_many_tags';
+    const record = encodeDevice(after);
+    if (record.equals(bytes.subarray(0, bytes.length))) return 'unchanged';
+    this.#effects().changed.push(device);
+    changeIndexes(this.#tables, device, before, after);
+    this.#retireAt(device, before.oldSecretUntilMs, after.oldSecretUntilMs);
+    this.#tables.devices.putSync(keyOfDevice(device), record);
+    const isRekeyed = after.secretDigests !== before.secretDigests && after.oldSecretUntilMs === undefined;
+    if (!after.enabled || isRekeyed) this.#effects().endedStreams.push(device);
+    return 'changed';
+  }
+
+  delete(device: DeviceKey): boolean {
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    if (bytes === undefined) return false;
+    this.#effects().changed.push(device);
+    changeIndexes(this.#tables, device, indexedOf(bytes), undefined);
+    const seen = this.#tables.activity.getBinary(keyOfDevice(device));
+    changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
+    this.#tables.activity.removeSync(keyOfDevice(device));
+    this.#retireAt(device, untilOf(device, bytes), undefined);
+    this.#tables.devices.removeSync(keyOfDevice(device));
+    this.#effects().endedStreams.push(device);
+    return true;
+  }
+
+  /** Drops old secrets whose time is over, so many at most. Answers how many. */
+  retireSecrets(nowMs: number, max: number): number {
+    const due = [...this.#tables.retiring.getKeys({ end: sequenceKey(nowMs), limit: max })];
+    for (const key of due) {
+      const device = readDevice(key, sequenceBytes);
+      this.#tables.retiring.removeSync(key);
+      const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+      if (bytes === undefined) continue;
+      const before = decodeDevice(device, bytes);
+      const after = {
+        ...before,
+        secretDigests: before.secretDigests.slice(0, -1),
+        oldSecretUntilMs: undefined,
+      };
+      this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(after));
+      this.#effects().changed.push(device);
+      // Those that were opened with the new secret go on.
+      this.#effects().recheckedStreams.push(device);
+    }
+    return due.length;
+  }
+
+  #insert(device: Device): void {
+    this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
+    changeIndexes(this.#tables, device.device, undefined, device);
+    changeSeen(this.#tables.seen, device.device, null, undefined);
+  }
+
+  #retireAt(device: DeviceKey, before: number | undefined, after: number | undefined): void {
+    if (before === after) return;
+    if (before !== undefined) this.#tables.retiring.removeSync(keyOfRetiring(before, device));
+    if (after !== undefined) this.#tables.retiring.putSync(keyOfRetiring(after, device), nothing);
+  }
+}
+
+/** Of a record that is damaged, nothing is known to end. */
+function untilOf(device: DeviceKey, bytes: Buffer): number | undefined {
+  try {
+    return decodeDevice(device, bytes).oldSecretUntilMs;
+  } catch {
+    return undefined;
+  }
+}

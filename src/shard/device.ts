@@ -1,0 +1,50 @@
+import type { DeviceKey } from '../core/identity.ts';
+
+/** What authenticating a request needs to know of a device. */
+export interface DeviceCredentials {
+  enabled: boolean;
+  /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
+  secretDigests: readonly Uint8Array[];
+  /** Until when the last of them is valid, by the wall clock; absent for one that does not end. */
+  oldSecretUntilMs?: number | undefined;
+}
+
+export interface Device extends DeviceCredentials {
+  device: DeviceKey;
+  name: string;
+  tags: readonly string[];
+  createdAtMs: number;
+}
+
+export interface DeviceStatus extends Device {
+  mailboxSize: number;
+  /** Undefined until the device's first request was written down. */
+  lastSeenMs: number | undefined;
+  /** From where, 4 or 16 bytes; undefined where that was not noted. */
+  lastAddress: Uint8Array | undefined;
+}
+
+/** Fields that an operator changes; an absent one stays. */
+export interface DeviceChange {
+  enabled?: boolean;
+  name?: string;
+  tags?: readonly string[];
+  secretDigests?: readonly Uint8Array[];
+  /** Besides `tags`, of what there is then; those that are added come last. */
+  addTags?: readonly string[];
+  removeTags?: readonly string[];
+  /** With more tags than these nothing is changed. */
+  tagsMax?: number;
+  /** A new secret; the one that works now goes on until that time, or not at all. */
+  rotation?: { digest: Uint8Array; oldUntilMs: number | undefined };
+}
+
+export type ChangeOutcome = 'changed' | 'unchanged' | 'not_found' | 'too_many_tags';
+
+/** A device that is made unless it is there; if it is, `change` is done to it, or nothing. */
+export interface DevicePut {
+  device: Device;
+  change: DeviceChange | undefined;
+}
+
+export type PutOutcome = 'created' | 'exists' | ChangeOutcome;

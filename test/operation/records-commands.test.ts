@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parquetReadObjects } from 'hyparquet';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fleetpost, fleetpostJson } from '../harness/command.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+const folder = temporaryFolder();
+const out = temporaryFolder();
+const payload = '{"n": 12345678901234567890.10,\r\n "text": "a,\\"b\\" ä"}';
+const payloadOnOneLine = payload.replace('\r\n', '  ');
+
+let server: TestServer;
+let fleet: TestFleet;
+let device: TestDevice;
+
+beforeAll(async () => {
+  server = await TestServer.start({}, folder);
+  fleet = await createFleet(server);
+  await fleet.putSchema('message', '-formula', { type: 'object' });
+  device = await fleet.createDevice();
+  await device.request('POST', '/v1/datapoint/reading', payload);
+  for (let n = 0; n < 4; n += 1) await device.request('POST', '/v1/msg/-formula', `{"n":${n}}`);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  for (const path of [folder, out]) rmSync(path, { recursive: true, force: true });
+});
+
+async function exported(format: string, ...more: string[]): Promise<string> {
+  const file = join(out, `records.${format}`);
+  const args = ['export', '--fleet', fleet.fleetId, '--format', format, '--out', file, ...more];
+  expect(await fleetpostJson(server, args)).toMatchObject({ file, format });
+  return file;
+}
+
+it('an export is written as lines, as a table and as Parquet, with payloads as they were sent (D11)', async () => {
+  const lines = readFileSync(await exported('ndjson'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  expect(lines).toHaveLength(5);
+  expect(lines[0]).toContain(`"payload":${payloadOnOneLine},"cursor":`);
+  const [titles, first, second] = readFileSync(await exported('csv'), 'utf8').split('\n');
+  expect(titles).toBe('record_id,device_id,kind,schema,stored_at,payload');
+  expect(first).toContain(`"${payloadOnOneLine.replaceAll('"', '""')}"`);
+  expect(second).toContain(`,message,'-formula,`);
+  const bytes = readFileSync(await exported('parquet', '--kind', 'datapoint', '--since', '1h'));
+  const rows = await parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
+  const { record_id, stored_at } = JSON.parse(lines[0] as string) as { record_id: string; stored_at: string };
+  const time = new Date(stored_at);
+  expect(rows).toEqual([
+    {
+      ...{ record_id, device_id: device.deviceId, kind: 'datapoint', schema: 'reading' },
+      ...{ stored_at: time, payload: payloadOnOneLine },
+    },
+  ]);
+  expect(
+    await fleetpostJson(server, [
+      'export',
+      '--fleet',
+      fleet.fleetId,
+      '--out',
+      join(out, 'none'),
+      '--until',
+      '1h',
+    ]),
+  ).toMatchObject({ records: 0 });
+  // Nothing is left beside them.
+  expect(readdirSync(out).sort()).toEqual(['none', 'records.csv', 'records.ndjson', 'records.parquet']);
+});
+
+it('an export that was ended is gone on with, behind its last whole line', async () => {
+  const file = join(out, 'again.ndjson');
+  const args = ['export', '--fleet', fleet.fleetId, '--out', file];
+  await fleetpostJson(server, args);
+  const text = readFileSync(file, 'utf8');
+  // What a kill leaves: under another name, and cut off in the midst of the third line.
+  const lines = text.split('\n');
+  const cut = `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 40)}`;
+  const refused = await fleetpost([...args, '--data', folder, '--device', 'SHORT']);
+  expect([refused.status, refused.stderr]).toEqual([1, 'fleetpost: There is no such device.\n']);
+  rmSync(file);
+  const { hash } = await import('node:crypto');
+  const asked = JSON.stringify([fleet.fleetId, 'ndjson', null, null, null, null, null, null]);
+  writeFileSync(`${file}.${hash('sha256', asked).slice(0, 12)}.partial`, cut);
+  expect(await fleetpostJson(server, args)).toMatchObject({ records: 3, resumed: true });
+  expect(readFileSync(file, 'utf8')).toBe(text);
+});
+
+it('tail prints what is stored, and goes on where it was when the server comes back', async () => {
+  const args = ['tail', '--fleet', fleet.fleetId, '--data', folder, '--since', '1h', '--schema', '-formula'];
+  const child = spawn(process.execPath, [mainFile, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (more: string) => {
+    text += more;
+  });
+  const numbers = (): number[] =>
+    [...text.matchAll(/-formula {2}\{"n":(\d+)\}\n/g)].map(([, n]) => Number(n));
+  const patience = { timeout: 50_000 };
+  await expect.poll(numbers, patience).toEqual([0, 1, 2, 3]);
+  await device.request('POST', '/v1/msg/-formula', '{"n":4}');
+  await expect.poll(numbers, patience).toEqual([0, 1, 2, 3, 4]);
+  // One that is followed does not hold up the end.
+  expect(await server.stop()).toBe(0);
+  server = await TestServer.start({}, folder);
+  await device.on(server).request('POST', '/v1/msg/-formula', '{"n":5}');
+  await expect.poll(numbers, patience).toEqual([0, 1, 2, 3, 4, 5]);
+  child.kill();
+  await once(child, 'exit');
+}, 120_000);
+
+it('consumers are kept and read from on the command line', async () => {
+  const at = ['--fleet', fleet.fleetId];
+  const consumer = (...args: string[]) => fleetpostJson(server, ['consumer', ...args, ...at]);
+  expect(await consumer('create', 'hall', '--kind', 'datapoint')).toMatchObject({ kinds: ['datapoint'] });
+  const { batch_id, records } = await consumer('fetch', 'hall', '--worker', 'me');
+  expect(records).toHaveLength(1);
+  const shown = await fleetpost(['consumer', 'show', 'hall', ...at, '--data', folder]);
+  expect(shown.stdout).toMatch(/1 until \S+ +me/);
+  expect(await consumer('release', 'hall', batch_id)).toEqual({ records: 1 });
+  const again = await consumer('fetch', 'hall');
+  expect(await consumer('ack', 'hall', again.batch_id)).toEqual({ records: 1 });
+  expect((await consumer('list')).items).toMatchObject([{ name: 'hall' }]);
+  expect(await consumer('delete', 'hall')).toEqual({ ok: true });
+});
