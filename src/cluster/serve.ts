@@ -8,7 +8,7 @@ import type { AdminDoor } from '../admin/door.ts';
 import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
-import { isLoopback, parseHostPort } from '../core/host-port.ts';
+import { bracketed, isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Actions } from '../registry/actions.ts';
 import { ClaimTokens } from '../registry/claim-tokens.ts';
@@ -294,8 +294,4 @@ async function startIn(start: Start): Promise<RunningServer> {
 function knownToken(folder: DataFolder): string | undefined {
   const known = folder.readAdminFile() as { token?: unknown } | undefined;
   return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

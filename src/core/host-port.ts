@@ -17,3 +17,8 @@ export function parseHostPort(text: string): HostPort {
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
+
+/** A host as a URL has it. */
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
