@@ -5,32 +5,24 @@ import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { Claims } from '../access/claims.ts';
 import { done, serverEvent } from '../access/server-event.ts';
 import type { AdminDoor } from '../admin/door.ts';
-import type { Broadcaster } from '../broadcast/broadcaster.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { bracketed, isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
-import { Actions } from '../registry/actions.ts';
-import { ClaimTokens } from '../registry/claim-tokens.ts';
 import { Fleets } from '../registry/fleet.ts';
-import { Forwarders } from '../registry/forwarders.ts';
-import { Registry } from '../registry/registry.ts';
-import { Tokens } from '../registry/tokens.ts';
-import { checkEnvironment } from '../store/check-environment.ts';
-import { DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
-import { isMade } from '../store/database-file.ts';
-import type { RunningActions } from './actions.ts';
+import { DataFolder } from '../store/data-folder.ts';
 import { BackupRunner } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
-import type { RunningReading } from './consume.ts';
+import { openDeclarations } from './declarations.ts';
 import { createDemo, type Demo } from './demo.ts';
-import { openControl, openRegistry } from './environments.ts';
-import type { RunningForwarding } from './forwarding.ts';
+import { openControl } from './environments.ts';
 import { openDoor } from './open-door.ts';
+import { type Preparation, prepareFolder } from './prepare-folder.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
+import type { Services } from './services.ts';
 import { traceExport } from './trace-export.ts';
 
 /** A server that answers, as `serve` reports it. */
@@ -85,51 +77,21 @@ export async function startServer(
   }
 }
 
-interface Start {
-  folder: DataFolder;
-  shards: number;
-  config: Config;
+interface Start extends Preparation {
   log: Log;
-  signal: AbortSignal;
-  readiness: Readiness;
   door: AdminDoor;
 }
 
 async function startIn(start: Start): Promise<RunningServer> {
-  const { folder, shards, config, log, signal, readiness, door } = start;
-  if (!folder.isNew) {
-    for (const path of [folder.registryFolder, ...folder.shardFolders]) checkEnvironment(path);
-    for (const path of journalNames.map((name) => folder.journalFolder(name)).filter(isMade)) {
-      checkEnvironment(path);
-    }
-  }
+  const { folder, shards, config, log, readiness, door } = start;
   const shardsBefore = folder.shards;
   const tls = await findCertificate(config, folder.tlsFolder);
-  if (folder.move !== undefined || folder.shards !== shards) {
-    const msg = `The data is moving from ${folder.move?.from ?? folder.shards} to ${shards} shards.`;
-    readiness.phase = { reason: 'moving', msg };
-    const { moveToShards } = await import('./move.ts');
-    await moveToShards(folder, shards, { config, signal });
-  }
-  // Behind a move, so that each device is looked at where it stays.
-  if (folder.format < formatVersion) {
-    readiness.phase = { reason: 'upgrading', msg: 'The data folder of an older version is being upgraded.' };
-    const { upgradeFolder } = await import('./upgrade.ts');
-    await upgradeFolder(folder, { config, signal });
-  }
+  await prepareFolder(start);
   readiness.phase = starting;
-  const registryEnvironment = openRegistry(folder.registryFolder, config);
-  const registry = new Registry(registryEnvironment, config);
-  const actions = new Actions(registryEnvironment, registry, config);
-  const forwarders = new Forwarders(registryEnvironment, registry, config);
-  const tokens = new Tokens(registryEnvironment, config, (token) =>
-    log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
-  );
+  const declarations = openDeclarations(folder.registryFolder, config, log);
+  const { registry, tokens, claimTokens } = declarations;
   const control = openControl(folder.journalFolder('control'), config);
   const audit = new Audit(control, config, log);
-  const claimTokens = new ClaimTokens(registryEnvironment, registry, config, (token) =>
-    log.error({ token }, 'the record of a claim token is damaged: no device can claim with it'),
-  );
   const cluster: Cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -154,10 +116,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     log,
   );
   let adminServer: FastifyInstance | undefined;
-  let running: RunningActions | undefined;
-  let reading: RunningReading | undefined;
-  let forwarding: RunningForwarding | undefined;
-  let broadcaster: Broadcaster | undefined;
+  let services: Services | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -167,22 +126,15 @@ async function startIn(start: Start): Promise<RunningServer> {
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     await certificate.close();
-    await forwarding?.stop();
-    reading?.stopWaiting();
+    await services?.stopWaiting();
     await Promise.all([door.dismiss(), adminServer?.close()]);
-    await reading?.stop();
     backups.close();
-    await running?.stop();
-    await broadcaster?.stop();
+    await services?.stop();
     readiness.close();
     await traces?.close();
     await cluster.stop();
     await control.close();
-    await actions.close();
-    await forwarders.close();
-    await tokens.close();
-    await claimTokens.close();
-    await registry.close();
+    await declarations.close();
     await door.close();
     folder.close();
   };
@@ -192,30 +144,15 @@ async function startIn(start: Start): Promise<RunningServer> {
     const url = `https://${bracketed(host)}:${cluster.listen()}`;
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
     const { createAdminServer } = await import('../admin/server.ts');
-    const { startActions } = await import('./actions.ts');
-    const { startReading } = await import('./consume.ts');
-    const { startForwarding } = await import('./forwarding.ts');
-    running = startActions({
-      path: folder.journalFolder('actions'),
-      config,
-      actions,
-      fleet: (fleetId) => registry.fleet(fleetId),
-      fleets,
-      shards: cluster.shards,
-      isBackupRunning: () => backups.isRunning,
-      log,
-    });
-    reading = await startReading({ journal: control, shards: cluster.shards, config, log });
-    const { consumers } = reading;
-    forwarding = await startForwarding({ journal: control, forwarders, consumers, shards, config, log });
-    const { Broadcaster } = await import('../broadcast/broadcaster.ts');
-    const { BroadcastControl } = await import('../broadcast/control.ts');
-    broadcaster = new Broadcaster({
-      config,
+    const { startServices } = await import('./services.ts');
+    services = await startServices({
+      declarations,
       journal: control,
+      actionsFolder: folder.journalFolder('actions'),
       fleets,
       shards: cluster.shards,
       isBackupRunning: () => backups.isRunning,
+      config,
       log,
     });
     const admin = await createAdminServer({
@@ -226,11 +163,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       claimTokens,
       registry,
       fleets,
-      actions: running.control,
-      records: reading.records,
-      consumers: reading.control,
-      forwarders: forwarding.control,
-      broadcasts: new BroadcastControl(broadcaster),
+      ...services.controls,
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,

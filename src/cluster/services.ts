@@ -1,0 +1,63 @@
+import { Broadcaster } from '../broadcast/broadcaster.ts';
+import { BroadcastControl } from '../broadcast/control.ts';
+import type { Config } from '../core/config.ts';
+import type { Log } from '../core/log.ts';
+import type { Fleets } from '../registry/fleet.ts';
+import { startActions } from './actions.ts';
+import { startReading } from './consume.ts';
+import type { Declarations } from './declarations.ts';
+import type { ControlJournal } from './environments.ts';
+import { startForwarding } from './forwarding.ts';
+import type { Shards } from './shards.ts';
+
+export interface ServicesOptions {
+  declarations: Declarations;
+  journal: ControlJournal;
+  /** Of the environment of actions. */
+  actionsFolder: string;
+  fleets: Fleets;
+  shards: Shards;
+  isBackupRunning: () => boolean;
+  config: Config;
+  log: Log;
+}
+
+/** What works by itself on the main thread, besides the admin API, which asks it. */
+export type Services = Awaited<ReturnType<typeof startServices>>;
+
+/** In order of dependence. */
+export async function startServices({ declarations, actionsFolder, ...given }: ServicesOptions) {
+  const { registry, actions, forwarders } = declarations;
+  const { shards } = given;
+  const reading = await startReading(given);
+  const { consumers } = reading;
+  const forwarding = await startForwarding({ ...given, forwarders, consumers, shards: shards.all.length });
+  const broadcaster = new Broadcaster(given);
+  const acting = startActions({
+    ...given,
+    path: actionsFolder,
+    actions,
+    fleet: (fleetId) => registry.fleet(fleetId),
+  });
+  return {
+    /** What the admin API asks. */
+    controls: {
+      actions: acting.control,
+      records: reading.records,
+      consumers: reading.control,
+      forwarders: forwarding.control,
+      broadcasts: new BroadcastControl(broadcaster),
+    },
+    /** Before the admin server ends: requests that wait for records are answered. */
+    async stopWaiting(): Promise<void> {
+      await forwarding.stop();
+      reading.stopWaiting();
+    },
+    /** Before the shards: what is on its way to them is given up, and goes again after the next start. */
+    async stop(): Promise<void> {
+      await reading.stop();
+      await acting.stop();
+      await broadcaster.stop();
+    },
+  };
+}
