@@ -1,19 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
-const ofServers = 'test/{spec,robustness,properties,fleet}/**/*.test.ts';
-/** Of processes, threads, files, commands and connections, which are the same whatever the number of shards. */
-const ofOneServer = [
-  'test/operation/**/*.test.ts',
-  'test/robustness/{clock,connections,fragments,garbage,isolation,poison,shutdown}.test.ts',
-  'test/robustness/{siege,slow,smuggling,stalls,tls}.test.ts',
-];
+/** Of the rules and of what must hold: with one shard and with several. */
+const ofRules = ['test/{spec,properties,fleet}/**/*.test.ts', 'test/robustness/crash.test.ts'];
+/** Of processes, threads, files, commands, connections and trouble: with several shards, which have more of it. */
+const ofOneServer = ['test/{operation,robustness}/**/*.test.ts'];
 
-const onServer = (shards: number, include: string[], exclude: string[]) => ({
+const onServer = (shards: number, include: string[]) => ({
   extends: true as const,
   test: {
     name: `shards-${shards}`,
     include,
-    exclude,
     env: { SHARDS: String(shards) },
   },
 });
@@ -27,8 +23,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'units', include: ['test/units/**/*.test.ts'] } },
-      onServer(1, [ofServers], ofOneServer),
-      onServer(3, [ofServers, ...ofOneServer], []),
+      onServer(1, ofRules),
+      onServer(3, [...ofRules, ...ofOneServer]),
     ],
   },
 });
