@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { Ajv } from 'ajv';
+import type { ValidateFunction } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
 import { broadcastKeys } from './broadcast-keys.ts';
@@ -221,10 +222,21 @@ function readFile(path: string): Record<string, unknown> {
   return parsed as Record<string, unknown>;
 }
 
-const check = new Ajv({ allErrors: true }).compile(configSchema);
+let compiled: ValidateFunction | undefined;
 
-function refuse(values: Record<string, unknown>, origin: (key: string) => string): never {
-  const [first] = check.errors ?? [];
+/** Made when it is first needed: it takes half of the time in which a command starts that reads no configuration. */
+function checkOf(): ValidateFunction {
+  const { Ajv } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
+  compiled ??= new Ajv({ allErrors: true }).compile(configSchema);
+  return compiled;
+}
+
+function refuse(
+  errors: ValidateFunction['errors'],
+  values: Record<string, unknown>,
+  origin: (key: string) => string,
+): never {
+  const [first] = errors ?? [];
   if (first === undefined) throw new OperatorError('The configuration is not valid.');
   if (first.keyword === 'additionalProperties') {
     const key = String(first.params.additionalProperty);
@@ -272,7 +284,8 @@ export function loadConfig(
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) set(key, fromText(key as ConfigKey, value), 'flag');
   }
-  if (!check(values)) refuse(values, (key) => sources[key] ?? 'file');
+  const check = checkOf();
+  if (!check(values)) refuse(check.errors, values, (key) => sources[key] ?? 'file');
   return {
     values: Object.freeze(values) as Config,
     sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,
