@@ -18,7 +18,7 @@ const patience = { timeout: 60_000, interval: 50 };
 const config = { actionRetryMilliseconds: 3_600_000 };
 const sendersCount = 9;
 /** More of them by `ACTION_MOVE_KILLS=50`. */
-const kills = Number(process.env.ACTION_MOVE_KILLS ?? 3);
+const kills = Number(process.env.ACTION_MOVE_KILLS ?? 2);
 
 let folder: string;
 let server: TestServer;

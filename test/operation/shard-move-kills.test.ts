@@ -10,7 +10,7 @@ import { fillShards, readShardRecords, type ShardRecords } from '../harness/shar
 
 const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 /** More of them by `SHARD_MOVE_KILLS=200`, as the README has it. */
-const kills = Number(process.env.SHARD_MOVE_KILLS ?? 6);
+const kills = Number(process.env.SHARD_MOVE_KILLS ?? 4);
 const killsPerCheck = 6;
 const devicesCount = 2_000;
 const shardsMax = 6;
