@@ -78,6 +78,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     async (admin) => {
       auditChanges(admin, context.audit);
       const open = new OpenRequests();
+      admin.addHook('onClose', async () => open.close());
       requireToken(admin, context, open);
       await admin.register(async (documents) => {
         takeDocuments(documents);
