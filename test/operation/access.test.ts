@@ -107,6 +107,8 @@ it('no array of different items can be so long that comparing each with each hol
   };
   check(document);
   expect(arrays).toBeGreaterThan(3);
+  const { status } = await as(server.token, 'HEAD', '/audit:export');
+  expect(status, 'HEAD would make an export for nobody').toBe(404);
 });
 
 it('a token of several scopes has each, and what it lacks is named', async () => {
