@@ -1,10 +1,11 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import type { AuditEntry, AuditQuery } from './audit-log.ts';
 import { auditBooks } from './audit-log.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { errorAnswers, listOf, nullable, pageLimit, time } from './documents.ts';
+import type { Exports } from './exports.ts';
 import type { Principal } from './scope.ts';
 
 const entryDocument = Type.Object({
@@ -80,7 +81,7 @@ function parseTime(name: string, text: string): number {
 }
 
 /** `/audit` and its export. */
-export function addAuditRoutes(app: AdminApp, { audit }: AdminContext): void {
+export function addAuditRoutes(app: AdminApp, { audit }: AdminContext, exports: Exports): void {
   app.get(
     '/audit',
     {
@@ -101,8 +102,9 @@ export function addAuditRoutes(app: AdminApp, { audit }: AdminContext): void {
     },
   );
 
-  async function* lines(query: AuditQuery): AsyncGenerator<string> {
+  async function* lines(query: AuditQuery, signal: AbortSignal): AsyncGenerator<string> {
     for await (const entries of audit.all(query)) {
+      signal.throwIfAborted();
       yield entries.map((entry) => `${JSON.stringify(describe(entry))}\n`).join('');
     }
   }
@@ -123,7 +125,9 @@ export function addAuditRoutes(app: AdminApp, { audit }: AdminContext): void {
         },
       },
     },
-    async ({ query, principal }, reply) =>
-      reply.type('application/x-ndjson').send(Readable.from(lines(queryOf(query, principal)))),
+    async ({ query, principal }, reply) => {
+      const wanted = queryOf(query, principal);
+      return reply.type('application/x-ndjson').send(exports.begin(reply, (signal) => lines(wanted, signal)));
+    },
   );
 }

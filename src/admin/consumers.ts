@@ -14,7 +14,10 @@ import { parseTime, timeText } from './times.ts';
 
 const consumerPath = Type.Interface([fleetPath], { name: Type.String() });
 const filter = {
-  kinds: Type.Array(Type.Enum([...recordKinds]), { description: 'Of its records; none for all.' }),
+  kinds: Type.Array(Type.Enum([...recordKinds]), {
+    maxItems: recordKinds.length,
+    description: 'Of its records; none for all.',
+  }),
   schemas: Type.Array(Type.String({ maxLength: 255 }), {
     maxItems: 1_000,
     description: 'Of its records, by name; none for all.',

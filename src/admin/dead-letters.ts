@@ -3,6 +3,7 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { parseMessage } from '../registry/payload.ts';
+import { documentBytesMax } from './bodies.ts';
 import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
 import {
   checkSelection,
@@ -20,6 +21,8 @@ import { mailIdOf } from './receipts.ts';
 const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
 const payloadDocument = Type.Unsafe<Buffer>({ type: 'object', description: 'Byte for byte as it was sent.' });
 const limitDefault = 100;
+/** 1,000 letters by name, which take some 80 bytes each. */
+const selectionBytesMax = 2 * documentBytesMax;
 /** Letters of one call that are under way at once. */
 const atOnce = 32;
 
@@ -149,6 +152,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     '/fleets/:fleet_id/dead-letters::replay',
     {
       config: { scope: 'mail' },
+      bodyLimit: selectionBytesMax,
       schema: {
         description:
           "Queues letters anew, each as a new mail with the fleet's life time and limits, and removes them: those named, or those that a filter takes. One call handles `limit` of them at most; `next` is the `after` of the next call.",
@@ -168,6 +172,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     '/fleets/:fleet_id/dead-letters::drop',
     {
       config: { scope: 'mail' },
+      bodyLimit: selectionBytesMax,
       schema: {
         description: 'Removes letters for good: those named, or those that a filter takes, as in :replay.',
         params: fleetPath,

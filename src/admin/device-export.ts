@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import { unavailable } from '../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { DeviceFilter, DeviceStatus } from '../shard/shard.ts';
 import type { AdminApp, AdminContext } from './context.ts';
@@ -8,6 +7,7 @@ import { deviceFilter, filterOf } from './device-filter.ts';
 import { csvLine, tagsCell } from './device-lines.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 import { errorAnswers, fleetPath } from './documents.ts';
+import type { Exports } from './exports.ts';
 
 /** Devices of one piece of the answer: some milliseconds of this thread. */
 const devicesPerPiece = 250;
@@ -49,18 +49,21 @@ function line(status: DeviceStatus, format: Format, withDigests: boolean): strin
 }
 
 /** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
-export function addExportRoute(app: AdminApp, { config, registry, shards }: AdminContext): void {
-  let isStopping = false;
-  app.addHook('preClose', async () => {
-    isStopping = true;
-  });
-
-  async function* lines(filter: DeviceFilter, query: Static<typeof exportQuery>): AsyncGenerator<string> {
+export function addExportRoute(
+  app: AdminApp,
+  { config, registry, shards }: AdminContext,
+  exports: Exports,
+): void {
+  async function* lines(
+    filter: DeviceFilter,
+    query: Static<typeof exportQuery>,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
     const withDigests = query.with === 'digests';
     if (query.format === 'csv') yield header(withDigests);
     let after: string | null = query.after;
     while (after !== null) {
-      if (isStopping) throw unavailable('The server is stopping.');
+      signal.throwIfAborted();
       const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
       if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
       after = next;
@@ -89,8 +92,8 @@ export function addExportRoute(app: AdminApp, { config, registry, shards }: Admi
       const { fleet } = registry.fleet(params.fleet_id);
       const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
       const filter = filterOf(fleet, query, config);
-      // Pulls the next piece when the client has taken the last.
-      return reply.type(`${type}; charset=utf-8`).send(Readable.from(lines(filter, query)));
+      const answer = exports.begin(reply, (signal) => lines(filter, query, signal));
+      return reply.type(`${type}; charset=utf-8`).send(answer);
     },
   );
 }

@@ -1,4 +1,11 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { Socket } from 'node:net';
 import { type NotReady, readyAnswer } from './readiness.ts';
 
 /** Time that requests under way have when the admin server closes. */
@@ -14,19 +21,13 @@ export class AdminDoor {
   readonly #server: Server;
   readonly #reasons: () => readonly NotReady[];
   readonly #underWay = new Set<ServerResponse>();
+  /** What each connection was asked last and has not been answered yet. */
+  readonly #last = new WeakMap<Socket, ServerResponse>();
   #handler: RequestListener | undefined;
 
   private constructor(reasons: () => readonly NotReady[]) {
     this.#reasons = reasons;
-    this.#server = createServer((request, response) => {
-      if (this.#handler === undefined) {
-        this.#answer(request.url ?? '', response);
-        return;
-      }
-      this.#underWay.add(response);
-      response.once('close', () => this.#underWay.delete(response));
-      this.#handler(request, response);
-    });
+    this.#server = createServer((request, response) => this.#queue(request, response));
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
     // An import may be sent for as long as it takes.
     this.#server.requestTimeout = 0;
@@ -75,6 +76,34 @@ export class AdminDoor {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  /**
+   * Requests of one connection one after another: the answer to a pipelined one has no socket before its turn
+   * comes, and if the connection ends first nothing ever tells whoever works at it.
+   */
+  #queue(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const before = this.#last.get(socket);
+    this.#last.set(socket, response);
+    response.once('close', () => {
+      if (this.#last.get(socket) === response) this.#last.delete(socket);
+    });
+    if (before === undefined) this.#take(request, response);
+    else
+      before.once('close', () => {
+        if (!socket.destroyed) this.#take(request, response);
+      });
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#handler === undefined) {
+      this.#answer(request.url ?? '', response);
+      return;
+    }
+    this.#underWay.add(response);
+    response.once('close', () => this.#underWay.delete(response));
+    this.#handler(request, response);
   }
 
   #answer(url: string, response: ServerResponse): void {

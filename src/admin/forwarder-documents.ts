@@ -9,7 +9,8 @@ import { type ForwarderDraft, type ForwarderStatus, forwarderStates } from './fo
 export const forwarderPath = Type.Object({ fleet_id: Type.String(), name: Type.String() });
 
 const type = Type.Enum(['webhook', 'nats']);
-const kind = Type.Enum([...recordKinds]);
+/** With its type: else every two of a filter would be compared. */
+const kind = Type.Enum([...recordKinds], { type: 'string' });
 const closed = { additionalProperties: false };
 
 export const signingSecret = Type.String({

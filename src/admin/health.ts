@@ -9,12 +9,16 @@ const notReady = Type.Object({
   reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
 });
 
-/** `/healthz`: the process answers. `/readyz`: devices are answered too, and what they send is taken. */
+/** For HEAD too, which some balancers ask with. `/healthz`: the process answers. `/readyz`: devices are answered too, and what they send is taken. */
 export function addHealthRoutes(app: AdminApp, { notReady: reasons }: AdminContext): void {
-  app.get('/healthz', { schema: { security: [], response: { 200: ok } } }, async () => ({ ok: true }));
+  app.get(
+    '/healthz',
+    { exposeHeadRoute: true, schema: { security: [], response: { 200: ok } } },
+    async () => ({ ok: true }),
+  );
   app.get(
     '/readyz',
-    { schema: { security: [], response: { 200: ok, 503: notReady } } },
+    { exposeHeadRoute: true, schema: { security: [], response: { 200: ok, 503: notReady } } },
     async (_request, reply) => {
       const { status, body } = readyAnswer(reasons());
       reply.code(status);

@@ -18,9 +18,11 @@ export function describeRequest(request: FastifyRequest): Record<string, unknown
 /** Follows requests that their sender wants to see again, where that is on. */
 export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
   const traces = new WeakMap<FastifyRequest, RequestTrace>();
-  app.addHook('onRequest', async (request) => {
+  // Behind the check of the token, which is of onRequest.
+  app.addHook('preParsing', async (request, reply) => {
     const { traceparent } = request.headers;
-    const trace = typeof traceparent === 'string' ? spans.begin(traceparent) : undefined;
+    if (request.principal === null || typeof traceparent !== 'string') return;
+    const trace = spans.begin(traceparent, reply.elapsedTime);
     if (trace !== undefined) traces.set(request, trace);
   });
   app.addHook('onResponse', async (request, { statusCode }) => {

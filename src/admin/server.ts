@@ -20,6 +20,7 @@ import { addDeviceChangeRoute } from './device-changes.ts';
 import { addExportRoute } from './device-export.ts';
 import { addDeviceRoutes } from './devices.ts';
 import { errorHandler } from './errors.ts';
+import { Exports } from './exports.ts';
 import { addFleetCountRoute } from './fleet-counts.ts';
 import { addFleetRoutes } from './fleets.ts';
 import { addForwarderLetterRoutes } from './forwarder-letters.ts';
@@ -48,6 +49,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
     genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
+    // A HEAD of an export would walk all of it, for nobody.
+    exposeHeadRoutes: false,
     // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -78,6 +81,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     async (admin) => {
       auditChanges(admin, context.audit);
       const open = new OpenRequests();
+      admin.addHook('onClose', async () => open.close());
       requireToken(admin, context, open);
       await admin.register(async (documents) => {
         takeDocuments(documents);
@@ -85,14 +89,15 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
         addDeviceChangeRoute(documents, context);
-        addExportRoute(documents, context);
+        const exports = new Exports(documents, context.config);
+        addExportRoute(documents, context, exports);
         addReceiptRoutes(documents, context);
         addDeadLetterRoutes(documents, context);
         addBackupRoutes(documents, context);
         addTopRoute(documents, context);
         addTokenRoutes(documents, context, open);
         addClaimTokenRoutes(documents, context);
-        addAuditRoutes(documents, context);
+        addAuditRoutes(documents, context, exports);
         addActionRoutes(documents, context);
         addActionRunRoutes(documents, context);
         addForwarderRoutes(documents, context);

@@ -29,7 +29,8 @@ export const expiresAt = Type.Optional(
 const newToken = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 255, description: 'Who or what uses it.' }),
-    scopes: Type.Array(Type.Enum([...scopes]), { minItems: 1, uniqueItems: true }),
+    // Without its type, every two of them would be compared.
+    scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
     fleet_id: Type.Optional(
       Type.Unsafe<string | null>({
         anyOf: [fleetId, { type: 'null' }],

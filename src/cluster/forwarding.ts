@@ -36,8 +36,14 @@ export async function startForwarding({
   const budget = new ByteBudget(given.config.forwardBytesMax);
   const options = { ...given, letters, readings, budget };
   const forwarding = new Forwarding(options);
-  for (const id of await readings.deleteOthers(forwarders.all())) await letters.forget(forwarderKey(id));
-  for (const forwarder of forwarders.all()) await forwarding.restart(forwarder);
+  try {
+    for (const id of await readings.deleteOthers(forwarders.all())) await letters.forget(forwarderKey(id));
+    for (const forwarder of forwarders.all()) await forwarding.restart(forwarder);
+  } catch (error) {
+    // Some run already.
+    await forwarding.stop();
+    throw error;
+  }
   return {
     control: new Control({ ...options, forwarders, forwarding }),
     stop: () => forwarding.stop(),

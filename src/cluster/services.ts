@@ -25,14 +25,30 @@ export interface ServicesOptions {
 /** What works by itself on the main thread, besides the admin API, which asks it. */
 export type Services = Awaited<ReturnType<typeof startServices>>;
 
-/** In order of dependence. */
-export async function startServices({ declarations, actionsFolder, ...given }: ServicesOptions) {
+/** In order of dependence. @throws what a part cannot start for; those before it are stopped then. */
+export async function startServices(options: ServicesOptions) {
+  const started: { stop(): Promise<void> }[] = [];
+  try {
+    return await startParts(options, started);
+  } catch (error) {
+    for (const part of started.reverse()) await part.stop();
+    throw error;
+  }
+}
+
+async function startParts(
+  { declarations, actionsFolder, ...given }: ServicesOptions,
+  started: { stop(): Promise<void> }[],
+) {
   const { registry, actions, forwarders } = declarations;
   const { shards } = given;
   const reading = await startReading(given);
+  started.push(reading);
   const { consumers } = reading;
   const forwarding = await startForwarding({ ...given, forwarders, consumers, shards: shards.all.length });
+  started.push(forwarding);
   const broadcaster = new Broadcaster(given);
+  started.push(broadcaster);
   const acting = startActions({
     ...given,
     path: actionsFolder,

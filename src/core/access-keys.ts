@@ -19,6 +19,12 @@ export const accessKeys = {
     10_000,
     'Requests refused for want of a token or a scope that have an entry in the audit log; of others their number is kept.',
   ),
+  exportsMax: integer(
+    16,
+    1,
+    1_000,
+    'Exports of devices and of the audit log under way; one more is answered 503.',
+  ),
   claiming: boolean(false, 'Whether devices may register themselves, with a claim token, at POST /v1/claim.'),
   claimTokensPerFleetMax: integer(100, 1, 10_000, 'Claim tokens of one fleet.'),
   claimsQueueMax: integer(256, 1, 100_000, 'Claims under way at once; one more is answered 503.'),

@@ -27,11 +27,12 @@ export class RequestTrace {
   readonly #traceId: string;
   readonly #parentSpanId: string;
   readonly #spanId = randomBytes(8).toString('hex');
-  readonly #startMs = Date.now();
+  readonly #startMs: number;
   #writeStartMs: number | undefined;
   readonly attributes: Record<string, string | number> = {};
 
-  constructor(spans: SpanBuffer, traceId: string, parentSpanId: string) {
+  constructor(spans: SpanBuffer, traceId: string, parentSpanId: string, startMs: number) {
+    this.#startMs = startMs;
     this.#spans = spans;
     this.#traceId = traceId;
     this.#parentSpanId = parentSpanId;
@@ -84,11 +85,14 @@ export class SpanBuffer {
   #spans: Span[] = [];
   #dropped = 0;
 
-  /** Undefined for a request that its sender has not sampled, or that carries no sound traceparent. */
-  begin(traceparent: string): RequestTrace | undefined {
+  /**
+   * Once it is known who asks, for strangers must not fill this. Undefined for a request that its sender has not
+   * sampled, or that carries no sound traceparent.
+   */
+  begin(traceparent: string, millisecondsAgo: number): RequestTrace | undefined {
     const [, traceId = '', parentSpanId = '', flags = ''] = traceparentPattern.exec(traceparent) ?? [];
     if ((Number.parseInt(flags, 16) & sampledFlag) === 0) return undefined;
-    return new RequestTrace(this, traceId, parentSpanId);
+    return new RequestTrace(this, traceId, parentSpanId, Math.round(Date.now() - millisecondsAgo));
   }
 
   add(span: Span): void {

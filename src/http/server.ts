@@ -151,7 +151,6 @@ export class DeviceServer {
     exchange: Exchange,
   ): void {
     const headers = new RequestHeaders(request);
-    if (headers.traceparent !== '') exchange.trace = this.#context.spans?.begin(headers.traceparent);
     const declaredBytes = headers.bodyBytes;
     const given: Given = {
       parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
@@ -160,6 +159,10 @@ export class DeviceServer {
       body: noBody,
     };
     const known = then(authenticate(headers, this.#context, exchange), (device) => {
+      if (headers.traceparent !== '') {
+        const elapsedMs = performance.now() - exchange.startedAtMs;
+        exchange.trace = this.#context.spans?.begin(headers.traceparent, elapsedMs);
+      }
       checkRate(device, this.#context, exchange.startedAtMs);
       return device;
     });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fetch } from 'undici';
 import { expect, it } from 'vitest';
-import { createFleet } from '../harness/device.ts';
+import { createFleet, TestDevice } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
 
 interface Span {
@@ -51,6 +51,16 @@ it('sampled requests become spans that an OTLP receiver is sent; others, and uns
   ]) {
     await device.request('POST', '/v1/heartbeat', undefined, { traceparent: other });
   }
+  // Nor do those of strangers, who could fill the buffer.
+  await new TestDevice(server, device.fleetId, device.deviceId, `FOS-${'W'.repeat(32)}`).request(
+    'POST',
+    '/v1/heartbeat',
+    undefined,
+    { traceparent },
+  );
+  const { admin_url } = server.report;
+  await fetch(`${admin_url}/metrics`, { headers: { traceparent } });
+  await fetch(`${admin_url}/admin/v1/fleets`, { headers: { authorization: 'Bearer nobody', traceparent } });
   await device.request('POST', '/v1/datapoint/reading', '{"n":1}', { traceparent });
   await device.request('POST', '/v1/heartbeat', undefined, { traceparent });
   const fleets = `${server.report.admin_url}/admin/v1/fleets/${device.fleetId}`;

@@ -170,6 +170,15 @@ it('D16: dead letters are filtered and paged, and each stands in one page', asyn
   expect((await server.admin('GET', `/fleets/${own.fleetId}/dead-letters?from=yesterday`)).status).toBe(400);
 });
 
+it('a call takes a thousand letters by their ids', async () => {
+  const { deviceId: device_id } = await fleet.createDevice();
+  const letters = Array.from({ length: 1_000 }, () => ({ device_id, mail_id: uuidv7() }));
+  for (const verb of ['replay', 'drop'] as const) {
+    const { status, body } = await act(verb, { letters });
+    expect([status, new Set(body.items.map(({ result }) => result))]).toEqual([200, new Set(['not_found'])]);
+  }
+});
+
 it('D16: a letter is replayed as a new mail, once, and is told why it cannot be', async () => {
   const own = await createFleet(server, { mailbox_mails_max: 1 });
   const [device, gone] = [await own.createDevice(), await own.createDevice()];

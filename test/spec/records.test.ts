@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { fetch } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
@@ -249,4 +251,36 @@ it('consumers and waiting fetches are so many and no more, and a scrape tells ho
   for (const batch of await Promise.all(waiting)) expect(batch.body.records.length).toBeGreaterThan(0);
   const metrics = await (await fetch(`${server.report.admin_url}/metrics`)).text();
   expect(metrics).toContain(`fleetpost_consumer_lag_records{fleet="${fleet.fleetId}",consumer="d"} 6`);
+});
+
+it('requests in one go are answered in order; those whose connection ends first cost no stream and no end', async () => {
+  const { hostname, port } = new URL(server.report.admin_url);
+  const get = (path: string, more = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.token}\r\n${more}\r\n`;
+  const open = (text: string) => {
+    const socket = connect(Number(port), hostname)
+      .setEncoding('latin1')
+      .on('error', () => {});
+    socket.write(text);
+    return socket;
+  };
+  let answers = '';
+  const polite = open(`${get('/metrics')}${get('/healthz')}${get('/nowhere', 'Connection: close\r\n')}`);
+  for await (const chunk of polite) answers += chunk;
+  expect(answers.match(/HTTP.1.1 \d+|"ok":true/g)).toEqual([
+    'HTTP/1.1 200',
+    'HTTP/1.1 200',
+    '"ok":true',
+    'HTTP/1.1 404',
+  ]);
+
+  const follow = get(`/admin/v1/fleets/${fleet.fleetId}/records?follow=true`);
+  for (let n = 0; n < 4; n += 1) {
+    const leaving = open(`${follow}${get('/healthz')}${follow}`);
+    await once(leaving, 'data');
+    leaving.destroy();
+    await once(leaving, 'close');
+  }
+  await expect.poll(async () => (await records('?limit=1')).status, { timeout: 20_000 }).toBe(200);
+  expect(await server.stop()).toBe(0);
 });
