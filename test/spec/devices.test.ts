@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -325,6 +326,35 @@ describe('D3: rotating a secret with a grace period', () => {
     await expect
       .poll(async () => (await server.admin('GET', old.adminPath)).body.old_secret_until, patience)
       .toBeNull();
+  });
+
+  it('an import that brings the digest it has ends no grace period and no stream', async () => {
+    const old = await fleet.createDevice({ tags: ['before'] });
+    const renewed = await rotate(old, 600);
+    const streams = await Promise.all([EventStream.open(old), EventStream.open(renewed)]);
+    const { old_secret_until: until } = (await server.admin('GET', old.adminPath)).body;
+    const line = {
+      device_id: old.deviceId,
+      tags: ['after'],
+      secret_digest: createHash('sha256').update(renewed.secret).digest('hex'),
+    };
+    const answer = await fetch(
+      `${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/devices:import?on_existing=update`,
+      {
+        method: 'POST',
+        headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/x-ndjson' },
+        body: JSON.stringify(line),
+      },
+    );
+    expect(JSON.parse(await answer.text())).toMatchObject({ result: 'updated' });
+    expect((await server.admin('GET', old.adminPath)).body).toMatchObject({
+      tags: ['after'],
+      old_secret_until: until,
+    });
+    expect([(await old.heartbeat()).status, (await renewed.heartbeat()).status]).toEqual([201, 201]);
+    // What is ended with a change is ended before the change is answered to a later one.
+    await server.admin('PATCH', old.adminPath, { name: 'later' });
+    expect(streams.map(({ isOver }) => isOver)).toEqual([false, false]);
   });
 
   it('without one the old secret ends at once, and so does an older one when there is a third', async () => {
