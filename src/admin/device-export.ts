@@ -55,13 +55,18 @@ export function addExportRoute(app: AdminApp, { config, registry, shards }: Admi
     isStopping = true;
   });
 
-  async function* lines(filter: DeviceFilter, query: Static<typeof exportQuery>): AsyncGenerator<string> {
+  async function* lines(
+    filter: DeviceFilter,
+    query: Static<typeof exportQuery>,
+    onDevices: (count: number) => void,
+  ): AsyncGenerator<string> {
     const withDigests = query.with === 'digests';
     if (query.format === 'csv') yield header(withDigests);
     let after: string | null = query.after;
     while (after !== null) {
       if (isStopping) throw unavailable('The server is stopping.');
       const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
+      onDevices(items.length);
       if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
       after = next;
     }
@@ -70,7 +75,12 @@ export function addExportRoute(app: AdminApp, { config, registry, shards }: Admi
   app.get(
     '/fleets/:fleet_id/devices::export',
     {
-      config: { scope: 'provision' },
+      config: {
+        scope: 'provision',
+        // Whoever has digests can make the same devices elsewhere.
+        book: ({ query }) =>
+          (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
+      },
       schema: {
         description:
           'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
@@ -85,12 +95,18 @@ export function addExportRoute(app: AdminApp, { config, registry, shards }: Admi
         },
       },
     },
-    async ({ params, query }, reply) => {
+    async ({ params, query, audited: { about } }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
       const filter = filterOf(fleet, query, config);
+      if (query.with !== undefined) about.with = query.with;
+      let devices = 0;
+      const onDevices = (count: number): void => {
+        devices += count;
+        about.devices = devices;
+      };
       // Pulls the next piece when the client has taken the last.
-      return reply.type(`${type}; charset=utf-8`).send(Readable.from(lines(filter, query)));
+      return reply.type(`${type}; charset=utf-8`).send(Readable.from(lines(filter, query, onDevices)));
     },
   );
 }
