@@ -13,6 +13,8 @@ import {
   letterFilter,
   letterList,
   letterSelection,
+  walkOf,
+  walkText,
 } from './dead-letter-documents.ts';
 import { listDeadLetters } from './dead-letter-list.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from './documents.ts';
@@ -57,10 +59,14 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     selection: Static<typeof letterSelection>,
   ): Promise<{ letters: Letter[]; next: string | null }> {
     checkSelection(selection);
-    const { letters, filter, after = '', limit = limitDefault } = selection;
+    const { letters, filter, limit = limitDefault } = selection;
     if (letters === undefined) {
-      const page = await listDeadLetters(shards.all, fleetId, filterOf(fleetId, filter ?? {}), after, limit);
-      return { letters: page.items, next: page.next };
+      const { after, diedBeforeMs } = walkOf(selection.after ?? '');
+      const { toMs = diedBeforeMs, ...given } = filterOf(fleetId, filter ?? {});
+      const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
+      const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
+      const next = page.next && walkText({ after: page.next, diedBeforeMs });
+      return { letters: page.items, next };
     }
     const named = letters.map(({ device_id, mail_id }) => ({
       device: deviceKeyOf(fleetId, device_id),
