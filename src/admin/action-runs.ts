@@ -220,7 +220,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       config: { scope: 'admin' },
       schema: { params: runPath, response: { 200: retriedDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name, run } }) => ({ retried: await actions.retry(fleet_id, name, run) }),
+    async ({ params: { fleet_id, name, run }, audited }) => {
+      const retried = await actions.retry(fleet_id, name, run);
+      audited.about = { retried };
+      return { retried };
+    },
   );
 
   app.post(
@@ -233,7 +237,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
         response: { 200: retriedDocument, ...errorAnswers },
       },
     },
-    async ({ params: { fleet_id, name } }) => ({ retried: await actions.retry(fleet_id, name) }),
+    async ({ params: { fleet_id, name }, audited }) => {
+      const retried = await actions.retry(fleet_id, name);
+      audited.about = { retried };
+      return { retried };
+    },
   );
 
   app.delete(
@@ -242,7 +250,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       config: { scope: 'admin' },
       schema: { params: runPath, response: { 200: droppedDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name, run } }) => ({ dropped: await actions.drop(fleet_id, name, run) }),
+    async ({ params: { fleet_id, name, run }, audited }) => {
+      const dropped = await actions.drop(fleet_id, name, run);
+      audited.about = { dropped };
+      return { dropped };
+    },
   );
 
   app.delete(
@@ -251,6 +263,10 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       config: { scope: 'admin' },
       schema: { params: actionPath, response: { 200: droppedDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name } }) => ({ dropped: await actions.drop(fleet_id, name) }),
+    async ({ params: { fleet_id, name }, audited }) => {
+      const dropped = await actions.drop(fleet_id, name);
+      audited.about = { dropped };
+      return { dropped };
+    },
   );
 }

@@ -4,6 +4,13 @@ import type { AuditActor, AuditBook, AuditEvent, AuditLog, BegunEntry } from './
 import type { AdminApp } from './context.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * Where requests of this route have their entry: what senders of mail do all the time is `traffic`. Not given, what
+     * may change something is a `change`.
+     */
+    book?: AuditBook | ((request: FastifyRequest) => AuditBook | undefined);
+  }
   interface FastifyRequest {
     /** What a handler has to say of what it did: ids that it gave out, counts. Never a secret. */
     audited: { begun?: BegunEntry; about: Record<string, string | number>; error?: ErrorCode };
@@ -17,13 +24,26 @@ function cut(text: string): string {
   return text.replace(/\p{Cc}/gu, '\u{fffd}').slice(0, textLengthMax);
 }
 
-/** A route whose scope is `read` changes nothing, whatever its method. */
-function isChange({ method, routeOptions }: FastifyRequest): boolean {
-  return method !== 'GET' && method !== 'HEAD' && routeOptions.config.scope !== 'read';
+function bounded(about: AuditEvent['about']): AuditEvent['about'] {
+  const values = Object.entries(about);
+  return Object.fromEntries(
+    values.map(([key, value]) => [key, typeof value === 'string' ? cut(value) : value]),
+  );
 }
 
-function bookOf({ routeOptions }: FastifyRequest): AuditBook {
-  return routeOptions.config.scope === 'mail' ? 'traffic' : 'change';
+/** How often there is each: what became of the items of a bulk change. */
+export function countsOf(results: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const result of results) counts[result] = (counts[result] ?? 0) + 1;
+  return counts;
+}
+
+/** None for what changes nothing: a route whose scope is `read` does not, whatever its method. */
+function bookOf(request: FastifyRequest): AuditBook | undefined {
+  const { method, routeOptions } = request;
+  const { book, scope } = routeOptions.config;
+  if (book !== undefined) return typeof book === 'function' ? book(request) : book;
+  return method !== 'GET' && method !== 'HEAD' && scope !== 'read' ? 'change' : undefined;
 }
 
 function actorOf({ principal }: FastifyRequest): AuditActor {
@@ -56,7 +76,8 @@ export function auditChanges(app: AdminApp, audit: AuditLog): void {
   });
   // Behind all checks: what is not well-formed could change nothing.
   app.addHook('preHandler', async (request) => {
-    if (isChange(request)) request.audited.begun = await audit.begin(bookOf(request), eventOf(request));
+    const book = bookOf(request);
+    if (book !== undefined) request.audited.begun = await audit.begin(book, eventOf(request));
   });
   app.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
     const { begun } = request.audited;
@@ -66,12 +87,13 @@ export function auditChanges(app: AdminApp, audit: AuditLog): void {
       if (status === 401 || status === 403) audit.refused(eventOf(request), { status, error });
       return payload;
     }
-    const end = (): Promise<void> => {
+    const end = (cutOff = false): Promise<void> => {
       const { about, error = null } = request.audited;
-      return audit.end(begun, { status: reply.statusCode, error, about });
+      const outcome = { status: reply.statusCode, error: cutOff ? 'cut_off' : error };
+      return audit.end(begun, { ...outcome, about: bounded(about) });
     };
-    // What a stream has done is known when it ends.
-    if (isStream(payload)) reply.raw.once('close', end);
+    // What a stream has done is known when it ends; by then its status is sent, however it ends.
+    if (isStream(payload)) reply.raw.once('close', () => void end(!reply.raw.writableFinished));
     // Mail has a receipt, and its senders are many: its outcome follows, where other changes wait for it.
     else if (begun.entry.book === 'traffic') void end();
     else await end();

@@ -108,6 +108,12 @@ function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
   };
 }
 
+/** For the audit log. */
+function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<string, string | number> {
+  const target = 'listed' in to ? `${to.listed} devices` : 'tag' in to ? `tag ${to.tag}` : 'all';
+  return { broadcast_id: id, name: request.name, to: target, state, queued };
+}
+
 /** Each device of a list once, in whatever order. */
 function targetOf({ devices, tag }: Static<typeof target>, devicesMax: number): BroadcastTarget {
   if (tag !== undefined) return { tag };
@@ -138,7 +144,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
         response: { 202: broadcastDocument, ...errorAnswers },
       },
     },
-    async ({ params, headers, body }, reply) => {
+    async ({ params, headers, body, audited }, reply) => {
       const fleetId = fleetIdOf(params);
       const {
         name,
@@ -169,6 +175,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
         ...(idempotency && { idempotency }),
       });
       if (isReplay) reply.header(...replayHeader);
+      audited.about = aboutOf(status);
       reply.code(202);
       return describe(status);
     },
@@ -237,7 +244,11 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
           response: { 200: broadcastDocument, ...errorAnswers },
         },
       },
-      async ({ params }) => describe(await broadcasts[change](fleetIdOf(params), params.broadcast_id)),
+      async ({ params, audited }) => {
+        const status = await broadcasts[change](fleetIdOf(params), params.broadcast_id);
+        audited.about = aboutOf(status);
+        return describe(status);
+      },
     );
   }
 

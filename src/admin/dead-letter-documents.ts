@@ -34,6 +34,31 @@ export const letterDocument = Type.Object({
 });
 export const letterList = listOf(letterDocument);
 
+const cursorDigits = 68;
+const boundDigits = 12;
+
+/**
+ * Where a walk over letters goes on, and up to which time of death it takes them: that of its first call. For whatever
+ * a walk queues anew may die again, as a newer mail further on, and would be taken again, and again.
+ */
+export interface Walk {
+  after: string;
+  diedBeforeMs: number;
+}
+
+export function walkOf(cursor: string): Walk {
+  const bound = cursor.slice(cursorDigits);
+  return {
+    after: cursor.slice(0, cursorDigits),
+    diedBeforeMs: bound === '' ? Date.now() + 1 : Number.parseInt(bound, 16),
+  };
+}
+
+/** The cursor of the next call. */
+export function walkText({ after, diedBeforeMs }: Walk): string {
+  return after + diedBeforeMs.toString(16).padStart(boundDigits, '0');
+}
+
 /** By their ids, or all that match a filter, some at a time. */
 export const letterSelection = Type.Object(
   {
@@ -47,7 +72,12 @@ export const letterSelection = Type.Object(
       ),
     ),
     filter: Type.Optional(filterDocument),
-    after: Type.Optional(Type.String({ pattern: '^([0-9a-f]{68})?$' })),
+    after: Type.Optional(
+      Type.String({
+        pattern: '^([0-9a-f]{68}([0-9a-f]{12})?)?$',
+        description: '`next` of the call before. Letters that died since the first call are not taken.',
+      }),
+    ),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 1_000, description: 'Letters of one call; 100 unless given.' }),
     ),

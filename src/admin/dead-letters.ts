@@ -3,6 +3,7 @@ import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { parseMessage } from '../registry/payload.ts';
+import { countsOf } from './audit.ts';
 import { documentBytesMax } from './bodies.ts';
 import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
 import {
@@ -13,6 +14,8 @@ import {
   letterFilter,
   letterList,
   letterSelection,
+  walkOf,
+  walkText,
 } from './dead-letter-documents.ts';
 import { listDeadLetters } from './dead-letter-list.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from './documents.ts';
@@ -59,10 +62,14 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     selection: Static<typeof letterSelection>,
   ): Promise<{ letters: Letter[]; next: string | null }> {
     checkSelection(selection);
-    const { letters, filter, after = '', limit = limitDefault } = selection;
+    const { letters, filter, limit = limitDefault } = selection;
     if (letters === undefined) {
-      const page = await listDeadLetters(shards.all, fleetId, filterOf(fleetId, filter ?? {}), after, limit);
-      return { letters: page.items, next: page.next };
+      const { after, diedBeforeMs } = walkOf(selection.after ?? '');
+      const { toMs = diedBeforeMs, ...given } = filterOf(fleetId, filter ?? {});
+      const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
+      const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
+      const next = page.next && walkText({ after: page.next, diedBeforeMs });
+      return { letters: page.items, next };
     }
     const named = letters.map(({ device_id, mail_id }) => ({
       device: deviceKeyOf(fleetId, device_id),
@@ -161,10 +168,12 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
         response: { 200: listOf(replayed), ...errorAnswers },
       },
     },
-    async ({ params, body }) => {
+    async ({ params, body, audited }) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const { letters, next } = await select(fleet.fleetId, body);
-      return { items: await inOrderOfDevice(letters, replay), next };
+      const items = await inOrderOfDevice(letters, replay);
+      audited.about = aboutOf(body, items);
+      return { items, next };
     },
   );
 
@@ -180,12 +189,26 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
         response: { 200: listOf(dropped), ...errorAnswers },
       },
     },
-    async ({ params, body }) => {
+    async ({ params, body, audited }) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const { letters, next } = await select(fleet.fleetId, body);
-      return { items: await inOrderOfDevice(letters, drop), next };
+      const items = await inOrderOfDevice(letters, drop);
+      audited.about = aboutOf(body, items);
+      return { items, next };
     },
   );
+}
+
+/** For the audit log. */
+function aboutOf(
+  { filter }: Static<typeof letterSelection>,
+  items: readonly { mail_id: string; device_id: string; result: string }[],
+): Record<string, string | number> {
+  const counts = countsOf(items.map(({ result }) => result));
+  if (filter !== undefined) return { selected: JSON.stringify(filter), ...counts };
+  const [first] = items;
+  if (first === undefined || items.length > 1) return { selected: 'by id', ...counts };
+  return { device_id: first.device_id, mail_id: first.mail_id, ...counts };
 }
 
 function refusalOf(result: 'mailbox_full' | 'delayed_full' | 'mail_not_found'): 'mailbox_full' | 'not_found' {

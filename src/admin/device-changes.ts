@@ -3,6 +3,7 @@ import { tagsMax } from '../core/bounds.ts';
 import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../core/identity.ts';
 import type { ChangeOutcome, DeviceChange } from '../shard/shard.ts';
+import { countsOf } from './audit.ts';
 import { onEachShard } from './by-shard.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { deviceFilter, filterOf } from './device-filter.ts';
@@ -71,7 +72,7 @@ export function addDeviceChangeRoute(app: AdminApp, { config, registry, shards }
         response: { 200: changedDevices, ...errorAnswers },
       },
     },
-    async ({ params, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
+    async ({ params, audited, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const { device_ids, all, ...given } = select;
       let devices: DeviceKey[];
@@ -97,8 +98,14 @@ export function addDeviceChangeRoute(app: AdminApp, { config, registry, shards }
         const reason = refusals[outcome];
         return reason ? [{ device_id: deviceIdOf(devices[index] as DeviceKey), ...reason }] : [];
       });
-      const count = (wanted: ChangeOutcome) => outcomes.filter((outcome) => outcome === wanted).length;
-      return { changed: count('changed'), unchanged: count('unchanged'), refused, next };
+      const counts = countsOf(outcomes);
+      audited.about = {
+        selected: device_ids === undefined ? JSON.stringify(select) : 'by id',
+        change: JSON.stringify(change),
+        ...counts,
+      };
+      const { changed = 0, unchanged = 0 } = counts;
+      return { changed, unchanged, refused, next };
     },
   );
 }

@@ -58,6 +58,7 @@ export function addExportRoute(
     filter: DeviceFilter,
     query: Static<typeof exportQuery>,
     signal: AbortSignal,
+    onDevices: (count: number) => void,
   ): AsyncGenerator<string> {
     const withDigests = query.with === 'digests';
     if (query.format === 'csv') yield header(withDigests);
@@ -65,6 +66,7 @@ export function addExportRoute(
     while (after !== null) {
       signal.throwIfAborted();
       const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
+      onDevices(items.length);
       if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
       after = next;
     }
@@ -73,7 +75,12 @@ export function addExportRoute(
   app.get(
     '/fleets/:fleet_id/devices::export',
     {
-      config: { scope: 'provision' },
+      config: {
+        scope: 'provision',
+        // Whoever has digests can make the same devices elsewhere.
+        book: ({ query }) =>
+          (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
+      },
       schema: {
         description:
           'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
@@ -88,11 +95,17 @@ export function addExportRoute(
         },
       },
     },
-    async ({ params, query }, reply) => {
+    async ({ params, query, audited: { about } }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
       const filter = filterOf(fleet, query, config);
-      const answer = exports.begin(reply, (signal) => lines(filter, query, signal));
+      if (query.with !== undefined) about.with = query.with;
+      let devices = 0;
+      const onDevices = (count: number): void => {
+        devices += count;
+        about.devices = devices;
+      };
+      const answer = exports.begin(reply, (signal) => lines(filter, query, signal, onDevices));
       return reply.type(`${type}; charset=utf-8`).send(answer);
     },
   );

@@ -118,13 +118,25 @@ export class DeviceImport {
   }
 
   /** Pulls of the body as the client takes the answers. */
-  answer({ body, headers }: FastifyRequest, options: ImportOptions): { type: string; stream: Readable } {
+  answer(
+    { audited: { about }, body, headers }: FastifyRequest,
+    options: ImportOptions,
+  ): { type: string; stream: Readable } {
     const type = headers['content-type']?.startsWith('text/csv') ? 'text/csv' : 'application/x-ndjson';
-    const lines = this.#lines(body as AsyncIterable<Buffer>, type === 'text/csv', options);
+    about.on_existing = options.onExisting;
+    const onAnswers = (results: LineAnswer['result'][]): void => {
+      for (const result of results) about[result] = Number(about[result] ?? 0) + 1;
+    };
+    const lines = this.#lines(body as AsyncIterable<Buffer>, type === 'text/csv', options, onAnswers);
     return { type: `${type}; charset=utf-8`, stream: Readable.from(lines) };
   }
 
-  async *#lines(body: AsyncIterable<Buffer>, isCsv: boolean, options: ImportOptions): AsyncGenerator<string> {
+  async *#lines(
+    body: AsyncIterable<Buffer>,
+    isCsv: boolean,
+    options: ImportOptions,
+    onAnswers: (results: LineAnswer['result'][]) => void,
+  ): AsyncGenerator<string> {
     let reader: LineReader | undefined = isCsv ? undefined : readJsonLine;
     if (isCsv) yield csvLine(answerColumns);
     for await (const batch of bodyLines(body, lineBytesMax)) {
@@ -134,6 +146,7 @@ export class DeviceImport {
           reader = csvReader(header?.bytes ?? Buffer.alloc(0));
         } catch (error) {
           if (!(error instanceof BadLine)) throw error;
+          onAnswers(['error']);
           yield answerText(refused(1, 'invalid_line', error.message), isCsv);
           return;
         }
@@ -142,6 +155,7 @@ export class DeviceImport {
       for (let start = 0; start < wanted.length; start += linesPerWrite) {
         if (this.#isStopping) throw unavailable('The server is stopping.');
         const answers = await this.#store(wanted.slice(start, start + linesPerWrite), reader, options);
+        onAnswers(answers.map(({ result }) => result));
         yield answers.map((answer) => answerText(answer, isCsv)).join('');
       }
     }

@@ -2,13 +2,13 @@ import { Ajv } from 'ajv';
 import { parse } from 'csv-parse/sync';
 import { type Static, Type } from 'typebox';
 import { deviceSecretPattern } from '../core/identity.ts';
-import { deviceId, name, tags } from './documents.ts';
+import { deviceId, deviceName, tags } from './documents.ts';
 
 /** A device as a line of an import gives it, and as a line of an export does. */
 export const deviceLine = Type.Partial(
   Type.Object({
     device_id: deviceId,
-    name,
+    name: deviceName,
     tags,
     enabled: Type.Boolean(),
     secret: Type.String({ pattern: deviceSecretPattern.source }),
@@ -119,6 +119,6 @@ export function csvLine(cells: readonly string[]): string {
 
 /** The other way of `ofCell`. */
 export function tagsCell(tags: readonly string[]): string {
-  const isPlain = tags.every((tag) => !tag.includes(';')) && !tags[0]?.startsWith('[');
+  const isPlain = tags.every((tag) => !/[;\p{Cc}]/u.test(tag)) && !tags[0]?.startsWith('[');
   return isPlain ? tags.join(';') : JSON.stringify(tags);
 }

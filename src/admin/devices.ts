@@ -9,11 +9,11 @@ import { describeDevices } from './device-state.ts';
 import {
   deviceDocument,
   deviceId,
+  deviceName,
   devicePath,
   errorAnswers,
   fleetPath,
   listOf,
-  name,
   nullable,
   pageLimit,
   secretDocument,
@@ -21,10 +21,10 @@ import {
 } from './documents.ts';
 import { digestOf, newDevice } from './new-device.ts';
 
-const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name, tags }), {
+const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name: deviceName, tags }), {
   additionalProperties: false,
 });
-const deviceChange = Type.Partial(Type.Object({ enabled: Type.Boolean(), name, tags }), {
+const deviceChange = Type.Partial(Type.Object({ enabled: Type.Boolean(), name: deviceName, tags }), {
   additionalProperties: false,
 });
 const createdDevice = Type.Interface(

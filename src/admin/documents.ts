@@ -25,6 +25,8 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
 export const name = Type.String({ maxLength: 255 });
+/** Of a device: it is shown in terminals, and is a cell of a line in CSV. */
+export const deviceName = Type.String({ maxLength: 255, pattern: '^\\P{Cc}*$' });
 export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax });
 export const tags = Type.Array(tag, {
   maxItems: tagsMax,

@@ -88,9 +88,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
       config: { scope: 'provision' },
       schema: { params: letterPath, response: { 200: replayedDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name, record_id } }) => ({
-      replayed: await forwarders.replay(fleet_id, name, record_id),
-    }),
+    async ({ params: { fleet_id, name, record_id }, audited }) => {
+      const replayed = await forwarders.replay(fleet_id, name, record_id);
+      audited.about = { replayed };
+      return { replayed };
+    },
   );
 
   app.post(
@@ -103,7 +105,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
         response: { 200: replayedDocument, ...errorAnswers },
       },
     },
-    async ({ params: { fleet_id, name } }) => ({ replayed: await forwarders.replay(fleet_id, name) }),
+    async ({ params: { fleet_id, name }, audited }) => {
+      const replayed = await forwarders.replay(fleet_id, name);
+      audited.about = { replayed };
+      return { replayed };
+    },
   );
 
   app.delete(
@@ -112,9 +118,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
       config: { scope: 'provision' },
       schema: { params: letterPath, response: { 200: droppedDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name, record_id } }) => ({
-      dropped: await forwarders.drop(fleet_id, name, record_id),
-    }),
+    async ({ params: { fleet_id, name, record_id }, audited }) => {
+      const dropped = await forwarders.drop(fleet_id, name, record_id);
+      audited.about = { dropped };
+      return { dropped };
+    },
   );
 
   app.delete(
@@ -123,6 +131,10 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
       config: { scope: 'provision' },
       schema: { params: forwarderPath, response: { 200: droppedDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name } }) => ({ dropped: await forwarders.drop(fleet_id, name) }),
+    async ({ params: { fleet_id, name }, audited }) => {
+      const dropped = await forwarders.drop(fleet_id, name);
+      audited.about = { dropped };
+      return { dropped };
+    },
   );
 }

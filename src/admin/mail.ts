@@ -82,7 +82,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices/:device_id/mail/:name',
     {
-      config: { scope: 'mail' },
+      config: { scope: 'mail', book: 'traffic' },
       bodyLimit: config.bodyBytesMax,
       schema: {
         params: Type.Interface([devicePath], { name: Type.String() }),

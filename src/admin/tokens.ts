@@ -101,7 +101,13 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
         fleetId,
         expiresAtMs: expiryOf(body.expires_at),
       });
-      audited.about.token_id = token.id;
+      // Not as fleet_id: the entry is of all fleets' book, which who has a token of one fleet does not read.
+      audited.about = {
+        token_id: token.id,
+        scopes: token.scopes.join(','),
+        token_fleet: fleetId ?? 'all',
+        expires_at: body.expires_at ?? 'never',
+      };
       reply.code(201);
       return { ...describe(token), token: secret };
     },

@@ -8,6 +8,12 @@ export function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, '\u{fffd}');
 }
 
+/** Text as it came, byte for byte, but for a terminal: to that it is `printable`, line by line. */
+export function printRaw(options: { json?: boolean }, text: string): void {
+  const isShown = process.stdout.isTTY && !options.json;
+  process.stdout.write(`${isShown ? text.split('\n').map(printable).join('\n') : text}\n`);
+}
+
 /** Aligned columns under their titles. */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [titles, ...rows.map((row) => row.map(printable))];

@@ -20,7 +20,7 @@ const fields: Readonly<Record<string, RegExp>> = {
   claim_token: /^[\x21-\x7e]{1,64}$/,
   device_id: deviceIdPattern,
   device_secret: deviceSecretPattern,
-  name: /^.{0,255}$/su,
+  name: /^\P{Cc}{0,255}$/u,
 };
 const required: readonly string[] = ['fleet_id', 'claim_token'];
 

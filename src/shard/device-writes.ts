@@ -10,13 +10,26 @@ import type { Tables } from './tables.ts';
 
 const nothing = Buffer.alloc(0);
 
+/**
+ * An export has a device's newest digest, and an import brings it back: that is no other secret, so it must not end
+ * the grace period of the old one, nor any stream.
+ */
+function hasAlready({ secretDigests: [newest] }: Device, given: readonly Uint8Array[]): boolean {
+  const [digest] = given;
+  return (
+    given.length === 1 && digest !== undefined && newest !== undefined && Buffer.compare(digest, newest) === 0
+  );
+}
+
 /** What a change makes of a device; before it is known whether it may be that. */
 function changed(
   before: Device,
-  { addTags, removeTags, tagsMax: _, rotation, ...rest }: DeviceChange,
+  { addTags, removeTags, tagsMax: _, rotation, secretDigests, ...rest }: DeviceChange,
 ): Device {
   let after: Device = { ...before, ...rest };
-  if (rest.secretDigests !== undefined) after.oldSecretUntilMs = undefined;
+  if (secretDigests !== undefined && !hasAlready(before, secretDigests)) {
+    after = { ...after, secretDigests, oldSecretUntilMs: undefined };
+  }
   if (addTags !== undefined || removeTags !== undefined) {
     const kept = after.tags.filter((tag) => !removeTags?.includes(tag));
     const tags = [...new Set([...kept, ...(addTags ?? [])])];

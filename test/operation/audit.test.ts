@@ -219,6 +219,65 @@ it('refused requests have entries, as many a minute as is allowed, and push out 
   });
 });
 
+it('bulk changes say what they selected and did, are no traffic, and say whether they were cut off', async () => {
+  const fleet = await createFleet(server);
+  const { fleetId } = fleet;
+  const path = `/fleets/${fleetId}`;
+  const headers = { authorization: `Bearer ${server.token}` };
+  const admin = `${server.report.admin_url}/admin/v1${path}`;
+  const imported = await fetch(`${admin}/devices:import?on_existing=skip`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/x-ndjson' },
+    body: '{"device_id":"BULK000001"}\n{"device_id":"BULK000002"}\n{"device_id":"BULK000001"}\n[]\n',
+  });
+  expect((await imported.text()).split('\n')).toHaveLength(5);
+  await server.admin('POST', `${path}/devices:change`, {
+    select: { all: true },
+    change: { add_tags: ['t'] },
+  });
+  const device = await fleet.createDevice();
+  for (const _ of [1, 2]) await device.settle('reject', (await device.sendMail()).mailId);
+  await server.admin('POST', `${path}/dead-letters:replay`, { filter: { reason: 'rejected' }, limit: 1 });
+  const drop = { letters: [{ device_id: device.deviceId, mail_id: '019a0000-0000-7000-8000-000000000000' }] };
+  await server.admin('POST', `${path}/dead-letters:drop`, drop);
+  const sent = await server.admin('POST', `${path}/broadcasts`, { name: 'go', to: { tag: 't' } });
+  for (const query of ['', '?with=digests']) {
+    await (await fetch(`${admin}/devices:export${query}`, { headers })).text();
+  }
+  const aborted = new AbortController();
+  const long = await fetch(`${admin}/devices:import`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: '{"count":1000000}',
+    signal: aborted.signal,
+  });
+  await long.body?.getReader().read();
+  aborted.abort();
+  const changes = async () =>
+    (await entries(`&fleet=${fleetId}`))
+      .filter(({ book }) => book === 'change')
+      .reverse()
+      .slice(3);
+  await until(async () => (await changes()).every(({ status }) => status !== null));
+  const found = await changes();
+  expect(
+    found.map(({ route, error, about: { fleet_id: _, ...about } }) => [
+      route.split(/[:/]/).at(-1),
+      error,
+      about,
+    ]),
+  ).toEqual([
+    ['import', null, { on_existing: 'skip', created: 2, skipped: 1, error: 1 }],
+    ['change', null, { selected: '{"all":true}', change: '{"add_tags":["t"]}', changed: 2 }],
+    ['devices', null, { device_id: device.deviceId }],
+    ['replay', null, { selected: '{"reason":"rejected"}', replayed: 1 }],
+    ['drop', null, { device_id: device.deviceId, mail_id: expect.any(String), not_found: 1 }],
+    ['broadcasts', null, expect.objectContaining({ broadcast_id: sent.body.broadcast_id, to: 'tag t' })],
+    ['export', null, { with: 'digests', devices: 3 }],
+    ['import', 'cut_off', { devices: expect.any(Number) }],
+  ]);
+});
+
 it('no secret, body or payload is in the audit log, in its table or in the log', async () => {
   await server.admin('POST', '/fleets', {});
   const places = [await exported(), server.stderr];

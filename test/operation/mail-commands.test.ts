@@ -91,6 +91,29 @@ it('all letters are replayed, call after call, and of what cannot be the reason 
   expect(rest.failed).toHaveLength(6);
 }, 120_000);
 
+it('a walk over letters ends, though what it replays dies again at once', async () => {
+  const own = await createFleet(server);
+  const one = await own.createDevice();
+  for (let count = 0; count < 3; count += 1) await one.settle('reject', (await one.sendMail()).mailId);
+  const results: string[] = [];
+  for (let after: string | null | undefined; after !== null && results.length < 10; ) {
+    const { body }: { body: { items: { result: string; new_mail_id: string }[]; next: string | null } } =
+      await server.admin('POST', `/fleets/${own.fleetId}/dead-letters:replay`, {
+        filter: {},
+        limit: 1,
+        ...(after && { after }),
+      });
+    for (const { result, new_mail_id: id } of body.items) {
+      results.push(result);
+      await one.settle('reject', id);
+    }
+    after = body.next;
+  }
+  expect(results).toEqual(['replayed', 'replayed', 'replayed']);
+  const left = await server.admin<{ items: unknown[] }>('GET', `/fleets/${own.fleetId}/dead-letters`);
+  expect(left.body.items).toHaveLength(3);
+});
+
 it('delivery and expiry hold across kill -9, a stop, and other shard counts; the folder is sound', async () => {
   const ends = await Promise.all(
     Array.from({ length: 8 }, async () => {

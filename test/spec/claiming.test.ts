@@ -197,6 +197,7 @@ it('D7, D9, D10: what is malformed is refused as everywhere', async () => {
     { ...good, device_id: null },
     { ...good, device_secret: 'FOS-weak' },
     { ...good, name: 'x'.repeat(256) },
+    { ...good, name: 'two\nlines' },
     { ...good, more: 1 },
     { ...good, constructor: 'x' },
     [],

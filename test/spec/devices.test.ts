@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -254,6 +255,19 @@ describe('import and export', () => {
       truncateSync(out, Math.floor(whole.length / 2));
       await exportTo(from.fleetId, out, '--resume');
       expect(readFileSync(out, 'utf8')).toBe(whole);
+      const mixed = [
+        'device',
+        'export',
+        '--fleet',
+        from.fleetId,
+        '--out',
+        out,
+        '--format',
+        format,
+        '--resume',
+      ];
+      const { status, stderr } = await fleetpost([...mixed, '--data', server.report.data]);
+      expect([status, stderr]).toEqual([1, expect.stringContaining('begun with --digests')]);
       const importArgs = ['device', 'import', out, '--fleet', to.fleetId, '--out', results];
       expect(await fleetpostJson(server, importArgs)).toMatchObject({ created: 40, error: 0 });
       const answers = readFileSync(results, 'utf8');
@@ -273,6 +287,47 @@ describe('import and export', () => {
       expect((await new TestDevice(server, to.fleetId, deviceId, secret).heartbeat()).status).toBe(201);
     },
   );
+
+  it('no name has a control character, and of one that has a resumed export takes no line for a device', async () => {
+    const own = await createFleet(server);
+    const first = await own.createDevice({ device_id: 'NAMED00001', name: '"x"' });
+    const second = await own.createDevice({ device_id: 'NAMED00002' });
+    const name = `a\n${own.fleetId},NAMED99999,b`;
+    for (const [method, path] of [
+      ['POST', `/fleets/${own.fleetId}/devices`],
+      ['PATCH', first.adminPath],
+    ] as const) {
+      expect((await server.admin(method, path, { name })).status).toBe(400);
+    }
+    const [answer = ''] = await importLines(own, 'application/x-ndjson', JSON.stringify({ name }));
+    expect(JSON.parse(answer)).toMatchObject({ result: 'error', error: 'invalid_line' });
+    const out = join(folder, 'names.csv');
+    const exporting = ['device', 'export', '--fleet', own.fleetId, '--out', out, '--format', 'csv'];
+    await fleetpostJson(server, exporting);
+    const whole = readFileSync(out, 'utf8');
+    const lines = whole.split('\n');
+    // As an earlier release could store and write it, killed in the midst of the name.
+    writeFileSync(out, `${lines[0]}\n${lines[1]}\n${own.fleetId},${second.deviceId},"${name}\n`);
+    await fleetpostJson(server, [...exporting, '--resume']);
+    expect(readFileSync(out, 'utf8')).toBe(whole);
+  });
+
+  it('an import that goes on names the devices whose secret was in an answer that was lost', async () => {
+    const own = await createFleet(server);
+    const [file, out] = [join(folder, 'lost.csv'), join(folder, 'lost-results.csv')];
+    const lines = ['LOST000001,', 'LOST000002,', `LOST000003,FOS-${'b'.repeat(32)}`, 'LOST000004,'];
+    writeFileSync(file, `device_id,secret\n${lines.join('\n')}\n`);
+    const args = ['device', 'import', file, '--fleet', own.fleetId, '--out', out];
+    await fleetpostJson(server, args);
+    await server.admin('DELETE', `/fleets/${own.fleetId}/devices/LOST000004`);
+    const [header, answered] = readFileSync(out, 'utf8').split('\n');
+    writeFileSync(out, `${header}\n${answered}\n`);
+    const going = [...args, '--resume', '--on-existing', 'skip', '--data', server.report.data];
+    const { status, stdout } = await fleetpost(going);
+    expect(status).toBe(1);
+    expect(stdout).toContain('Created 1, updated 0, unchanged 0, skipped 2');
+    expect(stdout).toMatch(/Rotate the secret of 1 .*: LOST000002\n$/);
+  });
 
   it('the command says what is wrong with a file', async () => {
     const file = join(folder, 'bad.csv');
@@ -325,6 +380,35 @@ describe('D3: rotating a secret with a grace period', () => {
     await expect
       .poll(async () => (await server.admin('GET', old.adminPath)).body.old_secret_until, patience)
       .toBeNull();
+  });
+
+  it('an import that brings the digest it has ends no grace period and no stream', async () => {
+    const old = await fleet.createDevice({ tags: ['before'] });
+    const renewed = await rotate(old, 600);
+    const streams = await Promise.all([EventStream.open(old), EventStream.open(renewed)]);
+    const { old_secret_until: until } = (await server.admin('GET', old.adminPath)).body;
+    const line = {
+      device_id: old.deviceId,
+      tags: ['after'],
+      secret_digest: createHash('sha256').update(renewed.secret).digest('hex'),
+    };
+    const answer = await fetch(
+      `${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/devices:import?on_existing=update`,
+      {
+        method: 'POST',
+        headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/x-ndjson' },
+        body: JSON.stringify(line),
+      },
+    );
+    expect(JSON.parse(await answer.text())).toMatchObject({ result: 'updated' });
+    expect((await server.admin('GET', old.adminPath)).body).toMatchObject({
+      tags: ['after'],
+      old_secret_until: until,
+    });
+    expect([(await old.heartbeat()).status, (await renewed.heartbeat()).status]).toEqual([201, 201]);
+    // What is ended with a change is ended before the change is answered to a later one.
+    await server.admin('PATCH', old.adminPath, { name: 'later' });
+    expect(streams.map(({ isOver }) => isOver)).toEqual([false, false]);
   });
 
   it('without one the old secret ends at once, and so does an older one when there is a third', async () => {

@@ -3,7 +3,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { fleetCommand, type ListOptions, withListOptions } from '../options.ts';
-import { listText, print, printable } from '../output.ts';
+import { listText, print, printable, printRaw } from '../output.ts';
 
 interface FilterOptions extends ConnectionOptions {
   fleet: string;
@@ -136,7 +136,7 @@ export function addDeadLetterCommands(program: Command): void {
     .requiredOption('--device <id>', 'the device that it was for')
     .action(async (mailId: string, options: FilterOptions & { device: string }) => {
       const path = lettersPath(options.fleet) + pathOf(options.device, mailId);
-      process.stdout.write(`${await connect(options).requestText('GET', path)}\n`);
+      printRaw(options, await connect(options).requestText('GET', path));
     });
 
   for (const verb of verbs) {

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
@@ -17,23 +17,59 @@ interface ExportOptions extends ConnectionOptions, DeviceFilterOptions {
 }
 
 const newline = 0x0a;
-const tailBytes = 65_536;
+const quote = 0x22;
+const lineBytesMax = 65_536;
+
+/**
+ * Where the last whole line begins and ends. In CSV a name that was stored before names were refused for it may have a
+ * line break, within quotes: what follows that is no line, whatever it looks like.
+ */
+async function lastLine(handle: FileHandle, isCsv: boolean): Promise<{ from: number; end: number }> {
+  let [from, end, at] = [0, 0, 0];
+  let isQuoted = false;
+  for await (const piece of handle.createReadStream({ start: 0, autoClose: false })) {
+    for (const byte of piece as Buffer) {
+      at += 1;
+      if (isCsv && byte === quote) isQuoted = !isQuoted;
+      else if (byte === newline && !isQuoted) [from, end] = [end, at];
+    }
+  }
+  return { from, end };
+}
+
+async function textAt(handle: FileHandle, from: number, length: number): Promise<string> {
+  const bytes = Buffer.alloc(Math.min(length, lineBytesMax));
+  const { bytesRead } = await handle.read(bytes, 0, bytes.length, from);
+  return bytes.toString('utf8', 0, bytesRead);
+}
+
+/** One file has lines of one kind. @throws OperatorError */
+function checkAlike(first: string, { out, format, digests = false }: ExportOptions): void {
+  if (first.startsWith('{') !== (format === 'ndjson')) {
+    throw new OperatorError(`${out} is not ${format}: go on with the --format it was begun with.`);
+  }
+  const hasDigests = format === 'csv' ? first.endsWith(',secret_digest') : first.includes('"secret_digest":');
+  if (hasDigests === digests) return;
+  throw new OperatorError(
+    `${out} was begun ${hasDigests ? 'with' : 'without'} --digests: go on ${hasDigests ? 'with' : 'without'} it, or begin anew.`,
+  );
+}
 
 /** The file, cut behind its last whole line, and the device of that. */
-async function openOut({ out, resume, format }: ExportOptions) {
+async function openOut(options: ExportOptions) {
+  const { out, resume, format } = options;
   try {
     const handle = await open(out, resume ? 'r+' : 'wx', 0o600);
     if (!resume) return { handle, at: 0, after: '' };
-    const { size } = await handle.stat();
-    const tail = Buffer.alloc(Math.min(size, tailBytes));
-    await handle.read(tail, 0, tail.length, size - tail.length);
-    const end = tail.lastIndexOf(newline) + 1;
-    const [last = ''] = tail.subarray(0, end).toString('utf8').trimEnd().split('\n').slice(-1);
+    const { from, end } = await lastLine(handle, format === 'csv');
+    const [first = ''] = (await textAt(handle, 0, end)).split('\n', 1);
+    if (end > 0) checkAlike(first, options);
+    const last = await textAt(handle, from, end - from);
     const id = format === 'csv' ? last.split(',')[1] : /"device_id":"(\w+)"/.exec(last)?.[1];
-    const at = size - tail.length + end;
-    await handle.truncate(at);
-    return { handle, at, after: id === 'device_id' ? '' : (id ?? '') };
+    await handle.truncate(end);
+    return { handle, at: end, after: id === 'device_id' ? '' : (id ?? '') };
   } catch (error) {
+    if (error instanceof OperatorError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
       throw new OperatorError(`${out} is there already: --resume goes on where it ends.`);

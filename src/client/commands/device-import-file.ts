@@ -6,6 +6,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { print } from '../output.ts';
+import { type LineAnswer, LostSecrets } from './device-import-secrets.ts';
 
 export interface ImportFileOptions extends ConnectionOptions {
   fleet: string;
@@ -16,6 +17,7 @@ export interface ImportFileOptions extends ConnectionOptions {
 
 const newline = 0x0a;
 const tailBytes = 65_536;
+const listedMax = 20;
 
 /**
  * Opens the file of the answers, which may hold secrets: a new one, or one of an import that ended early, of
@@ -53,8 +55,19 @@ interface Summary {
   error: number;
 }
 
+function answerOf(text: string): LineAnswer {
+  if (text.startsWith('{')) return JSON.parse(text) as LineAnswer;
+  const [line, device_id = '', result = '', , error = ''] = text.split(',');
+  return { line: Number(line), device_id, result, error };
+}
+
 /** Writes the answers as they come, each once it is whole, and counts them. */
-async function receive(answers: Readable, handle: FileHandle, skipHeader: boolean): Promise<Summary> {
+async function receive(
+  answers: Readable,
+  handle: FileHandle,
+  skipHeader: boolean,
+  onAnswer: (answer: LineAnswer) => void,
+): Promise<Summary> {
   const summary: Summary = { created: 0, updated: 0, unchanged: 0, skipped: 0, error: 0 };
   let { size: at } = await handle.stat();
   let rest = Buffer.alloc(0);
@@ -70,10 +83,10 @@ async function receive(answers: Readable, handle: FileHandle, skipHeader: boolea
     await handle.write(whole, 0, whole.length, at);
     at += whole.length;
     for (const line of whole.toString('utf8').split('\n')) {
-      const result = line.startsWith('{')
-        ? (JSON.parse(line) as { result: keyof Summary }).result
-        : (line.split(',')[2] as keyof Summary);
-      if (result in summary) summary[result] += 1;
+      const answer = answerOf(line);
+      if (!(answer.result in summary)) continue;
+      summary[answer.result as keyof Summary] += 1;
+      onAnswer(answer);
     }
   }
   await handle.sync();
@@ -93,6 +106,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
       : new SingleBar({ format: 'Sent {bar} {percentage} %, {eta_formatted} left', stream: process.stderr });
   bar?.start(stat.size, 0);
   let summary: Summary;
+  const lost = new LostSecrets(file);
   try {
     const body = createReadStream(file);
     let sent = 0;
@@ -103,7 +117,9 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
     const query = new URLSearchParams({ on_existing: onExisting, from_line: String(fromLine) });
     const path = `${pathOf('fleets', fleet)}/devices:import?${query}`;
     const answers = await client.exchange(path, isCsv ? 'text/csv' : 'application/x-ndjson', body);
-    summary = await receive(answers, handle, isCsv && fromLine > 1);
+    summary = await receive(answers, handle, isCsv && fromLine > 1, (answer) => {
+      if (resume) lost.note(answer);
+    });
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
@@ -114,10 +130,16 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
     await handle.close();
   }
   const { created, updated, unchanged, skipped, error } = summary;
+  const unknown = await lost.deviceIds();
+  const ids = `${unknown.slice(0, listedMax).join(', ')}${unknown.length > listedMax ? ', …' : ''}`;
+  const warning =
+    unknown.length === 0
+      ? ''
+      : `\nRotate the secret of ${unknown.length} that were there already, unless you know it: where the import that ended early made them, the answer with their secret was lost: ${ids}`;
   print(
     options,
-    { ...summary, file: out },
-    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}: ${out} says what became of each line, and has the secrets that were made.`,
+    { ...summary, file: out, ...(resume && { secrets_unknown: unknown }) },
+    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}: ${out} says what became of each line, and has the secrets that were made.${warning}`,
   );
-  if (error > 0) process.exitCode = 1;
+  if (error > 0 || unknown.length > 0) process.exitCode = 1;
 }
