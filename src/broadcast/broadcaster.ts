@@ -43,6 +43,8 @@ export class Broadcaster {
   readonly #timers: NodeJS.Timeout[];
   #forgetting: Promise<void> | undefined;
   #upkeep: Promise<void> | undefined;
+  /** Of which fleets there may be too many; undefined for all. */
+  readonly #upkeepDue = new Set<string | undefined>();
   /** On their way to the disk. */
   #putting = 0;
   #isStopping = false;
@@ -95,7 +97,7 @@ export class Broadcaster {
     const progress = this.store.progress(key);
     if (job !== undefined && progress !== undefined) this.#begin(new ActiveJob(key, job, progress));
     if (!isReplay && this.store.keysOf(fleetId, broadcastsPerFleetMax + 1).length > broadcastsPerFleetMax) {
-      this.#upkeepSoon();
+      this.#upkeepSoon(fleetId);
     }
     return { key, isReplay };
   }
@@ -248,7 +250,9 @@ export class Broadcaster {
     }));
   }
 
-  #upkeepSoon(): void {
+  /** Of one fleet, or of all. */
+  #upkeepSoon(fleetId?: string): void {
+    this.#upkeepDue.add(fleetId);
     this.#upkeep ??= this.#cleanUp()
       .catch((error: unknown) => this.#options.log.error({ err: error }, 'broadcasts: upkeep failed'))
       .finally(() => {
@@ -257,8 +261,15 @@ export class Broadcaster {
   }
 
   async #cleanUp(): Promise<void> {
-    for (const key of this.store.surplus()) if (!this.#isStopping) await this.store.remove(key);
     await this.store.expireKeys();
+    // With those that are added meanwhile.
+    for (const fleetId of this.#upkeepDue) {
+      this.#upkeepDue.delete(fleetId);
+      for await (const keys of this.store.surplus(fleetId)) {
+        for (const key of keys) if (!this.#isStopping) await this.store.remove(key);
+        if (this.#isStopping) return;
+      }
+    }
   }
 }
 

@@ -1,8 +1,8 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { BroadcastRequest, Refusal, RefusalReason } from '../admin/broadcasts-control.ts';
 import type { Config } from '../core/config.ts';
 import { ApiError, unavailable } from '../core/errors.ts';
 import { keyRefused } from '../core/idempotency-key.ts';
-import { fleetIdLength } from '../core/identity.ts';
 import { generateUuid } from '../core/uuid.ts';
 import { IdempotencyKeys } from '../shard/idempotency.ts';
 import type { Page } from '../shard/shard.ts';
@@ -21,6 +21,7 @@ import {
 import {
   type BroadcastJournal,
   deviceIdLength,
+  fleetIdOfJob,
   jobKey,
   jobKeyBytes,
   keysUnder,
@@ -29,6 +30,8 @@ import {
 
 /** Records that one transaction removes: this thread has other things to do. */
 const removedMax = 1_000;
+/** Of whose progress one turn of the event loop reads: a millisecond or so. */
+const walkedMax = 256;
 
 /** Broadcasts on disk. */
 export class JobStore {
@@ -180,31 +183,53 @@ export class JobStore {
     } while (expired === removedMax);
   }
 
-  /** Those that have ended and whose time is over, or that are too many of their fleet. */
-  surplus(): Buffer[] {
+  /**
+   * Those that have ended and whose time is over, or that are too many of their fleet: of one fleet or, without one,
+   * of all, one after the other.
+   */
+  async *surplus(fleetId?: string): AsyncGenerator<Buffer[]> {
+    let own: { key: Buffer; endedAtMs: number | undefined }[] = [];
+    for await (const { key, progress } of this.#walk(fleetId)) {
+      const [other] = own;
+      if (other !== undefined && fleetIdOfJob(other.key) !== fleetIdOfJob(key)) {
+        yield this.#surplusOf(own);
+        own = [];
+      }
+      own.push({ key, endedAtMs: progress.endedAtMs });
+    }
+    yield this.#surplusOf(own);
+  }
+
+  #surplusOf(own: readonly { key: Buffer; endedAtMs: number | undefined }[]): Buffer[] {
     const { broadcastsPerFleetMax, broadcastRetentionSeconds } = this.#config;
     const oldestMs = Date.now() - broadcastRetentionSeconds * 1_000;
-    const kept = new Map<string, { key: Buffer; endedAtMs: number | undefined }[]>();
-    const surplus: Buffer[] = [];
-    for (const { key, progress } of this.all()) {
-      const { endedAtMs } = progress;
-      if (endedAtMs !== undefined && endedAtMs < oldestMs) {
-        surplus.push(key);
-        continue;
+    const ended = own.flatMap(({ key, endedAtMs }) => (endedAtMs === undefined ? [] : [{ key, endedAtMs }]));
+    ended.sort((a, b) => a.endedAtMs - b.endedAtMs);
+    const tooMany = own.length - broadcastsPerFleetMax;
+    return ended
+      .filter(({ endedAtMs }, index) => index < tooMany || endedAtMs < oldestMs)
+      .map(({ key }) => key);
+  }
+
+  /** In their order; there may be many, so a few in each turn of the event loop. */
+  async *#walk(fleetId = ''): AsyncGenerator<{ key: Buffer; progress: Progress }> {
+    let start = Buffer.from(fleetId, 'latin1');
+    const end = Buffer.from(`${fleetId}~`, 'latin1');
+    for (;;) {
+      this.#journal.refresh();
+      const page: { key: Buffer; progress: Progress }[] = [];
+      for (const { key, value } of this.#journal.tables.jobProgress.getRange({
+        start,
+        end,
+        limit: walkedMax,
+      })) {
+        page.push({ key, progress: decodeProgress(value) });
       }
-      const fleetId = key.toString('latin1', 0, fleetIdLength);
-      const own = kept.get(fleetId) ?? [];
-      own.push({ key, endedAtMs });
-      kept.set(fleetId, own);
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined || page.length < walkedMax) return;
+      start = Buffer.concat([last.key, Buffer.alloc(1)]);
+      await turn();
     }
-    for (const own of kept.values()) {
-      if (own.length <= broadcastsPerFleetMax) continue;
-      const ended = own.flatMap(({ key, endedAtMs }) =>
-        endedAtMs === undefined ? [] : [{ key, endedAtMs }],
-      );
-      ended.sort((a, b) => a.endedAtMs - b.endedAtMs);
-      surplus.push(...ended.slice(0, own.length - broadcastsPerFleetMax).map(({ key }) => key));
-    }
-    return surplus;
   }
 }

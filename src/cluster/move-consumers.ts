@@ -1,6 +1,6 @@
-import { carryPositions, settlePositions } from '../consume/carry.ts';
+import { carryPositions, type PlacedRecord, settlePositions } from '../consume/carry.ts';
 import type { Config } from '../core/config.ts';
-import { readLog } from '../shard/ingest-log.ts';
+import { devicesInLog, type PlacedDevice } from '../shard/move-log.ts';
 import type { DataFolder, Move } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
 import type { Environment } from '../store/environment.ts';
@@ -8,8 +8,16 @@ import { openControl } from './environments.ts';
 import { openForMove } from './move-environment.ts';
 import { shardOf } from './placement.ts';
 
-/** Before the switch to fewer shards: notes what consumers have done of the logs that go, where it is copied to. */
-export async function carryConsumers(folder: DataFolder, move: Move, config: Config): Promise<void> {
+/**
+ * Before the switch to fewer shards: notes what consumers have done of the logs that go, where it is copied to.
+ * @throws the signal's reason when it was stopped.
+ */
+export async function carryConsumers(
+  folder: DataFolder,
+  move: Move,
+  config: Config,
+  signal: AbortSignal,
+): Promise<void> {
   if (move.to > move.from || !isMade(folder.journalFolder('control'))) return;
   const going = folder.shardFolders
     .slice(move.to)
@@ -17,7 +25,7 @@ export async function carryConsumers(folder: DataFolder, move: Move, config: Con
   const logs = going.map((shard) => () => placedLog(shard, move.to));
   const journal = openControl(folder.journalFolder('control'), config);
   try {
-    await carryPositions(journal, logs, move);
+    await carryPositions(journal, logs, move, signal);
   } finally {
     await journal.close();
     for (const shard of going) await shard.close();
@@ -35,8 +43,10 @@ export async function settleConsumers(folder: DataFolder, move: Move, config: Co
   }
 }
 
-function* placedLog(shard: Environment, shards: number): Generator<{ position: number; place: number }> {
-  for (const { position, device } of readLog(shard.table('log'))) {
-    yield { position, place: shardOf(device, shards) };
-  }
+function* placedLog(shard: Environment, shards: number): Generator<Generator<PlacedRecord>> {
+  for (const batch of devicesInLog(shard)) yield placed(batch, shards);
+}
+
+function* placed(batch: Iterable<PlacedDevice>, shards: number): Generator<PlacedRecord> {
+  for (const { position, device } of batch) yield { position, place: shardOf(device, shards) };
 }

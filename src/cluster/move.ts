@@ -42,7 +42,7 @@ export async function moveToShards(folder: DataFolder, shards: number, options: 
     folder.beginMove(move);
     const devices = await copy(folder, move, report, options);
     await carryActions(folder, move, options.config);
-    await carryConsumers(folder, move, options.config);
+    await carryConsumers(folder, move, options.config, options.signal);
     folder.switchLayout();
     await removeTraces(folder, move, report, options);
     report.end();

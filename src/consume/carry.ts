@@ -11,9 +11,16 @@ import {
   shardKeyBytes,
   storedProgress,
 } from './tables.ts';
+import { Turns } from './turns.ts';
 
-/** The records of one log in order: where each stands, and the shard that a move takes it to. */
-export type PlacedLog = () => Iterable<{ position: number; place: number }>;
+/** Where a record stands in its log, and the shard that a move takes it to. */
+export interface PlacedRecord {
+  position: number;
+  place: number;
+}
+
+/** The records of one log in order, in batches that take a moment each. */
+export type PlacedLog = () => Iterable<Iterable<PlacedRecord>>;
 
 interface CarriedRange extends Range {
   id: Buffer;
@@ -24,20 +31,27 @@ interface CarriedRange extends Range {
  * Before a move to fewer shards holds: the logs that go are copied behind others, done records and all. Of each such
  * log the records for one shard stand there behind each other, in their order; so what is done of it, which is what
  * is in front of a position and some ranges, is a few ranges there. `logs`: of the shards that go. Noted anew as a
- * whole, so it may be repeated.
+ * whole, so it may be repeated. @throws the signal's reason when it was stopped.
  */
 export async function carryPositions(
   journal: ConsumerJournal,
   logs: readonly PlacedLog[],
   { to, logEnds }: Move,
+  signal: AbortSignal,
 ): Promise<void> {
+  const turns = new Turns();
+  /** The logs may be long, and whoever asks whether the server lives is answered by this thread. */
+  const pause = async (): Promise<void> => {
+    await turns.take();
+    signal.throwIfAborted();
+  };
   const ids = [...journal.tables.consumers.getRange({})].map(({ value }) => decodeConsumer(value).id);
   if (ids.length === 0) return;
   const ends = [...logEnds];
   const carried: CarriedRange[] = [];
   for (const [index, log] of logs.entries()) {
     const done = ids.map((id) => doneOf(journal, id, to + index));
-    const { counts, before } = countPlaces(log, done.flat(), to);
+    const { counts, before } = await countPlaces(log, done.flat(), to, pause);
     for (const [consumer, id] of ids.entries()) {
       for (const range of done[consumer] ?? []) {
         for (let shard = 0; shard < to; shard += 1) {
@@ -84,21 +98,27 @@ function doneOf(journal: ConsumerJournal, id: Buffer, shard: number): Range[] {
 }
 
 /** How many records go to each shard: of the whole log, and in front of every bound of a range. */
-function countPlaces(
+async function countPlaces(
   log: PlacedLog,
   ranges: readonly Range[],
   shards: number,
-): { counts: number[]; before: Map<number, number[]> } {
+  pause: () => Promise<void>,
+): Promise<{ counts: number[]; before: Map<number, number[]> }> {
   const bounds = [...new Set(ranges.flatMap(({ from, to }) => [from, to]))].sort((one, other) => one - other);
   const counts: number[] = Array.from({ length: shards }, () => 0);
   const before = new Map<number, number[]>();
   let next = 0;
-  for (const { position, place } of log()) {
-    for (let bound = bounds[next]; bound !== undefined && bound <= position; bound = bounds[next]) {
-      before.set(bound, [...counts]);
-      next += 1;
+  await pause();
+  for (const batch of log()) {
+    for (const { position, place } of batch) {
+      for (let bound = bounds[next]; bound !== undefined && bound <= position; bound = bounds[next]) {
+        before.set(bound, [...counts]);
+        next += 1;
+      }
+      counts[place] = (counts[place] ?? 0) + 1;
     }
-    counts[place] = (counts[place] ?? 0) + 1;
+    // Behind it, for a value that was read is not to be used in another turn.
+    await pause();
   }
   for (const bound of bounds.slice(next)) before.set(bound, [...counts]);
   return { counts, before };

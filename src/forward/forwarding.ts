@@ -39,8 +39,8 @@ export class Forwarding {
     await this.end(forwarder);
     if (!forwarder.enabled || this.#isStopping) return;
     const { readings, config } = this.#options;
-    // Without its place, in a data folder that was put together by hand, it begins again: none is missed then.
-    if (readings.open(forwarder) === undefined) await readings.put(forwarder, 'beginning');
+    // Without its place when it was made while a backup ran, which copies the places first: all that came since.
+    if (readings.open(forwarder) === undefined) await readings.put(forwarder, forwarder.createdAtMs);
     const reading = readings.open(forwarder);
     if (reading === undefined) throw new Error('a forwarder has a place in the logs');
     const sender = await senderOf(forwarder, config.forwardHosts);

@@ -49,11 +49,11 @@ export class Readings {
     this.#consumers = consumers;
   }
 
-  /** Durable when it settles. One that is there keeps its place. */
-  async put(forwarder: Forwarder, start: ForwarderStart): Promise<void> {
+  /** Durable when it settles. One that is there keeps its place. `start`: also a time. */
+  async put(forwarder: Forwarder, start: ForwarderStart | number): Promise<void> {
     const { kinds = [], schemas = [] } = forwarder.filter;
     const settings = { kinds: recordKinds.filter((kind) => kinds.includes(kind)), schemas, leaseSeconds };
-    const front = start === 'beginning' ? 'earliest' : 'latest';
+    const front = start === 'beginning' ? 'earliest' : start === 'now' ? 'latest' : start;
     await this.#consumers.put(forwarder.fleetId, consumerName(forwarder), settings, front);
   }
 

@@ -2,8 +2,9 @@ import type { DeviceKey } from '../core/identity.ts';
 import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
 import { batchBytesMax, endOfLog } from './ingest-log.ts';
-import { sequenceKey } from './keys.ts';
-import { encodeMovedBatch, type MovedRecord, newestIdOf, splitBatch } from './log-batch.ts';
+import { readSequence, sequenceKey } from './keys.ts';
+import { encodeMovedBatch, type MovedRecord, newestIdOf, placesIn, splitBatch } from './log-batch.ts';
+import { deviceOfLogRecord } from './log-record.ts';
 import { storeMovedEnd } from './log-times.ts';
 import type { Size, Step } from './move-devices.ts';
 
@@ -12,6 +13,12 @@ const gatheredBytesMax = 32 * 1024 * 1024;
 
 /** For estimates: this much of a log takes about as long to move as one record of another table. */
 const bytesPerRecord = 512;
+
+/** The device of the record at a position. */
+export interface PlacedDevice {
+  position: number;
+  device: DeviceKey;
+}
 
 export function sizeOfLog(environment: Environment): Size {
   const { bytes } = environment.sizeOf('log');
@@ -77,6 +84,19 @@ function* cut(records: readonly MovedRecord[]): Generator<MovedRecord[]> {
     bytes += record.bytes.length;
   }
   if (batch.length > 0) yield batch;
+}
+
+/** Of whom each record of a shard's log is, in order: batch by batch, so that the caller can pause between them. */
+export function* devicesInLog(environment: Environment): Generator<Generator<PlacedDevice>> {
+  for (const { key, value } of environment.table('log').getRange({})) {
+    yield devicesInBatch(readSequence(key, 0), value);
+  }
+}
+
+function* devicesInBatch(first: number, batch: Buffer): Generator<PlacedDevice> {
+  for (const { index, at } of placesIn(batch)) {
+    yield { position: first + index, device: deviceOfLogRecord(batch, at) };
+  }
 }
 
 /**

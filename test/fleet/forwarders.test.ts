@@ -1,6 +1,10 @@
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { openControl } from '../../src/cluster/environments.ts';
+import { correctionMsMax } from '../../src/shard/clock.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { type Reaction, type ReceivedBatch, type ReceivedRecord, Receiver } from '../harness/receiver.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
@@ -166,6 +170,26 @@ it('paused, it keeps its place; a stop gives back what is under way at once', as
   const sinceMs = performance.now();
   expect(await server.stop()).toBe(0);
   expect(performance.now() - sinceMs).toBeLessThan(20_000);
+  receiver.react = () => ({ status: 204 });
+  server = await TestServer.start(config, folder);
+  await untilTaken(from);
+  expectAllInOrder(receiver.taken, from);
+}, 60_000);
+
+it('one whose place is not in a backup, since it was made meanwhile, begins where it was made', async () => {
+  await send(3);
+  // Times count for as much as a clock may be corrected by without a jump.
+  await wait(correctionMsMax + 100);
+  const from = marks();
+  await putHook({ timeout_seconds: 60 });
+  receiver.react = () => 'hang';
+  await send(2);
+  expect(await server.stop()).toBe(0);
+  const control = openControl(join(folder, 'control'), { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 0 });
+  await control.commit(() => {
+    for (const key of [...control.tables.consumers.getKeys({})]) control.tables.consumers.removeSync(key);
+  });
+  await control.close();
   receiver.react = () => ({ status: 204 });
   server = await TestServer.start(config, folder);
   await untilTaken(from);

@@ -103,7 +103,11 @@ async function failToMove(): Promise<void> {
   const data = DataFolder.open(folder, 3);
   const move = { from: 3, to: 1, logEnds: logEnds.slice(0, 1) };
   data.beginMove(move);
-  await carryConsumers(data, move, loadConfig(undefined, {}, {}).values);
+  const config = loadConfig(undefined, {}, {}).values;
+  // Asked to end in the midst of it, it goes no further, and the next one begins again.
+  const ending = AbortSignal.abort(new Error('asked to end'));
+  await expect(carryConsumers(data, move, config, ending)).rejects.toThrow('asked to end');
+  await carryConsumers(data, move, config, new AbortController().signal);
   data.close();
   server = await TestServer.start({ shards: 3 }, folder);
 }
