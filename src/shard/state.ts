@@ -200,8 +200,9 @@ export class ShardState {
   }
 
   #enqueue(enqueue: Enqueue): MailOutcome {
-    const { device, name } = enqueue;
-    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
+    const { device, name, deliverAtMs } = enqueue;
+    const dueMs = deliverAtMs === undefined ? undefined : this.clock.lifeOf(deliverAtMs);
+    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs(), dueMs);
     if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
     this.#announce(device, { ...outcome, name });
     return outcome;
