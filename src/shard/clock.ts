@@ -49,6 +49,12 @@ export class ShardClock {
     return this.#wallMs - this.#jumpsMs;
   }
 
+  /** In life time, a time that somebody named by the wall clock as it is now: equal times stay equal. */
+  lifeOf(wallMs: number): number {
+    this.#look();
+    return wallMs - this.#jumpsMs;
+  }
+
   trustedMs(): number {
     const lifeMs = this.lifeMs();
     if (this.#aheadMs > 0 && lifeMs - this.#aheadSinceMs >= this.#graceMs) this.#aheadMs = 0;

@@ -98,7 +98,7 @@ export class DeviceWrites {
     const seen = this.#tables.activity.getBinary(keyOfDevice(device));
     changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
     this.#tables.activity.removeSync(keyOfDevice(device));
-    this.#retireAt(device, untilOf(device, bytes), undefined);
+    this.#retireAt(device, decodedDevice(device, bytes)?.oldSecretUntilMs, undefined);
     this.#tables.devices.removeSync(keyOfDevice(device));
     this.#effects().endedStreams.push(device);
     return true;
@@ -112,7 +112,9 @@ export class DeviceWrites {
       this.#tables.retiring.removeSync(key);
       const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
       if (bytes === undefined) continue;
-      const before = decodeDevice(device, bytes);
+      const before = decodedDevice(device, bytes);
+      // One damaged record stays as it is, and is not to keep all others from being looked at.
+      if (before === undefined) continue;
       const after = {
         ...before,
         secretDigests: before.secretDigests.slice(0, -1),
@@ -139,10 +141,10 @@ export class DeviceWrites {
   }
 }
 
-/** Of a record that is damaged, nothing is known to end. */
-function untilOf(device: DeviceKey, bytes: Buffer): number | undefined {
+/** Undefined for a record that is damaged. */
+function decodedDevice(device: DeviceKey, bytes: Buffer): Device | undefined {
   try {
-    return decodeDevice(device, bytes).oldSecretUntilMs;
+    return decodeDevice(device, bytes);
   } catch {
     return undefined;
   }

@@ -27,9 +27,14 @@ export function loadTrimState(times: Table, rules: string, logEnd: number): Trim
   return { rules, walkedTo: {}, countedTo: 0, fleets: {} };
 }
 
+export function hasTrimState(times: Table): boolean {
+  return times.doesExist(trimKey);
+}
+
 /** Inside a write transaction. */
-export function storeTrimState(times: Table, state: TrimState): void {
-  times.putSync(trimKey, pack(state));
+export function storeTrimState(times: Table, state: TrimState | 'none'): void {
+  if (state === 'none') times.removeSync(trimKey);
+  else times.putSync(trimKey, pack(state));
 }
 
 /** Bytes of the records of each limited fleet, as last counted. */

@@ -4,7 +4,7 @@ import { readSequence, sequenceKey } from './keys.ts';
 import { countOf, isDamaged, newestTimeMs } from './log-batch.ts';
 import { bytesByFleet, type Cut, cutBatch } from './log-cut.ts';
 import { fingerprintOf, type LogRetention, livesOf, type RetentionSource } from './log-retention.ts';
-import { loadTrimState, type TrimState } from './log-trim-state.ts';
+import { hasTrimState, loadTrimState, type TrimState } from './log-trim-state.ts';
 
 /** One step is read on the thread that answers devices, and written beside their writes: a ms or two of it. */
 const stepBytesMax = 256 * 1024;
@@ -17,7 +17,8 @@ const limitShare = 15 / 16;
 export interface TrimStep {
   /** A batch as it is to be, or its key alone where it is to go. */
   changes: readonly { key: Buffer; value: Buffer | undefined }[];
-  state: TrimState | undefined;
+  /** As it is then to be stored; `none` where it is to be forgotten. */
+  state: TrimState | 'none' | undefined;
 }
 
 /** The limits of a walk, by batch. */
@@ -53,6 +54,8 @@ export class LogTrimmer {
     const retention = source.retention();
     const nowMs = this.#options.lifeMs();
     if (retention.fleets.size === 0) {
+      // What is trimmed from here on is not counted: it must not be gone on from when a fleet has a limit again.
+      if (hasTrimState(times)) yield { changes: [], state: 'none' };
       const cutOffMs = nowMs - retention.lifeSeconds * 1_000;
       yield* this.#walk(0, undefined, (batch) => (isYounger(batch, cutOffMs) ? 'stop' : wholly));
       yield* this.#fit(retention.bytesMax, undefined);

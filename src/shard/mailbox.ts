@@ -68,8 +68,8 @@ export class Mailboxes {
     this.#due = new DueEntries(tables.due, 'delivered');
   }
 
-  /** `lifeMs`: now, by the shard's own clock, here and below. */
-  enqueue(enqueue: Enqueue, lifeMs: number): MailOutcome {
+  /** `lifeMs`: now, by the shard's own clock, here and below; `dueMs`: the time of its delivery, by the same clock. */
+  enqueue(enqueue: Enqueue, lifeMs: number, dueMs = lifeMs): MailOutcome {
     const { device, once } = enqueue;
     const before = once && this.#sent.mailIdOf(once, device);
     if (before !== undefined) {
@@ -77,15 +77,14 @@ export class Mailboxes {
     }
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
     const record = this.#places.load(device);
-    const delayMs = enqueue.deliverAtMs === undefined ? 0 : enqueue.deliverAtMs - Date.now();
-    if (delayMs > 0) {
+    const isDelayed = dueMs > lifeMs;
+    if (isDelayed) {
       if (this.#delayed.isFull(device)) return { result: 'delayed_full' };
     } else if (record.size >= enqueue.mailboxMailsMax) {
       return { result: 'mailbox_full', mailboxSize: record.size };
     }
     const id = generateUuid();
-    const isDelayed = delayMs > 0;
-    if (isDelayed) this.#delay(enqueue, id, lifeMs + delayMs);
+    if (isDelayed) this.#delay(enqueue, id, dueMs);
     else {
       writeSequence(id, record.tail);
       const mail = newMail(enqueue, id, lifeMs);

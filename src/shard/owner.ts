@@ -13,7 +13,7 @@ import { ShardState, type StateOptions } from './state.ts';
 import { StreamRegistry } from './streams.ts';
 import { openTables } from './tables.ts';
 import type { DeviceVersions } from './versions.ts';
-import { type Answer, type Completion, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
+import type { Answer, Completion, Write } from './write.ts';
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
@@ -25,6 +25,8 @@ export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(ch
 const sweepIntervalMs = 1_000;
 /** Mail whose time it is, to expire or to be delivered, is looked for every second; all else every minute. */
 const sweepsPerFullSweep = 60;
+/** Between two rounds of one sweep, so that a backlog never has the thread of a shard for itself. */
+const roundPauseMs = 3;
 /** Between two looks into the log that found nothing to do, so that a long log is not read all at once. */
 const lookPauseMs = 10;
 
@@ -123,21 +125,25 @@ export class ShardOwner implements OwnerLink {
     await this.#environment.close();
   }
 
-  /** Round after round until nothing is over any more: what a busy shard takes in meanwhile comes in between. */
   async #sweep(): Promise<void> {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (full) this.#tellDropped();
-    const what = full || jumpMs !== 0 ? 'all' : 'due';
-    if (what === 'due' && !this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails, clock.trustedMs()))
-      return;
-    let removed: SweepOutcome;
-    do removed = (await this.#ask({ type: 'sweep', given: what })) as SweepOutcome;
-    while (Object.values(removed).includes(sweepRecordsMax));
+    if (this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails, clock.trustedMs())) {
+      await this.#sweepRounds('due');
+    }
+    if (full || jumpMs !== 0) await this.#sweepRounds('old');
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
       this.#log.warn(jump, 'the clock of this machine has jumped; mail expires as if it had not');
+    }
+  }
+
+  /** Until nothing is over any more: what a busy shard takes in meanwhile comes in between. */
+  async #sweepRounds(what: 'due' | 'old'): Promise<void> {
+    while (!this.#isClosing && (await this.#ask({ type: 'sweep', given: what }))) {
+      await new Promise((resolve) => setTimeout(resolve, roundPauseMs));
     }
   }
 

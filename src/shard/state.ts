@@ -28,7 +28,7 @@ import type {
   ReplayOutcome,
 } from './shard.ts';
 import type { Tables } from './tables.ts';
-import { type Answer, type Append, type SweepOutcome, sweepRecordsMax, type Write } from './write.ts';
+import { type Answer, type Append, sweepMailsMax, sweepRecordsMax, type Write } from './write.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
 export interface Effects {
@@ -200,8 +200,9 @@ export class ShardState {
   }
 
   #enqueue(enqueue: Enqueue): MailOutcome {
-    const { device, name } = enqueue;
-    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs());
+    const { device, name, deliverAtMs } = enqueue;
+    const dueMs = deliverAtMs === undefined ? undefined : this.clock.lifeOf(deliverAtMs);
+    const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs(), dueMs);
     if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
     this.#announce(device, { ...outcome, name });
     return outcome;
@@ -239,24 +240,32 @@ export class ShardState {
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  /** What expires makes room for what is delivered. */
-  #sweep(what: 'due' | 'all'): SweepOutcome {
+  #sweep(what: 'due' | 'old'): boolean {
     const lifeMs = this.clock.lifeMs();
-    const expired = this.#mailboxes.expire(lifeMs, sweepRecordsMax);
-    this.#effects.changed.push(...expired);
-    const delivered = this.#mailboxes.deliver(lifeMs, sweepRecordsMax);
-    for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
+    return what === 'due' ? this.#sweepDue(lifeMs, trustedMs) : this.#sweepOld(lifeMs, trustedMs);
+  }
+
+  /** What expires makes room for what is delivered. */
+  #sweepDue(lifeMs: number, trustedMs: number): boolean {
+    const expired = this.#mailboxes.expire(lifeMs, sweepMailsMax);
+    this.#effects.changed.push(...expired);
+    const delivered = this.#mailboxes.deliver(lifeMs, sweepMailsMax);
+    for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const secrets = this.#devices.retireSecrets(trustedMs, sweepRecordsMax);
-    const due = { mails: expired.length, due: delivered.length, secrets };
-    if (what === 'due') return { ...due, keys: 0, receipts: 0, deadLetters: 0 };
-    return {
-      ...due,
-      keys: this.#keys.expire(trustedMs, sweepRecordsMax),
-      receipts: this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
-      deadLetters: this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
-    };
+    return (
+      expired.length === sweepMailsMax || delivered.length === sweepMailsMax || secrets === sweepRecordsMax
+    );
+  }
+
+  #sweepOld(lifeMs: number, trustedMs: number): boolean {
+    const removed = [
+      this.#keys.expire(trustedMs, sweepRecordsMax),
+      this.#retention.sweepReceipts(lifeMs, sweepRecordsMax),
+      this.#retention.sweepLetters(lifeMs, sweepRecordsMax),
+    ];
+    return removed.includes(sweepRecordsMax);
   }
 
   /** Batches that the log's end has left behind long ago: nobody else writes them. */

@@ -19,19 +19,11 @@ import type {
   Withdrawal,
 } from './shard.ts';
 
-/** Limits of one round of the sweeper, and of forgetting what was sent, so that it never holds up the writes behind it. */
+/** Limit of one round of the sweeper, and of forgetting what was sent, so that it never holds up the writes behind it. */
 export const sweepRecordsMax = 1_000;
 
-/** How many records the round dealt with of each table; as many as `sweepRecordsMax` means there are more. */
-export interface SweepOutcome {
-  mails: number;
-  /** Delayed mails whose time had come, whatever became of them. */
-  due: number;
-  keys: number;
-  secrets: number;
-  receipts: number;
-  deadLetters: number;
-}
+/** The same of mails that expire and that are delivered, each with all that it brings about: 0.2 ms and more of it. */
+export const sweepMailsMax = 32;
 
 /** An `Ingest` on its way to the owner: the record is as the log keeps it. */
 export type Append = Pick<Ingest, 'device' | 'idempotency'> & { record: Uint8Array };
@@ -53,8 +45,11 @@ export interface Writes {
   putDevices: { given: readonly DevicePut[]; answer: PutOutcome[] };
   deleteDevice: { given: DeviceKey; answer: boolean };
   noteActivity: { given: readonly Activity[]; answer: undefined };
-  /** `due`: mail and old secrets only, whose time it is; `all`: also what is in no hurry. */
-  sweep: { given: 'due' | 'all'; answer: SweepOutcome };
+  /**
+   * `due`: mail and old secrets, whose time it is; `old`: what is in no hurry. Answers whether there is more of it
+   * than one round may deal with.
+   */
+  sweep: { given: 'due' | 'old'; answer: boolean };
   trim: { given: TrimStep; answer: undefined };
 }
 

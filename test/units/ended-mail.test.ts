@@ -2,7 +2,8 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Config } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import { generateUuid } from '../../src/core/uuid.ts';
+import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import { readSequence } from '../../src/shard/keys.ts';
 import type { Device, Enqueue } from '../../src/shard/shard.ts';
 import { sweepRecordsMax } from '../../src/shard/write.ts';
 import { temporaryFolder } from '../harness/server.ts';
@@ -155,4 +156,25 @@ it('D17: each change of a mail is a record of the log, in order, committed with 
   }
   const first = ['queued', 'fetched', 'requeued', 'over_requeued', 'queued', 'replayed'];
   expect(events).toEqual([...first, 'delayed', 'withdrawn']);
+});
+
+it('mail that is delayed to one moment comes in the order that it was sent in, however much there is of it', async () => {
+  await open({ delayedMailsPerDeviceMax: 3_000 });
+  const deliverAtMs = Date.now() + 2_000;
+  const count = 2_000;
+  const ids = await Promise.all(Array.from({ length: count }, () => send({ deliverAtMs })));
+  expect(records('delayed')).toBe(count);
+  const dueMs = [...opened.environment.table('due').getKeys({})].map((key) => readSequence(key, 0));
+  expect(new Set(dueMs)).toEqual(new Set([deliverAtMs]));
+  await expect.poll(() => records('delayed'), patience).toBe(0);
+  const order: string[] = [];
+  for (let from = 0; from < (await opened.shard.logEnd()); ) {
+    const page = await opened.shard.records(from);
+    for (const { payload } of page.records) {
+      const { mail_id: mailId, event } = JSON.parse(payload.toString('utf8'));
+      if (event === 'queued') order.push(mailId);
+    }
+    from = page.next;
+  }
+  expect(order).toEqual(ids.map((id) => formatUuid(id)));
 });

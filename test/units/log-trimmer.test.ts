@@ -178,6 +178,23 @@ it('a fleet that has more than it may loses its oldest records, and no other fle
   expect(recordsOf(environment).filter(({ device }) => device === plain)).toEqual(ofPlain);
 });
 
+it('a limit that was taken off and is set again counts anew: what went meanwhile is not held against the fleet', async () => {
+  const environment = open('limit-again');
+  const nowMs = Date.now();
+  const own = { lifeSeconds: day, fleets: new Map([['SHORT001', { bytesMax: 50_000 }]]) };
+  const none = { lifeSeconds: day, fleets: new Map() };
+  for (let batch = 0; batch < 40; batch += 1) await commit(environment, nowMs, [short], 1_000);
+  await trimLog(environment, { retention: own, nowMs });
+  const laterMs = nowMs + 2 * day * 1_000;
+  await commit(environment, laterMs, [short], 1_000);
+  await trimLog(environment, { retention: none, nowMs: laterMs });
+  expect(recordsOf(environment)).toHaveLength(1);
+  expect(storedLogBytes(environment.table('times')).size).toBe(0);
+  for (let batch = 0; batch < 30; batch += 1) await commit(environment, laterMs, [short], 1_000);
+  await trimLog(environment, { retention: own, nowMs: laterMs });
+  expect(recordsOf(environment)).toHaveLength(31);
+});
+
 it('the file stays as large as it is while as much goes as comes', async () => {
   const environment = open('flat');
   const startMs = Date.now();

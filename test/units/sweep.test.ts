@@ -1,7 +1,9 @@
 import { rmSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
-import { deviceKeyOf } from '../../src/core/identity.ts';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
+import { decodeDevice } from '../../src/shard/device-record.ts';
+import { keyOfDevice } from '../../src/shard/keys.ts';
 import { sweepRecordsMax } from '../../src/shard/write.ts';
 import { temporaryFolder } from '../harness/server.ts';
 import { openShard } from '../harness/shard.ts';
@@ -30,5 +32,26 @@ it('one look of the sweeper removes all that is over, however much there is of i
   // The last batch stays: it is what tells the next position.
   await expect.poll(() => records('log'), patience).toBe(1);
   await expect.poll(() => records('idempotency'), patience).toBe(0);
+  await close();
+});
+
+it('a damaged device whose old secret ends keeps no mail and no other device from being swept', async () => {
+  const { shard, environment, close } = openShard(folder, { gatherMilliseconds: 0 });
+  const devices = ['DEVICE0001', 'DEVICE0002'].map((id) => deviceKeyOf('FLEET001', id));
+  const [damaged, sound] = devices as [DeviceKey, DeviceKey];
+  const rest = { enabled: true, secretDigests: [Buffer.alloc(32)], name: '', tags: [], createdAtMs: 0 };
+  await shard.createDevices(devices.map((device) => ({ device, ...rest })));
+  const rotation = { digest: Buffer.alloc(32, 1), oldUntilMs: Date.now() + 1_500 };
+  for (const device of devices) await shard.changeDevice(device, { rotation });
+  const mail = { name: 'note', payload: Buffer.from('{}'), lifeSeconds: 1, mailboxMailsMax: 9 };
+  await shard.enqueue({ device: sound, ...mail });
+  const table = environment.table('devices');
+  const bytes = table.getBinary(keyOfDevice(damaged)) as Buffer;
+  await environment.write(() => table.putSync(keyOfDevice(damaged), bytes.subarray(0, 3)));
+  await expect.poll(() => environment.sizeOf('retiring').records, patience).toBe(0);
+  await expect.poll(() => environment.sizeOf('expiry').records, patience).toBe(0);
+  expect(table.getBinary(keyOfDevice(damaged))).toHaveLength(3);
+  const rotated = decodeDevice(sound, table.getBinary(keyOfDevice(sound)) as Buffer);
+  expect(rotated.secretDigests).toEqual([Buffer.alloc(32, 1)]);
   await close();
 });
