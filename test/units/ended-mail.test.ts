@@ -160,8 +160,8 @@ it('D17: each change of a mail is a record of the log, in order, committed with 
 
 it('mail that is delayed to one moment comes in the order that it was sent in, however much there is of it', async () => {
   await open({ delayedMailsPerDeviceMax: 3_000 });
-  const deliverAtMs = Date.now() + 2_000;
-  const count = 2_000;
+  const deliverAtMs = Date.now() + 4_000;
+  const count = 500;
   const ids = await Promise.all(Array.from({ length: count }, () => send({ deliverAtMs })));
   expect(records('delayed')).toBe(count);
   const dueMs = [...opened.environment.table('due').getKeys({})].map((key) => readSequence(key, 0));
