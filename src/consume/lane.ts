@@ -41,8 +41,10 @@ export class Lane {
   readonly shard: number;
   /** Every record of the log before it is done, or not wanted. */
   position: number;
-  /** Positions that were gone from the log before it came there. */
+  /** Positions in front of its own that were gone from the log before it came there, whosever records they were. */
   lost: number;
+  /** The same of what was looked at last behind its position: they count when that is acknowledged. */
+  #gone = 0;
   lease: Lease | undefined;
   lastAcknowledged: string | undefined;
   /** While it is looked through, or an acknowledgement is being written. */
@@ -86,22 +88,32 @@ export class Lane {
     const records: StoredRecord[] = [];
     let bytes = 0;
     let at = this.#behindDone(this.position);
+    /** Up to where it is known what is gone. */
+    let known = at;
+    this.#gone = 0;
+    const pass = (to: number, next = to): void => {
+      if (to > known) this.#gone += this.#notDone(known, to);
+      known = Math.max(known, next);
+    };
     while (records.length < recordsMax) {
       const page = await reader.page(this.shard, at);
       if (page.next === at) {
         // Nothing stands from there on: what was before the end then is gone.
         at = Math.max(at, logEnd);
+        pass(at);
         break;
       }
-      if (records.length === 0) this.lost += page.trimmed;
       for (const record of page.records) {
+        pass(record.position, record.position + 1);
         if (this.#behindDone(record.position) > record.position || !wants(record)) continue;
         bytes += record.payload.length;
         if (records.length > 0 && (records.length === recordsMax || bytes > bytesMax)) {
           return this.#found(records, record.position, true);
         }
+        if (records.length === 0) this.#countLost();
         records.push(record);
       }
+      pass(page.next);
       at = this.#behindDone(page.next);
       if (performance.now() >= untilMs) return this.#found(records, at, at < logEnd);
     }
@@ -110,14 +122,16 @@ export class Lane {
 
   #found(records: StoredRecord[], to: number, hasMore: boolean): Found {
     this.position = records[0]?.position ?? to;
+    if (records.length === 0) this.#countLost();
     return { records, to, hasMore };
   }
 
   /** Settles when it is on disk that everything before `to` is done. */
   async finish(to: number, isKept: () => boolean): Promise<void> {
     await this.#journal.commit(() => {
-      if (isKept()) this.#put(to);
+      if (isKept()) this.#put(to, this.lost + this.#gone);
     });
+    this.#countLost();
     this.#passed(to);
   }
 
@@ -128,9 +142,9 @@ export class Lane {
     return () => this.#passed(position, false);
   }
 
-  #put(position: number): void {
+  #put(position: number, lost = this.lost): void {
     const { consumerPositions, consumerDone } = this.#journal.tables;
-    consumerPositions.putSync(shardKey(this.#id, this.shard), positionValue(position, this.lost));
+    consumerPositions.putSync(shardKey(this.#id, this.shard), positionValue(position, lost));
     for (const { from, to } of this.#done) {
       if (to <= position) consumerDone.removeSync(doneKey(this.#id, this.shard, from));
     }
@@ -140,6 +154,17 @@ export class Lane {
     if (isAcknowledged) this.position = position;
     this.#stored = position;
     this.#done = this.#done.filter(({ to }) => to > position);
+  }
+
+  #countLost(): void {
+    this.lost += this.#gone;
+    this.#gone = 0;
+  }
+
+  /** How many of these positions are not done already. */
+  #notDone(from: number, to: number): number {
+    const overlaps = this.#done.map((range) => Math.min(to, range.to) - Math.max(from, range.from));
+    return overlaps.reduce((left, overlap) => left - Math.max(0, overlap), to - from);
   }
 
   /** The first position from there on that is not done already. */

@@ -1,5 +1,5 @@
 import type { Log } from '../core/log.ts';
-import type { LogPage, Shard, StoredRecord } from '../shard/shard.ts';
+import type { LogPage, Shard } from '../shard/shard.ts';
 import { Turns } from './turns.ts';
 
 /** Of one log, and none that is long: whoever reads at its end reads the same ones. */
@@ -9,11 +9,6 @@ const pageRecordsKept = 1_000;
 const pageKeptMs = 100;
 /** How often the ends of the logs are looked at while somebody waits for more. */
 const lookMs = 20;
-
-/** A page, and how many positions in front of it are gone. */
-export interface ReadPage extends LogPage {
-  trimmed: number;
-}
 
 /** How the logs were at a moment, for whoever waits until they are not any more. */
 export interface LogMark {
@@ -44,7 +39,7 @@ export class LogReader {
   }
 
   /** What stands there; `next` is `from` where nothing does. */
-  async page(shard: number, from: number): Promise<ReadPage> {
+  async page(shard: number, from: number): Promise<LogPage> {
     const pages = this.#pages[shard] as Map<number, { page: LogPage; readMs: number }>;
     const kept = pages.get(from);
     let page = kept && performance.now() - kept.readMs < pageKeptMs ? kept.page : undefined;
@@ -57,8 +52,7 @@ export class LogReader {
         this.#log.error({ shard, position: from }, 'records: a damaged batch of the log is passed over');
       }
     }
-    const [first] = page.records as [StoredRecord?];
-    return { ...page, trimmed: first === undefined ? 0 : first.position - from };
+    return page;
   }
 
   /** To be taken before looking, so that `changed` misses nothing that came after. */

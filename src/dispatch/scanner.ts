@@ -18,6 +18,8 @@ const lookMsMax = 10;
 /** Goes through the logs of all shards for all lanes, each from where it is. */
 export class LogScanner {
   readonly #options: ScannerOptions;
+  /** By lane the shards that it has missed records of: told once, until it has caught up there. */
+  readonly #missed = new WeakMap<Lane, Set<number>>();
 
   constructor(options: ScannerOptions) {
     this.#options = options;
@@ -66,18 +68,17 @@ export class LogScanner {
     const page = await shards.all[index]?.records(from);
     if (page === undefined) return undefined;
     if (page.next === from) {
-      for (const lane of wanting) lane.passGap(index, from);
+      for (const lane of wanting) {
+        lane.passGap(index, from);
+        this.#missed.get(lane)?.delete(index);
+      }
       return undefined;
     }
     if (page.damaged) {
       log.error({ shard: index, position: from }, 'actions: a damaged batch of the log is passed over');
     }
-    const [first] = page.records;
-    if (first !== undefined && first.position > from) {
-      log.warn(
-        { shard: index, from, to: first.position },
-        'actions: records were trimmed from the log before an action that was held up had looked at them',
-      );
+    if (!page.damaged && page.next - from > page.records.length) {
+      for (const lane of wanting) this.#tellMissed(lane, index, from);
     }
     for (const lane of wanting) {
       try {
@@ -91,5 +92,17 @@ export class LogScanner {
       }
     }
     return page.next;
+  }
+
+  /** Retention by fleet cuts holes into what stands in the log, so whose records they were is not known. */
+  #tellMissed(lane: Lane, index: number, from: number): void {
+    const missed = this.#missed.get(lane) ?? new Set();
+    if (missed.has(index)) return;
+    this.#missed.set(lane, missed.add(index));
+    const { fleetId, name } = lane.action;
+    this.#options.log.warn(
+      { fleet: fleetId, action: name, shard: index, from },
+      'records, of whatever fleet, were trimmed from the log before an action that was held up had looked at them',
+    );
   }
 }

@@ -10,8 +10,10 @@ import { Consumers } from '../../src/consume/consumers.ts';
 import { LogReader } from '../../src/consume/log-reader.ts';
 import { type DeviceKey, fleetIdOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/log.ts';
+import { countOf } from '../../src/shard/log-batch.ts';
 import type { StoredRecord } from '../../src/shard/shard.ts';
 import { type OpenShard, openShard } from '../harness/shard.ts';
+import { trimLog } from '../harness/trim.ts';
 
 const fleetId = 'FLEET001';
 const devices = ['FLEET001DEVICE0001', 'FLEET001DEVICE0002', 'FLEET002DEVICE0001'] as DeviceKey[];
@@ -70,6 +72,7 @@ class Bench {
   #consumers: Consumers | undefined;
   readonly #acknowledged = new Set<string>();
   readonly #given: Batch[] = [];
+  readonly #trimmed: number[] = [];
 
   async begin(): Promise<void> {
     for (let index = 0; index < shardsCount; index += 1) {
@@ -137,6 +140,8 @@ class Bench {
         // What somebody has in hand may be trimmed, and settled all the same.
         const log = environment.table('log');
         const keys = [...log.getKeys({})].slice(0, -1).slice(0, one.batches);
+        for (const key of keys)
+          this.#trimmed[one.shard] = (this.#trimmed[one.shard] ?? 0) + countOf(log.getBinary(key) as Buffer);
         await environment.write(() => {
           for (const key of keys) log.removeSync(key);
         });
@@ -195,6 +200,8 @@ class Bench {
     }
     await this.#fetch(3);
     const status = await this.#consumer.status();
+    // What was trimmed is lost but for what had been passed before.
+    expect(status.every(({ lost }, index) => lost <= (this.#trimmed[index] ?? 0))).toBe(true);
     expect(status.map(({ behind, lease }) => ({ behind, lease }))).toEqual(
       this.#shards.map(() => ({ behind: 0, lease: undefined })),
     );
@@ -223,3 +230,42 @@ it('a consumer gives every wanted record until it is acknowledged, in the order 
     { numRuns: Number(process.env.CONSUMER_RUNS ?? 10) },
   );
 }, 60_000);
+
+it('what retention took in front of a consumer and out of the middle counts as lost, once, and all of it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+  const opened = openShard(folder, { gatherMilliseconds: 0 });
+  const journal = openControl(join(folder, 'control'), limits);
+  const log = createLog('silent');
+  const store = async (device: number, count: number): Promise<void> => {
+    const record = { device: devices[device] as DeviceKey, kind: 'message' as const, schema: 'opened' };
+    const payload = Buffer.from('{}');
+    await Promise.all(Array.from({ length: count }, () => opened.shard.ingest({ ...record, payload })));
+  };
+  for (const device of [0, 2, 0, 2, 0]) await store(device, 10);
+  const reader = new LogReader([opened.shard], log);
+  const consumers = await Consumers.open({ reader, journal, config: { consumerLeaseSeconds: 60 }, log });
+  const settings = { kinds: [], schemas: [], leaseSeconds: undefined };
+  await consumers.put(fleetId, 'hall', settings, 'earliest');
+  await consumers.put('FLEET002', 'hall', settings, 'earliest');
+  const fleets = new Map([['FLEET001', { lifeSeconds: 1 }]]);
+  const nowMs = Date.now() + 60_000;
+  await trimLog(opened.environment, { retention: { lifeSeconds: 3_600, fleets }, nowMs });
+  const options = { recordsMax: 100, bytesMax: 1_000_000, worker: 'tester' };
+  for (const [of, given] of [
+    [fleetId, 10],
+    ['FLEET002', 20],
+  ] as const) {
+    const consumer = consumers.find(of, 'hall') as Consumer;
+    const fetch = async (): Promise<Batch | undefined> => consumer.fetch(options, AbortSignal.abort());
+    const first = await fetch();
+    first?.release();
+    const batch = await fetch();
+    expect(batch?.records).toHaveLength(given);
+    await batch?.acknowledge();
+    expect((await consumer.status()).map(({ behind, lost }) => [behind, lost])).toEqual([[0, 20]]);
+  }
+  await consumers.stop();
+  await journal.close();
+  await opened.close();
+  rmSync(folder, { recursive: true });
+});
