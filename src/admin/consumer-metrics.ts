@@ -3,10 +3,7 @@ import type { ConsumerShardStatus } from './consumers-control.ts';
 import type { AdminContext } from './context.ts';
 
 /** How far every consumer is behind. Answers what to call before a scrape. */
-export function addConsumerMetrics(
-  metrics: Registry,
-  { registry, consumers }: AdminContext,
-): () => Promise<void> {
+export function addConsumerMetrics(metrics: Registry, { consumers }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'consumer'];
   const gauges: { gauge: Gauge; read(shards: readonly ConsumerShardStatus[]): number }[] = [];
   const addGauge = (
@@ -30,12 +27,8 @@ export function addConsumerMetrics(
   return async () => {
     // Those that are gone are no longer told.
     for (const { gauge } of gauges) gauge.reset();
-    for (const { fleet } of registry.snapshots()) {
-      for (const { name, shards } of await consumers.list(fleet.fleetId)) {
-        for (const { gauge, read } of gauges) {
-          gauge.set({ fleet: fleet.fleetId, consumer: name }, read(shards));
-        }
-      }
+    for await (const { fleetId, name, shards } of consumers.all()) {
+      for (const { gauge, read } of gauges) gauge.set({ fleet: fleetId, consumer: name }, read(shards));
     }
   };
 }

@@ -51,10 +51,12 @@ export interface ConsumerFetch {
   worker: string;
 }
 
-/** What the admin API asks of consumers. Every method but `list` and `put` throws ApiError consumer_not_found. */
+/** What the admin API asks of consumers. Every method but `list`, `all` and `put` throws ApiError consumer_not_found. */
 export interface ConsumersControl {
   /** Of a fleet, by name. */
   list(fleetId: string): Promise<ConsumerStatus[]>;
+  /** Of all fleets, a few in each turn of the event loop: there may be many. */
+  all(): AsyncIterable<{ fleetId: string; name: string; shards: readonly ConsumerShardStatus[] }>;
   get(fleetId: string, name: string): Promise<ConsumerStatus>;
   /** One that exists keeps its place. @throws ApiError limit_reached. */
   put(

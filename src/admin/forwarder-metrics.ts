@@ -2,10 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { AdminContext } from './context.ts';
 
 /** How every forwarder is doing. Answers what to call before a scrape: for all figures together. */
-export function addForwarderMetrics(
-  metrics: Registry,
-  { registry, forwarders }: AdminContext,
-): () => Promise<void> {
+export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'forwarder'];
   const registers = [metrics];
   const records = new Counter({
@@ -35,15 +32,12 @@ export function addForwarderMetrics(
   return async () => {
     // Those that are gone are no longer told.
     for (const metric of [records, behind, deadLetters, held]) metric.reset();
-    for (const { fleet } of registry.snapshots()) {
-      for (const status of await forwarders.list(fleet.fleetId)) {
-        const labels = { fleet: fleet.fleetId, forwarder: status.forwarder.name };
-        for (const [outcome, count] of Object.entries(status.counts))
-          records.inc({ ...labels, outcome }, count);
-        behind.set(labels, status.behind);
-        deadLetters.set(labels, status.deadLetters);
-        held.set(labels, Number(status.state === 'backing_off' || status.state === 'dead_letters_full'));
-      }
+    for await (const { forwarder, state, counts, ...status } of forwarders.all()) {
+      const labels = { fleet: forwarder.fleetId, forwarder: forwarder.name };
+      for (const [outcome, count] of Object.entries(counts)) records.inc({ ...labels, outcome }, count);
+      behind.set(labels, status.behind);
+      deadLetters.set(labels, status.deadLetters);
+      held.set(labels, Number(state === 'backing_off' || state === 'dead_letters_full'));
     }
   };
 }

@@ -47,6 +47,8 @@ export interface ForwarderDraft {
  */
 export interface ForwardersControl {
   list(fleetId: string): Promise<ForwarderStatus[]>;
+  /** Of all fleets, a few in each turn of the event loop: there may be many. */
+  all(): AsyncIterable<ForwarderStatus>;
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
   /** `secret`: what its batches are signed with, where it was made now. @throws ApiError invalid_forwarder, limit_reached. */
   put(

@@ -212,14 +212,22 @@ export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
+  const scrape = async (): Promise<string> => {
+    lookAtActions();
+    await lookAtForwarders();
+    await lookAtConsumers();
+    return registry.metrics();
+  };
+  // Whoever asks while one is under way shares it: each takes its figures anew, over some turns of the event loop.
+  let scraping: Promise<string> | undefined;
   app.get(
     '/metrics',
     { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
     async (_request, reply) => {
-      lookAtActions();
-      await lookAtForwarders();
-      await lookAtConsumers();
-      return reply.type(registry.contentType).send(await registry.metrics());
+      scraping ??= scrape().finally(() => {
+        scraping = undefined;
+      });
+      return reply.type(registry.contentType).send(await scraping);
     },
   );
 }

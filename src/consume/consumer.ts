@@ -163,9 +163,20 @@ export class Consumer {
     return records;
   }
 
-  async status(): Promise<LaneStatus[]> {
+  /** Positions of all logs that are not done yet, and how many were trimmed before it came there. */
+  progress(ends: readonly number[]): { behind: number; lost: number } {
+    const sum = { behind: 0, lost: 0 };
+    for (const { shard, position, lost } of this.#lanes) {
+      sum.behind += Math.max(0, (ends[shard] ?? 0) - position);
+      sum.lost += lost;
+    }
+    return sum;
+  }
+
+  /** `logEnds`: as they were a moment ago, for whoever looks at many. */
+  async status(logEnds?: readonly number[]): Promise<LaneStatus[]> {
     const { reader } = this.#options;
-    const ends = await reader.ends();
+    const ends = logEnds ?? (await reader.ends());
     const nowMs = performance.now();
     return Promise.all(
       this.#lanes.map(async ({ shard, position, lost, lease }) => {

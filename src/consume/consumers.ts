@@ -15,6 +15,7 @@ import {
   removeUnder,
   shardKey,
 } from './tables.ts';
+import { Turns } from './turns.ts';
 
 const upkeepMs = 5_000;
 
@@ -29,6 +30,7 @@ export interface ConsumersOptions {
 export class Consumers {
   readonly #options: ConsumersOptions;
   readonly #consumers = new Map<string, Consumer>();
+  readonly #turns = new Turns();
   readonly #upkeepTimer: NodeJS.Timeout;
   /** Changes come one behind the other. */
   #changing: Promise<unknown> = Promise.resolve();
@@ -54,6 +56,20 @@ export class Consumers {
 
   all(): Iterable<Consumer> {
     return this.#consumers.values();
+  }
+
+  /** Of every shard: the position that its next record gets. */
+  logEnds(): Promise<number[]> {
+    return this.#options.reader.ends();
+  }
+
+  /** All of them, a few in each turn of the event loop, with the ends of the logs as they were at the beginning. */
+  async *walk(): AsyncGenerator<{ consumer: Consumer; logEnds: readonly number[] }> {
+    const logEnds = await this.logEnds();
+    for (const consumer of [...this.all()]) {
+      await this.#turns.take();
+      yield { consumer, logEnds };
+    }
   }
 
   find(fleetId: string, name: string): Consumer | undefined {

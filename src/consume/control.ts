@@ -2,6 +2,7 @@ import {
   type ConsumerBatch,
   type ConsumerFetch,
   type ConsumerSettings,
+  type ConsumerShardStatus,
   type ConsumerStart,
   type ConsumerStatus,
   type ConsumersControl,
@@ -31,6 +32,13 @@ export class ConsumerControl implements ConsumersControl {
   async list(fleetId: string): Promise<ConsumerStatus[]> {
     const found = [...this.#ofFleet(fleetId)].sort((one, other) => (one.name < other.name ? -1 : 1));
     return Promise.all(found.map(statusOf));
+  }
+
+  async *all(): AsyncGenerator<{ fleetId: string; name: string; shards: readonly ConsumerShardStatus[] }> {
+    for await (const { consumer, logEnds } of this.#consumers.walk()) {
+      const { fleetId, name } = consumer;
+      if (consumerNamePattern.test(name)) yield { fleetId, name, shards: await consumer.status(logEnds) };
+    }
   }
 
   async get(fleetId: string, name: string): Promise<ConsumerStatus> {

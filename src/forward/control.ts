@@ -4,6 +4,7 @@ import type {
   ForwarderStatus,
   ForwardersControl,
 } from '../admin/forwarders-control.ts';
+import { Turns } from '../consume/turns.ts';
 import { ApiError } from '../core/errors.ts';
 import { formatUuid, generateUuid } from '../core/uuid.ts';
 import type { Forwarder } from '../registry/forwarder.ts';
@@ -28,6 +29,7 @@ export interface ControlOptions {
 /** What operators do with forwarders. */
 export class Control implements ForwardersControl {
   readonly #options: ControlOptions;
+  readonly #turns = new Turns();
   /** The last change that is under way: they come one behind the other. */
   #changing: Promise<unknown> = Promise.resolve();
 
@@ -37,6 +39,14 @@ export class Control implements ForwardersControl {
 
   async list(fleetId: string): Promise<ForwarderStatus[]> {
     return Promise.all(this.#options.forwarders.list(fleetId).map((one) => this.#status(one)));
+  }
+
+  async *all(): AsyncGenerator<ForwarderStatus> {
+    const logEnds = await this.#options.readings.logEnds();
+    for (const forwarder of this.#options.forwarders.all()) {
+      await this.#turns.take();
+      yield this.#statusAt(forwarder, logEnds);
+    }
   }
 
   async get(fleetId: string, name: string): Promise<ForwarderStatus> {
@@ -155,9 +165,13 @@ export class Control implements ForwardersControl {
   }
 
   async #status(forwarder: Forwarder): Promise<ForwarderStatus> {
+    return this.#statusAt(forwarder, await this.#options.readings.logEnds());
+  }
+
+  #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
     const { forwarding, readings, letters } = this.#options;
     const progress = forwarding.progress(forwarder);
-    const { behind, lost } = (await readings.open(forwarder)?.progress()) ?? { behind: 0, lost: 0 };
+    const { behind, lost } = readings.open(forwarder)?.progress(logEnds) ?? { behind: 0, lost: 0 };
     return {
       forwarder,
       state: !forwarder.enabled

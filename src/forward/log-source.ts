@@ -31,13 +31,8 @@ export class Reading {
     };
   }
 
-  async progress(): Promise<{ behind: number; lost: number }> {
-    const sum = { behind: 0, lost: 0 };
-    for (const { behind, lost } of await this.#consumer.status()) {
-      sum.behind += behind;
-      sum.lost += lost;
-    }
-    return sum;
+  progress(logEnds: readonly number[]): { behind: number; lost: number } {
+    return this.#consumer.progress(logEnds);
   }
 }
 
@@ -55,6 +50,11 @@ export class Readings {
     const settings = { kinds: recordKinds.filter((kind) => kinds.includes(kind)), schemas, leaseSeconds };
     const front = start === 'beginning' ? 'earliest' : start === 'now' ? 'latest' : start;
     await this.#consumers.put(forwarder.fleetId, consumerName(forwarder), settings, front);
+  }
+
+  /** Of every shard. */
+  logEnds(): Promise<number[]> {
+    return this.#consumers.logEnds();
   }
 
   open(forwarder: Forwarder): Reading | undefined {
