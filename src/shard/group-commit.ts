@@ -196,7 +196,7 @@ export class GroupCommit {
 }
 
 function growing({ write }: Pending): boolean {
-  return addsRecords(write.type);
+  return addsRecords(write);
 }
 
 function storeRefused(): ApiError {

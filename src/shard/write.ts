@@ -63,8 +63,11 @@ export type WriteType = keyof Writes;
 export type Write = { [T in WriteType]: { type: T; given: Writes[T]['given'] } }[WriteType];
 export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
-/** Writes that make the store larger: refused when it is full, while all others go on. */
-export function addsRecords(type: WriteType): boolean {
+/**
+ * Writes that make the store larger: refused when it is full, while all others go on. A requeue is one, since it
+ * removes no mail and each is a record of the log; other verbs add what is bounded by the mail that they remove.
+ */
+export function addsRecords(write: Write): boolean {
   const growing: readonly WriteType[] = [
     'ingest',
     'enqueue',
@@ -73,5 +76,5 @@ export function addsRecords(type: WriteType): boolean {
     'createDevices',
     'putDevices',
   ];
-  return growing.includes(type);
+  return growing.includes(write.type) || (write.type === 'settle' && write.given.verb === 'requeue');
 }
