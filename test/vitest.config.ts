@@ -18,7 +18,8 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the two cores of the smallest machine: much of what they do is to wait.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
