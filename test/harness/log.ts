@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { deviceIdOf, fleetIdOf } from '../../src/core/identity.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
-import { tableNames } from '../../src/shard/tables.ts';
-import { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/store/environment.ts';
+import { openEnvironment } from './environment.ts';
 import type { ServerReport } from './server.ts';
 
 export interface StoredRecord {
@@ -19,13 +19,7 @@ export async function eachShard(
   visit: (environment: Environment) => void | Promise<void>,
 ): Promise<void> {
   for (let shard = 0; shard < report.shards; shard += 1) {
-    const environment = new Environment({
-      path: join(report.data, 'shards', String(shard)),
-      tables: tableNames,
-      mapBytesMax: 1024 ** 3,
-      readersMax: 64,
-      commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    });
+    const environment = openEnvironment(join(report.data, 'shards', String(shard)));
     await visit(environment);
     await environment.close();
   }

@@ -1,24 +1,19 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { carryActions } from '../../src/cluster/move-actions.ts';
 import { loadConfig } from '../../src/core/config.ts';
-import { endOfShardLog } from '../../src/shard/move-log.ts';
-import { DataFolder } from '../../src/store/data-folder.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { eachShard } from '../harness/log.ts';
+import { killInMove, openForMoveToOne } from '../harness/moves.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 const patience = { timeout: 60_000, interval: 50 };
 /** A run that fails once is out of the way until a new version is put or the server starts again. */
 const config = { actionRetryMilliseconds: 3_600_000 };
 const sendersCount = 9;
 /** More of them by `ACTION_MOVE_KILLS=50`. */
 const kills = Number(process.env.ACTION_MOVE_KILLS ?? 2);
+/** A move of so little is soon over. */
+const delayMsMax = 60;
 
 let folder: string;
 let server: TestServer;
@@ -143,12 +138,7 @@ it('a record that a move to fewer shards noted before it fell back, and that was
   await send(3);
   await server.stop();
   // What a kill just before the switch leaves, once the next start has removed the copies.
-  const logEnds: number[] = [];
-  await eachShard(server.report, (environment) => {
-    logEnds.push(endOfShardLog(environment));
-  });
-  const data = DataFolder.open(folder, 3);
-  const move = { from: 3, to: 1, logEnds: logEnds.slice(0, 1) };
+  const { folder: data, move } = await openForMoveToOne(server.report);
   await carryActions(data, move, loadConfig(undefined, {}, {}).values);
   data.close();
   await start(3);
@@ -160,30 +150,6 @@ it('a record that a move to fewer shards noted before it fell back, and that was
   await expectAllRun();
 }, 120_000);
 
-/** Starts with another shard count, and kills it before it is ready, once it is copying or has switched. */
-async function killInMove(shards: number, phase: 'copying' | 'removing'): Promise<void> {
-  const before = readFileSync(join(folder, 'manifest.json'), 'utf8');
-  const args = ['serve', '--no-parent', '--data', folder, '--shards', String(shards)];
-  const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
-  const child = spawn(process.execPath, [mainFile, ...args, ...free], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const exited = once(child, 'exit');
-  let isReady = false;
-  child.stdout.once('data', () => {
-    isReady = true;
-  });
-  const isReached = (): boolean => {
-    const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
-    const { shards: whole, move } = JSON.parse(text) as { shards: number; move?: { from: number } };
-    return text !== before && (phase === 'copying' ? move !== undefined : whole === shards);
-  };
-  while (!isReady && child.exitCode === null && !isReached()) await wait(1);
-  await wait(Math.random() * 60);
-  child.kill('SIGKILL');
-  await exited;
-}
-
 it(
   'moves that are killed on their way lose and repeat no run',
   async () => {
@@ -192,7 +158,7 @@ it(
     for (let kill = 0; kill < kills; kill += 1) {
       await server.kill();
       const isDown = kill % 2 === 0;
-      await killInMove(isDown ? 1 : 3, kill % 4 < 2 ? 'copying' : 'removing');
+      await killInMove(folder, isDown ? 1 : 3, kill % 4 < 2 ? 'copying' : 'removing', delayMsMax);
       // Half of the time the count that it was before.
       await start(Math.random() < 0.5 ? 1 : 3);
       await putAction((sender) => sender % 3 !== kill % 3);

@@ -10,8 +10,9 @@ import type { SchemaText } from '../../src/registry/fleet.ts';
 import { Registry, registryTables } from '../../src/registry/registry.ts';
 import { verifyRegistry } from '../../src/registry/verify.ts';
 import { DatabaseFile } from '../../src/store/database-file.ts';
-import { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/store/environment.ts';
 import { Findings } from '../../src/store/findings.ts';
+import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 const folder = temporaryFolder();
@@ -48,13 +49,7 @@ async function open(path: string, limits: Partial<ActionsLimits> = {}): Promise<
 }
 
 function environmentOf(path: string, tables: readonly string[]): Environment {
-  return new Environment({
-    path,
-    tables,
-    mapBytesMax: 2 ** 30,
-    readersMax: 8,
-    commits: new Int32Array(new SharedArrayBuffer(4)),
-  });
+  return openEnvironment(path, tables);
 }
 
 function verify(path: string): { actions: number; findings: readonly string[] } {

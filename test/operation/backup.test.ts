@@ -10,9 +10,9 @@ import {
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { verifyFolder } from '../../src/cluster/verify.ts';
-import { Environment } from '../../src/store/environment.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
+import { openEnvironment } from '../harness/environment.ts';
 import { readRecords } from '../harness/log.ts';
 import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { until } from '../robustness/vitals.ts';
@@ -97,14 +97,7 @@ it('a backup that is taken under load and restored elsewhere is sound, serves, a
 it('the actions are copied in front of all shards, restored, verified, and looked at by a start', async () => {
   await using server = await TestServer.start();
   const actions = (data: string) => join(data, 'actions');
-  const openActions = (data: string) =>
-    new Environment({
-      path: actions(data),
-      tables: ['written by this test'],
-      mapBytesMax: 1024 ** 3,
-      readersMax: 8,
-      commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    });
+  const openActions = (data: string) => openEnvironment(actions(data), ['written by this test']);
   const written = openActions(server.report.data);
   await written.write(() =>
     written.table('written by this test').putSync(Buffer.from('k'), Buffer.alloc(9_000, 7)),

@@ -1,22 +1,17 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { carryConsumers } from '../../src/cluster/move-consumers.ts';
 import { loadConfig } from '../../src/core/config.ts';
-import { endOfShardLog } from '../../src/shard/move-log.ts';
-import { DataFolder } from '../../src/store/data-folder.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { eachShard } from '../harness/log.ts';
+import { killInMove, openForMoveToOne } from '../harness/moves.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 const devicesCount = 9;
 /** More of them by `CONSUMER_MOVE_KILLS=50`. */
 const kills = Number(process.env.CONSUMER_MOVE_KILLS ?? 1);
+/** A move of so little is soon over. */
+const delayMsMax = 60;
 
 interface Batch {
   batch_id: string | null;
@@ -96,12 +91,7 @@ async function expectAllDone(): Promise<void> {
 /** Stops just before the switch to one shard, and starts with as many as there were. */
 async function failToMove(): Promise<void> {
   await server.stop();
-  const logEnds: number[] = [];
-  await eachShard(server.report, (environment) => {
-    logEnds.push(endOfShardLog(environment));
-  });
-  const data = DataFolder.open(folder, 3);
-  const move = { from: 3, to: 1, logEnds: logEnds.slice(0, 1) };
+  const { folder: data, move } = await openForMoveToOne(server.report);
   data.beginMove(move);
   const config = loadConfig(undefined, {}, {}).values;
   // Asked to end in the midst of it, it goes no further, and the next one begins again.
@@ -131,30 +121,6 @@ it('with another shard count, there and back, a consumer is given what it has no
   await expectAllDone();
 }, 120_000);
 
-/** Starts with another shard count, and kills it before it is ready, once it is copying or has switched. */
-async function killInMove(shards: number, phase: 'copying' | 'removing'): Promise<void> {
-  const before = readFileSync(join(folder, 'manifest.json'), 'utf8');
-  const args = ['serve', '--no-parent', '--data', folder, '--shards', String(shards)];
-  const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
-  const child = spawn(process.execPath, [mainFile, ...args, ...free], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const exited = once(child, 'exit');
-  let isReady = false;
-  child.stdout.once('data', () => {
-    isReady = true;
-  });
-  const isReached = (): boolean => {
-    const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
-    const { shards: whole, move } = JSON.parse(text) as { shards: number; move?: { from: number } };
-    return text !== before && (phase === 'copying' ? move !== undefined : whole === shards);
-  };
-  while (!isReady && child.exitCode === null && !isReached()) await wait(1);
-  await wait(Math.random() * 60);
-  child.kill('SIGKILL');
-  await exited;
-}
-
 it(
   'moves that are killed on their way give nothing again that was acknowledged, and lose nothing',
   async () => {
@@ -163,7 +129,12 @@ it(
       await work('hall', 2);
       await work('yard', 1);
       await server.kill();
-      await killInMove(kill % 2 === 0 ? 1 : 3, Math.random() < 0.5 ? 'copying' : 'removing');
+      await killInMove(
+        folder,
+        kill % 2 === 0 ? 1 : 3,
+        Math.random() < 0.5 ? 'copying' : 'removing',
+        delayMsMax,
+      );
       // Half of the time the count that it was before.
       server = await TestServer.start({ shards: Math.random() < 0.5 ? 1 : 3 }, folder);
       await send(1);

@@ -1,14 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet } from '../harness/device.ts';
+import { killInMove, type MovePhase, manifestOf, phaseOf, reached, startMove } from '../harness/moves.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { fillShards, readShardRecords, type ShardRecords } from '../harness/shard-records.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 /** More of them by `SHARD_MOVE_KILLS=200`, as the README has it. */
 const kills = Number(process.env.SHARD_MOVE_KILLS ?? 4);
 const killsPerCheck = 6;
@@ -17,58 +14,15 @@ const shardsMax = 6;
 /** A move of that many devices takes some hundred milliseconds, in each of its two phases. */
 const delayMsMax = 150;
 
-interface Manifest {
-  shards: number;
-  move?: { from: number; to: number };
-}
-
-type Phase = 'copying' | 'removing' | 'none';
-
-function manifestOf(data: string): Manifest {
-  return JSON.parse(readFileSync(join(data, 'manifest.json'), 'utf8')) as Manifest;
-}
-
-function phaseOf({ shards, move }: Manifest): Phase {
-  if (move === undefined) return 'none';
-  return shards === move.from ? 'copying' : 'removing';
-}
-
-function startProcess(data: string, count: number): ChildProcess {
-  const args = ['serve', '--no-parent', '--data', data, '--shards', String(count)];
-  const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
-  return spawn(process.execPath, [mainFile, ...args, ...free], { stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-/** Settles once the manifest has changed and says `phase`; or once the server is ready, when that is missed. */
-async function reached(child: ChildProcess, data: string, phase: Phase): Promise<void> {
-  let isReady = false;
-  child.stdout?.once('data', () => {
-    isReady = true;
-  });
-  const before = JSON.stringify(manifestOf(data));
-  while (!isReady && child.exitCode === null) {
-    const now = manifestOf(data);
-    if (JSON.stringify(now) !== before && phaseOf(now) === phase) return;
-    await wait(1);
-  }
-}
-
 interface Kill {
   count: number;
-  aim: Phase;
-  found: Phase;
+  aim: MovePhase;
+  found: MovePhase;
 }
 
 /** Starts a move to `count` shards and kills it somewhere in the phase aimed at. */
-async function killOnTheWay(data: string, count: number, aim: Phase): Promise<Kill> {
-  const child = startProcess(data, count);
-  child.stderr?.resume();
-  const exited = once(child, 'exit');
-  if (aim === 'none') await wait(Math.random() * 1_500);
-  else await reached(child, data, aim);
-  await wait(Math.random() * delayMsMax);
-  child.kill('SIGKILL');
-  await exited;
+async function killOnTheWay(data: string, count: number, aim: MovePhase): Promise<Kill> {
+  await killInMove(data, count, aim, delayMsMax);
   return { count, aim, found: phaseOf(manifestOf(data)) };
 }
 
@@ -117,7 +71,7 @@ async function expectKept(count: number, context: string): Promise<void> {
 }
 
 it('a signal stops a move cleanly, and the next start goes on', async () => {
-  const child = startProcess(report.data, shards + 1);
+  const child = startMove(report.data, shards + 1);
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
@@ -136,7 +90,7 @@ it(
   'a move that is killed at any moment loses and doubles nothing, whatever the next start is for',
   async () => {
     const history: Kill[] = [];
-    const aims: Phase[] = ['copying', 'removing', 'copying', 'none'];
+    const aims: MovePhase[] = ['copying', 'removing', 'copying', 'none'];
     for (let kill = 0; kill < kills; kill += 1) {
       history.push(
         await killOnTheWay(report.data, nextCount(report.data), aims[kill % aims.length] ?? 'none'),
@@ -150,6 +104,6 @@ it(
 );
 
 function tally(history: readonly Kill[]): string {
-  const counted = (phase: Phase): number => history.filter(({ found }) => found === phase).length;
+  const counted = (phase: MovePhase): number => history.filter(({ found }) => found === phase).length;
   return `copying: ${counted('copying')}, removing: ${counted('removing')}, neither: ${counted('none')}`;
 }

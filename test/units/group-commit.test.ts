@@ -13,7 +13,8 @@ import { ShardState } from '../../src/shard/state.ts';
 import { openTables, type Tables, tableNames } from '../../src/shard/tables.ts';
 import { DeviceVersions, versionsBytes } from '../../src/shard/versions.ts';
 import type { Answer, Completion, Write } from '../../src/shard/write.ts';
-import { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/store/environment.ts';
+import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 const mapBytesMax = 16 * 1024 * 1024;
@@ -28,13 +29,7 @@ const depth = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
 
 beforeEach(() => {
   Atomics.store(depth, 0, 0);
-  environment = new Environment({
-    path: temporaryFolder(),
-    tables: tableNames,
-    mapBytesMax,
-    readersMax: 8,
-    commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-  });
+  environment = openEnvironment(temporaryFolder(), tableNames, mapBytesMax);
   tables = openTables(environment);
   batches = [];
   commits = new GroupCommit({

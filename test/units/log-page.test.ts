@@ -10,20 +10,13 @@ import { encodeMovedBatch } from '../../src/shard/log-batch.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
 import type { StoredRecord } from '../../src/shard/shard.ts';
-import { tableNames } from '../../src/shard/tables.ts';
 import { DeviceVersions } from '../../src/shard/versions.ts';
 import { pack } from '../../src/store/codec.ts';
-import { Environment } from '../../src/store/environment.ts';
+import { openEnvironment } from '../harness/environment.ts';
 import { trimLog } from '../harness/trim.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
-const environment = new Environment({
-  path: folder,
-  tables: tableNames,
-  mapBytesMax: 1024 ** 3,
-  readersMax: 8,
-  commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-});
+const environment = openEnvironment(folder);
 afterAll(async () => {
   await environment.close();
   rmSync(folder, { recursive: true });

@@ -9,17 +9,11 @@ import { IngestLog } from '../../src/shard/ingest-log.ts';
 import { sequenceKey } from '../../src/shard/keys.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { positionAt, timeAt } from '../../src/shard/log-times.ts';
-import { openTables, tableNames } from '../../src/shard/tables.ts';
-import { Environment } from '../../src/store/environment.ts';
+import { openTables } from '../../src/shard/tables.ts';
+import { openEnvironment } from '../harness/environment.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
-const environment = new Environment({
-  path: folder,
-  tables: tableNames,
-  mapBytesMax: 1024 ** 3,
-  readersMax: 8,
-  commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-});
+const environment = openEnvironment(folder);
 afterAll(async () => {
   await environment.close();
   rmSync(folder, { recursive: true });

@@ -9,9 +9,10 @@ import { readLogPage } from '../../src/shard/log-page.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { storedLogBytes } from '../../src/shard/log-trim-state.ts';
 import { moveLog } from '../../src/shard/move-log.ts';
-import { openTables, tableNames } from '../../src/shard/tables.ts';
+import { openTables } from '../../src/shard/tables.ts';
 import { recordsFile } from '../../src/store/database-file.ts';
-import { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/store/environment.ts';
+import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 import { trimLog } from '../harness/trim.ts';
 
@@ -23,13 +24,7 @@ afterAll(async () => {
 });
 
 function open(name: string): Environment {
-  const environment = new Environment({
-    path: join(folder, name),
-    tables: tableNames,
-    mapBytesMax: 1024 ** 3,
-    readersMax: 8,
-    commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-  });
+  const environment = openEnvironment(join(folder, name));
   opened.push(environment);
   return environment;
 }

@@ -6,8 +6,8 @@ import type { DeviceKey } from '../../src/core/identity.ts';
 import { IngestLog, type LogRecord, readLog } from '../../src/shard/ingest-log.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { cutLog, endOfShardLog, moveLog } from '../../src/shard/move-log.ts';
-import { tableNames } from '../../src/shard/tables.ts';
-import { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/store/environment.ts';
+import { openEnvironment } from '../harness/environment.ts';
 import { trimLog } from '../harness/trim.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
@@ -17,13 +17,7 @@ const left = 'FLEET001DEVICELEFT' as DeviceKey;
 const right = 'FLEET001DEVICERGHT' as DeviceKey;
 
 function open(name: string): Environment {
-  return new Environment({
-    path: join(folder, name),
-    tables: tableNames,
-    mapBytesMax: 1024 ** 3,
-    readersMax: 8,
-    commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-  });
+  return openEnvironment(join(folder, name));
 }
 
 /** One commit of one record for each payload. */
