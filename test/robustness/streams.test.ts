@@ -64,26 +64,31 @@ class Listener {
   }
 }
 
+/** Requests of one connection are served one after another: several share their commits. */
+const floodConnections = 10;
+
 /**
- * Queues mail as fast as the admin API takes it: requests behind each other on one connection, each batch
- * ready as bytes, so that the client costs next to nothing.
+ * Queues mail as fast as the admin API takes it: on each connection requests behind each other, ready as bytes,
+ * so that the client costs next to nothing. `mails` is a multiple of the connections.
  */
 async function flood(device: TestDevice, name: string, mails: number): Promise<void> {
   const { host, port, hostname } = new URL(server.report.admin_url);
   const path = `/admin/v1/fleets/${device.fleetId}/devices/${device.deviceId}/mail/${name}`;
   const request = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 0\r\n\r\n`;
-  const socket = connectTcp(Number(port), hostname);
-  await once(socket, 'connect');
   let answers = 0;
-  let rest = '';
-  socket.on('data', (chunk) => {
-    const parts = (rest + chunk.toString('latin1')).split('HTTP/1.1 201 ');
-    answers += parts.length - 1;
-    rest = parts.at(-1)?.slice(-12) ?? '';
+  const sockets = Array.from({ length: floodConnections }, () => {
+    const socket = connectTcp(Number(port), hostname);
+    let rest = '';
+    socket.on('data', (chunk) => {
+      const parts = (rest + chunk.toString('latin1')).split('HTTP/1.1 201 ');
+      answers += parts.length - 1;
+      rest = parts.at(-1)?.slice(-12) ?? '';
+    });
+    socket.write(request.repeat(mails / floodConnections));
+    return socket;
   });
-  socket.write(request.repeat(mails));
   await until(() => answers === mails, 60_000);
-  socket.destroy();
+  for (const socket of sockets) socket.destroy();
 }
 
 /** 1, 2, 3 and so on: nothing lost, nothing twice, nothing out of order. */
