@@ -3,6 +3,7 @@ import { micro } from './micro/index.ts';
 import { actions } from './workloads/actions.ts';
 import { broadcast } from './workloads/broadcast.ts';
 import { besideNginx } from './workloads/closed-loop.ts';
+import { devicePages } from './workloads/device-pages.ts';
 import {
   datapoint,
   datapointWithKey,
@@ -34,6 +35,7 @@ export const benchmarks: readonly Benchmark[] = [
   actions,
   runawayActions,
   broadcast,
+  devicePages,
   handshakes,
   mixedFleet,
   fleetSize,

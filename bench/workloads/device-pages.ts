@@ -1,0 +1,130 @@
+import { availableParallelism } from 'node:os';
+import { request } from 'undici';
+import type { Benchmark } from '../benchmark.ts';
+import { interleave, type Lane } from '../interleave.ts';
+import { percentilesOf } from '../load/announcements.ts';
+import type { Figures } from '../result.ts';
+import { fleetId } from '../servers/devices.ts';
+import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+
+const shards = availableParallelism();
+const smallFleet = 1_000;
+const largeFleet = 100_000;
+const largestFleet = 1_000_000;
+/** Of one import: some megabytes of lines. */
+const importedAtOnce = 50_000;
+const pageDevices = 100;
+/** One device of so many has the tag. */
+const taggedEvery = 10;
+const tag = 'canary';
+
+/** What a list asks for; `at` is a device drawn from all of the fleet. */
+const lists = [
+  { workload: 'any page of all', query: (at: Position) => ({ after: at.deviceId }), isWalked: false },
+  {
+    workload: 'by name prefix',
+    query: (at: Position) => ({ name_prefix: at.name.slice(0, -2) }),
+    isWalked: false,
+  },
+  { workload: 'by tag', query: () => ({ tag }), isWalked: true },
+  { workload: 'by state', query: () => ({ state: 'offline' }), isWalked: true },
+  { workload: 'by last sight', query: () => ({ seen_before: new Date().toISOString() }), isWalked: true },
+];
+
+interface Position {
+  deviceId: string;
+  name: string;
+}
+
+interface Listed {
+  server: Fleetpost;
+  positions: readonly Position[];
+}
+
+export const devicePages: Benchmark = {
+  name: 'device-pages',
+  about:
+    `Pages of ${pageDevices} devices through the admin API, one request after the other, of a small and a large fleet. ` +
+    'Lists by tag, state and last sight are gone through page by page. Ratios are of the p50.',
+  async run(options) {
+    await using small = await Fleetpost.start({ shards, devices: 0 });
+    await using large = await Fleetpost.start({ shards, devices: 0 });
+    const ofSmall = await fill(small, smallFleet, options.progress);
+    const ofLarge = await fill(large, options.full ? largestFleet : largeFleet, options.progress);
+    const lanes = lists.flatMap((list) => {
+      const own = lane(list, ofSmall, options.seconds);
+      const name = `${smallFleet.toLocaleString('en-GB')} devices`;
+      return [
+        own,
+        {
+          ...lane(list, ofLarge, options.seconds),
+          compareWith: { lane: own, name, figure: 'p50Milliseconds' as const },
+        },
+      ];
+    });
+    options.progress('warming up');
+    for (const one of lanes) await one.measure();
+    // Awaited here, or the servers would be gone.
+    return await interleave(lanes, options);
+  },
+};
+
+/** Makes devices that are called unit-0000000 and so on. */
+async function fill(server: Fleetpost, devices: number, progress: (text: string) => void): Promise<Listed> {
+  const positions: Position[] = [];
+  const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/x-ndjson' };
+  for (let start = 0; start < devices; start += importedAtOnce) {
+    progress(`making ${devices.toLocaleString('en-GB')} devices: ${start.toLocaleString('en-GB')}`);
+    const names = Array.from(
+      { length: Math.min(importedAtOnce, devices - start) },
+      (_, index) => `unit-${String(start + index).padStart(7, '0')}`,
+    );
+    const lines = names.map((name, index) =>
+      JSON.stringify({ name, tags: index % taggedEvery === 0 ? [tag] : [] }),
+    );
+    const { statusCode, body } = await request(
+      `${server.adminUrl}/admin/v1/fleets/${fleetId}/devices:import`,
+      { method: 'POST', headers, body: `${lines.join('\n')}\n` },
+    );
+    const answers = (await body.text()).trimEnd().split('\n');
+    if (statusCode !== 200 || answers.length !== names.length) throw new Error(`status ${statusCode}`);
+    for (const [index, answer] of answers.entries()) {
+      const { device_id: deviceId } = JSON.parse(answer) as { device_id: string };
+      positions.push({ deviceId, name: names[index] ?? '' });
+    }
+  }
+  return { server, positions };
+}
+
+function lane(list: (typeof lists)[number], listed: Listed, seconds: number): Lane {
+  return {
+    workload: list.workload,
+    subject: fleetpost.name,
+    conditions: { shards, devices: listed.positions.length, connections: 1, loop: 'closed' },
+    measure: () => pages(listed, list, seconds),
+  };
+}
+
+async function pages(
+  { server, positions }: Listed,
+  { query, isWalked }: (typeof lists)[number],
+  seconds: number,
+): Promise<Figures> {
+  const latencies: number[] = [];
+  const endMs = performance.now() + seconds * 1_000;
+  let next: string | null = null;
+  while (performance.now() < endMs) {
+    const at = positions[Math.floor(Math.random() * positions.length)];
+    if (at === undefined) throw new Error('the fleet has no devices');
+    const search = new URLSearchParams({ limit: String(pageDevices), ...query(at) });
+    if (next !== null) search.set('after', next);
+    const startMs = performance.now();
+    const page: { next: string | null } = await server.admin.request(
+      'GET',
+      `/fleets/${fleetId}/devices?${search}`,
+    );
+    latencies.push((performance.now() - startMs) * 1_000);
+    next = isWalked ? page.next : null;
+  }
+  return percentilesOf(latencies);
+}
