@@ -78,20 +78,37 @@ export class NatsSender implements Sender {
     return this.#connecting;
   }
 
+  /** To the first server that can be had. */
   async #open(): Promise<NatsConnection> {
-    const { name, fleetId, secrets, timeoutSeconds } = this.#forwarder;
     const { servers } = this.#destination;
     const wantsTls =
-      servers.some((server) => server.startsWith('tls:')) || Object.keys(secrets.tls).length > 0;
+      servers.some((server) => server.startsWith('tls:')) ||
+      Object.keys(this.#forwarder.secrets.tls).length > 0;
+    let failure: unknown;
+    for (const server of servers) {
+      if (this.#isClosed) break;
+      try {
+        return await this.#openTo(new URL(server), wantsTls);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure ?? new Error('closed');
+  }
+
+  async #openTo({ host, hostname }: URL, wantsTls: boolean): Promise<NatsConnection> {
+    const { name, fleetId, secrets, timeoutSeconds } = this.#forwarder;
+    // By itself the client would hold the certificate of a server that is given by its address against "localhost".
+    const tls = { ...secrets.tls, host: hostname.replace(/^\[|\]$/g, '') };
     const connection = await connect({
       name: `fleetpost ${fleetId} ${name}`,
-      servers: servers.map((server) => new URL(server).host),
+      servers: host,
       reconnect: false,
       timeout: timeoutSeconds * 1_000,
       // Only where the operator said.
       ignoreClusterUpdates: true,
       ...authenticationOf(secrets.credentials),
-      ...(wantsTls && { tls: secrets.tls }),
+      ...(wantsTls && { tls }),
     });
     const forget = (): void => {
       this.#connecting = undefined;
