@@ -1,6 +1,9 @@
+import { credsAuthenticator } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { makeCertificate } from '../harness/certificate.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { NatsServer } from '../harness/nats.ts';
+import { NatsServer, type NatsSettings } from '../harness/nats.ts';
+import { trustUser } from '../harness/nats-credentials.ts';
 import { TestServer } from '../harness/server.ts';
 
 const patience = { timeout: 30_000, interval: 50 };
@@ -95,4 +98,109 @@ it('without JetStream only by choice, it publishes and flushes', async () => {
   await vi.waitFor(() => expect(heard.length).toBe(8), patience);
   expect(heard[0]).toMatchObject({ kind: 'datapoint', payload: { n: 41 } });
   await listener.close();
+}, 60_000);
+
+const lastErrorOf = async (name: string) => (await ask('GET', `/${name}`)).body.last_error?.msg;
+
+it('by TLS it gives records and credentials to the server alone that the certificate is of', async () => {
+  const [own, client, stranger, byAddress] = await Promise.all([
+    makeCertificate('nats'),
+    makeCertificate('forwarder'),
+    makeCertificate('stranger'),
+    makeCertificate('nats', '127.0.0.1'),
+  ]);
+  const user = { user: 'fleetpost', password: 'hidden-password' };
+  const settings = (shown: { cert: string; key: string }): NatsSettings => ({
+    lines: [
+      'tls { cert_file: "FOLDER/cert", key_file: "FOLDER/key", ca_file: "FOLDER/client", verify: true }',
+      'authorization { users: [',
+      `  { user: ${user.user}, password: ${user.password}, permissions: { publish: [ "w.>", "$JS.API.>" ] } }`,
+      '] }',
+    ],
+    files: { cert: shown.cert, key: shown.key, client: client.cert },
+    access: { user: user.user, pass: user.password, tls: { ...client, ca: shown.cert } },
+  });
+  await using secure = await NatsServer.start(settings(own));
+  await using numbered = await NatsServer.start(settings(byAddress));
+  await secure.addStream('readings', 'w.>');
+
+  const known = { servers: [`tls://localhost:${secure.port}`], tls: { ca: own.cert, ...client } };
+  const refusals: [change: object, reason: string][] = [
+    // Nobody whom this machine trusts has signed it.
+    [{ tls: { ...client } }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    [{ tls: { ...client, ca: stranger.cert } }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    [{ servers: [`tls://127.0.0.1:${secure.port}`] }, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+    [{ tls: { ca: own.cert } }, 'cannot be reached'],
+    // Asked for TLS by name or by a file, it never speaks without.
+    [{ servers: [`tls://localhost:${nats.port}`] }, 'cannot be reached'],
+    [{ servers: [`nats://localhost:${nats.port}`] }, 'cannot be reached'],
+    [{ credentials: { ...user, password: 'wrong' } }, 'credentials'],
+    [{ subject: 'elsewhere.{kind}' }, 'publish there'],
+  ];
+  await send(51, 52);
+  const to = { type: 'nats', subject: 'w.{kind}', timeout_seconds: 2, credentials: user, start: 'beginning' };
+  for (const [index, [change, reason]] of refusals.entries()) {
+    const made = await ask('PUT', '/refused', { ...to, ...known, ...change });
+    expect(made.status).toBe(201);
+    await vi.waitFor(
+      async () => expect(await lastErrorOf('refused'), `refusal ${index}`).toContain(reason),
+      patience,
+    );
+    expect((await ask('DELETE', '/refused')).status).toBe(204);
+  }
+  expect(await secure.messages('readings')).toEqual([]);
+
+  // The first of them that can be had.
+  const servers = ['tls://localhost:1', ...known.servers];
+  await ask('PUT', '/secure', { ...to, ...known, servers });
+  await numbered.addStream('readings', 'w.>');
+  const byNumber = {
+    servers: [`tls://127.0.0.1:${numbered.port}`],
+    tls: { ca: byAddress.cert, ...client },
+  };
+  await ask('PUT', '/numbered', { ...to, ...byNumber });
+  for (const [name, server] of [
+    ['secure', secure],
+    ['numbered', numbered],
+  ] as const) {
+    await vi.waitFor(
+      async () =>
+        expect((await ask('GET', `/${name}`)).body).toMatchObject({
+          state: 'running',
+          behind: 0,
+          credentials: 'user',
+          tls: ['ca', 'cert', 'key'],
+        }),
+      patience,
+    );
+    const kept = await server.messages('readings');
+    expect(new Set(kept.map(({ json }) => json.record_id)).size).toBe(kept.length);
+    expect(kept.filter(({ json }) => json.payload.n > 50)).toHaveLength(8);
+  }
+  const told = JSON.stringify((await ask('GET', '')).body) + server.stderr;
+  for (const secret of [user.password, 'PRIVATE KEY']) expect(told).not.toContain(secret);
+}, 120_000);
+
+it('it is let in by the credentials file of a user, and by that of no other', async () => {
+  const trusted = trustUser();
+  const access = { authenticator: credsAuthenticator(new TextEncoder().encode(trusted.creds)) };
+  await using guarded = await NatsServer.start({ lines: trusted.lines, files: {}, access });
+  await guarded.addStream('readings', 'c.>');
+  const to = { type: 'nats', servers: [guarded.url], subject: 'c.{kind}', timeout_seconds: 2 };
+  await ask('PUT', '/signed', { ...to, credentials: { creds: trustUser().creds } });
+  await send(61, 62);
+  await vi.waitFor(async () => expect(await lastErrorOf('signed')).toContain('credentials'), patience);
+  await ask('PUT', '/signed', { ...to, credentials: { creds: trusted.creds } });
+  await vi.waitFor(async () => expect(await guarded.messages('readings')).toHaveLength(8), patience);
+  expect((await ask('GET', '/signed')).body.credentials).toBe('creds');
+  // What is no credentials file is told, and holds up nothing else.
+  await ask('PUT', '/signed', { ...to, credentials: { creds: 'no such thing' } });
+  await send(63, 63);
+  await vi.waitFor(
+    async () => expect((await ask('GET', '/signed')).body.state).toBe('backing_off'),
+    patience,
+  );
+  const told = JSON.stringify((await ask('GET', '')).body) + server.stderr;
+  for (const line of trusted.creds.split('\n').filter((line) => /^\w{20}/.test(line)))
+    expect(told).not.toContain(line);
 }, 60_000);

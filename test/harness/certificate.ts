@@ -8,15 +8,19 @@ export interface CertificateFiles {
   keyFile: string;
 }
 
-/** A certificate of its own for localhost, as PEM; `name` is what it says who it is. */
-export async function makeCertificate(name: string): Promise<{ cert: string; key: string }> {
+/** A certificate of its own for localhost, and an address besides, as PEM; `name` is what it says who it is. */
+export async function makeCertificate(
+  name: string,
+  address?: string,
+): Promise<{ cert: string; key: string }> {
+  const addresses = address === undefined ? [] : [{ type: 7, ip: address } as const];
   const notAfterDate = new Date(Date.now() + 86_400_000);
   const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
     notAfterDate,
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }, ...addresses] }],
   });
   return { cert, key };
 }

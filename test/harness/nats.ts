@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
 
 export interface KeptMessage {
   subject: string;
@@ -12,6 +12,22 @@ export interface KeptMessage {
   // biome-ignore lint/suspicious/noExplicitAny: a test asserts what it finds
   json: any;
 }
+
+/** Whom a server lets in, and what it shows of itself. */
+export interface NatsSettings {
+  /** Of its configuration file, in which `FOLDER` stands for the one that `files` are in. */
+  lines: readonly string[];
+  files: Record<string, string>;
+  /** How the tests themselves get in. */
+  access: ConnectionOptions;
+}
+
+const token = 'hidden-token';
+const byToken: NatsSettings = {
+  lines: [`authorization { token: "${token}" }`],
+  files: {},
+  access: { token },
+};
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -24,18 +40,28 @@ async function freePort(): Promise<number> {
 /** A real nats-server with JetStream, which can be killed and started again on what it has on disk. */
 export class NatsServer implements AsyncDisposable {
   readonly port: number;
-  readonly token = 'hidden-token';
+  readonly token = token;
   readonly #folder = mkdtempSync(join(tmpdir(), 'fleetpost-nats-'));
+  readonly #access: ConnectionOptions;
   #process: ChildProcess | undefined;
 
-  private constructor(port: number) {
+  private constructor(port: number, { lines, files, access }: NatsSettings) {
     this.port = port;
+    this.#access = access;
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(this.#folder, name), text);
+    const own = ['host: 127.0.0.1', `port: ${port}`, 'jetstream { store_dir: "FOLDER/store" }'];
+    writeFileSync(this.#configFile, [...own, ...lines].join('\n').replaceAll('FOLDER', this.#folder));
   }
 
-  static async start(): Promise<NatsServer> {
-    const server = new NatsServer(await freePort());
+  /** With a token, unless the settings say otherwise. */
+  static async start(settings = byToken): Promise<NatsServer> {
+    const server = new NatsServer(await freePort(), settings);
     await server.run();
     return server;
+  }
+
+  get #configFile(): string {
+    return join(this.#folder, 'server.conf');
   }
 
   get url(): string {
@@ -43,20 +69,12 @@ export class NatsServer implements AsyncDisposable {
   }
 
   async run(): Promise<void> {
-    const args = [
-      '-a',
-      '127.0.0.1',
-      '-p',
-      String(this.port),
-      '-js',
-      '-sd',
-      this.#folder,
-      '--auth',
-      this.token,
-    ];
     // Where Debian has it, which not every user looks for commands in.
     const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
-    const child = spawn('nats-server', args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn('nats-server', ['-c', this.#configFile], {
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     this.#process = child;
     let log = '';
     await new Promise<void>((resolve, reject) => {
@@ -79,7 +97,7 @@ export class NatsServer implements AsyncDisposable {
   }
 
   async connect(): Promise<NatsConnection> {
-    return connect({ servers: `127.0.0.1:${this.port}`, token: this.token, reconnect: false });
+    return connect({ servers: `localhost:${this.port}`, reconnect: false, ...this.#access });
   }
 
   async addStream(name: string, subject: string): Promise<void> {
