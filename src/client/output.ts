@@ -14,14 +14,21 @@ export function printRaw(options: { json?: boolean }, text: string): void {
   process.stdout.write(`${isShown ? text.split('\n').map(printable).join('\n') : text}\n`);
 }
 
-/** Aligned columns under their titles. */
-export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Aligned columns under their titles; those behind the first `texts` are numbers, which end below each other. */
+export function table(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+  texts = titles.length,
+): string {
   const lines = [titles, ...rows.map((row) => row.map(printable))];
   const widths = titles.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map((cell, column) => {
+          const width = widths[column] ?? 0;
+          return column < texts ? cell.padEnd(width) : cell.padStart(width);
+        })
         .join('  ')
         .trimEnd(),
     )

@@ -1,55 +1,49 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { AdminClient } from '../admin-client.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
+import { FullScreen } from '../full-screen.ts';
 import { clientCommand, integer } from '../options.ts';
 import { print } from '../output.ts';
 import { ratesOf, type TopRates, type TopSample } from '../top-rates.ts';
 import { topText } from '../top-screen.ts';
 
-/** The terminal's other screen, so that what was on it comes back; and its cursor, which would blink about. */
-const enter = '\u{1b}[?1049h\u{1b}[?25l';
-const leave = '\u{1b}[?25h\u{1b}[?1049l';
-const home = '\u{1b}[H';
-const clearLine = '\u{1b}[K';
-const clearRest = '\u{1b}[J';
-
 type TopOptions = ConnectionOptions & { once?: boolean; interval: number };
 
-function pause(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+/** Connects anew each time: a server that was started again may have another address and another token. */
+function sample(options: TopOptions): Promise<TopSample> {
+  return connect(options).request<TopSample>('GET', '/top');
 }
 
-async function* pictures(client: AdminClient, intervalSeconds: number): AsyncGenerator<TopRates> {
-  let before = await client.request<TopSample>('GET', '/top');
-  for (;;) {
-    await pause(intervalSeconds);
-    const after = await client.request<TopSample>('GET', '/top');
-    yield ratesOf(before, after);
-    before = after;
-  }
+async function once(options: TopOptions): Promise<TopRates> {
+  const before = await sample(options);
+  await pause(options.interval * 1_000);
+  return ratesOf(before, await sample(options));
 }
 
-/** Drawn over what was there, line by line, so that nothing flickers. */
-async function watch(client: AdminClient, intervalSeconds: number): Promise<void> {
-  const { stdout } = process;
-  const restore = (): void => {
-    stdout.write(leave);
-  };
-  process.once('SIGINT', () => {
-    restore();
-    process.exit(0);
+/** A server that goes away is waited for; one that is not there at the beginning is an error. */
+async function watch(options: TopOptions): Promise<void> {
+  let before: TopSample | undefined = await sample(options);
+  using screen = new FullScreen(process.stdout, process.stdin);
+  const { signal } = screen;
+  const left = new Promise<undefined>((resolve) => {
+    signal.addEventListener('abort', () => resolve(undefined));
   });
-  stdout.write(enter);
-  try {
-    for await (const rates of pictures(client, intervalSeconds)) {
-      const lines = topText(rates)
-        .split('\n')
-        .slice(0, (stdout.rows ?? 50) - 1);
-      const fitted = lines.map((line) => line.slice(0, stdout.columns ?? 120) + clearLine);
-      stdout.write(`${home}${fitted.join('\n')}\n${clearRest}`);
+  screen.show(() => 'Fleetpost: looking for a moment. q ends.');
+  while (!signal.aborted) {
+    await pause(options.interval * 1_000, undefined, { signal }).catch(() => {});
+    try {
+      // Whoever leaves does not wait for a server that does not answer.
+      const after: TopSample | undefined = await Promise.race([sample(options), left]);
+      if (after === undefined) break;
+      const rates = before && ratesOf(before, after);
+      if (rates !== undefined) screen.show((size) => topText(rates, size));
+      before = after;
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      before = undefined;
+      screen.show(() => `${error.message}\nTried again every ${options.interval} s. q ends.`);
     }
-  } finally {
-    restore();
   }
 }
 
@@ -59,14 +53,12 @@ export function addTopCommand(program: Command): void {
     .option('--once', 'print one picture and end; as without a terminal, and with --json')
     .option('--interval <seconds>', 'time between two pictures', integer(1, 3_600), 2)
     .action(async (options: TopOptions) => {
-      const client = connect(options);
       if (!options.once && !options.json && process.stdout.isTTY) {
-        await watch(client, options.interval);
-        return;
+        await watch(options);
+        // A question that nobody waits for would hold up the end.
+        process.exit();
       }
-      for await (const rates of pictures(client, options.interval)) {
-        print(options, rates, topText(rates));
-        break;
-      }
+      const rates = await once(options);
+      print(options, rates, topText(rates));
     });
 }
