@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
+import { freePort } from './free-port.ts';
 
 export interface KeptMessage {
   subject: string;
@@ -28,14 +28,6 @@ const byToken: NatsSettings = {
   files: {},
   access: { token },
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 /** A real nats-server with JetStream, which can be killed and started again on what it has on disk. */
 export class NatsServer implements AsyncDisposable {

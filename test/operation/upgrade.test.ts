@@ -12,6 +12,8 @@ import { takeBackup } from '../../src/store/backup.ts';
 import { formatVersion } from '../../src/store/data-folder.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestFleet } from '../harness/device.ts';
+import { freePort } from '../harness/free-port.ts';
+import { watchReadiness } from '../harness/health.ts';
 import { eachShard } from '../harness/log.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 
@@ -152,7 +154,12 @@ it('a folder of format 3, which has no receipts yet, is verified, then indexed a
   }
   writeManifest(restored, { format: 3 });
   expect(await findings(restored)).toEqual([]);
-  await using server = await TestServer.start({}, restored);
+  const admin = `127.0.0.1:${await freePort()}`;
+  let isUp = false;
+  const starting = watchReadiness(`http://${admin}`, () => isUp);
+  await using server = await TestServer.start({ admin }, restored);
+  isUp = true;
+  expect(await starting).toContain('upgrading');
   expect(server.stderr).toMatch(/Indexed \d+ devices in/);
   expect(manifestOf(restored).format).toBe(formatVersion);
   fleet.server = server;
