@@ -213,6 +213,44 @@ it('a stream that is open when its token is revoked is cut', async () => {
   await expect(answer.text()).rejects.toThrow();
 });
 
+it('so many exports are under way and no more: those whose clients do not read, until they leave', async () => {
+  await using own = await TestServer.start({ exportsMax: 2 });
+  const { fleetId } = await createFleet(own);
+  const ask = (path: string, body?: object, signal?: AbortSignal) =>
+    fetch(`${own.report.admin_url}/admin/v1${path}`, {
+      headers: { authorization: `Bearer ${own.token}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+  const devices = `/fleets/${fleetId}/devices`;
+  // More than the connection holds, so that an export of them does not end by itself.
+  const tags = Array.from({ length: 16 }, (_, n) => `${n}-${'x'.repeat(60)}`);
+  await (await ask(`${devices}:import`, { count: 6_000, tags })).text();
+  const leaving = [new AbortController(), new AbortController()] as const;
+  for (const { signal } of leaving) {
+    expect((await ask(`${devices}:export`, undefined, signal)).status).toBe(200);
+  }
+  for (const path of [`${devices}:export?format=csv`, '/audit:export']) {
+    const refused = await ask(path);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.json()).toEqual({
+      error: 'unavailable',
+      msg: '2 exports are under way (exportsMax).',
+    });
+  }
+  // What is no export is not held up by them.
+  expect((await ask(`${devices}?limit=1`)).status).toBe(200);
+  leaving[0].abort();
+  await until(async () => {
+    const answer = await ask('/audit:export');
+    await answer.text();
+    return answer.status === 200;
+  });
+  // An end of the server waits for none of them.
+  expect(await own.stop()).toBe(0);
+  leaving[1].abort();
+});
+
 /** A stream of records that ends by itself never. */
 function follow(token: string, fleetId: string, to = server) {
   const url = `${to.report.admin_url}/admin/v1/fleets/${fleetId}/records?follow=true`;
