@@ -1,15 +1,19 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { carryConsumers } from '../../src/cluster/move-consumers.ts';
+import { shardOf } from '../../src/cluster/placement.ts';
 import { loadConfig } from '../../src/core/config.ts';
+import { deviceKeyOf } from '../../src/core/identity.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { killInMove, openForMoveToOne } from '../harness/moves.ts';
+import { Receiver } from '../harness/receiver.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 
 const devicesCount = 9;
 /** More of them by `CONSUMER_MOVE_KILLS=50`. */
 const kills = Number(process.env.CONSUMER_MOVE_KILLS ?? 1);
+const patience = { timeout: 30_000 };
 /** A move of so little is soon over. */
 const delayMsMax = 60;
 
@@ -70,13 +74,20 @@ async function work(name: string, batches: number): Promise<void> {
 /** One more batch that is never acknowledged. */
 const leave = (name: string) => server.admin('POST', consumer(name, 'fetch'), { max: 4 });
 
-async function expectAllDone(): Promise<void> {
+const idOf = ({ record_id }: { record_id: string }): string => record_id;
+
+/** Of all that the logs have. */
+async function recordIds(): Promise<string[]> {
   const url = `${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/records`;
   const text = await (await fetch(url, { headers: { authorization: `Bearer ${server.token}` } })).text();
-  const all = text
+  return text
     .trim()
     .split('\n')
-    .map((line) => (JSON.parse(line) as { record_id: string }).record_id);
+    .map((line) => idOf(JSON.parse(line) as { record_id: string }));
+}
+
+async function expectAllDone(): Promise<void> {
+  const all = await recordIds();
   for (const [name, ids] of done) {
     await work(name, Number.POSITIVE_INFINITY);
     expect([...ids].sort(), name).toEqual([...all].sort());
@@ -119,6 +130,46 @@ it('with another shard count, there and back, a consumer is given what it has no
     await send(1);
   }
   await expectAllDone();
+}, 120_000);
+
+it('with another shard count, there and back, a forwarder sends on what was not taken, and nothing else again', async () => {
+  await using receiver = await Receiver.start();
+  /** Batches that it still takes; those behind them stay under way. */
+  let takes = 2;
+  receiver.react = () => (takes-- > 0 ? { status: 204 } : 'hang');
+  const forwarder = `/fleets/${fleet.fleetId}/forwarders/hook`;
+  const { body } = await server.admin<{ secret: string }>('PUT', forwarder, {
+    ...{ type: 'webhook', url: receiver.url, tls: { ca: receiver.ca } },
+    ...{ timeout_seconds: 60, batch_records_max: 4 },
+  });
+  receiver.secret = body.secret;
+  const hanging = () => receiver.batches.filter(({ status }) => status === undefined);
+  // Of one device alone there are more than the batches that are taken.
+  await send(12);
+  const owners = devices.map(({ fleetId, deviceId }) => shardOf(deviceKeyOf(fleetId, deviceId), 3));
+  await expect.poll(() => hanging().length, patience).toBe(new Set(owners).size);
+  expect(await server.stop()).toBe(0);
+
+  takes = 2;
+  const before = receiver.batches.length;
+  server = await TestServer.start({ shards: 1 }, folder);
+  await send(2);
+  await expect.poll(() => receiver.batches.length - before, patience).toBe(3);
+  await server.kill();
+
+  takes = Number.POSITIVE_INFINITY;
+  server = await TestServer.start({ shards: 3 }, folder);
+  await send(2);
+  const all = await recordIds();
+  expect(all).toHaveLength(devicesCount * 16);
+  await expect.poll(() => new Set(receiver.taken.map(idOf)).size, patience).toBe(all.length);
+  // All lanes stood still at either end: what was under way alone comes twice.
+  expect(receiver.taken.map(idOf).sort()).toEqual([...all].sort());
+  expect(hanging().every(({ records }) => records.length <= 4)).toBe(true);
+  expect(receiver.badSignatures).toEqual([]);
+  await expect
+    .poll(async () => (await server.admin('GET', forwarder)).body, patience)
+    .toMatchObject({ state: 'running', behind: 0, lost: 0, dead_letters: 0 });
 }, 120_000);
 
 it(
