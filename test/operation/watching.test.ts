@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { stripVTControlCharacters } from 'node:util';
 import { fetch } from 'undici';
 import { expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
@@ -5,6 +8,8 @@ import { Talkers } from '../../src/http/talkers.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { shards, TestServer } from '../harness/server.ts';
+
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 it('fleetpost top shows requests, shards, streams, mail and talkers; the dashboard names metrics that there are', {
   timeout: 180_000,
@@ -74,6 +79,41 @@ it('fleetpost top shows requests, shards, streams, mail and talkers; the dashboa
     ).toBe(true);
   }
 });
+
+/** What a terminal of that size is sent until that is enough, and q is pressed. */
+async function drawn(
+  server: TestServer,
+  columns: number,
+  rows: number,
+  isEnough: (text: string) => boolean,
+): Promise<string> {
+  const top = `${process.execPath} ${mainFile} top --data ${server.report.data} --interval 1`;
+  const command = `stty cols ${columns} rows ${rows}; exec ${top}`;
+  const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (more: string) => {
+    text += more;
+  });
+  await expect.poll(() => isEnough(text), { timeout: 30_000 }).toBe(true);
+  child.stdin.write('q');
+  expect((await exited)[0]).toBe(0);
+  return text;
+}
+
+it('on a terminal it draws what there is room for, until q, and leaves the terminal as it was', async () => {
+  await using server = await TestServer.start();
+  const text = await drawn(server, 40, 12, (sent) => sent.split('Shard  queue').length > 2);
+  expect(text.startsWith('\u{1b}[?1049h\u{1b}[?25l')).toBe(true);
+  expect(text.endsWith('\u{1b}[?25h\u{1b}[?1049l')).toBe(true);
+  const pictures = text.split('\u{1b}[H').slice(1);
+  expect(pictures.length).toBeGreaterThan(2);
+  for (const picture of pictures) {
+    const lines = stripVTControlCharacters(picture).split('\r\n');
+    expect(lines.length).toBeLessThanOrEqual(12);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(40);
+  }
+}, 60_000);
 
 it('who talks most is found among any number of others, in bounded memory', () => {
   const talkers = new Talkers();
