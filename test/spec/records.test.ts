@@ -180,9 +180,13 @@ it('a consumer is given what it has not acknowledged, each shard to one worker a
     lease_seconds: 60,
   });
   expect([status, body.kinds, body.lost]).toEqual([201, ['message'], 0]);
-  expect(
-    (await server.admin('PUT', consumer('hall'), { kinds: ['message'], lease_seconds: 60 })).status,
-  ).toBe(200);
+  const [wider, narrow] = [
+    await server.admin('PUT', consumer('hall'), { kinds: [], lease_seconds: null }),
+    await server.admin('PUT', consumer('hall'), { kinds: ['message'] }),
+  ];
+  expect([wider.status, wider.body]).toMatchObject([200, { kinds: [], lease_seconds: 30 }]);
+  expect([narrow.status, narrow.body]).toMatchObject([200, { kinds: ['message'], lease_seconds: 30 }]);
+  await server.admin('PUT', consumer('hall'), { lease_seconds: 60 });
   const before = await lines('?kind=message');
   const given: Line[] = [];
   for (;;) {
