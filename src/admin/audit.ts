@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../core/errors.ts';
 import type { AuditActor, AuditBook, AuditEvent, AuditLog, BegunEntry } from './audit-log.ts';
 import type { AdminApp } from './context.ts';
+import { routeOf } from './request-log.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -52,14 +53,14 @@ function actorOf({ principal }: FastifyRequest): AuditActor {
 }
 
 function eventOf(request: FastifyRequest): AuditEvent {
-  const { headers, id, method, params, routeOptions } = request;
+  const { headers, id, method, params } = request;
   const forwarded = headers['x-forwarded-for'] ?? headers.forwarded;
   const about = Object.entries((params ?? {}) as Record<string, unknown>);
   return {
     requestId: id,
     by: actorOf(request),
     method,
-    route: routeOptions.url ?? '',
+    route: routeOf(request) ?? '',
     about: Object.fromEntries(about.map(([key, value]) => [key, cut(String(value))])),
     address: request.ip,
     forwardedFor: forwarded === undefined ? null : cut(String(forwarded)),

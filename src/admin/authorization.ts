@@ -56,7 +56,9 @@ function principalOf(
   }
   const answer = bootstrap.check(bearer);
   if (answer === 'accepted') return bootstrapPrincipal;
-  if (answer === 'unknown') throw new ApiError('invalid_token');
+  if (answer === 'unknown' && bearer === '') throw new ApiError('invalid_token');
+  if (answer === 'unknown')
+    throw new ApiError('invalid_token', { msg: 'There is no such token, or not any more.' });
   throw new ApiError('invalid_token', {
     msg: 'The bootstrap token is turned off (bootstrapToken): use an API token, with --token or FLEETPOST_TOKEN.',
   });

@@ -58,11 +58,11 @@ export interface ConsumersControl {
   /** Of all fleets, a few in each turn of the event loop: there may be many. */
   all(): AsyncIterable<{ fleetId: string; name: string; shards: readonly ConsumerShardStatus[] }>;
   get(fleetId: string, name: string): Promise<ConsumerStatus>;
-  /** One that exists keeps its place. @throws ApiError limit_reached. */
+  /** One that exists keeps its place and the settings that are not given. @throws ApiError limit_reached. */
   put(
     fleetId: string,
     name: string,
-    settings: ConsumerSettings,
+    settings: Partial<ConsumerSettings>,
     start: ConsumerStart,
   ): Promise<{ status: ConsumerStatus; isNew: boolean }>;
   delete(fleetId: string, name: string): Promise<void>;

@@ -3,6 +3,7 @@ import { ApiError } from '../core/errors.ts';
 import { type RecordKind, recordKinds } from '../shard/shard.ts';
 import {
   type ConsumerBatch,
+  type ConsumerSettings,
   type ConsumerStart,
   type ConsumerStatus,
   consumerNamePattern,
@@ -26,10 +27,10 @@ const filter = {
 const settings = Type.Partial(
   Type.Object({
     ...filter,
-    lease_seconds: Type.Integer({
+    lease_seconds: nullable('integer', {
       minimum: 1,
       maximum: 3_600,
-      description: "How long a worker has for a batch; not given, the configuration's.",
+      description: "How long a worker has for a batch; null for the configuration's.",
     }),
     start: Type.Union([Type.Enum(['earliest', 'latest']), timeText('With what was stored then.')], {
       description: 'Where a new one begins, `earliest` if not given; one that exists stays where it is.',
@@ -134,6 +135,19 @@ function describeBatch({ id, shard, records, expiresAtMs }: ConsumerBatch): Buff
   return Buffer.concat([Buffer.from(`${front.slice(0, -1)},"records":[`), ...items, Buffer.from(']}')]);
 }
 
+/** What is absent is left out, and stays. */
+function changeOf({
+  kinds,
+  schemas,
+  lease_seconds: lease,
+}: Static<typeof settings>): Partial<ConsumerSettings> {
+  return {
+    ...(kinds && { kinds: kinds as RecordKind[] }),
+    ...(schemas && { schemas }),
+    ...(lease !== undefined && { leaseSeconds: lease ?? undefined }),
+  };
+}
+
 function startOf(text: string | undefined): ConsumerStart {
   if (text === undefined || text === 'earliest' || text === 'latest') return text ?? 'earliest';
   return parseTime('start', text) ?? 'earliest';
@@ -158,7 +172,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     {
       config: { scope: 'admin' },
       schema: {
-        description: 'Makes a consumer, or changes what it is given from now on.',
+        description: 'Makes a consumer, or changes what it is given from now on: what is absent stays.',
         params: consumerPath,
         body: settings,
         response: { 200: consumerDocument, 201: consumerDocument, ...errorAnswers },
@@ -169,13 +183,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
       if (!consumerNamePattern.test(name)) {
         throw new ApiError('bad_request', { msg: 'A consumer name is 1 to 64 letters, digits, _ and -.' });
       }
-      const { kinds = [], schemas = [], lease_seconds: leaseSeconds, start } = body;
-      const { status, isNew } = await consumers.put(
-        fleet.fleetId,
-        name,
-        { kinds: kinds as RecordKind[], schemas, leaseSeconds },
-        startOf(start),
-      );
+      const { status, isNew } = await consumers.put(fleet.fleetId, name, changeOf(body), startOf(body.start));
       reply.code(isNew ? 201 : 200);
       return describe(status);
     },

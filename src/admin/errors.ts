@@ -39,12 +39,12 @@ function fromFastify(error: FastifyError): ApiError {
 
 /** A key that is not wanted is named, since most often it is one that was mistyped. */
 function report({ instancePath, params, message }: FastifySchemaValidationError): FieldError {
-  const { additionalProperty } = params;
+  const { additionalProperty, allowedValues } = params;
   const key = typeof additionalProperty === 'string' ? `/${escaped(additionalProperty)}` : '';
-  return {
-    path: `${instancePath}${key}`.slice(0, reportedPathLengthMax),
-    msg: key === '' ? (message ?? 'is not valid') : 'is not a known field',
-  };
+  const path = `${instancePath}${key}`.slice(0, reportedPathLengthMax);
+  if (key !== '') return { path, msg: 'is not a known field' };
+  if (Array.isArray(allowedValues)) return { path, msg: `must be one of ${allowedValues.join(', ')}` };
+  return { path, msg: message ?? 'is not valid' };
 }
 
 /** RFC 6901. */

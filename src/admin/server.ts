@@ -72,9 +72,12 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
-  app.setValidatorCompiler<AnySchema>(({ schema, httpPart }) =>
-    compiledWhenUsed(httpPart === 'body' ? ofBody : ofText, schema),
-  );
+  app.setValidatorCompiler<object>(({ schema, httpPart }) => {
+    if (httpPart === 'body') return compiledWhenUsed(ofBody, schema);
+    // A filter that is mistyped must not stand for none.
+    const known = httpPart === 'querystring' ? { ...schema, additionalProperties: false } : schema;
+    return compiledWhenUsed(ofText, known);
+  });
   app.setErrorHandler(onError);
   app.setNotFoundHandler(async () => {
     throw new ApiError('route_not_found');

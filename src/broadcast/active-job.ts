@@ -18,7 +18,7 @@ export class ActiveJob {
   devices: number | undefined;
   /** Settles when what is being sent of it is noted, or given up. */
   turn: Promise<void> = Promise.resolve();
-  /** What was sent of a chunk that was not noted: sent again when it goes on, and known to the shards then. */
+  /** As in its progress, from the moment that the chunk is cut short. */
   partial: Delivered | undefined;
   #walk: Walk | undefined;
   #holds = 0;
@@ -30,6 +30,7 @@ export class ActiveJob {
     this.id = idOfJob(key);
     this.job = job;
     this.progress = progress;
+    this.partial = progress.partial;
     this.devices = 'listed' in job.to ? job.to.listed : progress.devices;
   }
 

@@ -195,7 +195,7 @@ export class Broadcaster {
     const mayGoOn = (): boolean => active.isReady && !this.#isStopping;
     const delivered = await this.#delivery.send(active.fleetId, active.id, active.job, deviceIds, mayGoOn);
     if (!delivered.isWhole) {
-      active.partial = delivered;
+      active.partial = furtherOf(delivered, active.partial);
       active.rewind();
       return;
     }
@@ -206,17 +206,19 @@ export class Broadcaster {
   async #note(active: ActiveJob, change: Partial<Progress>, delivered?: Delivered): Promise<void> {
     const { queued = 0, refused = [] } = delivered ?? {};
     const { progress } = active;
+    const partial = delivered === undefined ? active.partial : undefined;
     const next = {
       ...progress,
       ...change,
       devices: active.devices,
       queued: progress.queued + queued,
       refused: progress.refused + refused.length,
+      partial,
     };
     const room = Math.max(0, this.#options.config.broadcastRefusalsMax - progress.refused);
-    await this.store.note(active.key, next, refused.slice(0, room));
+    await this.store.note(active.key, next, (partial?.refused ?? refused).slice(0, room));
     active.progress = next;
-    active.partial = undefined;
+    active.partial = partial;
     this.#counts.queued += queued;
     for (const { reason } of refused) this.#counts[reason] += 1;
   }
@@ -271,6 +273,12 @@ export class Broadcaster {
       }
     }
   }
+}
+
+/** Of two attempts at one chunk: the shards know what either has sent. */
+function furtherOf(one: Delivered, other: Delivered | undefined): Delivered {
+  const done = ({ queued, refused }: Delivered): number => queued + refused.length;
+  return other !== undefined && done(other) > done(one) ? other : one;
 }
 
 function limitReached(key: 'broadcastsRunningMax' | 'broadcastsPerFleetMax'): ApiError {

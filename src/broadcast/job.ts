@@ -1,6 +1,7 @@
 import type { BroadcastRequest, BroadcastState, BroadcastStatus } from '../admin/broadcasts-control.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { pack, unpack } from '../store/codec.ts';
+import type { Delivered } from './delivery.ts';
 import { deviceIdLength, idOfJob } from './tables.ts';
 
 /** What is asked for: written once. The ids of a list are apart, for they are read only to send. */
@@ -19,6 +20,8 @@ export interface Progress {
   devices: number | undefined;
   queued: number;
   refused: number;
+  /** What was sent of a chunk that a pause cut short: sent again when it goes on, and known to the shards then. */
+  partial: Delivered | undefined;
   endedAtMs: number | undefined;
 }
 
@@ -40,6 +43,7 @@ export const beginning: Progress = {
   devices: undefined,
   queued: 0,
   refused: 0,
+  partial: undefined,
   endedAtMs: undefined,
 };
 
@@ -63,7 +67,13 @@ export function encodeProgress(progress: Progress): Buffer {
 
 export function decodeProgress(value: Buffer): Progress {
   const progress = unpack(value) as Progress;
-  return { ...progress, devices: progress.devices ?? undefined, endedAtMs: progress.endedAtMs ?? undefined };
+  const { devices, partial, endedAtMs } = progress;
+  return {
+    ...progress,
+    devices: devices ?? undefined,
+    partial: partial ?? undefined,
+    endedAtMs: endedAtMs ?? undefined,
+  };
 }
 
 /** In their order, each once. */
@@ -79,6 +89,8 @@ export function decodeTargets(value: Buffer): string[] {
 }
 
 export function statusOf(key: Buffer, { payload, ...job }: Job, progress: Progress): BroadcastStatus {
-  const { after: _, ...shown } = progress;
-  return { id: formatUuid(idOfJob(key)), ...job, payloadBytes: payload.length, ...shown };
+  const { after: _, partial, ...shown } = progress;
+  const queued = shown.queued + (partial?.queued ?? 0);
+  const refused = shown.refused + (partial?.refused.length ?? 0);
+  return { id: formatUuid(idOfJob(key)), ...job, payloadBytes: payload.length, ...shown, queued, refused };
 }

@@ -35,13 +35,14 @@ export function addVerifyCommand(program: Command): void {
         actions,
         parkedRuns,
         consumers,
+        forwarders,
         devices,
         mails,
         logRecords,
         idempotencyKeys,
       } = counts;
       console.log(
-        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${parkedRuns} parked runs, ${consumers} consumers, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
+        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${parkedRuns} parked runs, ${consumers} consumers, ${forwarders} forwarders, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
       );
       for (const sentence of sentences) console.log(`- ${sentence}`);
       console.log(count === 0 ? 'It is sound.' : `It is not sound: ${count} findings.`);

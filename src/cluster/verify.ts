@@ -23,6 +23,7 @@ export interface Verification extends ShardCounts {
   actions: number;
   parkedRuns: number;
   consumers: number;
+  forwarders: number;
   findings: Findings;
 }
 
@@ -95,7 +96,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
-    const { fleets, schemas, actions } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
+    const { fleets, ...declared } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
@@ -124,8 +125,7 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       folder: folder.path,
       shards: shards.length,
       fleets: fleets.size,
-      schemas,
-      actions,
+      ...declared,
       parkedRuns,
       consumers,
       ...counts,

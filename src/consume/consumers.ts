@@ -18,6 +18,8 @@ import {
 import { Turns } from './turns.ts';
 
 const upkeepMs = 5_000;
+/** Of a new one that is given none: all records, for as long as the configuration says. */
+const unset: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined };
 
 export interface ConsumersOptions {
   reader: LogReader;
@@ -77,28 +79,28 @@ export class Consumers {
   }
 
   /**
-   * The consumer of that name, with these settings: one that exists keeps its place, a new one begins at `start`.
-   * `mayAdd` is asked before one is made, and throws.
+   * The consumer of that name, with these settings: one that exists keeps its place and the settings that are not
+   * given, a new one begins at `start`. `mayAdd` is asked before one is made, and throws.
    */
   put(
     fleetId: string,
     name: string,
-    settings: ConsumerSettings,
+    settings: Partial<ConsumerSettings>,
     start: ConsumerStart,
     mayAdd: () => void = () => {},
   ): Promise<{ consumer: Consumer; isNew: boolean }> {
     return this.#change(async () => {
       const known = this.find(fleetId, name);
       if (known === undefined) mayAdd();
-      const { id = generateUuid(), createdAtMs = Date.now() } = known?.kept ?? {};
-      const kept: KeptConsumer = { id, createdAtMs, ...settings };
+      const before = known?.kept ?? { id: generateUuid(), createdAtMs: Date.now(), ...unset };
+      const kept: KeptConsumer = { ...before, ...settings };
       const { journal, reader } = this.#options;
       const logEnds = await reader.ends();
       const positions = known === undefined ? await this.#positions(start, logEnds) : [];
       await journal.commit(() => {
         journal.tables.consumers.putSync(consumerKey(fleetId, name), encodeConsumer(kept));
         for (const [shard, position] of positions.entries()) {
-          journal.tables.consumerPositions.putSync(shardKey(id, shard), positionValue(position, 0));
+          journal.tables.consumerPositions.putSync(shardKey(kept.id, shard), positionValue(position, 0));
         }
       });
       if (known === undefined) journal.refresh();

@@ -48,7 +48,7 @@ export class ConsumerControl implements ConsumersControl {
   async put(
     fleetId: string,
     name: string,
-    settings: ConsumerSettings,
+    settings: Partial<ConsumerSettings>,
     start: ConsumerStart,
   ): Promise<{ status: ConsumerStatus; isNew: boolean }> {
     const { consumersPerFleetMax } = this.#limits;

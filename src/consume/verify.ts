@@ -1,3 +1,4 @@
+import { consumerNamePattern } from '../admin/consumers-control.ts';
 import { fleetIdPattern } from '../core/identity.ts';
 import { isUuid } from '../core/uuid.ts';
 import { recordKinds } from '../shard/shard.ts';
@@ -35,7 +36,7 @@ const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean
     readPosition(key, shardKeyBytes) < readPosition(value),
 };
 
-/** Walks everything that is kept of consumers, of a server that is stopped. Answers how many there are. */
+/** Walks everything that is kept of consumers, of a server that is stopped. Answers how many operators have. */
 export function verifyConsumers(
   tables: ReadonlyMap<string, StoredTable>,
   hasFleet: (fleetId: string) => boolean,
@@ -43,6 +44,7 @@ export function verifyConsumers(
   onRecord: () => void,
 ): { consumers: number } {
   const ids = new Set<string>();
+  let consumers = 0;
   for (const name of consumerTables) {
     // Not there before the first start of a version that has consumers.
     const onDamage = (damage: Error): void => findings.add(`consumers, ${name}: ${damage.message}`);
@@ -53,12 +55,14 @@ export function verifyConsumers(
       if (id === undefined) findings.add(`consumers, ${name}: key ${text} does not decode`);
       else if (name === 'consumers') {
         ids.add(id);
-        const { fleetId } = readConsumerKey(key);
+        const { fleetId, name } = readConsumerKey(key);
+        // The place of a forwarder is one too.
+        if (consumerNamePattern.test(name)) consumers += 1;
         if (!hasFleet(fleetId)) findings.add(`consumers: fleet ${fleetId} of one does not exist`);
       } else if (!ids.has(id)) findings.add(`consumers, ${name}: key ${text} is of no consumer`);
     }
   }
-  return { consumers: ids.size };
+  return { consumers };
 }
 
 /** Of the consumer that a record is of; undefined for one that is not what it should be. */

@@ -15,6 +15,7 @@ export interface RegistryCounts {
   fleets: ReadonlySet<string>;
   schemas: number;
   actions: number;
+  forwarders: number;
 }
 
 /** Tables that a folder of an earlier version does not have. */
@@ -61,11 +62,13 @@ export function verifyRegistry(
     fleets,
     findings,
   );
+  let forwarders = 0;
   for (const { key, text, value } of entries('forwarders')) {
+    forwarders += 1;
     const wrong = checkForwarder(key, value, fleets);
     if (wrong !== undefined) findings.add(`registry, forwarders: ${printable(text)} ${wrong}`);
   }
-  return { fleets, schemas, actions };
+  return { fleets, schemas, actions, forwarders };
 }
 
 function isFleet(fleetId: string, value: Buffer): boolean {

@@ -127,7 +127,7 @@ it('every kind of change has an entry with who, what, when, from where and how i
     'POST /devices/:device_id/rotate-secret 200',
     'PUT /schemas/:kind/:name 201',
     'POST /devices/:device_id/mail/:name 201',
-    'POST /devices::import 200',
+    'POST /devices:import 200',
     'PUT /actions/:name 201',
     'DELETE /actions/:name 204',
     'DELETE /schemas/:kind/:name 204',

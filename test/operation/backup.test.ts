@@ -66,6 +66,9 @@ it('a backup that is taken under load and restored elsewhere is sound, serves, a
   const load = new Load(devices);
   await until(() => load.stored.length > 40, 60_000);
   const before = [...load.stored];
+  const at = `/fleets/${fleet.fleetId}`;
+  await server.admin('PUT', `${at}/consumers/billing`, {});
+  await server.admin('PUT', `${at}/forwarders/hook`, { type: 'webhook', url: 'http://127.0.0.1:9/' });
   const backup = join(folder, 'backup');
   const report = await fleetpostJson(server, ['backup', backup]);
   expect(report).toMatchObject({ folder: backup, state: 'done', reason: null });
@@ -77,7 +80,10 @@ it('a backup that is taken under load and restored elsewhere is sound, serves, a
   expect(restored).toMatchObject({ status: 0, stderr: '' });
   const verified = await fleetpost(['verify', '--data', data, '--json']);
   expect(verified).toMatchObject({ status: 0, stderr: '' });
-  expect(JSON.parse(verified.stdout)).toMatchObject({ shards, devices: 7, findings: [], findings_total: 0 });
+  expect(JSON.parse(verified.stdout)).toMatchObject({
+    ...{ shards, devices: 7, consumers: 1, forwarders: 1 },
+    ...{ findings: [], findings_total: 0 },
+  });
   await using other = await TestServer.start({}, data);
   // Neither the token nor the TLS key was in the backup.
   expect(other.token).not.toBe(server.token);

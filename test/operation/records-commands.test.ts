@@ -124,6 +124,13 @@ it('consumers are kept and read from on the command line', async () => {
   expect(await consumer('release', 'hall', batch_id)).toEqual({ records: 1 });
   const again = await consumer('fetch', 'hall');
   expect(await consumer('ack', 'hall', again.batch_id)).toEqual({ records: 1 });
+  // What is not given stays: a longer lease does not widen what it is given.
+  const longer = { kinds: ['datapoint'], schemas: [], lease_seconds: 90 };
+  expect(await consumer('create', 'hall', '--lease-seconds', '90')).toMatchObject(longer);
+  expect(await consumer('create', 'hall', '--schema', 'reading')).toMatchObject({
+    ...longer,
+    schemas: ['reading'],
+  });
   expect((await consumer('list')).items).toMatchObject([{ name: 'hall' }]);
   expect(await consumer('delete', 'hall')).toEqual({ ok: true });
 });

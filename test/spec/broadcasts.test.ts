@@ -119,6 +119,8 @@ it('paused, nothing more is sent until it is resumed; cancelled, nothing ever', 
   const before = await mailboxSizes(fleet);
   const sent = [...before.values()].filter((size) => size === 1).length;
   expect(sent).toBeLessThan(devices.length);
+  // To the mail, though it stopped in the midst of a chunk.
+  expect(paused.body.queued).toBe(sent);
   // Another is not held up by it, and is not sent to its devices a second time.
   const other = await broadcasts.put({ name: 'note', to: { devices: devices.slice(0, 1) } });
   await broadcasts.done(other.broadcast_id);
@@ -128,6 +130,7 @@ it('paused, nothing more is sent until it is resumed; cancelled, nothing ever', 
 
   expect(await broadcasts.change(id, 'resume')).toMatchObject({ status: 200, body: { state: 'running' } });
   await broadcasts.sent(id, sent + 1);
+  await broadcasts.change(id, 'pause');
   const cancelled = await broadcasts.change(id, 'cancel');
   expect(cancelled).toMatchObject({ status: 200, body: { state: 'cancelled' } });
   const { queued } = cancelled.body;

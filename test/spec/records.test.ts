@@ -129,6 +129,8 @@ it('what is no filter, cursor or name is refused by its name', async () => {
     '?from=yesterday',
     '?to=2026-02-31T99:00:00Z',
     '?limit=0',
+    // Mistyped, it must not stand for none.
+    '?schemas=reading',
   ]) {
     const answer = await records(query);
     expect([answer.status, ((await answer.json()) as { error: string }).error], query).toEqual([
@@ -136,6 +138,9 @@ it('what is no filter, cursor or name is refused by its name', async () => {
       'bad_request',
     ]);
   }
+  expect(await (await records('?kind=mail')).json()).toMatchObject({
+    errors: [{ path: '/kind', msg: 'must be one of datapoint, message, receipt' }],
+  });
   expect((await records('?device=SHORT')).status).toBe(404);
   expect((await server.admin('PUT', consumer('no%20name'), {})).status).toBe(400);
   expect((await server.admin('PUT', consumer('hall'), { start: 'yesterday' })).status).toBe(400);
@@ -180,9 +185,13 @@ it('a consumer is given what it has not acknowledged, each shard to one worker a
     lease_seconds: 60,
   });
   expect([status, body.kinds, body.lost]).toEqual([201, ['message'], 0]);
-  expect(
-    (await server.admin('PUT', consumer('hall'), { kinds: ['message'], lease_seconds: 60 })).status,
-  ).toBe(200);
+  const [wider, narrow] = [
+    await server.admin('PUT', consumer('hall'), { kinds: [], lease_seconds: null }),
+    await server.admin('PUT', consumer('hall'), { kinds: ['message'] }),
+  ];
+  expect([wider.status, wider.body]).toMatchObject([200, { kinds: [], lease_seconds: 30 }]);
+  expect([narrow.status, narrow.body]).toMatchObject([200, { kinds: ['message'], lease_seconds: 30 }]);
+  await server.admin('PUT', consumer('hall'), { lease_seconds: 60 });
   const before = await lines('?kind=message');
   const given: Line[] = [];
   for (;;) {

@@ -76,7 +76,7 @@ export function addConsumerCommands(program: Command): void {
     .command('consumer')
     .description('keep places in the records of a fleet, and read from them');
 
-  fleetCommand(group, 'create <name>', 'make a consumer, or change what one is given')
+  fleetCommand(group, 'create <name>', 'make a consumer, or change one; what is not given stays')
     .option('--kind <kind>', 'records of this kind; may be given several times', several)
     .option('--schema <name>', 'records of this schema; may be given several times', several)
     .option('--start <where>', 'where a new one begins: earliest, latest or a time', 'earliest')

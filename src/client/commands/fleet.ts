@@ -23,17 +23,24 @@ interface FleetCounts {
   counted_at: string;
 }
 
+type Setting = number | 'default';
+
 interface FleetSettings {
   name?: string;
-  mailboxMailsMax?: number | null;
-  mailLifeSeconds?: number | null;
-  mailRequeuesMax?: number | null;
-  activeSeconds?: number | null;
+  mailboxMailsMax?: Setting;
+  mailLifeSeconds?: Setting;
+  mailRequeuesMax?: Setting;
+  activeSeconds?: Setting;
+}
+
+/** Not null yet: for an option that is read as null, Commander takes an empty text. */
+function orDefault(read: (text: string) => number): (text: string) => Setting {
+  return (text) => (text === 'default' ? text : read(text));
 }
 
 /** `default` goes back to the configuration's. */
-function orDefault(read: (text: string) => number): (text: string) => number | null {
-  return (text) => (text === 'default' ? null : read(text));
+function limitOf(setting: Setting | undefined): number | null | undefined {
+  return setting === 'default' ? null : setting;
 }
 
 function withSettings(command: Command): Command {
@@ -59,13 +66,12 @@ function withSettings(command: Command): Command {
 }
 
 function documentOf(settings: FleetSettings) {
-  const { name, mailboxMailsMax, mailLifeSeconds, mailRequeuesMax: requeues, activeSeconds } = settings;
   return {
-    name,
-    mailbox_mails_max: mailboxMailsMax,
-    mail_life_seconds: mailLifeSeconds,
-    mail_requeues_max: requeues,
-    active_seconds: activeSeconds,
+    name: settings.name,
+    mailbox_mails_max: limitOf(settings.mailboxMailsMax),
+    mail_life_seconds: limitOf(settings.mailLifeSeconds),
+    mail_requeues_max: limitOf(settings.mailRequeuesMax),
+    active_seconds: limitOf(settings.activeSeconds),
   };
 }
 
