@@ -1,0 +1,111 @@
+import type { DeviceKey } from '../core/identity.ts';
+import { generateUuid } from '../core/uuid.ts';
+import type { RecordKind } from '../shard/shard.ts';
+import type { Effects } from '../shard/state.ts';
+import type { Session } from './database.ts';
+import { MailPlaces } from './mail-places.ts';
+import { Rows } from './rows.ts';
+import * as tables from './tables.ts';
+
+const databaseTime = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
+
+/** A record to be appended to the log. */
+export interface NewRecord {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Uint8Array;
+}
+
+const appendRecords = `
+  WITH ended AS (UPDATE record_end SET next = next + $1 RETURNING next - $1 AS first)
+  INSERT INTO record (position, stored_at_ms, id, device, kind, schema, payload)
+  SELECT ended.first + k.ordinal - 1, $2, k.id, k.device, k.kind, k.schema, k.payload
+  FROM ended, unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+    WITH ORDINALITY AS k (id, device, kind, schema, payload, ordinal)`;
+
+/**
+ * What the writes of one batch read and change, inside one transaction: the rows that they named, in memory, and
+ * the records that they append. They are applied one after another, each to what the one before it has left.
+ */
+export class Work {
+  readonly mailboxes = new Rows(tables.mailbox);
+  readonly mails = new Rows(tables.mail);
+  /** Where the mails stand that were asked for by their ids. */
+  readonly places = new MailPlaces(this.mails);
+  readonly delayed = new Rows(tables.delayedMail);
+  readonly receipts = new Rows(tables.receipt);
+  readonly letters = new Rows(tables.deadLetter);
+  readonly sent = new Rows(tables.sent);
+  readonly marks = new Rows(tables.broadcastMark);
+  readonly keys = new Rows(tables.idempotency);
+  readonly devices = new Rows(tables.device);
+  readonly tags = new Rows(tables.deviceTag);
+  readonly activity = new Rows(tables.activity);
+  readonly counts = new Rows(tables.fleetCount);
+  /** What follows the commit. */
+  readonly effects: Effects = {
+    changed: [],
+    announcements: [],
+    endedStreams: [],
+    recheckedStreams: [],
+    droppedLetters: 0,
+  };
+  /** By the clock of the database, the same for all nodes. */
+  nowMs = 0;
+  readonly #records: NewRecord[] = [];
+
+  /**
+   * All that is wanted, in two waves at most. Mailboxes are locked before anything of their devices is read, so
+   * that what is read holds until the commit; counts of fleets behind them.
+   */
+  async load(session: Session): Promise<void> {
+    const [clock] = await Promise.all([
+      session.query<{ now_ms: number }>(databaseTime),
+      this.mailboxes.load(session, true),
+      this.counts.load(session, true),
+      this.places.load(session),
+      ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
+        rows.load(session),
+      ),
+      ...[this.letters, this.sent, this.marks, this.keys].map((rows) => rows.load(session)),
+    ]);
+    this.nowMs = clock[0]?.now_ms ?? Date.now();
+    await this.places.loadMoved(session, this.mailboxes);
+  }
+
+  append(record: NewRecord): void {
+    this.#records.push(record);
+  }
+
+  /** Everything that was changed, in one order for all: the end of the log is locked last and shortest. */
+  store(session: Session): void {
+    for (const rows of [
+      this.devices,
+      this.tags,
+      this.activity,
+      this.counts,
+      this.mailboxes,
+      this.mails,
+      this.delayed,
+      this.receipts,
+      this.letters,
+      this.sent,
+      this.marks,
+      this.keys,
+    ]) {
+      rows.store(session);
+    }
+    if (this.#records.length === 0) return;
+    const records = this.#records;
+    void session.query(appendRecords, [
+      records.length,
+      this.nowMs,
+      records.map(() => generateUuid(this.nowMs)),
+      records.map(({ device }) => device),
+      records.map(({ kind }) => kind),
+      records.map(({ schema }) => schema),
+      records.map(({ payload }) => payload),
+    ]);
+  }
+}
