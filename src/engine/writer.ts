@@ -1,9 +1,9 @@
 import { queueFull } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { Effects } from '../shard/state.ts';
 import type { Answer, Write, Writes, WriteType } from '../shard/write.ts';
 import { type Database, isConflict } from './database.ts';
 import type { Errand, Errands, Operation, Operations } from './operation.ts';
+import { tellStreams } from './stream-news.ts';
 import { Work } from './work.ts';
 
 export interface WriterOptions {
@@ -15,8 +15,6 @@ export interface WriterOptions {
   queueMax: number;
   queueBytesMax: number;
   log: Log;
-  /** After each commit. */
-  onEffects(effects: Effects): void;
 }
 
 interface Pending {
@@ -101,8 +99,7 @@ export class Writer {
     for (let attempts = 1; left.length > 0; ) {
       const failed = new Map<Pending, unknown>();
       try {
-        const { answers, effects } = await this.#transact(left, failed);
-        this.#options.onEffects(effects);
+        const answers = await this.#transact(left, failed);
         for (const [index, pending] of left.entries()) pending.resolve(answers[index] as Answer);
         return;
       } catch (error) {
@@ -122,10 +119,7 @@ export class Writer {
     }
   }
 
-  #transact(
-    batch: readonly Pending[],
-    failed: Map<Pending, unknown>,
-  ): Promise<{ answers: Answer[]; effects: Effects }> {
+  #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
     const { database, operations, errands } = this.#options;
     return database.transaction(async (transaction) => {
       const work = new Work();
@@ -151,8 +145,9 @@ export class Writer {
         }
       }
       work.store(transaction);
+      tellStreams(transaction, work);
       await transaction.commit();
-      return { answers, effects: work.effects };
+      return answers;
     });
   }
 }
