@@ -24,6 +24,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'units', include: ['test/units/**/*.test.ts'] } },
+      // What every engine behind the `Shard` seam must pass.
+      { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'] } },
       onServer(1, ofRules),
       onServer(3, [...ofRules, ...ofOneServer]),
     ],
