@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { engines } from './engine.ts';
-import { device, digestOf, fleetId, mailFor, newDevice, patience, second, useStore } from './store.ts';
+import { device, digestOf, fleetId, mailFor, newDevice, second, useStore } from './store.ts';
 
 describe.each(engines)('credentials on $name', (engine) => {
   const store = useStore(engine);
@@ -92,7 +92,7 @@ describe.each(engines)('credentials on $name', (engine) => {
         const found = await known(device);
         if (found?.secrets.length === 2) expect(found.oldSecretUntilMs).toBe(oldUntilMs);
         return found;
-      }, patience)
+      })
       .toEqual({ enabled: true, secrets: [2], oldSecretUntilMs: undefined });
     expect(await known(second)).toMatchObject({ secrets: [3, 2], oldSecretUntilMs: laterMs });
     expect(await known(kept)).toMatchObject({ secrets: [2, 1], oldSecretUntilMs: laterMs });
@@ -103,7 +103,7 @@ describe.each(engines)('credentials on $name', (engine) => {
     const oldUntilMs = Date.now() + 1;
     await store.shard.changeDevice(device, { rotation: { digest: digestOf(2), oldUntilMs } });
     await store.reopen();
-    await expect.poll(async () => (await known(device))?.secrets, patience).toEqual([2]);
+    await expect.poll(async () => (await known(device))?.secrets).toEqual([2]);
   });
 
   it('a watch is current as long as nothing of its device was changed', async () => {

@@ -4,7 +4,7 @@ import type { DeviceKey } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import type { Ingest, IngestOutcome, Shard } from '../../src/shard/shard.ts';
 import { engines } from './engine.ts';
-import { device, digestOf, patience, payloadOf, second, useStore } from './store.ts';
+import { device, digestOf, payloadOf, second, useStore } from './store.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -139,7 +139,7 @@ describe.each(engines)('ingest on $name', (engine) => {
         const outcome = await keyed(key);
         seen.add(outcome);
         return outcome;
-      }, patience)
+      })
       .toBe('key_too_old');
     expect(seen).not.toContain('stored');
     await store.reopen({ idempotencyWindowSeconds: 86_400 });

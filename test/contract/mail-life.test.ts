@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatUuid } from '../../src/core/uuid.ts';
 import { engines } from './engine.ts';
-import { device, patience, useStore } from './store.ts';
+import { device, useStore } from './store.ts';
 
 describe.each(engines)('the life of mail on $name', (engine) => {
   const store = useStore(engine);
@@ -16,7 +16,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
     // A requeue gives it no more life.
     await store.settle(device, requeued, 'requeue');
     const { expiresAtMs = 0 } = (await store.shard.receipt(device, requeued)) ?? {};
-    await expect.poll(size, patience).toBe(2);
+    await expect.poll(size).toBe(2);
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAtMs - 5);
     expect(await store.mailIds(device)).toEqual([stays, last].map((id) => formatUuid(id)));
     for (const mailId of [head, requeued]) {
@@ -37,7 +37,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
     const { expiresAtMs = 0 } = (await store.shard.receipt(device, mailId)) ?? {};
     await store.reopen();
     while (Date.now() < expiresAtMs) await new Promise((resolve) => setTimeout(resolve, 20));
-    await expect.poll(size, patience).toBe(0);
+    await expect.poll(size).toBe(0);
     expect(await store.stateOf(device, mailId)).toBe('expired');
     await store.send(device, { mailboxMailsMax: 1 });
     expect(await size()).toBe(1);
@@ -46,7 +46,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
   it('D16: much mail whose life ends at once ends once each, oldest first', async () => {
     await store.create(device);
     const ids = await store.sendMany(device, 100, { lifeSeconds: 1 });
-    await expect.poll(size, patience).toBe(0);
+    await expect.poll(size).toBe(0);
     const ended = (await store.mailEvents(device)).filter(({ event }) => event === 'expired');
     expect(ended.map(({ mail_id }) => mail_id)).toEqual(ids.map((id) => formatUuid(id)));
     expect(await store.letterIds()).toEqual(ids.map((id) => formatUuid(id)));
@@ -57,7 +57,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
     const acked = await store.send(device, { lifeSeconds: 1 });
     const expires = await store.send(device, { lifeSeconds: 1 });
     await store.settle(device, acked, 'ack');
-    await expect.poll(() => store.stateOf(device, expires), patience).toBe('expired');
+    await expect.poll(() => store.stateOf(device, expires)).toBe('expired');
     expect(await store.stateOf(device, acked)).toBe('acked');
     expect(await store.letterIds()).toEqual([formatUuid(expires)]);
   });

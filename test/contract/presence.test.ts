@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../src/core/identity.ts';
 import { engines } from './engine.ts';
-import { fleetId, NotingSink, namesake, newDevice, otherFleetId, patience, useStore } from './store.ts';
+import { fleetId, NotingSink, namesake, newDevice, otherFleetId, useStore } from './store.ts';
 
 const devices = Array.from({ length: 12 }, (_, n) =>
   deviceKeyOf(fleetId, `DEVICE${String(n).padStart(4, '0')}`),
@@ -29,7 +29,7 @@ describe.each(engines)('presence on $name', (engine) => {
     const { connected, leave } = await connect();
     const again = await store.shard.subscribe(connected[0] as DeviceKey, new NotingSink());
     for (const shard of [store.shard, store.elsewhere]) {
-      await expect.poll(() => shard.presence.connectedCount(fleetId), patience).toBe(6);
+      await expect.poll(() => shard.presence.connectedCount(fleetId)).toBe(6);
       expect(await shard.presence.connectedCount(otherFleetId)).toBe(0);
       expect(await shard.presence.areConnected([...devices, namesake])).toEqual([
         ...devices.map((device) => connected.includes(device)),
@@ -41,17 +41,17 @@ describe.each(engines)('presence on $name', (engine) => {
     expect(await count()).toBe(6);
     again();
     leave[1]?.();
-    await expect.poll(() => count(), patience).toBe(4);
+    await expect.poll(() => count()).toBe(4);
     // Whoever has left cannot leave again.
     for (const one of [...leave, again]) one();
     for (const one of leave) one();
-    await expect.poll(() => count(), patience).toBe(0);
+    await expect.poll(() => count()).toBe(0);
     expect(await store.shard.presence.areConnected(connected)).not.toContain(true);
   });
 
   it('connected devices come by pages, in an order of their own', async () => {
     const { connected } = await connect();
-    await expect.poll(() => count(), patience).toBe(6);
+    await expect.poll(() => count()).toBe(6);
     const all = await store.shard.presence.connectedDevices(fleetId, '', 100);
     expect(all.map(({ device }) => device).sort()).toEqual(connected);
     const positions = all.map(({ position }) => position);
@@ -69,7 +69,7 @@ describe.each(engines)('presence on $name', (engine) => {
 
   it('a search finds devices by whether they are connected', async () => {
     const { connected } = await connect();
-    await expect.poll(() => count(), patience).toBe(6);
+    await expect.poll(() => count()).toBe(6);
     const find = async (connectedIs: boolean, by: 'id' | 'connected' | 'tag', tag?: string) => {
       const found: string[] = [];
       for (let after: string | undefined = ''; after !== undefined; ) {
@@ -97,7 +97,7 @@ describe.each(engines)('presence on $name', (engine) => {
     await store.shard.deleteDevice(first);
     await store.shard.changeDevice(second, { enabled: false });
     await store.shard.changeDevice(third, { name: 'other' });
-    await expect.poll(() => count(), patience).toBe(4);
+    await expect.poll(() => count()).toBe(4);
     expect(await store.shard.presence.areConnected([first, second, third])).toEqual([false, false, true]);
   });
 });

@@ -13,9 +13,6 @@ import type {
 } from '../../src/shard/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
-/** For what an engine does by itself, some moments later. */
-export const patience = { timeout: 30_000, interval: 20 };
-
 export const fleetId = 'FLEET001';
 export const otherFleetId = 'FLEET002';
 /** Two devices of one fleet, and one that is called like the first in another. */
