@@ -88,8 +88,13 @@ export class DeviceWrites {
     changeIndexes(this.#tables, device, before, after);
     this.#retireAt(device, before.oldSecretUntilMs, after.oldSecretUntilMs);
     this.#tables.devices.putSync(keyOfDevice(device), record);
-    const isRekeyed = after.secretDigests !== before.secretDigests && after.oldSecretUntilMs === undefined;
-    if (!after.enabled || isRekeyed) this.#effects().endedStreams.push(device);
+    const isRekeyed = after.secretDigests !== before.secretDigests;
+    if (!after.enabled || (isRekeyed && after.oldSecretUntilMs === undefined)) {
+      this.#effects().endedStreams.push(device);
+    } else if (isRekeyed && before.oldSecretUntilMs !== undefined) {
+      // A third secret drops the oldest before its time.
+      this.#effects().recheckedStreams.push(device);
+    }
     return 'changed';
   }
 
