@@ -58,8 +58,11 @@ export class DeviceWrites {
   }
 
   create(devices: readonly Device[]): DeviceKey | undefined {
-    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
-    if (taken !== undefined) return taken.device;
+    const given = new Set<DeviceKey>();
+    for (const { device } of devices) {
+      if (given.has(device) || this.#tables.devices.doesExist(keyOfDevice(device))) return device;
+      given.add(device);
+    }
     for (const device of devices) this.#insert(device);
     return undefined;
   }
@@ -85,8 +88,13 @@ export class DeviceWrites {
     changeIndexes(this.#tables, device, before, after);
     this.#retireAt(device, before.oldSecretUntilMs, after.oldSecretUntilMs);
     this.#tables.devices.putSync(keyOfDevice(device), record);
-    const isRekeyed = after.secretDigests !== before.secretDigests && after.oldSecretUntilMs === undefined;
-    if (!after.enabled || isRekeyed) this.#effects().endedStreams.push(device);
+    const isRekeyed = after.secretDigests !== before.secretDigests;
+    if (!after.enabled || (isRekeyed && after.oldSecretUntilMs === undefined)) {
+      this.#effects().endedStreams.push(device);
+    } else if (isRekeyed && before.oldSecretUntilMs !== undefined) {
+      // A third secret drops the oldest before its time.
+      this.#effects().recheckedStreams.push(device);
+    }
     return 'changed';
   }
 
@@ -129,6 +137,7 @@ export class DeviceWrites {
   }
 
   #insert(device: Device): void {
+    this.#effects().changed.push(device.device);
     this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
     changeIndexes(this.#tables, device.device, undefined, device);
     changeSeen(this.#tables.seen, device.device, null, undefined);
