@@ -66,7 +66,7 @@ export const migrations: readonly string[] = [
     mail_id bytea NOT NULL,
     name text NOT NULL,
     payload bytea NOT NULL,
-    requeue_count smallint NOT NULL,
+    requeue_count integer NOT NULL,
     requeues_max smallint,
     fetch_count integer NOT NULL,
     first_fetched_at_ms bigint,
@@ -98,7 +98,7 @@ export const migrations: readonly string[] = [
     queued_at_ms bigint,
     fetch_count integer NOT NULL,
     first_fetched_at_ms bigint,
-    requeue_count smallint NOT NULL,
+    requeue_count integer NOT NULL,
     settled_at_ms bigint NOT NULL,
     PRIMARY KEY (device, mail_id)
   );
@@ -115,11 +115,14 @@ export const migrations: readonly string[] = [
     queued_at_ms bigint,
     fetch_count integer NOT NULL,
     first_fetched_at_ms bigint,
-    requeue_count smallint NOT NULL,
+    requeue_count integer NOT NULL,
     requeues_max smallint,
     PRIMARY KEY (fleet_id, mail_id, device)
   );
   CREATE INDEX dead_letter_by_end ON dead_letter (died_at_ms);
+
+  -- Locked behind all rows of dead letters, in order of fleet.
+  CREATE TABLE letter_count (fleet_id text COLLATE "C" PRIMARY KEY, letters bigint NOT NULL);
 
   -- What mail was sent for (Enqueue.once).
   CREATE TABLE sent (

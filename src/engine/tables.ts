@@ -37,6 +37,14 @@ export const deviceTag: TableShape<DeviceTagRow> = {
   key: ['fleet_id', 'tag', 'device'],
 };
 
+export type ValueRow = { name: string; number: number };
+
+export const value: TableShape<ValueRow> = {
+  table: 'value',
+  columns: { name: 'text', number: 'bigint' },
+  key: ['name'],
+};
+
 export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
 
 export const fleetCount: TableShape<FleetCountRow> = {
@@ -102,7 +110,7 @@ export const mail: TableShape<MailRow> = {
     mail_id: 'bytea',
     name: 'text',
     payload: 'bytea',
-    requeue_count: 'smallint',
+    requeue_count: 'integer',
     requeues_max: 'smallint',
     fetch_count: 'integer',
     first_fetched_at_ms: 'bigint',
@@ -160,7 +168,7 @@ export const receipt: TableShape<ReceiptRow> = {
     queued_at_ms: 'bigint',
     fetch_count: 'integer',
     first_fetched_at_ms: 'bigint',
-    requeue_count: 'smallint',
+    requeue_count: 'integer',
     settled_at_ms: 'bigint',
   },
   key: ['device', 'mail_id'],
@@ -194,7 +202,7 @@ export const deadLetter: TableShape<DeadLetterRow> = {
     queued_at_ms: 'bigint',
     fetch_count: 'integer',
     first_fetched_at_ms: 'bigint',
-    requeue_count: 'smallint',
+    requeue_count: 'integer',
     requeues_max: 'smallint',
   },
   key: ['fleet_id', 'mail_id', 'device'],
