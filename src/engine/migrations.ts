@@ -163,6 +163,13 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (position, stored_at_ms)
   ) PARTITION BY RANGE (stored_at_ms);
 
+  -- Jobs that one node does for all.
+  CREATE TABLE lease (
+    name text COLLATE "C" PRIMARY KEY,
+    holder text COLLATE "C" NOT NULL,
+    until_ms bigint NOT NULL
+  );
+
   -- Each thread that holds event streams, as long as it lives, and what streams it holds.
   CREATE TABLE node (node text COLLATE "C" PRIMARY KEY, until_ms bigint NOT NULL);
   CREATE TABLE stream (

@@ -1,4 +1,4 @@
-import { queueFull } from '../core/errors.ts';
+import { queueFull, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Answer, Write, Writes, WriteType } from '../shard/write.ts';
 import { type Database, isConflict } from './database.ts';
@@ -39,6 +39,7 @@ export class Writer {
   #bytes = 0;
   #count = 0;
   #lanes = new Set<Promise<void>>();
+  #isClosed = false;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -52,6 +53,7 @@ export class Writer {
   /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
   write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
     // As with LMDB: a front end has one write of notes under way, and overload is no reason to lose them.
+    if (this.#isClosed) return Promise.reject(unavailable('The server is stopping.'));
     if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
     this.#count += 1;
     this.#bytes += bytes;
@@ -62,8 +64,9 @@ export class Writer {
     });
   }
 
-  /** Settles when all that was written before is durable or refused. */
-  async drain(): Promise<void> {
+  /** No write is taken any more. Settles when all that was written before is durable or refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     while (this.#lanes.size > 0) await Promise.all(this.#lanes);
   }
 
