@@ -58,8 +58,11 @@ export class DeviceWrites {
   }
 
   create(devices: readonly Device[]): DeviceKey | undefined {
-    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
-    if (taken !== undefined) return taken.device;
+    const given = new Set<DeviceKey>();
+    for (const { device } of devices) {
+      if (given.has(device) || this.#tables.devices.doesExist(keyOfDevice(device))) return device;
+      given.add(device);
+    }
     for (const device of devices) this.#insert(device);
     return undefined;
   }
@@ -129,6 +132,7 @@ export class DeviceWrites {
   }
 
   #insert(device: Device): void {
+    this.#effects().changed.push(device.device);
     this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
     changeIndexes(this.#tables, device.device, undefined, device);
     changeSeen(this.#tables.seen, device.device, null, undefined);

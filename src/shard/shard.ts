@@ -246,7 +246,7 @@ export interface Shard {
    * write that holds nobody up. Answers how many there were: none is the end of it.
    */
   forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
-  /** All of them or, when one exists already, none: answers that one's key. */
+  /** All of them or, when one exists already or is among them twice, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean>;
