@@ -37,14 +37,6 @@ export const deviceTag: TableShape<DeviceTagRow> = {
   key: ['fleet_id', 'tag', 'device'],
 };
 
-export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
-
-export const fleetCount: TableShape<FleetCountRow> = {
-  table: 'fleet_count',
-  columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
-  key: ['fleet_id'],
-};
-
 export type ActivityRow = {
   device: DeviceKey;
   last_seen_ms: number | null;
