@@ -5,6 +5,7 @@ import type { Activity, ChangeOutcome, Device, DeviceChange, DevicePut, PutOutco
 import type { Session, Transaction } from './database.ts';
 import { deviceOf, rowOf } from './device-rows.ts';
 import type { Errands, Operations } from './operation.ts';
+import type { DeviceRow } from './tables.ts';
 import type { Work } from './work.ts';
 
 /** Who makes a device, makes its mailbox first: of several at once, one does, and the others wait for its commit. */
@@ -108,8 +109,12 @@ async function putDevices(
     transaction,
     puts.map(({ device }) => device),
   );
-  for (const { device } of puts) if (!made.has(device.device)) needDevice(work, device.device);
+  const others = puts.flatMap(({ device }) => (made.has(device.device) ? [] : [device]));
+  for (const { device } of others) needDevice(work, device);
   await work.load(transaction);
+  // Those that were deleted in between.
+  const gone = others.filter(({ device }) => deviceRow(work, device) === undefined);
+  if (gone.length > 0) for (const device of await makeDevices(transaction, gone)) made.add(device);
   return puts.map(({ device, change }): PutOutcome => {
     if (made.delete(device.device)) {
       insertDevice(work, device);
@@ -145,9 +150,10 @@ async function makeDevices(session: Session, devices: readonly Device[]): Promis
   return new Set(made.map(({ device }) => device));
 }
 
-/** All but its mailbox, which is there. */
+/** All but its mailbox, which is made. */
 function insertDevice(work: Work, given: Device): void {
   const { device, tags, enabled } = given;
+  work.mailboxes.add({ device, size: 0, head: 1, tail: 1, delayed: 0, settled: Buffer.alloc(0) });
   work.devices.put(rowOf(given));
   for (const tag of tags) work.tags.put({ fleet_id: fleetIdOf(device), tag, device });
   work.activity.put({ device, last_seen_ms: null, address: null, bucket: 0 });
@@ -161,12 +167,12 @@ function needDevice(work: Work, device: DeviceKey): void {
 }
 
 /** Undefined without a mailbox that is locked: a device that was made just now is not there for this transaction. */
-function deviceRow(work: Work, device: DeviceKey) {
+function deviceRow(work: Work, device: DeviceKey): DeviceRow | undefined {
   return work.mailboxes.get({ device }) && work.devices.get({ device });
 }
 
 function changeDevice(work: Work, device: DeviceKey, change: DeviceChange): ChangeOutcome {
-  const row = work.devices.get({ device });
+  const row = deviceRow(work, device);
   if (row === undefined) return 'not_found';
   const before = deviceOf(row);
   const after = changedDevice(before, change);
@@ -174,8 +180,10 @@ function changeDevice(work: Work, device: DeviceKey, change: DeviceChange): Chan
   const changed = rowOf(after);
   if (isDeepStrictEqual(changed, row)) return 'unchanged';
   const fleetId = fleetIdOf(device);
-  for (const tag of row.tags) if (!changed.tags.includes(tag)) work.tags.remove({ fleet_id: fleetId, tag, device });
-  for (const tag of changed.tags) if (!row.tags.includes(tag)) work.tags.put({ fleet_id: fleetId, tag, device });
+  for (const tag of row.tags)
+    if (!changed.tags.includes(tag)) work.tags.remove({ fleet_id: fleetId, tag, device });
+  for (const tag of changed.tags)
+    if (!row.tags.includes(tag)) work.tags.put({ fleet_id: fleetId, tag, device });
   work.counts.add(fleetId, { devices: 0, disabled: Number(!after.enabled) - Number(!before.enabled) });
   work.devices.put(changed);
   work.effects.changed.push(device);

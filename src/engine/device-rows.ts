@@ -5,15 +5,13 @@ const digestBytes = 32;
 /** Of a name, as it is searched by, in UTF-8. */
 export const nameBytesMax = 32;
 
-/** The columns that `credentialsOf` reads. */
-export const credentialColumns = ['device', 'enabled', 'secret_digests', 'old_secret_until_ms'] as const;
+export type CredentialsRow = Pick<DeviceRow, 'enabled' | 'secret_digests' | 'old_secret_until_ms'>;
 
-export function credentialsOf(row: Pick<DeviceRow, (typeof credentialColumns)[number]>): DeviceCredentials {
+export function credentialsOf(row: CredentialsRow): DeviceCredentials {
   const { enabled, secret_digests: digests, old_secret_until_ms: untilMs } = row;
   const secretDigests: Uint8Array[] = [];
   for (let at = 0; at < digests.length; at += digestBytes) {
-    // A copy: a slice would keep the whole answer of the database alive.
-    secretDigests.push(Uint8Array.prototype.slice.call(digests, at, at + digestBytes));
+    secretDigests.push(copyOf(digests, at, at + digestBytes));
   }
   return { enabled, secretDigests, ...(untilMs !== null && { oldSecretUntilMs: untilMs }) };
 }
@@ -35,7 +33,7 @@ export function statusOf(row: StatusRow): DeviceStatus {
     ...deviceOf(row),
     mailboxSize,
     lastSeenMs: lastSeenMs ?? undefined,
-    lastAddress: address === null ? undefined : Uint8Array.from(address),
+    lastAddress: address === null ? undefined : copyOf(address, 0, address.length),
   };
 }
 
@@ -51,6 +49,11 @@ export function rowOf(device: Device): DeviceRow {
     tags: [...device.tags],
     created_at_ms: device.createdAtMs,
   };
+}
+
+/** In memory of its own: what travels between threads takes all along that is under it. */
+function copyOf(bytes: Buffer, from: number, to: number): Uint8Array {
+  return Uint8Array.prototype.slice.call(bytes, from, to);
 }
 
 /** The beginning of a name as its index has it. */

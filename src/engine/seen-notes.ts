@@ -29,7 +29,8 @@ export class SeenNotes {
     void session.query(note, [
       [...this.#notes.keys()],
       notes.map(({ lastSeenMs }) => lastSeenMs),
-      notes.map(({ address }) => address ?? null),
+      // The library takes no other kind of bytes in an array.
+      notes.map(({ address }) => (address === undefined ? null : Buffer.from(address))),
       notes.map(({ lastSeenMs }) => bucketOf(lastSeenMs)),
     ]);
   }

@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
-import type { DeathReason, MailEnd } from '../shard/shard.ts';
+import type { DeathReason, MailEnd, RecordKind } from '../shard/shard.ts';
 import type { TableShape } from './rows.ts';
 
 /** The rows of migrations.ts, as they are read and written. An absent value is null there. */
@@ -214,4 +214,15 @@ export const idempotency: TableShape<IdempotencyRow> = {
   table: 'idempotency',
   columns: { key: 'bytea', scope: 'text', digest: 'bytea', result: 'bytea' },
   key: ['key', 'scope'],
+};
+
+/** Written by what appends to the log alone. */
+export type RecordRow = {
+  position: number;
+  stored_at_ms: number;
+  id: Buffer;
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
 };
