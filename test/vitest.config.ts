@@ -29,7 +29,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'contract',
-          include: ['test/contract/**/*.test.ts'],
+          include: ['test/{contract,engine}/**/*.test.ts'],
           // Each test has a store of its own and nothing else: so the files share what they import.
           isolate: false,
           // For what an engine does by itself, some moments later.

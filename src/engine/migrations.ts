@@ -28,7 +28,7 @@ export const migrations: readonly string[] = [
 
   CREATE TABLE device_tag (
     fleet_id text COLLATE "C" NOT NULL,
-    tag text NOT NULL,
+    tag text COLLATE "C" NOT NULL,
     device text COLLATE "C" NOT NULL,
     PRIMARY KEY (fleet_id, tag, device)
   );
@@ -148,9 +148,9 @@ export const migrations: readonly string[] = [
   ) PARTITION BY RANGE (key);
 
   -- Its one row is locked last of all by whoever appends, and holds until the commit: so records become visible in
-  -- the order of their positions, and no reader misses one.
-  CREATE TABLE record_end (next bigint NOT NULL);
-  INSERT INTO record_end VALUES (0);
+  -- the order of their positions, and no reader misses one. at_ms: when the last one was stored.
+  CREATE TABLE record_end (next bigint NOT NULL, at_ms bigint NOT NULL);
+  INSERT INTO record_end VALUES (0, 0);
 
   CREATE TABLE record (
     position bigint NOT NULL,

@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../core/identity.ts';
-import type { DeathReason, MailEnd } from '../shard/shard.ts';
+import type { DeathReason, MailEnd, RecordKind } from '../shard/shard.ts';
 import type { TableShape } from './rows.ts';
 
 /** The rows of migrations.ts, as they are read and written. An absent value is null there. */
@@ -43,14 +43,6 @@ export const value: TableShape<ValueRow> = {
   table: 'value',
   columns: { name: 'text', number: 'bigint' },
   key: ['name'],
-};
-
-export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
-
-export const fleetCount: TableShape<FleetCountRow> = {
-  table: 'fleet_count',
-  columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
-  key: ['fleet_id'],
 };
 
 export type ActivityRow = {
@@ -230,4 +222,15 @@ export const idempotency: TableShape<IdempotencyRow> = {
   table: 'idempotency',
   columns: { key: 'bytea', scope: 'text', digest: 'bytea', result: 'bytea' },
   key: ['key', 'scope'],
+};
+
+/** Written by what appends to the log alone. */
+export type RecordRow = {
+  position: number;
+  stored_at_ms: number;
+  id: Buffer;
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
 };

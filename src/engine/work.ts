@@ -5,8 +5,11 @@ import type { RecordKind } from '../shard/shard.ts';
 import type { Effects } from '../shard/state.ts';
 import type { Session } from './database.ts';
 import { DeadLetters } from './dead-letters.ts';
+import { FleetCountChanges } from './fleet-count-changes.ts';
+import { KeyClaims } from './key-claims.ts';
 import { MailPlaces } from './mail-places.ts';
 import { Rows } from './rows.ts';
+import { SeenNotes } from './seen-notes.ts';
 import * as tables from './tables.ts';
 
 const databaseTime = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
@@ -19,10 +22,17 @@ export interface NewRecord {
   payload: Uint8Array;
 }
 
+/**
+ * Times only grow with positions, though transactions overtake each other by some seconds: so a time is found by
+ * halves. A clock that was set back by more is followed.
+ */
 const appendRecords = `
-  WITH ended AS (UPDATE record_end SET next = next + $1 RETURNING next - $1 AS first)
+  WITH ended AS (
+    UPDATE record_end SET next = next + $1,
+      at_ms = CASE WHEN at_ms > $2::bigint AND at_ms < $2::bigint + 60000 THEN at_ms ELSE $2::bigint END
+    RETURNING next - $1 AS first, at_ms)
   INSERT INTO record (position, stored_at_ms, id, device, kind, schema, payload)
-  SELECT ended.first + k.ordinal - 1, $2, k.id, k.device, k.kind, k.schema, k.payload
+  SELECT ended.first + k.ordinal - 1, ended.at_ms, k.id, k.device, k.kind, k.schema, k.payload
   FROM ended, unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::bytea[])
     WITH ORDINALITY AS k (id, device, kind, schema, payload, ordinal)`;
 
@@ -53,7 +63,9 @@ export class Work {
   readonly devices = new Rows(tables.device);
   readonly tags = new Rows(tables.deviceTag);
   readonly activity = new Rows(tables.activity);
-  readonly counts = new Rows(tables.fleetCount);
+  readonly counts = new FleetCountChanges();
+  readonly seen = new SeenNotes();
+  readonly claims = new KeyClaims();
   /** By the clock of the database, the same for all nodes. */
   nowMs = 0;
   readonly #records: NewRecord[] = [];
@@ -66,12 +78,12 @@ export class Work {
     const [clock] = await Promise.all([
       session.query<{ now_ms: number }>(databaseTime),
       this.mailboxes.load(session, true),
-      this.counts.load(session, true),
       this.places.load(session),
       ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
         rows.load(session),
       ),
       ...[this.letters, this.sent, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
+      this.claims.load(session),
     ]);
     this.nowMs = clock[0]?.now_ms ?? Date.now();
     this.#wantRepeated();
@@ -97,6 +109,7 @@ export class Work {
       this.devices,
       this.tags,
       this.activity,
+      this.seen,
       this.counts,
       this.mailboxes,
       this.mails,
