@@ -29,7 +29,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'contract',
-          include: ['test/contract/**/*.test.ts'],
+          include: ['test/{contract,engine}/**/*.test.ts'],
           // For what an engine does by itself, some moments later.
           expect: { poll: { timeout: 30_000, interval: 20 } },
         },

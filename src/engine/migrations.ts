@@ -7,7 +7,8 @@
  */
 export const migrations: readonly string[] = [
   `
-  -- The values that there is one of: 'forgotten', the time of the latest idempotency key that was forgotten.
+  -- The values that there is one of: 'forgotten', the time of the latest idempotency key that was forgotten; and how
+  -- far the log was looked through (record-trimmer.ts), by the rules that it was looked through by.
   CREATE TABLE value (name text PRIMARY KEY, number bigint NOT NULL);
 
   CREATE TABLE device (
@@ -66,7 +67,7 @@ export const migrations: readonly string[] = [
     mail_id bytea NOT NULL,
     name text NOT NULL,
     payload bytea NOT NULL,
-    requeue_count smallint NOT NULL,
+    requeue_count integer NOT NULL,
     requeues_max smallint,
     fetch_count integer NOT NULL,
     first_fetched_at_ms bigint,
@@ -98,7 +99,7 @@ export const migrations: readonly string[] = [
     queued_at_ms bigint,
     fetch_count integer NOT NULL,
     first_fetched_at_ms bigint,
-    requeue_count smallint NOT NULL,
+    requeue_count integer NOT NULL,
     settled_at_ms bigint NOT NULL,
     PRIMARY KEY (device, mail_id)
   );
@@ -115,11 +116,14 @@ export const migrations: readonly string[] = [
     queued_at_ms bigint,
     fetch_count integer NOT NULL,
     first_fetched_at_ms bigint,
-    requeue_count smallint NOT NULL,
+    requeue_count integer NOT NULL,
     requeues_max smallint,
     PRIMARY KEY (fleet_id, mail_id, device)
   );
   CREATE INDEX dead_letter_by_end ON dead_letter (died_at_ms);
+
+  -- Locked behind all rows of dead letters, in order of fleet.
+  CREATE TABLE letter_count (fleet_id text COLLATE "C" PRIMARY KEY, letters bigint NOT NULL);
 
   -- What mail was sent for (Enqueue.once).
   CREATE TABLE sent (
@@ -159,6 +163,14 @@ export const migrations: readonly string[] = [
     payload bytea NOT NULL,
     PRIMARY KEY (position, stored_at_ms)
   ) PARTITION BY RANGE (stored_at_ms);
+
+  -- Bytes of the records of fleets that have a limit, in each part of the log, as far as they were counted.
+  CREATE TABLE record_bytes (
+    fleet_id text COLLATE "C" NOT NULL,
+    part text NOT NULL,
+    bytes bigint NOT NULL,
+    PRIMARY KEY (fleet_id, part)
+  );
 
   -- Nodes that live, and which of them holds streams of a device.
   CREATE TABLE node (node text COLLATE "C" PRIMARY KEY, until_ms bigint NOT NULL);

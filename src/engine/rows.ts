@@ -69,6 +69,13 @@ export class Rows<R extends Row> {
     return this.#rows.get(text);
   }
 
+  /** It is known not to be there, and nothing is to be written of it. */
+  noteAbsent(key: Partial<R>): void {
+    const text = this.#textOf(key);
+    this.#rows.set(text, undefined);
+    this.#changed.delete(text);
+  }
+
   /** All that are known and there. */
   all(): R[] {
     return [...this.#rows.values()].filter((row) => row !== undefined);

@@ -37,6 +37,14 @@ export const deviceTag: TableShape<DeviceTagRow> = {
   key: ['fleet_id', 'tag', 'device'],
 };
 
+export type ValueRow = { name: string; number: number };
+
+export const value: TableShape<ValueRow> = {
+  table: 'value',
+  columns: { name: 'text', number: 'bigint' },
+  key: ['name'],
+};
+
 export type ActivityRow = {
   device: DeviceKey;
   last_seen_ms: number | null;
@@ -94,7 +102,7 @@ export const mail: TableShape<MailRow> = {
     mail_id: 'bytea',
     name: 'text',
     payload: 'bytea',
-    requeue_count: 'smallint',
+    requeue_count: 'integer',
     requeues_max: 'smallint',
     fetch_count: 'integer',
     first_fetched_at_ms: 'bigint',
@@ -152,7 +160,7 @@ export const receipt: TableShape<ReceiptRow> = {
     queued_at_ms: 'bigint',
     fetch_count: 'integer',
     first_fetched_at_ms: 'bigint',
-    requeue_count: 'smallint',
+    requeue_count: 'integer',
     settled_at_ms: 'bigint',
   },
   key: ['device', 'mail_id'],
@@ -186,7 +194,7 @@ export const deadLetter: TableShape<DeadLetterRow> = {
     queued_at_ms: 'bigint',
     fetch_count: 'integer',
     first_fetched_at_ms: 'bigint',
-    requeue_count: 'smallint',
+    requeue_count: 'integer',
     requeues_max: 'smallint',
   },
   key: ['fleet_id', 'mail_id', 'device'],

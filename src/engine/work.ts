@@ -1,16 +1,17 @@
-import type { DeviceKey } from '../core/identity.ts';
+import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
 import { generateUuid } from '../core/uuid.ts';
+import { senderMark } from '../shard/keys.ts';
 import type { RecordKind } from '../shard/shard.ts';
 import type { Effects } from '../shard/state.ts';
 import type { Session } from './database.ts';
+import { databaseTimeMs } from './database-time.ts';
+import { DeadLetters } from './dead-letters.ts';
 import { FleetCountChanges } from './fleet-count-changes.ts';
 import { KeyClaims } from './key-claims.ts';
 import { MailPlaces } from './mail-places.ts';
 import { Rows } from './rows.ts';
 import { SeenNotes } from './seen-notes.ts';
 import * as tables from './tables.ts';
-
-const databaseTime = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 
 /** A record to be appended to the log. */
 export interface NewRecord {
@@ -39,22 +40,6 @@ const appendRecords = `
  * the records that they append. They are applied one after another, each to what the one before it has left.
  */
 export class Work {
-  readonly mailboxes = new Rows(tables.mailbox);
-  readonly mails = new Rows(tables.mail);
-  /** Where the mails stand that were asked for by their ids. */
-  readonly places = new MailPlaces(this.mails);
-  readonly delayed = new Rows(tables.delayedMail);
-  readonly receipts = new Rows(tables.receipt);
-  readonly letters = new Rows(tables.deadLetter);
-  readonly sent = new Rows(tables.sent);
-  readonly marks = new Rows(tables.broadcastMark);
-  readonly keys = new Rows(tables.idempotency);
-  readonly devices = new Rows(tables.device);
-  readonly tags = new Rows(tables.deviceTag);
-  readonly activity = new Rows(tables.activity);
-  readonly counts = new FleetCountChanges();
-  readonly seen = new SeenNotes();
-  readonly claims = new KeyClaims();
   /** What follows the commit. */
   readonly effects: Effects = {
     changed: [],
@@ -63,6 +48,23 @@ export class Work {
     recheckedStreams: [],
     droppedLetters: 0,
   };
+  readonly mailboxes = new Rows(tables.mailbox);
+  readonly mails = new Rows(tables.mail);
+  /** Where the mails stand that were asked for by their ids. */
+  readonly places = new MailPlaces(this.mails, this.mailboxes);
+  readonly delayed = new Rows(tables.delayedMail);
+  readonly receipts = new Rows(tables.receipt);
+  readonly letters = new DeadLetters(this.effects);
+  readonly sent = new Rows(tables.sent);
+  readonly marks = new Rows(tables.broadcastMark);
+  readonly keys = new Rows(tables.idempotency);
+  readonly values = new Rows(tables.value);
+  readonly devices = new Rows(tables.device);
+  readonly tags = new Rows(tables.deviceTag);
+  readonly activity = new Rows(tables.activity);
+  readonly counts = new FleetCountChanges();
+  readonly seen = new SeenNotes();
+  readonly claims = new KeyClaims();
   /** By the clock of the database, the same for all nodes. */
   nowMs = 0;
   readonly #records: NewRecord[] = [];
@@ -72,18 +74,28 @@ export class Work {
    * that what is read holds until the commit; counts of fleets behind them.
    */
   async load(session: Session): Promise<void> {
-    const [clock] = await Promise.all([
-      session.query<{ now_ms: number }>(databaseTime),
+    const [nowMs] = await Promise.all([
+      databaseTimeMs(session),
       this.mailboxes.load(session, true),
       this.places.load(session),
       ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
         rows.load(session),
       ),
-      ...[this.letters, this.sent, this.marks, this.keys].map((rows) => rows.load(session)),
+      ...[this.letters, this.sent, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
       this.claims.load(session),
     ]);
-    this.nowMs = clock[0]?.now_ms ?? Date.now();
-    await this.places.loadMoved(session, this.mailboxes);
+    this.nowMs = nowMs;
+    this.#wantRepeated();
+    await Promise.all([this.places.loadMoved(session), this.delayed.load(session)]);
+  }
+
+  /** Of mail that was sent before it is asked whether it still waits for its time. */
+  #wantRepeated(): void {
+    for (const { device, mail_id } of this.sent.all()) this.delayed.want({ device, mail_id });
+    for (const { scope, result } of this.keys.all()) {
+      if (scope.length !== deviceKeyLength + senderMark.length) continue;
+      this.delayed.want({ device: scope.slice(0, deviceKeyLength) as DeviceKey, mail_id: result });
+    }
   }
 
   append(record: NewRecord): void {
@@ -102,10 +114,10 @@ export class Work {
       this.mails,
       this.delayed,
       this.receipts,
-      this.letters,
       this.sent,
       this.marks,
       this.keys,
+      this.letters,
     ]) {
       rows.store(session);
     }

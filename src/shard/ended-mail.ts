@@ -31,8 +31,10 @@ export interface Receipt {
   name: string;
   /** `delayed` until its mailbox accepts it, then `queued` until it ends. */
   state: 'delayed' | 'queued' | MailEnd;
+  /** While it is delayed. */
   deliverAtMs: number | undefined;
   queuedAtMs: number | undefined;
+  /** While it is queued. */
   expiresAtMs: number | undefined;
   fetchCount: number;
   firstFetchedAtMs: number | undefined;

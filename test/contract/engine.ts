@@ -27,7 +27,7 @@ export interface OpenEngine {
   readonly elsewhere: Shard;
   /** An orderly close, and the same store again with its options changed so. */
   reopen(changed?: EngineOptions): Promise<void>;
-  /** `shard` may be asked for writes afterwards, and refuses them. */
+  /** `shard` may be asked for writes afterwards, and refuses them. To close it again does nothing. */
   close(): Promise<void>;
   /** Of one that is closed: nothing stays of it. */
   remove(): Promise<void>;
@@ -36,7 +36,10 @@ export interface OpenEngine {
 /** One implementation of the seam. */
 export interface Engine {
   name: string;
-  /** An empty store. What is not given is as the config has it by default. */
+  /**
+   * An empty store. What is not given is as the config has it by default. What is over when a store is opened again goes
+   * within some seconds.
+   */
   open(options?: EngineOptions): Promise<OpenEngine>;
 }
 

@@ -56,6 +56,7 @@ describe.each(engines)('presence on $name', (engine) => {
     expect(all.map(({ device }) => device).sort()).toEqual(connected);
     const positions = all.map(({ position }) => position);
     expect(positions).toEqual([...new Set(positions)].sort());
+    for (const position of positions) expect(position).toMatch(/^[0-9a-f]{3}[A-Za-z0-9]{10}$/);
     const paged = [];
     for (let after = ''; ; ) {
       const page = await store.shard.presence.connectedDevices(fleetId, after, 2);

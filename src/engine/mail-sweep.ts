@@ -1,0 +1,124 @@
+import { sweepMailsMax, sweepRecordsMax } from '../shard/write.ts';
+import type { Session, Transaction } from './database.ts';
+import type { LetterKey } from './dead-letters.ts';
+import { countGone } from './forget.ts';
+import { deliver, expire, type MailLimits } from './mailbox.ts';
+import type { Errand } from './operation.ts';
+import type { DelayedMailRow } from './tables.ts';
+import type { Work } from './work.ts';
+
+/** How long what ended is kept. */
+export interface SweepLimits {
+  receiptRetentionSeconds: number;
+  deadLetterRetentionSeconds: number;
+}
+
+/** Drops old secrets that are due, so many at most, and answers how many; it waits for nobody. */
+export type RetireSecrets = (work: Work, transaction: Transaction, max: number) => Promise<number>;
+
+type DueMail = Pick<DelayedMailRow, 'device' | 'mail_id'>;
+
+const nowMs = '(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)';
+const expiredMails = `
+  SELECT device, mail_id FROM mail WHERE expires_at_ms < ${nowMs}
+  ORDER BY expires_at_ms, device, mail_id LIMIT $1`;
+const dueMails = `
+  SELECT device, mail_id FROM delayed_mail WHERE deliver_at_ms < ${nowMs}
+  ORDER BY deliver_at_ms, device, mail_id LIMIT $1`;
+const oldReceipts = `
+  WITH gone AS (
+    DELETE FROM receipt d USING (
+      SELECT t.device, t.mail_id FROM receipt t WHERE t.settled_at_ms < $1
+      ORDER BY t.settled_at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) AS o
+    WHERE d.device = o.device AND d.mail_id = o.mail_id RETURNING 1
+  )
+  SELECT count(*) AS gone FROM gone`;
+const oldLetters = `
+  SELECT fleet_id, mail_id, device FROM dead_letter WHERE died_at_ms < $1 ORDER BY died_at_ms LIMIT $2`;
+/** Some letters in their order, and whether the device of each is still there. */
+const nextLetters = `
+  SELECT l.fleet_id, l.mail_id, l.device, b.device IS NULL AS is_orphan FROM (
+    SELECT t.fleet_id, t.mail_id, t.device FROM dead_letter t
+    WHERE (t.fleet_id, t.mail_id, t.device) > ($1, $2, $3)
+    ORDER BY t.fleet_id, t.mail_id, t.device LIMIT $4
+  ) AS l LEFT JOIN mailbox b ON b.device = l.device
+  ORDER BY l.fleet_id, l.mail_id, l.device`;
+
+/** One round of the sweeper: several nodes may be at it at once. */
+export function mailSweep(limits: MailLimits & SweepLimits, retireSecrets: RetireSecrets): Errand<'sweep'> {
+  const orphans = new OrphanWalk();
+  return async (work, transaction, what) => {
+    if (what === 'old') return sweepOld(work, transaction, limits, orphans);
+    const mails = await sweepDue(work, transaction, limits);
+    const secrets = await retireSecrets(work, transaction, sweepRecordsMax);
+    return mails === sweepMailsMax || secrets === sweepRecordsMax;
+  };
+}
+
+/**
+ * What expires makes room for what is delivered. What is due is named first, and looked at again behind the locks of
+ * its mailboxes: another node may have been there. Answers the most of either that were due.
+ */
+async function sweepDue(work: Work, transaction: Transaction, limits: MailLimits): Promise<number> {
+  const [expired, due] = await Promise.all([
+    transaction.query<DueMail>(expiredMails, [sweepMailsMax]),
+    transaction.query<DueMail>(dueMails, [sweepMailsMax]),
+  ]);
+  for (const { device, mail_id } of expired) work.places.want(device, mail_id);
+  for (const { device, mail_id } of due) {
+    work.mailboxes.want({ device });
+    work.delayed.want({ device, mail_id });
+  }
+  await work.load(transaction);
+  for (const mail of expired) expire(work, mail, limits);
+  for (const mail of due) deliver(work, mail, limits);
+  return Math.max(expired.length, due.length);
+}
+
+async function sweepOld(
+  work: Work,
+  transaction: Transaction,
+  limits: SweepLimits,
+  orphans: OrphanWalk,
+): Promise<boolean> {
+  await work.load(transaction);
+  const receiptsMs = work.nowMs - limits.receiptRetentionSeconds * 1_000;
+  const lettersMs = work.nowMs - limits.deadLetterRetentionSeconds * 1_000;
+  const [receipts, letters, walk] = await Promise.all([
+    countGone(transaction, oldReceipts, [receiptsMs, sweepRecordsMax]),
+    transaction.query<LetterKey>(oldLetters, [lettersMs, sweepRecordsMax]),
+    orphans.step(transaction),
+  ]);
+  for (const letter of [...letters, ...walk.orphans]) work.letters.remove(letter);
+  return receipts === sweepRecordsMax || letters.length === sweepRecordsMax || walk.goesOn;
+}
+
+/** Looked at without a rest, however few of them are over. */
+const restAfterLetters = 100_000;
+const front: LetterKey = { fleet_id: '', mail_id: Buffer.alloc(0), device: '' as LetterKey['device'] };
+
+/**
+ * Goes through the letters for those of devices that were deleted, from the front to the end and then again. Where it
+ * is, is kept in memory: each node goes for itself.
+ */
+class OrphanWalk {
+  #last = front;
+  #sinceRest = 0;
+
+  async step(session: Session): Promise<{ orphans: LetterKey[]; goesOn: boolean }> {
+    const { fleet_id, mail_id, device } = this.#last;
+    const looked = await session.query<LetterKey & { is_orphan: boolean }>(nextLetters, [
+      fleet_id,
+      mail_id,
+      device,
+      sweepRecordsMax,
+    ]);
+    const isAtEnd = looked.length < sweepRecordsMax;
+    this.#last = isAtEnd ? front : (looked.at(-1) ?? front);
+    this.#sinceRest += looked.length;
+    const goesOn = !isAtEnd && this.#sinceRest < restAfterLetters;
+    if (!goesOn) this.#sinceRest = 0;
+    return { orphans: looked.filter(({ is_orphan }) => is_orphan), goesOn };
+  }
+}
