@@ -1,8 +1,16 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../shard/broadcast.ts';
-import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, Presence } from '../shard/device-query.ts';
+import type {
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevices,
+  Presence,
+} from '../shard/device-query.ts';
 import type { FleetCounts } from '../shard/fleet-counts.ts';
+import { encodeLogRecord } from '../shard/log-record.ts';
+import type { RetentionSource } from '../shard/log-retention.ts';
 import type {
   Activity,
   ChangeOutcome,
@@ -33,24 +41,25 @@ import type {
   StreamSink,
   Withdrawal,
 } from '../shard/shard.ts';
+import type { Append } from '../shard/write.ts';
 import { Database } from './database.ts';
-import { deviceErrands, deviceOperations, retireSecrets } from './device-operations.ts';
+import { deviceErrands, deviceOperations } from './device-operations.ts';
 import { DeviceReads } from './device-reads.ts';
-import { ingestOperations, type KeyLimits } from './ingest.ts';
+import { ingestOperations } from './ingest.ts';
+import type { KeyLimits } from './key-claims.ts';
+import { keepKeys } from './key-retention.ts';
 import { type MailOptions, mailErrands, mailOperations } from './mail-operations.ts';
 import { MailReads } from './mail-reads.ts';
-import { noteFetches } from './mailbox.ts';
 import { checkVersion } from './migrate.ts';
 import { StreamPresence } from './presence.ts';
 import { RecordReads } from './record-reads.ts';
-import { type RetentionOptions, retain } from './retention.ts';
+import { RecordTrimmer } from './record-trimmer.ts';
 import { Streams } from './streams.ts';
 import { Sweeper } from './sweeper.ts';
 import { Writer } from './writer.ts';
 
 export type PostgresShardOptions = MailOptions &
-  KeyLimits &
-  RetentionOptions & {
+  KeyLimits & {
     /** `postgres://…`, as libpq reads it. */
     url: string;
     /** Of this thread to this database, besides the one that listens. */
@@ -62,6 +71,8 @@ export type PostgresShardOptions = MailOptions &
     streamsPerDeviceMax: number;
     /** What a notification that is lost can cost an event stream. */
     keepAliveSeconds: number;
+    /** What is kept of the log, and for how long, now. */
+    retention: RetentionSource;
     log: Log;
   };
 
@@ -79,21 +90,26 @@ export class PostgresShard implements Shard {
   readonly #streams: Streams;
   readonly #sweeper: Sweeper;
 
-  private constructor(database: Database, options: PostgresShardOptions) {
+  private constructor(
+    database: Database,
+    records: RecordReads,
+    trimmer: RecordTrimmer,
+    options: PostgresShardOptions,
+  ) {
     const { url, connectionsMax, timeoutMilliseconds, log } = options;
     this.#database = database;
     this.presence = new StreamPresence(database);
     this.#devices = new DeviceReads(database);
-    this.#mail = new MailReads(database, connectionsMax);
-    this.#records = new RecordReads(database);
+    this.#mail = new MailReads(database);
+    this.#records = records;
     this.#writer = new Writer({
       database,
       operations: {
-        ...deviceOperations(noteFetches),
+        ...deviceOperations(),
         ...ingestOperations(options),
         ...mailOperations(options),
       },
-      errands: { ...deviceErrands(), ...mailErrands(options, retireSecrets) },
+      errands: { ...deviceErrands(), ...mailErrands(options) },
       lanes: Math.max(1, Math.floor(connectionsMax * writingShare)),
       queueMax: options.shardQueueMax,
       queueBytesMax: options.shardQueueBytesMax,
@@ -112,7 +128,10 @@ export class PostgresShard implements Shard {
       writer: this.#writer,
       holder: this.#streams.node,
       log,
-      onFullSweep: () => retain(database, options),
+      async onFullSweep() {
+        await keepKeys(database, options);
+        await trimmer.pass();
+      },
     });
   }
 
@@ -122,12 +141,15 @@ export class PostgresShard implements Shard {
     try {
       await checkVersion(database);
       // Without the partitions of today nothing could be stored.
-      await retain(database, options);
+      const records = new RecordReads(database);
+      const trimmer = new RecordTrimmer(database, records, options.retention);
+      await keepKeys(database, options);
+      await trimmer.prepare();
+      return new PostgresShard(database, records, trimmer, options);
     } catch (error) {
       await database.close();
       throw error;
     }
-    return new PostgresShard(database, options);
   }
 
   /** Takes no more writes; settles when those that were taken are durable or refused. */
@@ -231,9 +253,10 @@ export class PostgresShard implements Shard {
     return this.#records.movedEnd();
   }
 
-  async ingest(ingest: Ingest): Promise<IngestOutcome> {
-    const { device, kind, schema, payload, idempotency } = ingest;
-    return this.#writer.write('ingest', { device, kind, schema, payload, idempotency }, payload.length);
+  ingest(ingest: Ingest): Promise<IngestOutcome> {
+    const append: Append = { device: ingest.device, record: encodeLogRecord(ingest) };
+    if (ingest.idempotency !== undefined) append.idempotency = ingest.idempotency;
+    return this.#writer.write('ingest', append, append.record.length);
   }
 
   settle(settle: Settle): Promise<SettleOutcome> {

@@ -28,6 +28,10 @@ function optionsOf(url: string, changed: EngineOptions): PostgresShardOptions {
     timeoutMilliseconds: 10_000,
     // What is lost is looked for sooner than anybody gives up waiting for it.
     keepAliveSeconds: 1,
+    retention: {
+      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      bytesElsewhere: () => new Map(),
+    },
     log,
   };
 }
