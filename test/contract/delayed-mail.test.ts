@@ -5,7 +5,7 @@ import { device, mailFor, NotingSink, payloadOf, second, useStore } from './stor
 
 const farMs = 3_600_000;
 /** Later than all that a test sends before. */
-const soonMs = 1_500;
+const soonMs = 2_500;
 
 describe.each(engines)('delayed mail on $name', (engine) => {
   const store = useStore(engine, { delayedMailsPerDeviceMax: 4 });
