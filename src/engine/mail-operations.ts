@@ -6,7 +6,7 @@ import { broadcastOperation } from './broadcast.ts';
 import { letterKey } from './dead-letters.ts';
 import { forgetBroadcasts, forgetSent } from './forget.ts';
 import { mailOf, noteEvent } from './mail-ledger.ts';
-import { mailSweep, type RetireSecrets, type SweepLimits } from './mail-sweep.ts';
+import { mailSweep, type SweepLimits } from './mail-sweep.ts';
 import {
   enqueue,
   type MailLimits,
@@ -62,9 +62,9 @@ export function mailOperations(options: MailOptions): Operations {
   };
 }
 
-/** Writes of mail that have a transaction each; `retireSecrets` is the part of devices in a sweep. */
-export function mailErrands(options: MailOptions, retireSecrets: RetireSecrets): Errands {
-  return { forgetSent, forgetBroadcasts, sweep: mailSweep(options, retireSecrets) };
+/** Writes of mail that have a transaction each. */
+export function mailErrands(options: MailOptions): Errands {
+  return { forgetSent, forgetBroadcasts, sweep: mailSweep(options) };
 }
 
 function keyOf(device: DeviceKey, key: Uint8Array): { key: Buffer; scope: string } {

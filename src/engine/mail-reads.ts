@@ -17,6 +17,8 @@ import { GatheredRead } from './gathered-read.ts';
 import { viewOf } from './mailbox.ts';
 import type { DeadLetterRow, MailRow } from './tables.ts';
 
+/** Statements for heads of mailboxes that are under way at once. */
+const headReadsMax = 2;
 /** Letters that one look passes at most. */
 const lookedMax = 1_000;
 
@@ -78,8 +80,7 @@ export class MailReads {
   readonly #database: Database;
   readonly #heads: GatheredRead<DeviceKey, MailboxHead>;
 
-  /** `headReadsMax`: statements for heads of mailboxes that are under way at once. */
-  constructor(database: Database, headReadsMax: number) {
+  constructor(database: Database) {
     this.#database = database;
     this.#heads = new GatheredRead(async (devices) => {
       const rows = await database.query<HeadRow>(heads, [devices]);

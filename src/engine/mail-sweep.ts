@@ -1,6 +1,7 @@
 import { sweepMailsMax, sweepRecordsMax } from '../shard/write.ts';
 import type { Session, Transaction } from './database.ts';
 import type { LetterKey } from './dead-letters.ts';
+import { retireSecrets } from './device-operations.ts';
 import { countGone } from './forget.ts';
 import { deliver, expire, type MailLimits } from './mailbox.ts';
 import type { Errand } from './operation.ts';
@@ -12,9 +13,6 @@ export interface SweepLimits {
   receiptRetentionSeconds: number;
   deadLetterRetentionSeconds: number;
 }
-
-/** Drops old secrets that are due, so many at most, and answers how many; it waits for nobody. */
-export type RetireSecrets = (work: Work, transaction: Transaction, max: number) => Promise<number>;
 
 type DueMail = Pick<DelayedMailRow, 'device' | 'mail_id'>;
 
@@ -45,8 +43,8 @@ const nextLetters = `
   ) AS l LEFT JOIN mailbox b ON b.device = l.device
   ORDER BY l.fleet_id, l.mail_id, l.device`;
 
-/** One round of the sweeper: several nodes may be at it at once. */
-export function mailSweep(limits: MailLimits & SweepLimits, retireSecrets: RetireSecrets): Errand<'sweep'> {
+/** One round of the sweeper, old secrets with it: several nodes may be at it at once. */
+export function mailSweep(limits: MailLimits & SweepLimits): Errand<'sweep'> {
   const orphans = new OrphanWalk();
   return async (work, transaction, what) => {
     if (what === 'old') return sweepOld(work, transaction, limits, orphans);

@@ -172,12 +172,29 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (fleet_id, part)
   );
 
-  -- Nodes that live, and which of them holds streams of a device.
+  -- Jobs that one node does for all.
+  CREATE TABLE lease (
+    name text COLLATE "C" PRIMARY KEY,
+    holder text COLLATE "C" NOT NULL,
+    until_ms bigint NOT NULL
+  );
+
+  -- Each thread that holds event streams, as long as it lives, and what streams it holds.
   CREATE TABLE node (node text COLLATE "C" PRIMARY KEY, until_ms bigint NOT NULL);
   CREATE TABLE stream (
     device text COLLATE "C" NOT NULL,
+    stream_id bytea NOT NULL,
     node text COLLATE "C" NOT NULL,
-    PRIMARY KEY (device, node)
+    PRIMARY KEY (device, stream_id)
+  );
+  CREATE INDEX stream_by_node ON stream (node);
+
+  -- Devices whose streams had to end or to look again, for nodes that a notification did not reach; for minutes.
+  CREATE TABLE stream_end (
+    at_ms bigint NOT NULL,
+    device text COLLATE "C" NOT NULL,
+    what text NOT NULL,
+    PRIMARY KEY (at_ms, device, what)
   );
   `,
 ];

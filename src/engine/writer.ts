@@ -1,9 +1,9 @@
-import { queueFull } from '../core/errors.ts';
+import { queueFull, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { Effects } from '../shard/state.ts';
 import type { Answer, Write, Writes, WriteType } from '../shard/write.ts';
 import { type Database, isConflict } from './database.ts';
 import type { Errand, Errands, Operation, Operations } from './operation.ts';
+import { tellStreams } from './stream-news.ts';
 import { Work } from './work.ts';
 
 export interface WriterOptions {
@@ -15,8 +15,6 @@ export interface WriterOptions {
   queueMax: number;
   queueBytesMax: number;
   log: Log;
-  /** After each commit. */
-  onEffects(effects: Effects): void;
 }
 
 interface Pending {
@@ -41,6 +39,7 @@ export class Writer {
   #bytes = 0;
   #count = 0;
   #lanes = new Set<Promise<void>>();
+  #isClosed = false;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -54,6 +53,7 @@ export class Writer {
   /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
   write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
     // As with LMDB: a front end has one write of notes under way, and overload is no reason to lose them.
+    if (this.#isClosed) return Promise.reject(unavailable('The server is stopping.'));
     if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
     this.#count += 1;
     this.#bytes += bytes;
@@ -64,8 +64,9 @@ export class Writer {
     });
   }
 
-  /** Settles when all that was written before is durable or refused. */
-  async drain(): Promise<void> {
+  /** No write is taken any more. Settles when all that was written before is durable or refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     while (this.#lanes.size > 0) await Promise.all(this.#lanes);
   }
 
@@ -101,8 +102,7 @@ export class Writer {
     for (let attempts = 1; left.length > 0; ) {
       const failed = new Map<Pending, unknown>();
       try {
-        const { answers, effects } = await this.#transact(left, failed);
-        this.#options.onEffects(effects);
+        const answers = await this.#transact(left, failed);
         for (const [index, pending] of left.entries()) pending.resolve(answers[index] as Answer);
         return;
       } catch (error) {
@@ -122,10 +122,7 @@ export class Writer {
     }
   }
 
-  #transact(
-    batch: readonly Pending[],
-    failed: Map<Pending, unknown>,
-  ): Promise<{ answers: Answer[]; effects: Effects }> {
+  #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
     const { database, operations, errands } = this.#options;
     return database.transaction(async (transaction) => {
       const work = new Work();
@@ -151,8 +148,9 @@ export class Writer {
         }
       }
       work.store(transaction);
+      tellStreams(transaction, work);
       await transaction.commit();
-      return { answers, effects: work.effects };
+      return answers;
     });
   }
 }

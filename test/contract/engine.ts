@@ -1,6 +1,7 @@
 import type { Config } from '../../src/core/config.ts';
 import type { Shard } from '../../src/shard/shard.ts';
 import { lmdbEngine } from './lmdb-engine.ts';
+import { postgresEngine } from './postgres-engine.ts';
 
 /** The settings that what a shard answers depends on. */
 export type EngineOptions = Partial<
@@ -44,4 +45,4 @@ export interface Engine {
 }
 
 /** All that must pass this suite. */
-export const engines: readonly Engine[] = [lmdbEngine];
+export const engines: readonly Engine[] = [lmdbEngine, postgresEngine];

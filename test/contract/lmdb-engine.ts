@@ -1,10 +1,11 @@
-import { rmSync } from 'node:fs';
-import { temporaryFolder } from '../harness/server.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type OpenShard, openShard } from '../harness/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 class OpenLmdb implements OpenEngine {
-  readonly #folder = temporaryFolder();
+  readonly #folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
   #options: EngineOptions;
   #opened: OpenShard;
 

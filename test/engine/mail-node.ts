@@ -41,11 +41,11 @@ export class MailNode {
     };
     const log = pino({ level: 'warn' }, { write: (line: string) => void this.failures.push(line) });
     this.database = new Database({ url, connectionsMax: 4, timeoutMilliseconds: 30_000, log });
-    this.reads = new MailReads(this.database, 2);
+    this.reads = new MailReads(this.database);
     this.#writer = new Writer({
       database: this.database,
       operations: mailOperations(options),
-      errands: mailErrands(options, async () => 0),
+      errands: mailErrands(options),
       lanes: 3,
       queueMax: 10_000,
       queueBytesMax: 1e9,

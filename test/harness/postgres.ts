@@ -100,6 +100,12 @@ export class Postgres {
     await exited;
   }
 
+  /** For the end of this process, where nothing can be waited for. */
+  kill(): void {
+    this.#process?.kill('SIGQUIT');
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end();
     rmSync(this.#folder, { recursive: true, force: true });

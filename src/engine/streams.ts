@@ -1,0 +1,286 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/log.ts';
+import { formatUuid } from '../core/uuid.ts';
+import type { StreamSink } from '../shard/shard.ts';
+import type { Database } from './database.ts';
+import { Listener } from './listener.ts';
+import { channelOf, news, readNews } from './stream-news.ts';
+
+/** How long the streams of a node that has died are taken for open; it says three times as often that it lives. */
+const leaseMilliseconds = 15_000;
+const renewMilliseconds = leaseMilliseconds / 3;
+/** Of ends that no notification told: D21 has a second. */
+const endsMilliseconds = 700;
+/** Ends are looked for so far back: longer than a transaction may take between its time and its commit. */
+const endsBackMilliseconds = 10_000;
+/** Kept for nodes that could not ask for a while; whoever was away for longer looks at all of its devices. */
+const endsKeptMilliseconds = 300_000;
+const devicesAtOnce = 1_000;
+
+const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+const addStream = `INSERT INTO stream (device, stream_id, node) VALUES ($1, $2, $3) RETURNING ${now} AS opened_at_ms`;
+/** The newest stay: ids begin with the time. */
+const displace = `
+  WITH gone AS (
+    DELETE FROM stream WHERE device = $1 AND stream_id NOT IN
+      (SELECT stream_id FROM stream WHERE device = $1 ORDER BY stream_id DESC LIMIT $2)
+    RETURNING node, stream_id)
+  SELECT pg_notify('fleetpost_' || node, string_agg('${news.displaced}' || encode(stream_id, 'hex'), ' '))
+  FROM gone GROUP BY node`;
+const removeStream = 'DELETE FROM stream WHERE device = $1 AND stream_id = $2';
+const tailOf = 'SELECT tail FROM mailbox WHERE device = $1';
+/** What a mailbox has taken in since its tail was `from`; a row without a mail tells the tail alone. */
+const newMail = `
+  SELECT k.device, m.tail, m.size, t.mail_id, t.name
+  FROM unnest($1::text[], $2::bigint[]) AS k (device, since)
+  JOIN mailbox m ON m.device = k.device AND m.tail > k.since
+  LEFT JOIN mail t ON t.device = k.device AND t.sequence >= k.since AND t.requeue_count = 0
+  ORDER BY t.device, t.sequence`;
+const renew = `UPDATE node SET until_ms = ${now} + $2 WHERE node = $1 RETURNING node`;
+const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${now} + $2 ON CONFLICT DO NOTHING`;
+const restore = `
+  INSERT INTO stream (device, stream_id, node) SELECT k.device, k.stream_id, $3
+  FROM unnest($1::text[], $2::bytea[]) AS k (device, stream_id) ON CONFLICT DO NOTHING`;
+const bury = `DELETE FROM node WHERE until_ms < ${now}`;
+const clear = 'DELETE FROM stream WHERE node NOT IN (SELECT node FROM node)';
+const forgetEnds = `DELETE FROM stream_end WHERE at_ms < ${now} - $1`;
+const ends = `
+  SELECT device, what, at_ms FROM stream_end
+  WHERE at_ms > ${now} - $1 ORDER BY at_ms`;
+const leave = ['DELETE FROM stream WHERE node = $1', 'DELETE FROM node WHERE node = $1'];
+
+interface Held {
+  streamId: Buffer;
+  sink: StreamSink;
+  /** By the clock of the database. */
+  openedAtMs: number;
+}
+
+interface HeldDevice {
+  /** Newest last. */
+  streams: Held[];
+  /** The first sequence that was not announced here. */
+  tail: number;
+}
+
+export interface StreamsOptions {
+  url: string;
+  database: Database;
+  perDeviceMax: number;
+  /** Between two looks at the mailboxes of all streams: what a notification that is lost can cost. */
+  checkMilliseconds: number;
+  timeoutMilliseconds: number;
+  log: Log;
+}
+
+/**
+ * The event streams that one thread of one node holds. Who changes a device tells the nodes that hold its streams, with
+ * the commit; a node then looks itself for what is new, and does so in any case from time to time. So a notification
+ * that comes twice announces nothing twice, and one that is lost is made up for.
+ */
+export class Streams {
+  readonly node = randomBytes(9).toString('hex');
+  readonly #options: StreamsOptions;
+  readonly #devices = new Map<DeviceKey, HeldDevice>();
+  readonly #displaceable = new Map<string, DeviceKey>();
+  readonly #listener: Listener;
+  readonly #timers: NodeJS.Timeout[];
+  readonly #told = new Map<string, number>();
+  #asked = new Set<DeviceKey>();
+  #looking: Promise<void> | undefined;
+  #entered: Promise<void>;
+
+  constructor(options: StreamsOptions) {
+    this.#options = options;
+    const { url, timeoutMilliseconds, checkMilliseconds, log } = options;
+    this.#entered = this.#renew();
+    this.#listener = new Listener({
+      url,
+      channel: channelOf(this.node),
+      timeoutMilliseconds,
+      log,
+      onPayload: (payload) => this.#hear(payload),
+      onListening: () => this.#lookAtAll(),
+    });
+    this.#timers = [
+      setInterval(() => void this.#renew(), renewMilliseconds),
+      setInterval(() => void this.#lookForEnds(), endsMilliseconds),
+      setInterval(() => this.#lookAtAll(), checkMilliseconds),
+    ];
+  }
+
+  /** @throws ApiError unavailable */
+  async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
+    await this.#entered;
+    const { database, perDeviceMax } = this.#options;
+    const streamId = streamIdOf(Date.now());
+    // From here on others tell: what was there before is the stream's own to find.
+    const [added] = await database.query<{ opened_at_ms: number }>(addStream, [device, streamId, this.node]);
+    const [row] = await database.query<{ tail: number }>(tailOf, [device]);
+    let held = this.#devices.get(device);
+    if (held === undefined) {
+      held = { streams: [], tail: row?.tail ?? 1 };
+      this.#devices.set(device, held);
+    }
+    held.streams.push({ streamId, sink, openedAtMs: added?.opened_at_ms ?? 0 });
+    this.#displaceable.set(streamId.toString('hex'), device);
+    await database.query(displace, [device, perDeviceMax]);
+    return () => this.#leave(device, streamId);
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#listener.close();
+    await this.#entered;
+    await this.#looking;
+    for (const text of leave) await this.#options.database.query(text, [this.node]).catch(() => {});
+  }
+
+  #leave(device: DeviceKey, streamId: Buffer): void {
+    if (!this.#forget(device, streamId)) return;
+    // A node that is gone takes its streams along; one that cannot be reached now is asked again by `#renew`.
+    this.#options.database.query(removeStream, [device, streamId]).catch(() => {});
+  }
+
+  /** False for one that is not held any more. */
+  #forget(device: DeviceKey, streamId: Buffer): boolean {
+    const held = this.#devices.get(device);
+    const index = held?.streams.findIndex((one) => one.streamId.equals(streamId)) ?? -1;
+    if (held === undefined || index < 0) return false;
+    held.streams.splice(index, 1);
+    this.#displaceable.delete(streamId.toString('hex'));
+    if (held.streams.length === 0) this.#devices.delete(device);
+    return true;
+  }
+
+  #hear(payload: string): void {
+    for (const { what, text } of readNews(payload)) {
+      if (what === news.displaced) this.#displace(text);
+      else if (what === news.mail) this.#look(text as DeviceKey);
+      else this.#end(text as DeviceKey, what);
+    }
+  }
+
+  #displace(id: string): void {
+    const device = this.#displaceable.get(id);
+    if (device === undefined) return;
+    const found = this.#devices.get(device)?.streams.find(({ streamId }) => streamId.toString('hex') === id);
+    if (found === undefined) return;
+    this.#forget(device, found.streamId);
+    found.sink.end();
+  }
+
+  /** Of streams that were open at that time. */
+  #end(device: DeviceKey, what: string, atMs = Number.POSITIVE_INFINITY): void {
+    const held = this.#devices.get(device);
+    if (held === undefined) return;
+    for (const { streamId, sink, openedAtMs } of [...held.streams]) {
+      if (openedAtMs > atMs) continue;
+      if (what === news.recheck) sink.recheck();
+      else {
+        this.#leave(device, streamId);
+        sink.end();
+      }
+    }
+  }
+
+  #look(device: DeviceKey): void {
+    if (!this.#devices.has(device)) return;
+    this.#asked.add(device);
+    this.#looking ??= this.#announce().finally(() => {
+      this.#looking = undefined;
+    });
+  }
+
+  #lookAtAll(): void {
+    for (const device of this.#devices.keys()) this.#look(device);
+  }
+
+  /** What has come for those that were asked for: one statement at a time, for all that ask meanwhile. */
+  async #announce(): Promise<void> {
+    while (this.#asked.size > 0) {
+      const devices = [...this.#asked].slice(0, devicesAtOnce);
+      for (const device of devices) this.#asked.delete(device);
+      const tails = devices.map((device) => this.#devices.get(device)?.tail ?? Number.MAX_SAFE_INTEGER);
+      try {
+        const rows = await this.#options.database.query<{
+          device: DeviceKey;
+          tail: number;
+          size: number;
+          mail_id: Buffer | null;
+          name: string | null;
+        }>(newMail, [devices, tails]);
+        for (const { device, tail, size, mail_id: mailId, name } of rows) {
+          const held = this.#devices.get(device);
+          if (held === undefined) continue;
+          held.tail = tail;
+          if (mailId === null || name === null) continue;
+          const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
+          for (const { sink } of held.streams) sink.announce(announcement);
+        }
+      } catch {
+        // Asked again by the next look at all of them; at once would be in vain.
+        return;
+      }
+    }
+  }
+
+  async #lookForEnds(): Promise<void> {
+    if (this.#devices.size === 0) return;
+    try {
+      const rows = await this.#options.database.query<{ device: DeviceKey; what: string; at_ms: number }>(
+        ends,
+        [endsBackMilliseconds],
+      );
+      const fresh = rows.filter(({ device, what, at_ms: atMs }) => {
+        const key = `${atMs} ${what}${device}`;
+        const isKnown = this.#told.has(key);
+        this.#told.set(key, performance.now());
+        return !isKnown;
+      });
+      for (const { device, what, at_ms: atMs } of fresh) this.#end(device, what, atMs);
+      const oldMs = performance.now() - 2 * endsBackMilliseconds;
+      for (const [key, atMs] of this.#told) if (atMs < oldMs) this.#told.delete(key);
+    } catch {
+      // The next look is due in less than a second.
+    }
+  }
+
+  /** Says that this node lives, and buries those that do not. */
+  async #renew(): Promise<void> {
+    const { database } = this.#options;
+    try {
+      const renewed = await database.query(renew, [this.node, leaseMilliseconds]);
+      if (renewed.length === 0) await this.#enter();
+      await database.query(bury);
+      await database.query(clear);
+      await database.query(forgetEnds, [endsKeptMilliseconds]);
+    } catch {
+      await wait(0);
+    }
+  }
+
+  /** For the first time, or after it was taken for dead: then its streams are told of again. */
+  async #enter(): Promise<void> {
+    const { database } = this.#options;
+    await database.query(enter, [this.node, leaseMilliseconds]);
+    const all = [...this.#devices].flatMap(([device, { streams }]) =>
+      streams.map(({ streamId }) => ({ device, streamId })),
+    );
+    for (let start = 0; start < all.length; start += devicesAtOnce) {
+      const part = all.slice(start, start + devicesAtOnce);
+      const ids = part.map(({ streamId }) => streamId);
+      await database.query(restore, [part.map(({ device }) => device), ids, this.node]);
+    }
+    this.#lookAtAll();
+  }
+}
+
+/** Sorts by time, and is nobody else's. */
+function streamIdOf(timeMs: number): Buffer {
+  const id = randomBytes(16);
+  id.writeUIntBE(timeMs, 0, 6);
+  return id;
+}
