@@ -9,12 +9,17 @@ import type { Errands, Operations } from './operation.ts';
 import type { DeviceRow } from './tables.ts';
 import type { Work } from './work.ts';
 
-/** Who makes a device, makes its mailbox first: of several at once, one does, and the others wait for its commit. */
+/**
+ * Who makes a device, makes its mailbox first: of several at once, one does, and the others wait for its commit. In
+ * order of device, as all locks are.
+ */
 const makeMailboxes = `
-  INSERT INTO mailbox (device, size, head, tail, delayed, settled)
-  SELECT k.device, 0, 1, 1, 0, ''::bytea FROM unnest($1::text[]) AS k (device) ORDER BY k.device COLLATE "C"
-  ON CONFLICT (device) DO NOTHING
-  RETURNING device`;
+  INSERT INTO mailbox AS t (device, size, head, tail, delayed, settled)
+  SELECT k.device, 0, 1, 1, 0, ''::bytea FROM unnest($1::text[]) AS k (device) ORDER BY k.device COLLATE "C"`;
+const makeNew = `${makeMailboxes} ON CONFLICT (device) DO NOTHING RETURNING device`;
+/** Those that are there are locked on the way, and not changed. */
+const makeOrLock = `
+  ${makeMailboxes} ON CONFLICT (device) DO UPDATE SET size = t.size WHERE false RETURNING device`;
 /** Rows that somebody is changing are left for the next time. */
 const retire = `
   UPDATE device
@@ -87,7 +92,7 @@ async function createDevices(
   devices: readonly Device[],
 ): Promise<DeviceKey | undefined> {
   transaction.query('SAVEPOINT before');
-  const made = await makeDevices(transaction, devices);
+  const made = await makeDevices(transaction, makeNew, devices);
   for (const { device } of devices) {
     // Taken by somebody else, or by one of the list before it.
     if (made.delete(device)) continue;
@@ -103,16 +108,10 @@ async function putDevices(
   transaction: Transaction,
   puts: readonly DevicePut[],
 ): Promise<PutOutcome[]> {
-  const made = await makeDevices(
-    transaction,
-    puts.map(({ device }) => device),
-  );
-  const others = puts.flatMap(({ device }) => (made.has(device.device) ? [] : [device]));
-  for (const { device } of others) needDevice(work, device);
+  const devices = puts.map(({ device }) => device);
+  const made = await makeDevices(transaction, makeOrLock, devices);
+  for (const { device } of devices) if (!made.has(device)) needDevice(work, device);
   await work.load(transaction);
-  // Those that were deleted in between.
-  const gone = others.filter(({ device }) => deviceRow(work, device) === undefined);
-  if (gone.length > 0) for (const device of await makeDevices(transaction, gone)) made.add(device);
   return puts.map(({ device, change }): PutOutcome => {
     if (made.delete(device.device)) {
       insertDevice(work, device);
@@ -142,9 +141,13 @@ async function deleteDevice(work: Work, transaction: Transaction, device: Device
 }
 
 /** Answers those that were not there. */
-async function makeDevices(session: Session, devices: readonly Device[]): Promise<Set<DeviceKey>> {
+async function makeDevices(
+  session: Session,
+  text: string,
+  devices: readonly Device[],
+): Promise<Set<DeviceKey>> {
   const keys = [...new Set(devices.map(({ device }) => device))];
-  const made = await session.query<{ device: DeviceKey }>(makeMailboxes, [keys]);
+  const made = await session.query<{ device: DeviceKey }>(text, [keys]);
   return new Set(made.map(({ device }) => device));
 }
 
