@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type DeviceKey, fleetIdOf } from '../core/identity.ts';
-import { changedDevice, endsStreams, rechecksStreams } from '../shard/device-change.ts';
-import type { Activity, ChangeOutcome, Device, DeviceChange, DevicePut, PutOutcome } from '../shard/shard.ts';
+import { changedDevice, changeOfStreams } from '../shard/device-change.ts';
+import type { ChangeOutcome, Device, DeviceChange, DevicePut, PutOutcome } from '../shard/shard.ts';
 import type { Session, Transaction } from './database.ts';
 import { deviceOf, rowOf } from './device-rows.ts';
+import { noteFetches } from './mailbox.ts';
 import type { Errands, Operations } from './operation.ts';
 import type { DeviceRow } from './tables.ts';
 import type { Work } from './work.ts';
@@ -23,11 +24,8 @@ const retire = `
     ORDER BY old_secret_until_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
   RETURNING device`;
 
-/** What is told of a mail's fetches, to whoever keeps mail. */
-export type NoteFetches = (work: Work, activity: Activity) => void;
-
 /** Writes of devices that are there, which share their transaction with others. */
-export function deviceOperations(noteFetches: NoteFetches): Operations {
+export function deviceOperations(): Operations {
   return {
     changeDevice: {
       need: (work, { device }) => needDevice(work, device),
@@ -187,7 +185,8 @@ function changeDevice(work: Work, device: DeviceKey, change: DeviceChange): Chan
   work.counts.add(fleetId, { devices: 0, disabled: Number(!after.enabled) - Number(!before.enabled) });
   work.devices.put(changed);
   work.effects.changed.push(device);
-  if (endsStreams(before, after)) work.effects.endedStreams.push(device);
-  else if (rechecksStreams(before, after)) work.effects.recheckedStreams.push(device);
+  const streams = changeOfStreams(before, after);
+  if (streams === 'ended') work.effects.endedStreams.push(device);
+  if (streams === 'rechecked') work.effects.recheckedStreams.push(device);
   return 'changed';
 }

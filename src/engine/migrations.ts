@@ -7,7 +7,8 @@
  */
 export const migrations: readonly string[] = [
   `
-  -- The values that there is one of: 'forgotten', the time of the latest idempotency key that was forgotten.
+  -- The values that there is one of: 'forgotten', the time of the latest idempotency key that was forgotten; and how
+  -- far the log was looked through (record-trimmer.ts), by the rules that it was looked through by.
   CREATE TABLE value (name text PRIMARY KEY, number bigint NOT NULL);
 
   CREATE TABLE device (
@@ -162,6 +163,14 @@ export const migrations: readonly string[] = [
     payload bytea NOT NULL,
     PRIMARY KEY (position, stored_at_ms)
   ) PARTITION BY RANGE (stored_at_ms);
+
+  -- Bytes of the records of fleets that have a limit, in each part of the log, as far as they were counted.
+  CREATE TABLE record_bytes (
+    fleet_id text COLLATE "C" NOT NULL,
+    part text NOT NULL,
+    bytes bigint NOT NULL,
+    PRIMARY KEY (fleet_id, part)
+  );
 
   -- Nodes that live, and which of them holds streams of a device.
   CREATE TABLE node (node text COLLATE "C" PRIMARY KEY, until_ms bigint NOT NULL);

@@ -58,13 +58,15 @@ export class RecordReads {
     return this.#end.get(undefined);
   }
 
+  /** The first position that a record stands at; the end of the log where none does. */
+  async front(): Promise<number> {
+    const [row] = await this.#database.query<{ position: number }>(front);
+    return row?.position ?? this.logEnd();
+  }
+
   /** A search by halves: times only grow with positions. */
   async positionAt(timeMs: number): Promise<number> {
-    const [[first], high] = await Promise.all([
-      this.#database.query<{ position: number }>(front),
-      this.logEnd(),
-    ]);
-    let [from, to] = [first?.position ?? high, high];
+    let [from, to] = await Promise.all([this.front(), this.logEnd()]);
     while (from < to) {
       const middle = Math.floor((from + to) / 2);
       const atMs = await this.timeAt(middle);

@@ -4,6 +4,7 @@ import { senderMark } from '../shard/keys.ts';
 import type { RecordKind } from '../shard/shard.ts';
 import type { Effects } from '../shard/state.ts';
 import type { Session } from './database.ts';
+import { databaseTimeMs } from './database-time.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { FleetCountChanges } from './fleet-count-changes.ts';
 import { KeyClaims } from './key-claims.ts';
@@ -11,8 +12,6 @@ import { MailPlaces } from './mail-places.ts';
 import { Rows } from './rows.ts';
 import { SeenNotes } from './seen-notes.ts';
 import * as tables from './tables.ts';
-
-const databaseTime = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 
 /** A record to be appended to the log. */
 export interface NewRecord {
@@ -72,11 +71,11 @@ export class Work {
 
   /**
    * All that is wanted, in two waves at most. Mailboxes are locked before anything of their devices is read, so
-   * that what is read holds until the commit; counts of fleets behind them.
+   * that what is read holds until the commit.
    */
   async load(session: Session): Promise<void> {
-    const [clock] = await Promise.all([
-      session.query<{ now_ms: number }>(databaseTime),
+    const [nowMs] = await Promise.all([
+      databaseTimeMs(session),
       this.mailboxes.load(session, true),
       this.places.load(session),
       ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
@@ -85,7 +84,7 @@ export class Work {
       ...[this.letters, this.sent, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
       this.claims.load(session),
     ]);
-    this.nowMs = clock[0]?.now_ms ?? Date.now();
+    this.nowMs = nowMs;
     this.#wantRepeated();
     await Promise.all([this.places.loadMoved(session), this.delayed.load(session)]);
   }

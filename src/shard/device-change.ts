@@ -36,13 +36,10 @@ export function changedDevice(
   return after;
 }
 
-/** Whether a change ends the streams that are open: of a device that may not come in, or not with that secret. */
-export function endsStreams(before: Device, after: Device): boolean {
-  const isRekeyed = after.secretDigests !== before.secretDigests && after.oldSecretUntilMs === undefined;
-  return !after.enabled || isRekeyed;
-}
-
-/** Whether a change that does not end them leaves streams whose secret is gone: a third one drops the oldest. */
-export function rechecksStreams(before: Device, after: Device): boolean {
-  return after.secretDigests !== before.secretDigests && before.oldSecretUntilMs !== undefined;
+/** What becomes of the streams of a device that are open: it may not come in any more, or not with every secret. */
+export function changeOfStreams(before: Device, after: Device): 'ended' | 'rechecked' | undefined {
+  const isRekeyed = after.secretDigests !== before.secretDigests;
+  if (!after.enabled || (isRekeyed && after.oldSecretUntilMs === undefined)) return 'ended';
+  // A third secret drops the oldest before its time.
+  return isRekeyed && before.oldSecretUntilMs !== undefined ? 'rechecked' : undefined;
 }

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { decodeSeen } from './activity-record.ts';
-import { changedDevice, endsStreams, rechecksStreams } from './device-change.ts';
+import { changedDevice, changeOfStreams } from './device-change.ts';
 import { changeIndexes, indexedOf } from './device-index.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { keyOfDevice, keyOfRetiring, readDevice, sequenceBytes, sequenceKey } from './keys.ts';
@@ -53,8 +53,9 @@ export class DeviceWrites {
     changeIndexes(this.#tables, device, before, after);
     this.#retireAt(device, before.oldSecretUntilMs, after.oldSecretUntilMs);
     this.#tables.devices.putSync(keyOfDevice(device), record);
-    if (endsStreams(before, after)) this.#effects().endedStreams.push(device);
-    else if (rechecksStreams(before, after)) this.#effects().recheckedStreams.push(device);
+    const streams = changeOfStreams(before, after);
+    if (streams === 'ended') this.#effects().endedStreams.push(device);
+    if (streams === 'rechecked') this.#effects().recheckedStreams.push(device);
     return 'changed';
   }
 
