@@ -65,12 +65,12 @@ export function letterKey(device: DeviceKey, mailId: Uint8Array): LetterKey {
 /** Dead letters (D16) as one transaction changes them; how many a fleet has is counted with it. */
 export class DeadLetters {
   readonly #rows = new Rows(deadLetter);
-  readonly #effects: Effects;
+  readonly #effects: Pick<Effects, 'droppedLetters'>;
   readonly #put = new Set<DeadLetterRow>();
   readonly #removed: LetterKey[] = [];
   #perFleetMax = Number.POSITIVE_INFINITY;
 
-  constructor(effects: Effects) {
+  constructor(effects: Pick<Effects, 'droppedLetters'>) {
     this.#effects = effects;
   }
 

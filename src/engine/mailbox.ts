@@ -79,7 +79,7 @@ export function enqueue(work: Work, given: Enqueue, limits: MailLimits): MailOut
   }
   if (once !== undefined) work.sent.put({ once: viewOf(once), device, mail_id: mailId });
   const { size } = mailbox;
-  if (!isDelayed) announce(work, device, { mailId, name, mailboxSize: size });
+  if (!isDelayed) announce(work, mailbox, mailId, name);
   return { result: 'queued', mailId, mailboxSize: size, repeated: false, isDelayed };
 }
 
@@ -106,7 +106,7 @@ export function deliver(
     return;
   }
   accept(work, mailbox, delayed);
-  announce(work, device, { mailId: mail_id, name: delayed.name, mailboxSize: mailbox.size });
+  announce(work, mailbox, mail_id, delayed.name);
 }
 
 /** D15. Any mail of the mailbox may be settled, not only the head. */
@@ -215,14 +215,10 @@ function takeDelayed(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): 
   work.mailboxes.put(mailbox);
 }
 
-function announce(
-  work: Work,
-  device: DeviceKey,
-  { mailId, name, mailboxSize }: { mailId: Uint8Array; name: string; mailboxSize: number },
-): void {
+/** Of the mail that a mailbox has just accepted. */
+function announce(work: Work, { device, size, tail }: MailboxRow, mailId: Uint8Array, name: string): void {
   work.effects.changed.push(device);
-  const announcement = { mailId: formatUuid(mailId), name, mailboxSize };
-  work.effects.announcements.push({ device, announcement });
+  work.newMail.push({ device, sequence: tail - 1, mailId: formatUuid(mailId), name, mailboxSize: size });
 }
 
 function mayRequeue({ requeues_max, requeue_count }: MailRow): boolean {

@@ -185,6 +185,8 @@ export const migrations: readonly string[] = [
     device text COLLATE "C" NOT NULL,
     stream_id bytea NOT NULL,
     node text COLLATE "C" NOT NULL,
+    -- As connected devices are listed.
+    position text COLLATE "C" NOT NULL,
     PRIMARY KEY (device, stream_id)
   );
   CREATE INDEX stream_by_node ON stream (node);

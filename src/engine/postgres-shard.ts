@@ -73,6 +73,8 @@ export type PostgresShardOptions = MailOptions &
     keepAliveSeconds: number;
     /** What is kept of the log, and for how long, now. */
     retention: RetentionSource;
+    /** Dead letters that went for newer ones. */
+    onLettersDropped?(count: number): void;
     log: Log;
   };
 
@@ -114,6 +116,9 @@ export class PostgresShard implements Shard {
       queueMax: options.shardQueueMax,
       queueBytesMax: options.shardQueueBytesMax,
       log,
+      onCommit({ effects: { droppedLetters } }) {
+        if (droppedLetters > 0) options.onLettersDropped?.(droppedLetters);
+      },
     });
     this.#streams = new Streams({
       url,

@@ -3,11 +3,11 @@ import { deviceKeyOf } from '../core/identity.ts';
 import type { ConnectedDevice, Presence } from '../shard/device-query.ts';
 import type { Database } from './database.ts';
 
-const idLength = 10;
 const areOpen =
   'SELECT DISTINCT s.device FROM unnest($1::text[]) AS k (device) JOIN stream s ON s.device = k.device';
 const ofFleet = `
-  SELECT DISTINCT device FROM stream WHERE device > $1 AND device < $2 ORDER BY device LIMIT $3`;
+  SELECT DISTINCT position, device FROM stream
+  WHERE device > $1 AND device < $2 AND position > $3 ORDER BY position LIMIT $4`;
 const count = 'SELECT count(DISTINCT device) AS count FROM stream WHERE device > $1 AND device < $2';
 
 /** Which devices have streams open on any node: as the nodes have written it down. */
@@ -25,12 +25,12 @@ export class StreamPresence implements Presence {
   }
 
   async connectedDevices(fleetId: string, after: string, limit: number): Promise<ConnectedDevice[]> {
-    const rows = await this.#database.query<{ device: DeviceKey }>(ofFleet, [
-      fleetId + after,
+    return this.#database.query<Pick<ConnectedDevice, keyof ConnectedDevice>>(ofFleet, [
+      fleetId,
       lastOf(fleetId),
+      after,
       limit,
     ]);
-    return rows.map(({ device }) => ({ device, position: device.slice(-idLength) }));
   }
 
   async connectedCount(fleetId: string): Promise<number> {
@@ -41,5 +41,5 @@ export class StreamPresence implements Presence {
 
 /** Sorts behind every device of a fleet. */
 function lastOf(fleetId: string): DeviceKey {
-  return deviceKeyOf(fleetId, '~'.repeat(idLength));
+  return deviceKeyOf(fleetId, '~'.repeat(10));
 }

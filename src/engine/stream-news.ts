@@ -1,10 +1,22 @@
-import type { DeviceKey } from '../core/identity.ts';
+import { type DeviceKey, isDeviceKey } from '../core/identity.ts';
+import type { Announcement } from '../shard/shard.ts';
 import type { Session } from './database.ts';
 import type { Work } from './work.ts';
 
-/** What a node is told of a device that it holds streams of: a letter in front of the device's key. */
+/** What a node is told of a device that it holds streams of: a letter in front of the device's key, or of a stream's id. */
 export const news = { mail: 'm', end: 'e', recheck: 'r', displaced: 'd' } as const;
-export type News = (typeof news)[keyof typeof news];
+type What = (typeof news)[keyof typeof news];
+
+/** A mail that a mailbox has taken in, as the engine tells it: under the sequence that it was given. */
+export interface NewMail extends Announcement {
+  device: DeviceKey;
+  sequence: number;
+}
+
+export type News =
+  | { what: typeof news.mail; mail: NewMail }
+  | { what: typeof news.end | typeof news.recheck; device: DeviceKey }
+  | { what: typeof news.displaced; streamId: string };
 
 /** The channel of a node: what other nodes have to tell it. */
 export function channelOf(node: string): string {
@@ -12,42 +24,60 @@ export function channelOf(node: string): string {
 }
 
 /** A notification holds 8,000 bytes. */
-const toldMax = 300;
+const toldBytesMax = 7_500;
 
 /**
- * One notification for each node that holds streams of these devices, whatever their number (measured: one for each
- * mail cut enqueueing to a third). As late in the transaction as can be: a stream that opens meanwhile looks for itself.
+ * One notification for each node that holds streams of these devices, for as many of them as it holds (measured: one
+ * for each mail cut enqueueing to a third). As late in the transaction as can be: a stream that opens meanwhile looks
+ * for itself.
  */
 const tell = `
-  SELECT pg_notify('fleetpost_' || s.node, string_agg(DISTINCT k.what || k.device, ' '))
-  FROM unnest($1::text[], $2::text[]) AS k (device, what) JOIN stream s ON s.device = k.device
+  SELECT pg_notify('fleetpost_' || s.node, string_agg(k.text, ' ' ORDER BY k.ordinal))
+  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (device, text, ordinal)
+  JOIN (SELECT DISTINCT t.device, t.node FROM stream t WHERE t.device = ANY ($1)) AS s ON s.device = k.device
   GROUP BY s.node`;
 const noteEnds = `
   INSERT INTO stream_end (at_ms, device, what) SELECT $1, k.device, k.what
   FROM unnest($2::text[], $3::text[]) AS k (device, what) ON CONFLICT DO NOTHING`;
 
 /** Adds to a transaction what is to be told when it commits, and only then. */
-export function tellStreams(session: Session, { effects, nowMs }: Work): void {
-  const mail = new Set(effects.announcements.map(({ device }) => device));
-  const told: [DeviceKey, News][] = [...mail].map((device) => [device, news.mail]);
-  const ends: [DeviceKey, News][] = [];
+export function tellStreams(session: Session, { effects, newMail, nowMs }: Work): void {
+  const ends: [DeviceKey, What][] = [];
   for (const device of effects.endedStreams) ends.push([device, news.end]);
   for (const device of effects.recheckedStreams) ends.push([device, news.recheck]);
   if (ends.length > 0) {
     void session.query(noteEnds, [nowMs, ends.map(([device]) => device), ends.map(([, what]) => what)]);
   }
-  told.push(...ends);
-  for (let start = 0; start < told.length; start += toldMax) {
-    const part = told.slice(start, start + toldMax);
-    void session.query(tell, [part.map(([device]) => device), part.map(([, what]) => what)]);
+  let told: [DeviceKey, string][] = [];
+  let bytes = 0;
+  const send = (): void => {
+    if (told.length > 0)
+      void session.query(tell, [told.map(([device]) => device), told.map(([, text]) => text)]);
+    told = [];
+    bytes = 0;
+  };
+  const add = (device: DeviceKey, text: string): void => {
+    if (bytes + text.length + 1 > toldBytesMax) send();
+    told.push([device, text]);
+    bytes += text.length + 1;
+  };
+  for (const { device, sequence, mailId, mailboxSize, name } of newMail) {
+    add(device, [news.mail + device, sequence, mailId, mailboxSize, name].join());
   }
+  for (const [device, what] of ends) add(device, what + device);
+  send();
 }
 
-/** The devices of a notification; what is not one of ours is passed over. */
-export function readNews(payload: string): { what: News; text: string }[] {
-  const letters: readonly string[] = Object.values(news);
-  return payload
-    .split(' ')
-    .filter((word) => word.length > 1 && letters.includes(word[0] ?? ''))
-    .map((word) => ({ what: word[0] as News, text: word.slice(1) }));
+/** What a notification says; what is not one of ours is passed over. */
+export function readNews(payload: string): News[] {
+  return payload.split(' ').flatMap((word): News[] => {
+    const [what, text] = [word.slice(0, 1), word.slice(1)];
+    if (what === news.displaced) return [{ what, streamId: text }];
+    if (what === news.end || what === news.recheck) return isDeviceKey(text) ? [{ what, device: text }] : [];
+    const [device = '', sequence, mailId = '', mailboxSize, name = ''] = text.split(',');
+    if (what !== news.mail || !isDeviceKey(device)) return [];
+    return [
+      { what, mail: { device, sequence: Number(sequence), mailId, mailboxSize: Number(mailboxSize), name } },
+    ];
+  });
 }

@@ -3,10 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import { formatUuid } from '../core/uuid.ts';
+import { connectedPosition } from '../shard/connected-devices.ts';
 import type { StreamSink } from '../shard/shard.ts';
 import type { Database } from './database.ts';
 import { Listener } from './listener.ts';
-import { channelOf, news, readNews } from './stream-news.ts';
+import { channelOf, type NewMail, news, readNews } from './stream-news.ts';
 
 /** How long the streams of a node that has died are taken for open; it says three times as often that it lives. */
 const leaseMilliseconds = 15_000;
@@ -20,7 +21,7 @@ const endsKeptMilliseconds = 300_000;
 const devicesAtOnce = 1_000;
 
 const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-const addStream = `INSERT INTO stream (device, stream_id, node) VALUES ($1, $2, $3) RETURNING ${now} AS opened_at_ms`;
+const addStream = `INSERT INTO stream (device, stream_id, node, position) VALUES ($1, $2, $3, $4) RETURNING ${now} AS opened_at_ms`;
 /** The newest stay: ids begin with the time. */
 const displace = `
   WITH gone AS (
@@ -33,7 +34,7 @@ const removeStream = 'DELETE FROM stream WHERE device = $1 AND stream_id = $2';
 const tailOf = 'SELECT tail FROM mailbox WHERE device = $1';
 /** What a mailbox has taken in since its tail was `from`; a row without a mail tells the tail alone. */
 const newMail = `
-  SELECT k.device, m.tail, m.size, t.mail_id, t.name
+  SELECT k.device, m.tail, m.size, t.sequence, t.mail_id, t.name
   FROM unnest($1::text[], $2::bigint[]) AS k (device, since)
   JOIN mailbox m ON m.device = k.device AND m.tail > k.since
   LEFT JOIN mail t ON t.device = k.device AND t.sequence >= k.since AND t.requeue_count = 0
@@ -41,8 +42,8 @@ const newMail = `
 const renew = `UPDATE node SET until_ms = ${now} + $2 WHERE node = $1 RETURNING node`;
 const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${now} + $2 ON CONFLICT DO NOTHING`;
 const restore = `
-  INSERT INTO stream (device, stream_id, node) SELECT k.device, k.stream_id, $3
-  FROM unnest($1::text[], $2::bytea[]) AS k (device, stream_id) ON CONFLICT DO NOTHING`;
+  INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position
+  FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
 const bury = `DELETE FROM node WHERE until_ms < ${now}`;
 const clear = 'DELETE FROM stream WHERE node NOT IN (SELECT node FROM node)';
 const forgetEnds = `DELETE FROM stream_end WHERE at_ms < ${now} - $1`;
@@ -64,6 +65,16 @@ interface HeldDevice {
   /** The first sequence that was not announced here. */
   tail: number;
 }
+
+/** Without a mail where only the tail has moved on. */
+type FoundMail = {
+  device: DeviceKey;
+  tail: number;
+  size: number;
+  sequence: number | null;
+  mail_id: Buffer | null;
+  name: string | null;
+};
 
 export interface StreamsOptions {
   url: string;
@@ -117,7 +128,12 @@ export class Streams {
     const { database, perDeviceMax } = this.#options;
     const streamId = streamIdOf(Date.now());
     // From here on others tell: what was there before is the stream's own to find.
-    const [added] = await database.query<{ opened_at_ms: number }>(addStream, [device, streamId, this.node]);
+    const [added] = await database.query<{ opened_at_ms: number }>(addStream, [
+      device,
+      streamId,
+      this.node,
+      connectedPosition(device),
+    ]);
     const [row] = await database.query<{ tail: number }>(tailOf, [device]);
     let held = this.#devices.get(device);
     if (held === undefined) {
@@ -156,11 +172,23 @@ export class Streams {
   }
 
   #hear(payload: string): void {
-    for (const { what, text } of readNews(payload)) {
-      if (what === news.displaced) this.#displace(text);
-      else if (what === news.mail) this.#look(text as DeviceKey);
-      else this.#end(text as DeviceKey, what);
+    for (const told of readNews(payload)) {
+      if (told.what === news.mail) this.#hearOfMail(told.mail);
+      else if (told.what === news.displaced) this.#displace(told.streamId);
+      else this.#end(told.device, told.what);
     }
+  }
+
+  /** What comes in its turn is announced at once; behind a gap, for a requeue or a notification lost, there is a look. */
+  #hearOfMail({ device, sequence, ...announcement }: NewMail): void {
+    const held = this.#devices.get(device);
+    if (held === undefined || sequence < held.tail) return;
+    if (sequence > held.tail) {
+      this.#look(device);
+      return;
+    }
+    held.tail += 1;
+    for (const { sink } of held.streams) sink.announce(announcement);
   }
 
   #displace(id: string): void {
@@ -205,25 +233,30 @@ export class Streams {
       for (const device of devices) this.#asked.delete(device);
       const tails = devices.map((device) => this.#devices.get(device)?.tail ?? Number.MAX_SAFE_INTEGER);
       try {
-        const rows = await this.#options.database.query<{
-          device: DeviceKey;
-          tail: number;
-          size: number;
-          mail_id: Buffer | null;
-          name: string | null;
-        }>(newMail, [devices, tails]);
-        for (const { device, tail, size, mail_id: mailId, name } of rows) {
-          const held = this.#devices.get(device);
-          if (held === undefined) continue;
-          held.tail = tail;
-          if (mailId === null || name === null) continue;
-          const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
-          for (const { sink } of held.streams) sink.announce(announcement);
+        const rows = await this.#options.database.query<FoundMail>(newMail, [devices, tails]);
+        for (const device of new Set(rows.map((row) => row.device))) {
+          this.#catchUp(
+            device,
+            rows.filter((row) => row.device === device),
+          );
         }
       } catch {
         // Asked again by the next look at all of them; at once would be in vain.
         return;
       }
+    }
+  }
+
+  /** What was not heard of meanwhile. The size is that of now: what it was then, nobody has kept. */
+  #catchUp(device: DeviceKey, rows: readonly FoundMail[]): void {
+    const held = this.#devices.get(device);
+    if (held === undefined) return;
+    const from = held.tail;
+    for (const { tail, size, sequence, mail_id: mailId, name } of rows) {
+      held.tail = Math.max(held.tail, tail);
+      if (sequence === null || mailId === null || name === null || sequence < from) continue;
+      const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
+      for (const { sink } of held.streams) sink.announce(announcement);
     }
   }
 
@@ -272,7 +305,8 @@ export class Streams {
     for (let start = 0; start < all.length; start += devicesAtOnce) {
       const part = all.slice(start, start + devicesAtOnce);
       const ids = part.map(({ streamId }) => streamId);
-      await database.query(restore, [part.map(({ device }) => device), ids, this.node]);
+      const positions = part.map(({ device }) => connectedPosition(device));
+      await database.query(restore, [part.map(({ device }) => device), ids, positions, this.node]);
     }
     this.#lookAtAll();
   }

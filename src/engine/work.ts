@@ -11,6 +11,7 @@ import { KeyClaims } from './key-claims.ts';
 import { MailPlaces } from './mail-places.ts';
 import { Rows } from './rows.ts';
 import { SeenNotes } from './seen-notes.ts';
+import type { NewMail } from './stream-news.ts';
 import * as tables from './tables.ts';
 
 /** A record to be appended to the log. */
@@ -41,13 +42,14 @@ const appendRecords = `
  */
 export class Work {
   /** What follows the commit. */
-  readonly effects: Effects = {
+  readonly effects: Omit<Effects, 'announcements'> = {
     changed: [],
-    announcements: [],
     endedStreams: [],
     recheckedStreams: [],
     droppedLetters: 0,
   };
+  /** To be announced behind the commit. */
+  readonly newMail: NewMail[] = [];
   readonly mailboxes = new Rows(tables.mailbox);
   readonly mails = new Rows(tables.mail);
   /** Where the mails stand that were asked for by their ids. */

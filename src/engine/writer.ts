@@ -15,6 +15,8 @@ export interface WriterOptions {
   queueMax: number;
   queueBytesMax: number;
   log: Log;
+  /** What was done, behind each commit. */
+  onCommit?(work: Work): void;
 }
 
 interface Pending {
@@ -123,7 +125,7 @@ export class Writer {
   }
 
   #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
-    const { database, operations, errands } = this.#options;
+    const { database, operations, errands, onCommit } = this.#options;
     return database.transaction(async (transaction) => {
       const work = new Work();
       const answers: Answer[] = [];
@@ -150,6 +152,7 @@ export class Writer {
       work.store(transaction);
       tellStreams(transaction, work);
       await transaction.commit();
+      onCommit?.(work);
       return answers;
     });
   }

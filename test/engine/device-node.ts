@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { configDefault } from '../../src/core/config.ts';
+import { loadConfig } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { Database } from '../../src/engine/database.ts';
 import { deviceErrands, deviceOperations } from '../../src/engine/device-operations.ts';
@@ -10,11 +10,11 @@ import { mailErrands, mailOperations } from '../../src/engine/mail-operations.ts
 import { migrate } from '../../src/engine/migrate.ts';
 import { RecordReads } from '../../src/engine/record-reads.ts';
 import { RecordTrimmer } from '../../src/engine/record-trimmer.ts';
+import type { Work } from '../../src/engine/work.ts';
 import { Writer } from '../../src/engine/writer.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { LogRetention } from '../../src/shard/log-retention.ts';
 import type { Device, Ingest, IngestOutcome, StoredRecord } from '../../src/shard/shard.ts';
-import type { Effects } from '../../src/shard/state.ts';
 import type { Writes, WriteType } from '../../src/shard/write.ts';
 
 export const fleetId = 'FLEET001';
@@ -40,14 +40,12 @@ export class DeviceNode {
   readonly reads: DeviceReads;
   readonly records: RecordReads;
   readonly trimmer: RecordTrimmer;
-  readonly effects: Effects[] = [];
+  /** What each commit has done. */
+  readonly done: Work[] = [];
   /** What the database did not do. */
   readonly failures: string[] = [];
   retention = week;
-  readonly limits = {
-    idempotencyWindowSeconds: configDefault('idempotencyWindowSeconds'),
-    idempotencySkewSeconds: configDefault('idempotencySkewSeconds'),
-  };
+  readonly config = loadConfig(undefined, {}, {}).values;
   readonly #writer: Writer;
 
   private constructor(url: string) {
@@ -57,22 +55,15 @@ export class DeviceNode {
     this.records = new RecordReads(this.database);
     const source = { retention: () => this.retention, bytesElsewhere: () => new Map<string, number>() };
     this.trimmer = new RecordTrimmer(this.database, this.records, source);
-    const mail = {
-      delayedMailsPerDeviceMax: configDefault('delayedMailsPerDeviceMax'),
-      deadLettersPerFleetMax: configDefault('deadLettersPerFleetMax'),
-      receiptRetentionSeconds: configDefault('receiptRetentionSeconds'),
-      deadLetterRetentionSeconds: configDefault('deadLetterRetentionSeconds'),
-      ...this.limits,
-    };
     this.#writer = new Writer({
       database: this.database,
-      operations: { ...deviceOperations(), ...ingestOperations(this.limits), ...mailOperations(mail) },
-      errands: { ...deviceErrands(), ...mailErrands(mail, async () => 0) },
+      operations: { ...deviceOperations(), ...ingestOperations(this.config), ...mailOperations(this.config) },
+      errands: { ...deviceErrands(), ...mailErrands(this.config) },
       lanes: 3,
       queueMax: 10_000,
       queueBytesMax: 1e9,
       log,
-      onEffects: (effects) => void this.effects.push(effects),
+      onCommit: (work) => void this.done.push(work),
     });
   }
 
@@ -80,7 +71,7 @@ export class DeviceNode {
   static async open(url: string): Promise<DeviceNode> {
     const node = new DeviceNode(url);
     await migrate(node.database);
-    await keepKeys(node.database, node.limits);
+    await keepKeys(node.database, node.config);
     await node.trimmer.prepare();
     return node;
   }
@@ -113,7 +104,7 @@ export class DeviceNode {
   }
 
   async close(): Promise<void> {
-    await this.#writer.drain();
+    await this.#writer.close();
     await this.database.close();
   }
 }

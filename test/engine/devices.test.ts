@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { Effects } from '../../src/shard/state.ts';
+import type { Work } from '../../src/engine/work.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { DeviceNode, deviceOf, fleetId, newDevice } from './device-node.ts';
 
@@ -132,7 +132,7 @@ describe('devices of several nodes on one database', () => {
     );
     const rotation = { digest: Buffer.alloc(32, 2), oldUntilMs: Date.now() - 1 };
     await nodes[0].write('changeDevices', { devices: all, change: { rotation } });
-    const sweep = (node: DeviceNode): Promise<Effects> =>
+    const sweep = (node: DeviceNode): Promise<Work['effects']> =>
       node.database.transaction(async (transaction) => {
         const work = new Work();
         work.nowMs = Date.now();

@@ -5,9 +5,9 @@ import { Database } from '../../src/engine/database.ts';
 import { type MailOptions, mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
 import { MailReads } from '../../src/engine/mail-reads.ts';
 import { migrate } from '../../src/engine/migrate.ts';
+import type { Work } from '../../src/engine/work.ts';
 import { Writer } from '../../src/engine/writer.ts';
 import type { Enqueue, SettleVerb } from '../../src/shard/shard.ts';
-import type { Effects } from '../../src/shard/state.ts';
 import type { Writes, WriteType } from '../../src/shard/write.ts';
 
 /** Devices of one fleet. */
@@ -24,7 +24,8 @@ export function mailFor(device: DeviceKey, more: Partial<Enqueue> = {}): Enqueue
 export class MailNode {
   readonly database: Database;
   readonly reads: MailReads;
-  readonly effects: Effects[] = [];
+  /** What each commit has done. */
+  readonly done: Work[] = [];
   /** SQLSTATE and the like of what the database did not do. */
   readonly failures: string[] = [];
   readonly #writer: Writer;
@@ -42,7 +43,7 @@ export class MailNode {
       queueMax: 10_000,
       queueBytesMax: 1e9,
       log,
-      onEffects: (effects) => void this.effects.push(effects),
+      onCommit: (work) => void this.done.push(work),
     });
   }
 
@@ -67,7 +68,7 @@ export class MailNode {
   }
 
   async close(): Promise<void> {
-    await this.#writer.drain();
+    await this.#writer.close();
     await this.database.close();
   }
 }

@@ -36,7 +36,6 @@ const mayImport: Record<string, string[]> = {
     'store',
     'core',
   ],
-  engine: ['shard', 'core'],
   client: ['core'],
 };
 /** Libraries that one room alone may touch. */
@@ -48,7 +47,6 @@ const soleImporters: Record<string, string> = {
   fastify: 'admin',
   'node:worker_threads': 'cluster',
   piscina: 'actions',
-  pg: 'engine',
   undici: 'forward',
   '@nats-io/transport-node': 'forward',
   '@nats-io/jetstream': 'forward',
