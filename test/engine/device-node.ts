@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { configDefault } from '../../src/core/config.ts';
+import { loadConfig } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { Database } from '../../src/engine/database.ts';
 import { deviceErrands, deviceOperations } from '../../src/engine/device-operations.ts';
@@ -14,7 +14,6 @@ import { Writer } from '../../src/engine/writer.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { LogRetention } from '../../src/shard/log-retention.ts';
 import type { Device, Ingest, IngestOutcome, StoredRecord } from '../../src/shard/shard.ts';
-import type { Effects } from '../../src/shard/state.ts';
 import type { Writes, WriteType } from '../../src/shard/write.ts';
 
 export const fleetId = 'FLEET001';
@@ -32,6 +31,7 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
   return { device, ...plain, ...more };
 }
 
+const config = loadConfig(undefined, {}, {}).values;
 const week: LogRetention = { lifeSeconds: 604_800, bytesMax: 0, fleets: new Map() };
 
 /** One node of several on a database: what it writes and reads of devices and records. */
@@ -40,14 +40,10 @@ export class DeviceNode {
   readonly reads: DeviceReads;
   readonly records: RecordReads;
   readonly trimmer: RecordTrimmer;
-  readonly effects: Effects[] = [];
   /** What the database did not do. */
   readonly failures: string[] = [];
   retention = week;
-  readonly limits = {
-    idempotencyWindowSeconds: configDefault('idempotencyWindowSeconds'),
-    idempotencySkewSeconds: configDefault('idempotencySkewSeconds'),
-  };
+  readonly limits = config;
   readonly #writer: Writer;
 
   private constructor(url: string) {
@@ -57,22 +53,14 @@ export class DeviceNode {
     this.records = new RecordReads(this.database);
     const source = { retention: () => this.retention, bytesElsewhere: () => new Map<string, number>() };
     this.trimmer = new RecordTrimmer(this.database, this.records, source);
-    const mail = {
-      delayedMailsPerDeviceMax: configDefault('delayedMailsPerDeviceMax'),
-      deadLettersPerFleetMax: configDefault('deadLettersPerFleetMax'),
-      receiptRetentionSeconds: configDefault('receiptRetentionSeconds'),
-      deadLetterRetentionSeconds: configDefault('deadLetterRetentionSeconds'),
-      ...this.limits,
-    };
     this.#writer = new Writer({
       database: this.database,
-      operations: { ...deviceOperations(), ...ingestOperations(this.limits), ...mailOperations(mail) },
-      errands: { ...deviceErrands(), ...mailErrands(mail, async () => 0) },
+      operations: { ...deviceOperations(), ...ingestOperations(config), ...mailOperations(config) },
+      errands: { ...deviceErrands(), ...mailErrands(config) },
       lanes: 3,
       queueMax: 10_000,
       queueBytesMax: 1e9,
       log,
-      onEffects: (effects) => void this.effects.push(effects),
     });
   }
 
@@ -113,7 +101,7 @@ export class DeviceNode {
   }
 
   async close(): Promise<void> {
-    await this.#writer.drain();
+    await this.#writer.close();
     await this.database.close();
   }
 }
