@@ -29,20 +29,23 @@ const removeAndCount = `
   SELECT fleet_id, sum(change) FROM changed GROUP BY fleet_id ORDER BY fleet_id
   ON CONFLICT (fleet_id) DO UPDATE SET letters = letter_count.letters + excluded.letters`;
 
-/** The oldest of fleets that have too many, but for those that somebody else is removing. Counts are locked. */
+/**
+ * The oldest of fleets that have too many, but for those that somebody else is removing. Counts are locked. By arrays of
+ * keys, which are looked up; in a join with a limit that is computed, all letters of all fleets were read.
+ */
 const dropOldest = `
   WITH over AS (
     SELECT c.fleet_id, least(c.letters - $3, p.drops_max) AS excess
     FROM unnest($1::text[], $2::integer[]) AS p (fleet_id, drops_max)
     JOIN letter_count c ON c.fleet_id = p.fleet_id WHERE c.letters > $3
   ), gone AS (
-    DELETE FROM dead_letter d USING (
-      SELECT l.fleet_id, l.mail_id, l.device FROM over CROSS JOIN LATERAL (
-        SELECT t.fleet_id, t.mail_id, t.device FROM dead_letter t WHERE t.fleet_id = over.fleet_id
+    DELETE FROM dead_letter d
+    WHERE d.fleet_id = ANY (ARRAY(SELECT fleet_id FROM over)) AND d.mail_id = ANY (ARRAY(
+      SELECT l.mail_id FROM over CROSS JOIN LATERAL (
+        SELECT t.mail_id FROM dead_letter t WHERE t.fleet_id = over.fleet_id
         ORDER BY t.mail_id, t.device LIMIT over.excess FOR UPDATE SKIP LOCKED
       ) AS l
-    ) AS o
-    WHERE d.fleet_id = o.fleet_id AND d.mail_id = o.mail_id AND d.device = o.device
+    ))
     RETURNING d.fleet_id
   )
   UPDATE letter_count SET letters = letters - g.dropped

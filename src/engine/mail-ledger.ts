@@ -51,13 +51,13 @@ export function endMail(work: Work, mail: AnyMail, end: MailEnd, lettersPerFleet
   noteEvent(work, mail, end);
 }
 
-/** Fetched so often more, for the first time then if never before (D13). */
+/** Fetched so often more, for the first time then if never before that (D13): who tells later may have seen it earlier. */
 export function withFetches<M extends AnyMail>(mail: M, fetches: Fetches | undefined): M {
   if (fetches === undefined) return mail;
   return {
     ...mail,
     fetch_count: Math.min(mail.fetch_count + fetches.count, mailFetchesMax),
-    first_fetched_at_ms: mail.first_fetched_at_ms ?? fetches.firstMs,
+    first_fetched_at_ms: Math.min(mail.first_fetched_at_ms ?? fetches.firstMs, fetches.firstMs),
   };
 }
 

@@ -2,7 +2,6 @@ import { sweepMailsMax, sweepRecordsMax } from '../shard/write.ts';
 import type { Session, Transaction } from './database.ts';
 import type { LetterKey } from './dead-letters.ts';
 import { retireSecrets } from './device-operations.ts';
-import { countGone } from './forget.ts';
 import { deliver, expire, type MailLimits } from './mailbox.ts';
 import type { Errand } from './operation.ts';
 import type { DelayedMailRow } from './tables.ts';
@@ -14,33 +13,32 @@ export interface SweepLimits {
   deadLetterRetentionSeconds: number;
 }
 
-type DueMail = Pick<DelayedMailRow, 'device' | 'mail_id'>;
+type MailKey = Pick<DelayedMailRow, 'device' | 'mail_id'>;
 
+/** Limits stand in the text of a statement: for one that it does not know, the planner reads whole tables. */
 const nowMs = '(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)';
 const expiredMails = `
   SELECT device, mail_id FROM mail WHERE expires_at_ms < ${nowMs}
-  ORDER BY expires_at_ms, device, mail_id LIMIT $1`;
+  ORDER BY expires_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
 const dueMails = `
   SELECT device, mail_id FROM delayed_mail WHERE deliver_at_ms < ${nowMs}
-  ORDER BY deliver_at_ms, device, mail_id LIMIT $1`;
+  ORDER BY deliver_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
+/** Those that another node is removing are left to it. */
 const oldReceipts = `
-  WITH gone AS (
-    DELETE FROM receipt d USING (
-      SELECT t.device, t.mail_id FROM receipt t WHERE t.settled_at_ms < $1
-      ORDER BY t.settled_at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
-    ) AS o
-    WHERE d.device = o.device AND d.mail_id = o.mail_id RETURNING 1
-  )
-  SELECT count(*) AS gone FROM gone`;
+  SELECT device, mail_id FROM receipt WHERE settled_at_ms < $1
+  ORDER BY settled_at_ms LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 const oldLetters = `
-  SELECT fleet_id, mail_id, device FROM dead_letter WHERE died_at_ms < $1 ORDER BY died_at_ms LIMIT $2`;
-/** Some letters in their order, and whether the device of each is still there. */
+  SELECT fleet_id, mail_id, device FROM dead_letter WHERE died_at_ms < $1
+  ORDER BY died_at_ms LIMIT ${sweepRecordsMax}`;
+/** Some letters in their order, and whether the device of each is still there: looked up one by one. */
 const nextLetters = `
-  SELECT l.fleet_id, l.mail_id, l.device, b.device IS NULL AS is_orphan FROM (
+  SELECT l.fleet_id, l.mail_id, l.device,
+    (SELECT b.device FROM mailbox b WHERE b.device = l.device) IS NULL AS is_orphan
+  FROM (
     SELECT t.fleet_id, t.mail_id, t.device FROM dead_letter t
     WHERE (t.fleet_id, t.mail_id, t.device) > ($1, $2, $3)
-    ORDER BY t.fleet_id, t.mail_id, t.device LIMIT $4
-  ) AS l LEFT JOIN mailbox b ON b.device = l.device
+    ORDER BY t.fleet_id, t.mail_id, t.device LIMIT ${sweepRecordsMax}
+  ) AS l
   ORDER BY l.fleet_id, l.mail_id, l.device`;
 
 /** One round of the sweeper, old secrets with it: several nodes may be at it at once. */
@@ -60,8 +58,8 @@ export function mailSweep(limits: MailLimits & SweepLimits): Errand<'sweep'> {
  */
 async function sweepDue(work: Work, transaction: Transaction, limits: MailLimits): Promise<number> {
   const [expired, due] = await Promise.all([
-    transaction.query<DueMail>(expiredMails, [sweepMailsMax]),
-    transaction.query<DueMail>(dueMails, [sweepMailsMax]),
+    transaction.query<MailKey>(expiredMails),
+    transaction.query<MailKey>(dueMails),
   ]);
   for (const { device, mail_id } of expired) work.places.want(device, mail_id);
   for (const { device, mail_id } of due) {
@@ -84,12 +82,13 @@ async function sweepOld(
   const receiptsMs = work.nowMs - limits.receiptRetentionSeconds * 1_000;
   const lettersMs = work.nowMs - limits.deadLetterRetentionSeconds * 1_000;
   const [receipts, letters, walk] = await Promise.all([
-    countGone(transaction, oldReceipts, [receiptsMs, sweepRecordsMax]),
-    transaction.query<LetterKey>(oldLetters, [lettersMs, sweepRecordsMax]),
+    transaction.query<MailKey>(oldReceipts, [receiptsMs]),
+    transaction.query<LetterKey>(oldLetters, [lettersMs]),
     orphans.step(transaction),
   ]);
+  for (const receipt of receipts) work.receipts.remove(receipt);
   for (const letter of [...letters, ...walk.orphans]) work.letters.remove(letter);
-  return receipts === sweepRecordsMax || letters.length === sweepRecordsMax || walk.goesOn;
+  return receipts.length === sweepRecordsMax || letters.length === sweepRecordsMax || walk.goesOn;
 }
 
 /** Looked at without a rest, however few of them are over. */
@@ -110,7 +109,6 @@ class OrphanWalk {
       fleet_id,
       mail_id,
       device,
-      sweepRecordsMax,
     ]);
     const isAtEnd = looked.length < sweepRecordsMax;
     this.#last = isAtEnd ? front : (looked.at(-1) ?? front);

@@ -71,7 +71,7 @@ export class Work {
 
   /**
    * All that is wanted, in two waves at most. Mailboxes are locked before anything of their devices is read, so
-   * that what is read holds until the commit; counts of fleets behind them.
+   * that what is read holds until the commit.
    */
   async load(session: Session): Promise<void> {
     const [nowMs] = await Promise.all([

@@ -43,8 +43,3 @@ export function changeOfStreams(before: Device, after: Device): 'ended' | 'reche
   // A third secret drops the oldest before its time.
   return isRekeyed && before.oldSecretUntilMs !== undefined ? 'rechecked' : undefined;
 }
-
-/** Whether a change that does not end them leaves streams whose secret is gone: a third one drops the oldest. */
-export function rechecksStreams(before: Device, after: Device): boolean {
-  return after.secretDigests !== before.secretDigests && before.oldSecretUntilMs !== undefined;
-}

@@ -59,6 +59,7 @@ class Subject {
   readonly #keys = Array.from({ length: keysPerRun }, () => generateUuid());
   /** The size that each mail made when it was queued. */
   readonly #sizes = new Map<string, number>();
+  readonly #idOfKey = new Map<number, string>();
   readonly #known: string[] = [];
   readonly #dropped: string[] = [];
   /** Of those that were answered as stored, in the order of each caller. */
@@ -83,7 +84,7 @@ class Subject {
         key === undefined ? undefined : { key: this.#keys[key] as Buffer, digest: digestOf(1) };
       const more = { ...(idempotency && { idempotency }), ...(requeuesMax !== undefined && { requeuesMax }) };
       const outcome = await shard.enqueue(mailFor(device, { mailboxMailsMax: mailsMax, ...more }));
-      if (outcome.result === 'queued') this.#noteQueued(outcome);
+      if (outcome.result === 'queued') this.#noteQueued(outcome, key);
       else expect(outcome).toEqual({ result: 'mailbox_full', mailboxSize: mailsMax });
       return;
     }
@@ -100,8 +101,12 @@ class Subject {
     } else await shard.settle({ device, mailId, verb: operation.type });
   }
 
-  #noteQueued(outcome: { mailId: Uint8Array; mailboxSize: number; repeated: boolean }): void {
+  #noteQueued(outcome: { mailId: Uint8Array; mailboxSize: number; repeated: boolean }, key?: number): void {
     const id = formatUuid(outcome.mailId);
+    if (key !== undefined) {
+      expect(this.#idOfKey.get(key) ?? id, 'a key is of one mail').toBe(id);
+      this.#idOfKey.set(key, id);
+    }
     if (!this.#known.includes(id)) this.#known.push(id);
     if (outcome.repeated) return;
     expect(this.#sizes.has(id), 'a mail is queued once').toBe(false);

@@ -4,6 +4,8 @@ import { engines } from './engine.ts';
 import { device, mailFor, NotingSink, payloadOf, second, useStore } from './store.ts';
 
 const farMs = 3_600_000;
+/** Later than all that a test sends before. */
+const soonMs = 2_500;
 
 describe.each(engines)('delayed mail on $name', (engine) => {
   const store = useStore(engine, { delayedMailsPerDeviceMax: 4 });
@@ -44,7 +46,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     await store.create(device);
     const sink = new NotingSink();
     await store.shard.subscribe(device, sink);
-    const deliverAtMs = Date.now() + 400;
+    const deliverAtMs = Date.now() + soonMs;
     const payload = payloadOf({ n: 1 });
     const late = await store.send(device, { name: 'late', payload, deliverAtMs, lifeSeconds: 600 });
     const early = await store.send(device);
@@ -69,7 +71,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
 
   it('it comes in the order of its times, and of one moment in the order that it was sent', async () => {
     await store.create(device, second);
-    const deliverAtMs = Date.now() + 500;
+    const deliverAtMs = Date.now() + soonMs;
     const ids: Uint8Array[] = [];
     for (const offMs of [1, 0, 0, 1]) {
       ids.push(await store.send(device, { deliverAtMs: deliverAtMs + offMs }));
@@ -113,7 +115,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
   it('D16: whether the mailbox is full is asked when the time has come; then the mail is a dead letter', async () => {
     await store.create(device);
     const [waiting] = await store.sendMany(device, 1);
-    const deliverAtMs = Date.now() + 300;
+    const deliverAtMs = Date.now() + soonMs;
     const ids = await store.sendMany(device, 3, { deliverAtMs, mailboxMailsMax: 2 });
     const [taken, ...refused] = ids as [Uint8Array, ...Uint8Array[]];
     for (const mailId of refused) {

@@ -54,8 +54,8 @@ describe.each(engines)('the life of mail on $name', (engine) => {
 
   it('a mail that is acknowledged in time does not expire later', async () => {
     await store.create(device);
-    const acked = await store.send(device, { lifeSeconds: 1 });
-    const expires = await store.send(device, { lifeSeconds: 1 });
+    const acked = await store.send(device, { lifeSeconds: 2 });
+    const expires = await store.send(device, { lifeSeconds: 2 });
     await store.settle(device, acked, 'ack');
     await expect.poll(() => store.stateOf(device, expires)).toBe('expired');
     expect(await store.stateOf(device, acked)).toBe('acked');

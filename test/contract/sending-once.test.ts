@@ -110,7 +110,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
   it('a delayed mail that is sent once says whether it still waits for its time', async () => {
     await store.create(device);
     const once = onceOf(generateUuid(), 'a');
-    const first = await enqueue({ once, deliverAtMs: Date.now() + 300 });
+    const first = await enqueue({ once, deliverAtMs: Date.now() + 1_000 });
     expect(first).toMatchObject({ result: 'queued', repeated: false, isDelayed: true, mailboxSize: 0 });
     expect(await enqueue({ once })).toMatchObject({ repeated: true });
     await expect.poll(() => store.shard.mailboxSize(device)).toBe(1);

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { configDefault } from '../../src/core/config.ts';
+import { loadConfig } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { Database } from '../../src/engine/database.ts';
 import { type MailOptions, mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
@@ -30,15 +30,7 @@ export class MailNode {
   readonly #writer: Writer;
 
   constructor(url: string, changed: Partial<MailOptions> = {}) {
-    const options: MailOptions = {
-      delayedMailsPerDeviceMax: configDefault('delayedMailsPerDeviceMax'),
-      deadLettersPerFleetMax: configDefault('deadLettersPerFleetMax'),
-      receiptRetentionSeconds: configDefault('receiptRetentionSeconds'),
-      deadLetterRetentionSeconds: configDefault('deadLetterRetentionSeconds'),
-      idempotencyWindowSeconds: configDefault('idempotencyWindowSeconds'),
-      idempotencySkewSeconds: configDefault('idempotencySkewSeconds'),
-      ...changed,
-    };
+    const options: MailOptions = { ...loadConfig(undefined, {}, {}).values, ...changed };
     const log = pino({ level: 'warn' }, { write: (line: string) => void this.failures.push(line) });
     this.database = new Database({ url, connectionsMax: 4, timeoutMilliseconds: 30_000, log });
     this.reads = new MailReads(this.database);

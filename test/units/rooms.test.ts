@@ -36,11 +36,13 @@ const mayImport: Record<string, string[]> = {
     'store',
     'core',
   ],
+  engine: ['shard', 'core'],
   client: ['core'],
 };
 /** Libraries that one room alone may touch. */
 const soleImporters: Record<string, string> = {
   lmdb: 'store',
+  pg: 'engine',
   msgpackr: 'store',
   'uWebSockets.js': 'http',
   fastify: 'admin',
