@@ -20,13 +20,13 @@ const makeNew = `${makeMailboxes} ON CONFLICT (device) DO NOTHING RETURNING devi
 /** Those that are there are locked on the way, and not changed. */
 const makeOrLock = `
   ${makeMailboxes} ON CONFLICT (device) DO UPDATE SET size = t.size WHERE false RETURNING device`;
-/** Rows that somebody is changing are left for the next time. */
+/** Rows that somebody is changing are left for the next time. An array of keys is looked up, never joined by a scan. */
 const retire = `
   UPDATE device
   SET secret_digests = substring(secret_digests FROM 1 FOR length(secret_digests) - 32), old_secret_until_ms = NULL
-  WHERE device IN (
+  WHERE device = ANY (ARRAY(
     SELECT device FROM device WHERE old_secret_until_ms < $1
-    ORDER BY old_secret_until_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+    ORDER BY old_secret_until_ms LIMIT $2 FOR UPDATE SKIP LOCKED))
   RETURNING device`;
 
 /** Writes of devices that are there, which share their transaction with others. */

@@ -1,9 +1,9 @@
+import type { IdempotencyLimits } from '../shard/key-refusal.ts';
 import { decodeLogRecord } from '../shard/log-record.ts';
-import type { KeyLimits } from './key-claims.ts';
 import type { Operations } from './operation.ts';
 
 /** What devices send: a record, and the key that it is not to be stored twice by (D18), in one transaction. */
-export function ingestOperations(limits: KeyLimits): Operations {
+export function ingestOperations(limits: IdempotencyLimits): Operations {
   return {
     ingest: {
       need(work, { device, idempotency }) {

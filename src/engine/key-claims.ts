@@ -1,13 +1,8 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
+import type { IdempotencyLimits } from '../shard/key-refusal.ts';
 import type { IngestOutcome } from '../shard/shard.ts';
 import type { Row, Session } from './database.ts';
-
-/** Which keys are taken, by their own time. */
-export interface KeyLimits {
-  idempotencyWindowSeconds: number;
-  idempotencySkewSeconds: number;
-}
 
 /** Of two who claim one key, the later one waits here for the commit of the other. All claim in order of keys. */
 const claim = `
@@ -36,14 +31,14 @@ type KeyRow = Row & { key: Buffer; scope: string };
  * that most cost. So no row of the device is locked, and of two at once one is a replay even where there is no device.
  */
 export class KeyClaims {
-  #limits: KeyLimits = { idempotencyWindowSeconds: 0, idempotencySkewSeconds: 0 };
+  #limits: IdempotencyLimits = { idempotencyWindowSeconds: 0, idempotencySkewSeconds: 0 };
   readonly #wanted = new Map<string, Wanted>();
   /** Those that this transaction took and that nobody was told of yet. */
   readonly #taken = new Set<string>();
   /** What the keys stand for that are known. */
   readonly #digests = new Map<string, Buffer>();
 
-  want(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, limits: KeyLimits): void {
+  want(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, limits: IdempotencyLimits): void {
     this.#limits = limits;
     const text = textOf(scope, key);
     if (!this.#wanted.has(text)) {

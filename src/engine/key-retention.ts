@@ -1,6 +1,6 @@
+import type { IdempotencyLimits } from '../shard/key-refusal.ts';
 import type { Database } from './database.ts';
 import { databaseTimeMs } from './database-time.ts';
-import type { KeyLimits } from './key-claims.ts';
 import { dropPartition, keyPartitions, makePartitions, partitionsOf } from './partitions.ts';
 
 /** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
@@ -20,7 +20,7 @@ const forget = `
  * Makes room for the idempotency keys that may come, and forgets those that may not come again: to be done before
  * the first is taken, and every minute from then on, by any number of nodes.
  */
-export async function keepKeys(database: Database, limits: KeyLimits): Promise<void> {
+export async function keepKeys(database: Database, limits: IdempotencyLimits): Promise<void> {
   const nowMs = await databaseTimeMs(database);
   const windowMs = limits.idempotencyWindowSeconds * 1_000;
   const partMs = Math.max(partMsMin, Math.ceil(windowMs / partsPerWindow));

@@ -4,8 +4,8 @@ import { migrations } from './migrations.ts';
 
 const versions = `CREATE TABLE IF NOT EXISTS migration (version integer PRIMARY KEY, at_ms bigint NOT NULL)`;
 const latest = 'SELECT coalesce(max(version), 0) AS version FROM migration';
-/** Waits for whoever is at it; it lasts no longer than the transaction. */
-const lock = 'LOCK TABLE migration IN EXCLUSIVE MODE';
+/** Waits for whoever is at it, as long as its transaction lasts: the number is no other lock's of this program. */
+const lock = 'SELECT pg_advisory_xact_lock(7310200700)';
 
 /** The version of a database's tables; 0 for one that has none. */
 export async function databaseVersion(database: Database): Promise<number> {
@@ -22,11 +22,12 @@ export async function databaseVersion(database: Database): Promise<number> {
  * @throws OperatorError for tables of a newer program.
  */
 export async function migrate(database: Database): Promise<number[]> {
-  await database.query(versions);
   const done: number[] = [];
   for (let isUpToDate = false; !isUpToDate; ) {
     isUpToDate = await database.transaction(async (transaction) => {
       transaction.query(lock);
+      // Behind the lock: two who make it at once, though only if it is not there, fail.
+      transaction.query(versions);
       const [row] = await transaction.query<{ version: number }>(latest);
       const version = row?.version ?? 0;
       if (version > migrations.length) throw newer(version);

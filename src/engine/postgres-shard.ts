@@ -1,5 +1,4 @@
 import type { DeviceKey } from '../core/identity.ts';
-import type { Log } from '../core/log.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../shard/broadcast.ts';
 import type {
   DeviceFilter,
@@ -10,7 +9,6 @@ import type {
 } from '../shard/device-query.ts';
 import type { FleetCounts } from '../shard/fleet-counts.ts';
 import { encodeLogRecord } from '../shard/log-record.ts';
-import type { RetentionSource } from '../shard/log-retention.ts';
 import type {
   Activity,
   ChangeOutcome,
@@ -42,44 +40,25 @@ import type {
   Withdrawal,
 } from '../shard/shard.ts';
 import type { Append } from '../shard/write.ts';
-import { Database } from './database.ts';
-import { deviceErrands, deviceOperations } from './device-operations.ts';
-import { DeviceReads } from './device-reads.ts';
-import { ingestOperations } from './ingest.ts';
-import type { KeyLimits } from './key-claims.ts';
-import { keepKeys } from './key-retention.ts';
-import { type MailOptions, mailErrands, mailOperations } from './mail-operations.ts';
-import { MailReads } from './mail-reads.ts';
-import { checkVersion } from './migrate.ts';
-import { StreamPresence } from './presence.ts';
-import { RecordReads } from './record-reads.ts';
-import { RecordTrimmer } from './record-trimmer.ts';
-import { Streams } from './streams.ts';
-import { Sweeper } from './sweeper.ts';
-import { Writer } from './writer.ts';
+import type { Database } from './database.ts';
+import type { DeviceReads } from './device-reads.ts';
+import type { MailReads } from './mail-reads.ts';
+import type { RecordReads } from './record-reads.ts';
+import type { Streams } from './streams.ts';
+import type { Sweeper } from './sweeper.ts';
+import type { Writer } from './writer.ts';
 
-export type PostgresShardOptions = MailOptions &
-  KeyLimits & {
-    /** `postgres://…`, as libpq reads it. */
-    url: string;
-    /** Of this thread to this database, besides the one that listens. */
-    connectionsMax: number;
-    /** What each wait for the database may last. */
-    timeoutMilliseconds: number;
-    shardQueueMax: number;
-    shardQueueBytesMax: number;
-    streamsPerDeviceMax: number;
-    /** What a notification that is lost can cost an event stream. */
-    keepAliveSeconds: number;
-    /** What is kept of the log, and for how long, now. */
-    retention: RetentionSource;
-    /** Dead letters that went for newer ones. */
-    onLettersDropped?(count: number): void;
-    log: Log;
-  };
-
-/** Of the connections, those that write; a read never waits for all of them. */
-const writingShare = 0.5;
+/** What a shard is made of, ready to be used; `open-shard.ts` makes it. */
+export interface ShardParts {
+  database: Database;
+  writer: Writer;
+  devices: DeviceReads;
+  mail: MailReads;
+  records: RecordReads;
+  streams: Streams;
+  sweeper: Sweeper;
+  presence: Presence;
+}
 
 /** The `Shard` on a PostgreSQL database, for each thread of each node alike: nobody owns it. */
 export class PostgresShard implements Shard {
@@ -92,69 +71,15 @@ export class PostgresShard implements Shard {
   readonly #streams: Streams;
   readonly #sweeper: Sweeper;
 
-  private constructor(
-    database: Database,
-    records: RecordReads,
-    trimmer: RecordTrimmer,
-    options: PostgresShardOptions,
-  ) {
-    const { url, connectionsMax, timeoutMilliseconds, log } = options;
+  constructor({ database, writer, devices, mail, records, streams, sweeper, presence }: ShardParts) {
     this.#database = database;
-    this.presence = new StreamPresence(database);
-    this.#devices = new DeviceReads(database);
-    this.#mail = new MailReads(database);
+    this.#writer = writer;
+    this.#devices = devices;
+    this.#mail = mail;
     this.#records = records;
-    this.#writer = new Writer({
-      database,
-      operations: {
-        ...deviceOperations(),
-        ...ingestOperations(options),
-        ...mailOperations(options),
-      },
-      errands: { ...deviceErrands(), ...mailErrands(options) },
-      lanes: Math.max(1, Math.floor(connectionsMax * writingShare)),
-      queueMax: options.shardQueueMax,
-      queueBytesMax: options.shardQueueBytesMax,
-      log,
-      onCommit({ effects: { droppedLetters } }) {
-        if (droppedLetters > 0) options.onLettersDropped?.(droppedLetters);
-      },
-    });
-    this.#streams = new Streams({
-      url,
-      database,
-      perDeviceMax: options.streamsPerDeviceMax,
-      checkMilliseconds: options.keepAliveSeconds * 1_000,
-      timeoutMilliseconds,
-      log,
-    });
-    this.#sweeper = new Sweeper({
-      database,
-      writer: this.#writer,
-      holder: this.#streams.node,
-      log,
-      async onFullSweep() {
-        await keepKeys(database, options);
-        await trimmer.pass();
-      },
-    });
-  }
-
-  /** @throws OperatorError for tables of another version. @throws ApiError unavailable */
-  static async open(options: PostgresShardOptions): Promise<PostgresShard> {
-    const database = new Database(options);
-    try {
-      await checkVersion(database);
-      // Without the partitions of today nothing could be stored.
-      const records = new RecordReads(database);
-      const trimmer = new RecordTrimmer(database, records, options.retention);
-      await keepKeys(database, options);
-      await trimmer.prepare();
-      return new PostgresShard(database, records, trimmer, options);
-    } catch (error) {
-      await database.close();
-      throw error;
-    }
+    this.#streams = streams;
+    this.#sweeper = sweeper;
+    this.presence = presence;
   }
 
   /** Takes no more writes; settles when those that were taken are durable or refused. */

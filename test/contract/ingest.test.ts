@@ -130,7 +130,7 @@ describe.each(engines)('ingest on $name', (engine) => {
   });
 
   it('D18: a key that is forgotten is not taken for a new one, even if the window should let it in again', async () => {
-    const key = generateUuid(Date.now() - hourMs);
+    const key = generateUuid(Date.now() - 12 * hourMs);
     expect(await keyed(key)).toBe('stored');
     await store.reopen({ idempotencyWindowSeconds: 60 });
     const seen = new Set<string>();

@@ -2,7 +2,8 @@ import { loadConfig } from '../../src/core/config.ts';
 import { createLog } from '../../src/core/log.ts';
 import { Database } from '../../src/engine/database.ts';
 import { migrate } from '../../src/engine/migrate.ts';
-import { PostgresShard, type PostgresShardOptions } from '../../src/engine/postgres-shard.ts';
+import { openPostgresShard, type PostgresShardOptions } from '../../src/engine/open-shard.ts';
+import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
 import { Postgres } from '../harness/postgres.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
@@ -86,7 +87,7 @@ class OpenPostgres implements OpenEngine {
 
 async function openNodes(url: string, options: EngineOptions): Promise<[PostgresShard, PostgresShard]> {
   const of = optionsOf(url, options);
-  return [await PostgresShard.open(of), await PostgresShard.open(of)];
+  return [await openPostgresShard(of), await openPostgresShard(of)];
 }
 
 /** PostgreSQL as Debian has it, durable, with two nodes on it. */

@@ -10,7 +10,6 @@ import { mailErrands, mailOperations } from '../../src/engine/mail-operations.ts
 import { migrate } from '../../src/engine/migrate.ts';
 import { RecordReads } from '../../src/engine/record-reads.ts';
 import { RecordTrimmer } from '../../src/engine/record-trimmer.ts';
-import type { Work } from '../../src/engine/work.ts';
 import { Writer } from '../../src/engine/writer.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { LogRetention } from '../../src/shard/log-retention.ts';
@@ -32,6 +31,7 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
   return { device, ...plain, ...more };
 }
 
+const config = loadConfig(undefined, {}, {}).values;
 const week: LogRetention = { lifeSeconds: 604_800, bytesMax: 0, fleets: new Map() };
 
 /** One node of several on a database: what it writes and reads of devices and records. */
@@ -40,12 +40,10 @@ export class DeviceNode {
   readonly reads: DeviceReads;
   readonly records: RecordReads;
   readonly trimmer: RecordTrimmer;
-  /** What each commit has done. */
-  readonly done: Work[] = [];
   /** What the database did not do. */
   readonly failures: string[] = [];
   retention = week;
-  readonly config = loadConfig(undefined, {}, {}).values;
+  readonly limits = config;
   readonly #writer: Writer;
 
   private constructor(url: string) {
@@ -57,13 +55,12 @@ export class DeviceNode {
     this.trimmer = new RecordTrimmer(this.database, this.records, source);
     this.#writer = new Writer({
       database: this.database,
-      operations: { ...deviceOperations(), ...ingestOperations(this.config), ...mailOperations(this.config) },
-      errands: { ...deviceErrands(), ...mailErrands(this.config) },
+      operations: { ...deviceOperations(), ...ingestOperations(config), ...mailOperations(config) },
+      errands: { ...deviceErrands(), ...mailErrands(config) },
       lanes: 3,
       queueMax: 10_000,
       queueBytesMax: 1e9,
       log,
-      onCommit: (work) => void this.done.push(work),
     });
   }
 
@@ -71,7 +68,7 @@ export class DeviceNode {
   static async open(url: string): Promise<DeviceNode> {
     const node = new DeviceNode(url);
     await migrate(node.database);
-    await keepKeys(node.database, node.config);
+    await keepKeys(node.database, node.limits);
     await node.trimmer.prepare();
     return node;
   }

@@ -1,7 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { Work } from '../../src/engine/work.ts';
+import { entriesOf } from '../../src/engine/device-entries.ts';
+import { retireSecrets } from '../../src/engine/device-operations.ts';
+import { Work } from '../../src/engine/work.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { DeviceNode, deviceOf, fleetId, newDevice } from './device-node.ts';
 
@@ -123,8 +125,6 @@ describe('devices of several nodes on one database', () => {
   });
 
   it('D3: old secrets whose time is over are dropped once, by whoever comes first, and streams are looked at', async () => {
-    const { retireSecrets } = await import('../../src/engine/device-operations.ts');
-    const { Work } = await import('../../src/engine/work.ts');
     const all = Array.from({ length: 50 }, (_, n) => deviceOf(n));
     await nodes[0].write(
       'createDevices',
@@ -155,7 +155,6 @@ describe('devices of several nodes on one database', () => {
     );
     await nodes[0].write('createDevices', many);
     await nodes[0].database.query('ANALYZE');
-    const { entriesOf } = await import('../../src/engine/device-entries.ts');
     const filter = { fleetId, tag: 't3', namePrefix: 'device 5', seenBeforeMs: 1e12 };
     const expected = {
       id: 'device_pkey',

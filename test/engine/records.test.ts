@@ -76,7 +76,7 @@ describe('records of several nodes in one database', () => {
         stored += 1;
       }
     });
-    const { idempotencySkewSeconds } = nodes[0].config;
+    const { idempotencySkewSeconds } = nodes[0].limits;
     const before = await partitionsOf(nodes[0].database, keyPartitions);
     for (const hours of [24, 36, 1]) {
       const limits = { idempotencyWindowSeconds: hours * 3_600, idempotencySkewSeconds };
@@ -100,7 +100,7 @@ describe('records of several nodes in one database', () => {
     expect(await send(key)).toBe('stored');
     await keepKeys(node.database, { idempotencyWindowSeconds: 3_600, idempotencySkewSeconds: 300 });
     expect([await send(key), await send(other)]).toEqual(['key_too_old', 'key_too_old']);
-    await keepKeys(node.database, node.config);
+    await keepKeys(node.database, node.limits);
     expect([await send(key), await send(other)]).toEqual(['key_too_old', 'key_too_old']);
     expect(await send(generateUuid(Date.now() - 60_000))).toBe('stored');
     expect(await node.log()).toHaveLength(2);
