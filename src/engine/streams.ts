@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import { formatUuid } from '../core/uuid.ts';
@@ -7,17 +6,13 @@ import { connectedPosition } from '../shard/connected-devices.ts';
 import type { StreamSink } from '../shard/shard.ts';
 import type { Database } from './database.ts';
 import { Listener } from './listener.ts';
+import { Membership } from './membership.ts';
 import { channelOf, type NewMail, news, readNews } from './stream-news.ts';
 
-/** How long the streams of a node that has died are taken for open; it says three times as often that it lives. */
-const leaseMilliseconds = 15_000;
-const renewMilliseconds = leaseMilliseconds / 3;
 /** Of ends that no notification told: D21 has a second. */
 const endsMilliseconds = 700;
 /** Ends are looked for so far back: longer than a transaction may take between its time and its commit. */
 const endsBackMilliseconds = 10_000;
-/** Kept for nodes that could not ask for a while; whoever was away for longer looks at all of its devices. */
-const endsKeptMilliseconds = 300_000;
 const devicesAtOnce = 1_000;
 
 const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
@@ -39,19 +34,12 @@ const newMail = `
   JOIN mailbox m ON m.device = k.device AND m.tail > k.since
   LEFT JOIN mail t ON t.device = k.device AND t.sequence >= k.since AND t.requeue_count = 0
   ORDER BY t.device, t.sequence`;
-const renew = `UPDATE node SET until_ms = ${now} + $2 WHERE node = $1 RETURNING node`;
-const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${now} + $2 ON CONFLICT DO NOTHING`;
 const restore = `
   INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position
   FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
-const bury = `DELETE FROM node WHERE until_ms < ${now}`;
-const clear = 'DELETE FROM stream WHERE node NOT IN (SELECT node FROM node)';
-const forgetEnds = `DELETE FROM stream_end WHERE at_ms < ${now} - $1`;
 const ends = `
   SELECT device, what, at_ms FROM stream_end
   WHERE at_ms > ${now} - $1 ORDER BY at_ms`;
-const leave = ['DELETE FROM stream WHERE node = $1', 'DELETE FROM node WHERE node = $1'];
-
 interface Held {
   streamId: Buffer;
   sink: StreamSink;
@@ -92,7 +80,6 @@ export interface StreamsOptions {
  * that comes twice announces nothing twice, and one that is lost is made up for.
  */
 export class Streams {
-  readonly node = randomBytes(9).toString('hex');
   readonly #options: StreamsOptions;
   readonly #devices = new Map<DeviceKey, HeldDevice>();
   readonly #displaceable = new Map<string, DeviceKey>();
@@ -101,12 +88,12 @@ export class Streams {
   readonly #told = new Map<string, number>();
   #asked = new Set<DeviceKey>();
   #looking: Promise<void> | undefined;
-  #entered: Promise<void>;
+  readonly #membership: Membership;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
     const { url, timeoutMilliseconds, checkMilliseconds, log } = options;
-    this.#entered = this.#renew();
+    this.#membership = new Membership(options.database, log, () => this.#tellAgain());
     this.#listener = new Listener({
       url,
       channel: channelOf(this.node),
@@ -116,15 +103,19 @@ export class Streams {
       onListening: () => this.#lookAtAll(),
     });
     this.#timers = [
-      setInterval(() => void this.#renew(), renewMilliseconds),
       setInterval(() => void this.#lookForEnds(), endsMilliseconds),
       setInterval(() => this.#lookAtAll(), checkMilliseconds),
     ];
   }
 
+  /** This thread among all of all nodes. */
+  get node(): string {
+    return this.#membership.node;
+  }
+
   /** @throws ApiError unavailable */
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
-    await this.#entered;
+    await this.#membership.entered;
     const { database, perDeviceMax } = this.#options;
     const streamId = streamIdOf(Date.now());
     // From here on others tell: what was there before is the stream's own to find.
@@ -149,9 +140,8 @@ export class Streams {
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#listener.close();
-    await this.#entered;
     await this.#looking;
-    for (const text of leave) await this.#options.database.query(text, [this.node]).catch(() => {});
+    await this.#membership.leave();
   }
 
   #leave(device: DeviceKey, streamId: Buffer): void {
@@ -281,24 +271,8 @@ export class Streams {
     }
   }
 
-  /** Says that this node lives, and buries those that do not. */
-  async #renew(): Promise<void> {
-    const { database } = this.#options;
-    try {
-      const renewed = await database.query(renew, [this.node, leaseMilliseconds]);
-      if (renewed.length === 0) await this.#enter();
-      await database.query(bury);
-      await database.query(clear);
-      await database.query(forgetEnds, [endsKeptMilliseconds]);
-    } catch {
-      await wait(0);
-    }
-  }
-
-  /** For the first time, or after it was taken for dead: then its streams are told of again. */
-  async #enter(): Promise<void> {
-    const { database } = this.#options;
-    await database.query(enter, [this.node, leaseMilliseconds]);
+  /** Where this node was taken for dead, and its streams with it. */
+  async #tellAgain(): Promise<void> {
     const all = [...this.#devices].flatMap(([device, { streams }]) =>
       streams.map(({ streamId }) => ({ device, streamId })),
     );
@@ -306,7 +280,12 @@ export class Streams {
       const part = all.slice(start, start + devicesAtOnce);
       const ids = part.map(({ streamId }) => streamId);
       const positions = part.map(({ device }) => connectedPosition(device));
-      await database.query(restore, [part.map(({ device }) => device), ids, positions, this.node]);
+      await this.#options.database.query(restore, [
+        part.map(({ device }) => device),
+        ids,
+        positions,
+        this.node,
+      ]);
     }
     this.#lookAtAll();
   }
