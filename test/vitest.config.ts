@@ -30,6 +30,7 @@ export default defineConfig({
         test: {
           name: 'contract',
           include: ['test/{contract,engine}/**/*.test.ts'],
+          globalSetup: ['test/contract/postgres-setup.ts'],
           // Each test has a store of its own and nothing else: so the files share what they import.
           isolate: false,
           // For what an engine does by itself, some moments later.

@@ -128,6 +128,7 @@ export function settle(
     const mail = withFetches(found, fetched);
     const requeued = { ...mail, requeue_count: Math.min(mail.requeue_count + 1, requeueCountMax) };
     work.places.moveToTail(mailbox, requeued);
+    work.given.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
     noteEvent(work, requeued, 'requeued');
   } else end(work, mailbox, found, verb, limits, fetched);
   return { result: 'settled', mailboxSize: mailbox.size };
@@ -218,7 +219,8 @@ function takeDelayed(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): 
 /** Of the mail that a mailbox has just accepted. */
 function announce(work: Work, { device, size, tail }: MailboxRow, mailId: Uint8Array, name: string): void {
   work.effects.changed.push(device);
-  work.newMail.push({ device, sequence: tail - 1, mailId: formatUuid(mailId), name, mailboxSize: size });
+  const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
+  work.given.push({ device, sequence: tail - 1, announcement });
 }
 
 function mayRequeue({ requeues_max, requeue_count }: MailRow): boolean {

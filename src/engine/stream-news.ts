@@ -7,14 +7,16 @@ import type { Work } from './work.ts';
 export const news = { mail: 'm', end: 'e', recheck: 'r', displaced: 'd' } as const;
 type What = (typeof news)[keyof typeof news];
 
-/** A mail that a mailbox has taken in, as the engine tells it: under the sequence that it was given. */
-export interface NewMail extends Announcement {
+/** A sequence that a mailbox has given. */
+export interface Given {
   device: DeviceKey;
   sequence: number;
+  /** Of a mail that is new; a requeued one is not announced, and its sequence is told so that none is missed. */
+  announcement: Announcement | undefined;
 }
 
 export type News =
-  | { what: typeof news.mail; mail: NewMail }
+  | { what: typeof news.mail; given: Given }
   | { what: typeof news.end | typeof news.recheck; device: DeviceKey }
   | { what: typeof news.displaced; streamId: string };
 
@@ -41,7 +43,7 @@ const noteEnds = `
   FROM unnest($2::text[], $3::text[]) AS k (device, what) ON CONFLICT DO NOTHING`;
 
 /** Adds to a transaction what is to be told when it commits, and only then. */
-export function tellStreams(session: Session, { effects, newMail, nowMs }: Work): void {
+export function tellStreams(session: Session, { effects, given, nowMs }: Work): void {
   const ends: [DeviceKey, What][] = [];
   for (const device of effects.endedStreams) ends.push([device, news.end]);
   for (const device of effects.recheckedStreams) ends.push([device, news.recheck]);
@@ -61,8 +63,9 @@ export function tellStreams(session: Session, { effects, newMail, nowMs }: Work)
     told.push([device, text]);
     bytes += text.length + 1;
   };
-  for (const { device, sequence, mailId, mailboxSize, name } of newMail) {
-    add(device, [news.mail + device, sequence, mailId, mailboxSize, name].join());
+  for (const { device, sequence, announcement } of given) {
+    const mail = announcement && [announcement.mailId, announcement.mailboxSize, announcement.name];
+    add(device, [news.mail + device, sequence, ...(mail ?? [])].join());
   }
   for (const [device, what] of ends) add(device, what + device);
   send();
@@ -74,10 +77,10 @@ export function readNews(payload: string): News[] {
     const [what, text] = [word.slice(0, 1), word.slice(1)];
     if (what === news.displaced) return [{ what, streamId: text }];
     if (what === news.end || what === news.recheck) return isDeviceKey(text) ? [{ what, device: text }] : [];
-    const [device = '', sequence, mailId = '', mailboxSize, name = ''] = text.split(',');
+    const [device = '', sequence, mailId, mailboxSize, name = ''] = text.split(',');
     if (what !== news.mail || !isDeviceKey(device)) return [];
-    return [
-      { what, mail: { device, sequence: Number(sequence), mailId, mailboxSize: Number(mailboxSize), name } },
-    ];
+    const announcement =
+      mailId === undefined ? undefined : { mailId, name, mailboxSize: Number(mailboxSize) };
+    return [{ what, given: { device, sequence: Number(sequence), announcement } }];
   });
 }

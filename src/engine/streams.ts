@@ -7,7 +7,7 @@ import type { StreamSink } from '../shard/shard.ts';
 import type { Database } from './database.ts';
 import { Listener } from './listener.ts';
 import { Membership } from './membership.ts';
-import { channelOf, type NewMail, news, readNews } from './stream-news.ts';
+import { channelOf, type Given, news, readNews } from './stream-news.ts';
 
 /** Of ends that no notification told: D21 has a second. */
 const endsMilliseconds = 700;
@@ -163,14 +163,14 @@ export class Streams {
 
   #hear(payload: string): void {
     for (const told of readNews(payload)) {
-      if (told.what === news.mail) this.#hearOfMail(told.mail);
+      if (told.what === news.mail) this.#hearOfMail(told.given);
       else if (told.what === news.displaced) this.#displace(told.streamId);
       else this.#end(told.device, told.what);
     }
   }
 
-  /** What comes in its turn is announced at once; behind a gap, for a requeue or a notification lost, there is a look. */
-  #hearOfMail({ device, sequence, ...announcement }: NewMail): void {
+  /** What comes in its turn is announced at once; where a notification was lost, there is a look. */
+  #hearOfMail({ device, sequence, announcement }: Given): void {
     const held = this.#devices.get(device);
     if (held === undefined || sequence < held.tail) return;
     if (sequence > held.tail) {
@@ -178,6 +178,7 @@ export class Streams {
       return;
     }
     held.tail += 1;
+    if (announcement === undefined) return;
     for (const { sink } of held.streams) sink.announce(announcement);
   }
 

@@ -11,7 +11,7 @@ import { KeyClaims } from './key-claims.ts';
 import { MailPlaces } from './mail-places.ts';
 import { Rows } from './rows.ts';
 import { SeenNotes } from './seen-notes.ts';
-import type { NewMail } from './stream-news.ts';
+import type { Given } from './stream-news.ts';
 import * as tables from './tables.ts';
 
 /** A record to be appended to the log. */
@@ -48,8 +48,8 @@ export class Work {
     recheckedStreams: [],
     droppedLetters: 0,
   };
-  /** To be announced behind the commit. */
-  readonly newMail: NewMail[] = [];
+  /** What mailboxes gave sequences to, in their order. */
+  readonly given: Given[] = [];
   readonly mailboxes = new Rows(tables.mailbox);
   readonly mails = new Rows(tables.mail);
   /** Where the mails stand that were asked for by their ids. */

@@ -1,24 +1,14 @@
+import { inject } from 'vitest';
 import { loadConfig } from '../../src/core/config.ts';
 import { createLog } from '../../src/core/log.ts';
 import { Database } from '../../src/engine/database.ts';
 import { migrate } from '../../src/engine/migrate.ts';
 import { openPostgresShard, type PostgresShardOptions } from '../../src/engine/open-shard.ts';
 import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
-import { Postgres } from '../harness/postgres.ts';
+import { createDatabase } from '../harness/postgres.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 const log = createLog('silent');
-
-/** One server for all tests of a file: it ends with the process that runs them. */
-let server: Promise<Postgres> | undefined;
-
-function running(): Promise<Postgres> {
-  server ??= Postgres.start().then((postgres) => {
-    process.once('exit', () => postgres.kill());
-    return postgres;
-  });
-  return server;
-}
 
 function optionsOf(url: string, changed: EngineOptions): PostgresShardOptions {
   const config = { ...loadConfig(undefined, {}, {}).values, ...changed };
@@ -52,8 +42,7 @@ class OpenPostgres implements OpenEngine {
   }
 
   static async open(options: EngineOptions): Promise<OpenPostgres> {
-    const postgres = await running();
-    const url = await postgres.create();
+    const url = await createDatabase(inject('postgresFolder'));
     const database = new Database({ url, connectionsMax: 1, timeoutMilliseconds: 10_000, log });
     await migrate(database);
     await database.close();
@@ -81,7 +70,7 @@ class OpenPostgres implements OpenEngine {
     for (const node of nodes) await node.close();
   }
 
-  /** It goes with the server's folder. */
+  /** It goes with the server. */
   async remove(): Promise<void> {}
 }
 

@@ -139,8 +139,10 @@ describe('mail of two nodes on one database', () => {
     expect(await valuesOf('SELECT letters FROM letter_count')).toEqual([82]);
     expect((await nodes[0].reads.mailboxHead(second)).mail?.id).toEqual(Buffer.from(delayed));
     expect(await nodes[1].reads.receipt(second, over)).toMatchObject({ state: 'mailbox_full' });
-    const announced = nodes.flatMap(({ done }) => done.flatMap(({ newMail }) => newMail));
-    expect(announced.filter(({ mailId }) => mailId === formatUuid(delayed))).toHaveLength(1);
+    const announced = nodes.flatMap(({ done }) => done.flatMap(({ given }) => given));
+    expect(announced.filter(({ announcement }) => announcement?.mailId === formatUuid(delayed))).toHaveLength(
+      1,
+    );
   });
 
   it('D16, D17: receipts and dead letters that are over go, and letters of deleted devices', async () => {

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { chownSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -21,15 +22,33 @@ function account(): { uid?: number; gid?: number } {
   return { uid, gid };
 }
 
+/** The socket's folder is the host. */
+function urlOf(folder: string, database: string): string {
+  return `postgres://${owner}@/${database}?host=${encodeURIComponent(folder)}`;
+}
+
+/** Answers the URL of a new, empty database on the server of that folder. */
+export async function createDatabase(folder: string): Promise<string> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const client = new Client({ connectionString: urlOf(folder, owner) });
+  await client.connect();
+  try {
+    await client.query(`CREATE DATABASE ${name}`);
+  } finally {
+    await client.end();
+  }
+  return urlOf(folder, name);
+}
+
 /** A real PostgreSQL server on a folder and a socket of its own, durable as it comes. */
 export class Postgres {
-  readonly #folder: string;
+  /** Of its data, and of its socket. */
+  readonly folder: string;
   readonly #settings: readonly string[];
   #process: ReturnType<typeof spawn> | undefined;
-  #databases = 0;
 
   private constructor(folder: string, settings: readonly string[]) {
-    this.#folder = folder;
+    this.folder = folder;
     this.#settings = settings;
   }
 
@@ -50,36 +69,22 @@ export class Postgres {
     return postgres;
   }
 
-  /** `database`: made by `create`. The socket's folder is the host. */
-  url(database: string): string {
-    return `postgres://${owner}@/${database}?host=${encodeURIComponent(this.#folder)}`;
-  }
-
   /** Answers the URL of a new, empty database. */
-  async create(): Promise<string> {
-    this.#databases += 1;
-    const name = `test${this.#databases}`;
-    const client = new Client({ connectionString: this.url(owner) });
-    await client.connect();
-    try {
-      await client.query(`CREATE DATABASE ${name}`);
-    } finally {
-      await client.end();
-    }
-    return this.url(name);
+  create(): Promise<string> {
+    return createDatabase(this.folder);
   }
 
   /** Starts the process, also again after `end`. */
   async begin(): Promise<void> {
-    const settings = [`unix_socket_directories=${this.#folder}`, 'listen_addresses=', ...this.#settings];
+    const settings = [`unix_socket_directories=${this.folder}`, 'listen_addresses=', ...this.#settings];
     const flags = settings.flatMap((setting) => ['-c', setting]);
-    this.#process = spawn(program('postgres'), ['-D', join(this.#folder, 'data'), ...flags], {
+    this.#process = spawn(program('postgres'), ['-D', join(this.folder, 'data'), ...flags], {
       ...account(),
       stdio: 'ignore',
     });
     const endMs = performance.now() + 30_000;
     for (;;) {
-      const client = new Client({ connectionString: this.url(owner) });
+      const client = new Client({ connectionString: urlOf(this.folder, owner) });
       try {
         await client.connect();
         await client.end();
@@ -100,14 +105,8 @@ export class Postgres {
     await exited;
   }
 
-  /** For the end of this process, where nothing can be waited for. */
-  kill(): void {
-    this.#process?.kill('SIGQUIT');
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
