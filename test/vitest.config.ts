@@ -24,6 +24,19 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'units', include: ['test/units/**/*.test.ts'] } },
+      // What every engine behind the `Shard` seam must pass.
+      {
+        extends: true,
+        test: {
+          name: 'contract',
+          include: ['test/{contract,engine}/**/*.test.ts'],
+          globalSetup: ['test/contract/postgres-setup.ts'],
+          // Each test has a store of its own and nothing else: so the files share what they import.
+          isolate: false,
+          // For what an engine does by itself, some moments later.
+          expect: { poll: { timeout: 30_000, interval: 20 } },
+        },
+      },
       onServer(1, ofRules),
       onServer(3, [...ofRules, ...ofOneServer]),
     ],

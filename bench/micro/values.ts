@@ -6,8 +6,10 @@ import { cycled, payload, sampleDevice } from './samples.ts';
 
 const { decodeMail, encodeMail } =
   await built<typeof import('../../src/shard/mail-record.ts')>('shard/mail-record.js');
-const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize, rememberSettled, settledMax } =
+const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize } =
   await built<typeof import('../../src/shard/mailbox-record.ts')>('shard/mailbox-record.js');
+const { rememberSettled, settledMax } =
+  await built<typeof import('../../src/shard/settled-mails.ts')>('shard/settled-mails.js');
 const { decodeCredentials, decodeDevice, encodeDevice } =
   await built<typeof import('../../src/shard/device-record.ts')>('shard/device-record.js');
 const { IngestLog, readLog } =

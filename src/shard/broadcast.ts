@@ -13,7 +13,7 @@ export interface Broadcast {
 export type BroadcastRefusal = Exclude<MailOutcome['result'], 'queued'>;
 
 export interface BroadcastOutcome {
-  /** Now or before. */
+  /** Now or before, once for each time that a device is among them. */
   queued: number;
   refused: { device: DeviceKey; reason: BroadcastRefusal }[];
 }

@@ -75,6 +75,11 @@ export class ConnectedDevices implements Presence {
   }
 }
 
+/** Where a device stands in the order of those that are connected. */
+export function connectedPosition(device: DeviceKey): string {
+  return positionOf(placeOf(device), device);
+}
+
 function positionOf(place: number, device: DeviceKey): string {
   return place.toString(16).padStart(placeDigits, '0') + deviceIdOf(device);
 }

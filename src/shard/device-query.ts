@@ -1,7 +1,12 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { DeviceStatus } from './shard.ts';
 
-/** What devices can be found by. Each has an order of its own, which is the same in all shards. */
+/**
+ * What devices can be found by. Each has an order of its own, which is the same in all shards: `id`, `tag` and
+ * `disabled` that of ids, `name` of names, `seen` of times, roughly. All but `id` have only devices that their filter
+ * may be about, and are asked by only with it: a tag, a prefix that is not empty, a time, `enabled: false`,
+ * `connected: true`.
+ */
 export const deviceIndexes = ['id', 'tag', 'name', 'seen', 'disabled', 'connected'] as const;
 export type DeviceIndex = (typeof deviceIndexes)[number];
 
@@ -30,7 +35,10 @@ export interface DeviceQuery extends DeviceFilter {
 }
 
 export interface FoundDevice extends DeviceStatus {
-  /** Its place in the order of the index: text of one byte a character, to be compared as such. */
+  /**
+   * Its place in the order of the index: text of one byte a character, at most 60, to be compared as such. In the order
+   * of `id` it is the id.
+   */
   position: string;
 }
 
@@ -50,5 +58,6 @@ export interface Presence {
 
 export interface ConnectedDevice {
   device: DeviceKey;
+  /** Three hexadecimal digits and the id. */
   position: string;
 }

@@ -1,8 +1,9 @@
 import { type DeviceKey, deviceKeyOf } from '../core/identity.ts';
 import type { Table } from '../store/environment.ts';
+import { matches } from './device-filter.ts';
 import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices } from './device-query.ts';
 import { bucketInKey, keyOfDevice, nameInKey, readSequence } from './keys.ts';
-import { bucketOf } from './seen-index.ts';
+import { bucketOf } from './seen-bucket.ts';
 import type { DeviceStatus, SeenCount } from './shard.ts';
 import type { Tables } from './tables.ts';
 import { digestOfTag, disabledDigest } from './tag-index.ts';
@@ -74,17 +75,6 @@ export function searchDevices(
     if (status !== undefined && matches(status, query)) found.items.push({ ...status, position });
   }
   return found;
-}
-
-/** Digests of different tags can be the same, names agree beyond what the index has, and buckets are coarse. */
-export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
-  const { tag, namePrefix, enabled, seenAfterMs, seenBeforeMs } = filter;
-  const { lastSeenMs } = status;
-  if (tag !== undefined && !status.tags.includes(tag)) return false;
-  if (namePrefix !== undefined && !status.name.startsWith(namePrefix)) return false;
-  if (enabled !== undefined && status.enabled !== enabled) return false;
-  if (seenAfterMs !== undefined && (lastSeenMs === undefined || lastSeenMs < seenAfterMs)) return false;
-  return seenBeforeMs === undefined || lastSeenMs === undefined || lastSeenMs < seenBeforeMs;
 }
 
 /** Devices that were seen in that time, of the next entries of the index, and where to go on. */

@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { decodeSeen } from './activity-record.ts';
+import { changedDevice, changeOfStreams } from './device-change.ts';
 import { changeIndexes, indexedOf } from './device-index.ts';
 import { decodeDevice, encodeDevice } from './device-record.ts';
 import { keyOfDevice, keyOfRetiring, readDevice, sequenceBytes, sequenceKey } from './keys.ts';
@@ -9,42 +10,6 @@ import type { Effects } from './state.ts';
 import type { Tables } from './tables.ts';
 
 const nothing = Buffer.alloc(0);
-
-/**
- * An export has a device's newest digest, and an import brings it back: that is no other secret, so it must not end
- * the grace period of the old one, nor any stream.
- */
-function hasAlready({ secretDigests: [newest] }: Device, given: readonly Uint8Array[]): boolean {
-  const [digest] = given;
-  return (
-    given.length === 1 && digest !== undefined && newest !== undefined && Buffer.compare(digest, newest) === 0
-  );
-}
-
-/** What a change makes of a device; before it is known whether it may be that. */
-function changed(
-  before: Device,
-  { addTags, removeTags, tagsMax: _, rotation, secretDigests, ...rest }: DeviceChange,
-): Device {
-  let after: Device = { ...before, ...rest };
-  if (secretDigests !== undefined && !hasAlready(before, secretDigests)) {
-    after = { ...after, secretDigests, oldSecretUntilMs: undefined };
-  }
-  if (addTags !== undefined || removeTags !== undefined) {
-    const kept = after.tags.filter((tag) => !removeTags?.includes(tag));
-    const tags = [...new Set([...kept, ...(addTags ?? [])])];
-    const isSame = tags.length === after.tags.length && tags.every((tag, index) => tag === after.tags[index]);
-    if (!isSame) after = { ...after, tags };
-  }
-  if (rotation !== undefined) {
-    const { digest, oldUntilMs } = rotation;
-    const [current] = before.secretDigests;
-    const isKept = oldUntilMs !== undefined && current !== undefined;
-    after.secretDigests = isKept ? [digest, current] : [digest];
-    after.oldSecretUntilMs = isKept ? oldUntilMs : undefined;
-  }
-  return after;
-}
 
 /** The devices of a shard, as its owner writes them inside a transaction. */
 export class DeviceWrites {
@@ -58,8 +23,11 @@ export class DeviceWrites {
   }
 
   create(devices: readonly Device[]): DeviceKey | undefined {
-    const taken = devices.find(({ device }) => this.#tables.devices.doesExist(keyOfDevice(device)));
-    if (taken !== undefined) return taken.device;
+    const given = new Set<DeviceKey>();
+    for (const { device } of devices) {
+      if (given.has(device) || this.#tables.devices.doesExist(keyOfDevice(device))) return device;
+      given.add(device);
+    }
     for (const device of devices) this.#insert(device);
     return undefined;
   }
@@ -77,7 +45,7 @@ export class DeviceWrites {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return 'not_found';
     const before = decodeDevice(device, bytes);
-    const after = changed(before, change);
+    const after = changedDevice(before, change);
     if (change.tagsMax !== undefined && after.tags.length > change.tagsMax) return 'too_many_tags';
     const record = encodeDevice(after);
     if (record.equals(bytes.subarray(0, bytes.length))) return 'unchanged';
@@ -85,8 +53,9 @@ export class DeviceWrites {
     changeIndexes(this.#tables, device, before, after);
     this.#retireAt(device, before.oldSecretUntilMs, after.oldSecretUntilMs);
     this.#tables.devices.putSync(keyOfDevice(device), record);
-    const isRekeyed = after.secretDigests !== before.secretDigests && after.oldSecretUntilMs === undefined;
-    if (!after.enabled || isRekeyed) this.#effects().endedStreams.push(device);
+    const streams = changeOfStreams(before, after);
+    if (streams === 'ended') this.#effects().endedStreams.push(device);
+    if (streams === 'rechecked') this.#effects().recheckedStreams.push(device);
     return 'changed';
   }
 
@@ -129,6 +98,7 @@ export class DeviceWrites {
   }
 
   #insert(device: Device): void {
+    this.#effects().changed.push(device.device);
     this.#tables.devices.putSync(keyOfDevice(device.device), encodeDevice(device));
     changeIndexes(this.#tables, device.device, undefined, device);
     changeSeen(this.#tables.seen, device.device, null, undefined);

@@ -3,9 +3,12 @@ import type { DeviceKey } from '../core/identity.ts';
 /** What authenticating a request needs to know of a device. */
 export interface DeviceCredentials {
   enabled: boolean;
-  /** SHA-256 digests of the secrets that are valid now: one, or two while one is rotated out (D3). */
+  /** SHA-256 digests of the secrets that are valid now, newest first: one, or two while one is rotated out (D3). */
   secretDigests: readonly Uint8Array[];
-  /** Until when the last of them is valid, by the wall clock; absent for one that does not end. */
+  /**
+   * Until when the last of them is valid, by the wall clock; absent for one that does not end. It may be answered for
+   * some seconds more.
+   */
   oldSecretUntilMs?: number | undefined;
 }
 
@@ -29,13 +32,14 @@ export interface DeviceChange {
   enabled?: boolean;
   name?: string;
   tags?: readonly string[];
+  /** To set the newest one alone again changes nothing; any other ends those there are. */
   secretDigests?: readonly Uint8Array[];
   /** Besides `tags`, of what there is then; those that are added come last. */
   addTags?: readonly string[];
   removeTags?: readonly string[];
   /** With more tags than these nothing is changed. */
   tagsMax?: number;
-  /** A new secret; the one that works now goes on until that time, or not at all. */
+  /** A new secret; the newest so far goes on until that time, or not at all, and an older one ends at once. */
   rotation?: { digest: Uint8Array; oldUntilMs: number | undefined };
 }
 

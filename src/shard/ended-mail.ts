@@ -12,6 +12,18 @@ export type MailEnd =
 /** Those whose mail goes to the dead letters. */
 export type DeathReason = Extract<MailEnd, 'rejected' | 'expired' | 'over_requeued' | 'mailbox_full'>;
 
+const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
+  'rejected',
+  'expired',
+  'over_requeued',
+  'mailbox_full',
+]);
+
+/** Whether a mail that ends so goes to the dead letters. */
+export function isDeath(end: MailEnd): end is DeathReason {
+  return deaths.has(end);
+}
+
 /** What is known of a mail (D17). Times by the wall clock. */
 export interface Receipt {
   device: DeviceKey;
@@ -19,8 +31,10 @@ export interface Receipt {
   name: string;
   /** `delayed` until its mailbox accepts it, then `queued` until it ends. */
   state: 'delayed' | 'queued' | MailEnd;
+  /** While it is delayed. */
   deliverAtMs: number | undefined;
   queuedAtMs: number | undefined;
+  /** While it is queued. */
   expiresAtMs: number | undefined;
   fetchCount: number;
   firstFetchedAtMs: number | undefined;
@@ -52,4 +66,17 @@ export interface DeadLetterFilter {
   reason?: DeathReason;
   fromMs?: number;
   toMs?: number;
+}
+
+export function isWanted(
+  letter: DeadLetter,
+  { device, name, reason, fromMs, toMs }: DeadLetterFilter,
+): boolean {
+  return (
+    (device === undefined || letter.device === device) &&
+    (name === undefined || letter.name === name) &&
+    (reason === undefined || letter.reason === reason) &&
+    (fromMs === undefined || letter.diedAtMs >= fromMs) &&
+    (toMs === undefined || letter.diedAtMs < toMs)
+  );
 }

@@ -1,5 +1,6 @@
 import { uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
+import { type IdempotencyLimits, keyRefusal } from './key-refusal.ts';
 import { keyOfIdempotency, readSequence, sequenceBytes, sequenceKey } from './keys.ts';
 import type { KeyRefusal } from './shard.ts';
 
@@ -9,11 +10,6 @@ const forgottenKey = Buffer.from('forgotten');
 /** SHA-256. */
 export const keyDigestBytes = 32;
 const nothing: Uint8Array = new Uint8Array(0);
-
-export interface IdempotencyLimits {
-  idempotencyWindowSeconds: number;
-  idempotencySkewSeconds: number;
-}
 
 /** What a key stands for: a request to be stored now, one that was, another one, or none that may be taken. */
 export type Claim = 'stored' | 'replayed' | KeyRefusal;
@@ -40,8 +36,7 @@ export class IdempotencyKeys {
 
   /**
    * A key that is remembered is answered whatever the clock says now: the device repeats what it got no answer
-   * to. A new one must be of the time, and later than all that were forgotten: a clock that is set back would
-   * else let in for a second time what was stored before.
+   * to. A new one is taken or not by its time (key-refusal.ts).
    */
   claim(scope: string, key: Uint8Array, digest: Uint8Array): Claim {
     const known = this.find(scope, key, digest);
@@ -57,11 +52,7 @@ export class IdempotencyKeys {
       const isSame = known.subarray(0, keyDigestBytes).equals(digest);
       return isSame ? known.subarray(keyDigestBytes) : 'key_reused';
     }
-    const timeMs = uuidTimeMs(key);
-    const nowMs = Date.now();
-    if (timeMs < nowMs - this.#windowMs || timeMs <= this.#forgottenMs) return 'key_too_old';
-    if (timeMs > nowMs + this.#limits.idempotencySkewSeconds * 1_000) return 'key_ahead';
-    return undefined;
+    return keyRefusal(key, Date.now(), this.#forgottenMs, this.#limits);
   }
 
   isKnown(scope: string, key: Uint8Array): boolean {

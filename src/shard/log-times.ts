@@ -2,7 +2,7 @@ import type { Table } from '../store/environment.ts';
 import { isDamage } from '../store/store-error.ts';
 import { correctionMsMax, storedJumpsMs } from './clock.ts';
 import { readSequence, sequenceBytes, sequenceKey } from './keys.ts';
-import { isDamaged, newestTimeMs } from './log-batch.ts';
+import { countOf, isDamaged, newestTimeMs } from './log-batch.ts';
 import type { Tables } from './tables.ts';
 
 /** Batches that are looked at in vain for one that can be read, before a time is taken as unknown. */
@@ -35,20 +35,28 @@ export function timeAt({ log, times }: LogTables, position: number): number | un
   for (const key of log.getKeys({ start: sequenceKey(position), reverse: true, limit: 1 })) {
     const first = readSequence(key, 0);
     const batch = batchFrom(log, first, first + 1);
-    if (batch !== undefined) return batch.lifeMs + storedJumpsMs(times);
+    if (batch !== undefined && position < batch.end) return batch.lifeMs + storedJumpsMs(times);
   }
   const next = batchFrom(log, position, Number.POSITIVE_INFINITY);
   return next && next.lifeMs + storedJumpsMs(times);
 }
 
+interface FoundBatch {
+  position: number;
+  /** Where the next one begins. */
+  end: number;
+  lifeMs: number;
+}
+
 /** The first batch that begins from `from` on, in front of `end`, and can be read. */
-function batchFrom(log: Table, from: number, end: number): { position: number; lifeMs: number } | undefined {
+function batchFrom(log: Table, from: number, end: number): FoundBatch | undefined {
   for (const key of log.getKeys({ start: sequenceKey(from), limit: damagedInRowMax })) {
     const position = readSequence(key, 0);
     if (position >= end) return undefined;
     try {
       const batch = log.getBinaryFast(key);
-      if (batch !== undefined && !isDamaged(batch)) return { position, lifeMs: newestTimeMs(batch) };
+      if (batch === undefined || isDamaged(batch)) continue;
+      return { position, end: position + countOf(batch), lifeMs: newestTimeMs(batch) };
     } catch (error) {
       if (!isDamage(error)) throw error;
     }

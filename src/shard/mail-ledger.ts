@@ -1,24 +1,15 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { copyUuid, formatUuid } from '../core/uuid.ts';
+import { copyUuid } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import { isDeath } from './ended-mail.ts';
 import type { IngestLog } from './ingest-log.ts';
 import { keyOfReceipt } from './keys.ts';
-import { encodeMailEvent, type MailEvent } from './mail-event.ts';
+import { encodeTextRecord } from './log-record.ts';
+import { hasCounts, type MailCounts, type MailEvent, mailEventText } from './mail-event.ts';
+import { readFetchCount, readFirstFetchedAtMs, readName, readRequeueCount } from './mail-record.ts';
 import { encodeReceipt, readEnd, withFetches } from './receipt-record.ts';
-import type { DeathReason, Fetches, MailEnd } from './shard.ts';
-
-const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
-  'rejected',
-  'expired',
-  'over_requeued',
-  'mailbox_full',
-]);
-
-/** Whether a mail that ends so goes to the dead letters. */
-export function isDeath(end: MailEnd): end is DeathReason {
-  return deaths.has(end);
-}
+import type { Fetches, MailEnd } from './shard.ts';
 
 /**
  * What becomes of mail, in the transaction that it happens in: each change in the ingest log, and at its end a
@@ -36,13 +27,10 @@ export class MailLedger {
   }
 
   /** `mail` is a mail record, here and below; of a mail that dies with its payload. */
-  note(device: DeviceKey, mail: Buffer, event: MailEvent): void {
-    this.#log.append(encodeMailEvent(device, mail, event));
-  }
-
-  noteReplay(device: DeviceKey, mail: Buffer, newMailId: Uint8Array): void {
-    const more = `,"new_mail_id":"${formatUuid(newMailId)}"`;
-    this.#log.append(encodeMailEvent(device, mail, 'replayed', more));
+  note(device: DeviceKey, mail: Buffer, event: MailEvent, newMailId?: Uint8Array): void {
+    const counts = hasCounts(event) ? countsOf(mail) : undefined;
+    const text = mailEventText(mail, event, counts, newMailId);
+    this.#log.append(encodeTextRecord(device, 'receipt', readName(mail), text));
   }
 
   end(device: DeviceKey, mail: Buffer, end: MailEnd, lifeMs: number): void {
@@ -64,4 +52,12 @@ export class MailLedger {
     const changed = withFetches(bytes, fetches);
     this.#receipts.putSync(keyOfReceipt(mailId, device), changed);
   }
+}
+
+function countsOf(mail: Buffer): MailCounts {
+  return {
+    requeueCount: readRequeueCount(mail),
+    fetchCount: readFetchCount(mail),
+    firstFetchedAtMs: readFirstFetchedAtMs(mail) || undefined,
+  };
 }

@@ -106,10 +106,11 @@ export function addRequeue(copy: Buffer): void {
   copy.writeUInt16BE(Math.min(readRequeueCount(copy) + 1, 0xffff), requeuesAt);
 }
 
-/** Fetched `count` times more, for the first time at `firstMs` if never before (D13). */
+/** Fetched `count` times more, for the first time at `firstMs` if never before that (D13): who tells later may have seen it earlier. */
 export function addFetches(copy: Buffer, { count, firstMs }: Fetches): void {
   copy.writeUIntBE(Math.min(readFetchCount(copy) + count, fetchesMax), fetchesAt, 3);
-  if (readFirstFetchedAtMs(copy) === 0) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
+  const before = readFirstFetchedAtMs(copy);
+  if (before === 0 || before > firstMs) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
 }
 
 /** Accepted by its mailbox, which a delayed mail is only when its time comes. */

@@ -1,30 +1,16 @@
-import { uuidBytesLength } from '../core/uuid.ts';
 import { readSequence, sequenceBytes } from './keys.ts';
-import type { SettleVerb } from './shard.ts';
-
-/** D15: the same verb again is answered 200 for the mails settled last, this many of them. */
-export const settledMax = 32;
-
-/**
- * What removed a mail is remembered: a requeue only where it was one too many. Mail that expired is not: it
- * would push out what the device itself settled, and a late answer to it is 404.
- */
-export type SettledVerb = SettleVerb | 'withdraw';
-const verbs: readonly SettledVerb[] = ['ack', 'reject', 'requeue', 'withdraw'];
+import { isSettledLength, isSettledList, type SettledMails } from './settled-mails.ts';
 
 /**
  * The small record of a mailbox: so that size and head never need a scan. Live sequences lie from `head`
  * (exactly the first mail, unless size is 0) up to but not including `tail`.
  */
-export interface MailboxRecord {
+export interface MailboxRecord extends SettledMails {
   size: number;
   head: number;
   tail: number;
-  /** The mails settled last, newest first, mail id 16 and verb 1 each: only ever searched and moved on. */
-  settled: Buffer;
 }
 
-const settledBytes = uuidBytesLength + 1;
 const headerBytes = 4 + 2 * sequenceBytes;
 
 export function emptyMailbox(): MailboxRecord {
@@ -42,8 +28,7 @@ export function encodeMailbox(record: MailboxRecord): Buffer {
 
 /** The first that is read of a mailbox. @throws Error for a damaged record. */
 export function readSize(bytes: Buffer): number {
-  const isWhole = bytes.length >= headerBytes && (bytes.length - headerBytes) % settledBytes === 0;
-  if (!isWhole) throw new Error('a mailbox record is damaged');
+  if (!isSettledLength(bytes.length - headerBytes)) throw new Error('a mailbox record is damaged');
   return bytes.readUInt32BE(0);
 }
 
@@ -61,32 +46,7 @@ export function decodeMailbox(bytes: Buffer): MailboxRecord {
   };
 }
 
-/** How a mail was settled, as far as it is remembered. */
-export function settledVerb({ settled }: MailboxRecord, mailId: Uint8Array): SettledVerb | undefined {
-  for (let start = 0; start < settled.length; start += settledBytes) {
-    const verbAt = start + uuidBytesLength;
-    if (settled.compare(mailId, 0, uuidBytesLength, start, verbAt) === 0)
-      return verbs[settled.readUInt8(verbAt)];
-  }
-  return undefined;
-}
-
-/** Puts a mail in front of those settled before it; the oldest is forgotten for it. */
-export function rememberSettled(record: MailboxRecord, mailId: Uint8Array, verb: SettledVerb): void {
-  const before = record.settled.subarray(0, (settledMax - 1) * settledBytes);
-  const settled = Buffer.allocUnsafe(settledBytes + before.length);
-  settled.set(mailId);
-  settled[uuidBytesLength] = verbs.indexOf(verb);
-  settled.set(before, settledBytes);
-  record.settled = settled;
-}
-
 /** Whether these bytes can be the record of a mailbox. */
 export function isMailboxRecord(bytes: Buffer): boolean {
-  const settled = bytes.length - headerBytes;
-  if (settled < 0 || settled % settledBytes !== 0 || settled > settledMax * settledBytes) return false;
-  for (let verbAt = headerBytes + uuidBytesLength; verbAt < bytes.length; verbAt += settledBytes) {
-    if (verbs[bytes.readUInt8(verbAt)] === undefined) return false;
-  }
-  return true;
+  return bytes.length >= headerBytes && isSettledList(bytes.subarray(headerBytes, bytes.length));
 }

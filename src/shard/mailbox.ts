@@ -2,9 +2,10 @@ import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
 import { copyUuid, generateUuid } from '../core/uuid.ts';
 import type { DelayedMail } from './delayed-mail.ts';
 import { DueEntries } from './due-entries.ts';
+import { isDeath } from './ended-mail.ts';
 import { type FoundMail, readMail } from './find-mail.ts';
 import { keyOfDevice, sequenceBytes } from './keys.ts';
-import { isDeath, type MailLedger } from './mail-ledger.ts';
+import type { MailLedger } from './mail-ledger.ts';
 import { MailPlaces } from './mail-places.ts';
 import {
   addFetches,
@@ -19,27 +20,11 @@ import {
   setAccepted,
 } from './mail-record.ts';
 import { writeSequence } from './mail-sequence.ts';
-import { type MailboxRecord, rememberSettled, type SettledVerb, settledVerb } from './mailbox-record.ts';
+import type { MailboxRecord } from './mailbox-record.ts';
 import { SentMail } from './sent-mail.ts';
-import type {
-  Activity,
-  Enqueue,
-  Fetches,
-  MailEnd,
-  MailOutcome,
-  Settle,
-  SettleOutcome,
-  Withdrawal,
-} from './shard.ts';
+import { endOfVerb, rememberSettled, type SettledVerb, settledVerb } from './settled-mails.ts';
+import type { Activity, Enqueue, Fetches, MailOutcome, Settle, SettleOutcome, Withdrawal } from './shard.ts';
 import type { Tables } from './tables.ts';
-
-/** How a mail ends that is removed by a verb. */
-const endOf: Readonly<Record<SettledVerb, MailEnd>> = {
-  ack: 'acked',
-  reject: 'rejected',
-  requeue: 'over_requeued',
-  withdraw: 'withdrawn',
-};
 
 /** A delayed mail whose time has come. */
 export interface Delivery {
@@ -232,7 +217,7 @@ export class Mailboxes {
     lifeMs: number,
     fetched?: Fetches,
   ): void {
-    const end = endOf[verb];
+    const end = endOfVerb[verb];
     const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
     if (fetched !== undefined) addFetches(mail, fetched);
     this.#places.remove(device, record, found, mailId);

@@ -1,3 +1,4 @@
+import { unavailable } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../core/metrics.ts';
@@ -105,7 +106,10 @@ export class ShardOwner implements OwnerLink {
   }
 
   write(write: Write, completion: Completion<Answer>): void {
-    this.#commits.submit(write, completion);
+    if (this.#isClosing) {
+      Atomics.sub(this.#depth, 0, 1);
+      completion.reject(unavailable('This shard is closed.'));
+    } else this.#commits.submit(write, completion);
   }
 
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
@@ -116,7 +120,7 @@ export class ShardOwner implements OwnerLink {
     return this.#streams.connected;
   }
 
-  /** Finishes what was submitted, on disk, and closes the environment. */
+  /** Finishes what was submitted, on disk, refuses what comes now, and closes the environment. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#isClosing = true;
@@ -181,6 +185,6 @@ export class ShardOwner implements OwnerLink {
 
   #ask(write: Write): Promise<Answer> {
     Atomics.add(this.#depth, 0, 1);
-    return new Promise((resolve, reject) => this.write(write, { resolve, reject }));
+    return new Promise((resolve, reject) => this.#commits.submit(write, { resolve, reject }));
   }
 }

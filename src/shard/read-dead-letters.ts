@@ -2,6 +2,7 @@ import { type DeviceKey, fleetIdLength } from '../core/identity.ts';
 import { storedJumpsMs } from './clock.ts';
 import { decodeDeadLetter, mailOf } from './dead-letter-record.ts';
 import { fleetRange } from './dead-letters.ts';
+import { isWanted } from './ended-mail.ts';
 import { deadDeviceAt, keyOfDeadLetter, readDevice } from './keys.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Page } from './shard.ts';
 import type { Tables } from './tables.ts';
@@ -64,14 +65,4 @@ function attempt<T>(read: () => T): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isWanted(letter: DeadLetter, { device, name, reason, fromMs, toMs }: DeadLetterFilter): boolean {
-  return (
-    (device === undefined || letter.device === device) &&
-    (name === undefined || letter.name === name) &&
-    (reason === undefined || letter.reason === reason) &&
-    (fromMs === undefined || letter.diedAtMs >= fromMs) &&
-    (toMs === undefined || letter.diedAtMs < toMs)
-  );
 }

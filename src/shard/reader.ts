@@ -4,6 +4,7 @@ import { decodeSeen } from './activity-record.ts';
 import type { BroadcastProgress } from './broadcast.ts';
 import { forgettable } from './broadcast-mail.ts';
 import { storedJumpsMs } from './clock.ts';
+import { matches } from './device-filter.ts';
 import { indexedOf } from './device-index.ts';
 import type {
   ConnectedDevice,
@@ -14,7 +15,7 @@ import type {
   FoundDevices,
 } from './device-query.ts';
 import { decodeCredentials, decodeDevice } from './device-record.ts';
-import { countEntries, countSeen, matches, searchDevices } from './device-search.ts';
+import { countEntries, countSeen, searchDevices } from './device-search.ts';
 import { type FleetCounts, readCounts } from './fleet-counts.ts';
 import { endOfLog } from './ingest-log.ts';
 import {

@@ -4,7 +4,7 @@ import type { DeviceKey } from '../core/identity.ts';
 export type IngestKind = 'datapoint' | 'message';
 /**
  * Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. `receipt`: what
- * became of a mail (D17), under the mail's name as its schema.
+ * became of a mail (D17), stored with that, under the mail's name as its schema. Its payload is mail-event.ts's JSON.
  */
 export const recordKinds = ['datapoint', 'message', 'receipt'] as const;
 export type RecordKind = (typeof recordKinds)[number];

@@ -33,7 +33,7 @@ export interface Mail {
   /** One requeue more makes it a dead letter (D16); undefined: never. */
   requeuesMax: number | undefined;
   fetchCount: number;
-  /** This and the next: kept in the shard's life time (clock.ts), answered by the wall clock. */
+  /** This and the next: by the wall clock where `mails` answers them; the head has them as they are kept (clock.ts). */
   acceptedAtMs: number;
   expiresAtMs: number;
   firstFetchedAtMs: number | undefined;
@@ -51,7 +51,7 @@ export type IngestOutcome = 'stored' | 'replayed' | KeyRefusal;
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
-/** How often a mail was fetched since that was last told, and when first (D13). */
+/** How often a mail was fetched since that was last told, and when first (D13): the earliest that is told holds. */
 export interface Fetches {
   count: number;
   firstMs: number;
@@ -65,6 +65,11 @@ export interface Settle {
   fetched?: Fetches;
 }
 
+/**
+ * D15. What removed a mail, a withdrawal and a requeue too many among them, is remembered of the 32 last ones that were
+ * removed so: `settled` for the same verb again, `already_settled` for another. Others are `not_found`: mail that
+ * expired, or that waits for its time, or of a device that is not there, whose size is 0.
+ */
 export interface SettleOutcome {
   result: 'settled' | 'not_found' | 'already_settled';
   mailboxSize: number;
@@ -73,8 +78,9 @@ export interface SettleOutcome {
 export interface Enqueue {
   device: DeviceKey;
   name: string;
+  /** Stays as it is until the call settles. */
   payload: Uint8Array;
-  /** From when its mailbox accepts it. */
+  /** From when its mailbox accepts it. A mail whose life is over may be seen for some seconds more. */
   lifeSeconds: number;
   mailboxMailsMax: number;
   /** Requeues after which one more makes it a dead letter, at most `mailRequeuesMax` of core/bounds.ts; absent: never. */
@@ -110,7 +116,7 @@ export type MailOutcome =
 export type EnqueueOutcome = MailOutcome | { result: KeyRefusal };
 
 export interface Withdrawal {
-  /** `withdrawn` also when it was withdrawn before. */
+  /** `withdrawn` also when it was before; `already_settled` for any other end, as long as its receipt is kept. */
   result: 'withdrawn' | 'not_found' | 'already_settled';
   mailboxSize: number;
 }
@@ -122,12 +128,13 @@ export interface Replay {
   mailboxMailsMax: number;
 }
 
-/** A replayed letter is a new mail with an id and a receipt of its own. */
+/** A replayed letter is a new mail with an id, counts and a receipt of its own; if it is refused, the letter stays. */
 export type ReplayOutcome = MailOutcome | { result: 'mail_not_found' };
 
 /** What the front ends saw of a device since they last told: kept in memory between (D13). */
 export interface Activity {
   device: DeviceKey;
+  /** What is told last holds. */
   lastSeenMs: number;
   /** From where, 4 or 16 bytes; undefined stays what it was. */
   address: Uint8Array | undefined;
@@ -150,7 +157,10 @@ export interface StreamSink {
   end(): void;
 }
 
-/** Tells, in the time of a memory access, whether anything of a device has changed since it was made. */
+/**
+ * Tells, in the time of a memory access, whether the device, its credentials or its mailbox have changed since it was
+ * made: when a write is answered, for all watches everywhere. Fetches and when it was seen are no change.
+ */
 export interface Watch {
   isCurrent(): boolean;
 }
@@ -169,7 +179,9 @@ export interface Page<T> {
 
 /**
  * Everything that belongs to the devices of one shard. Every implementation passes one contract suite.
- * Writes settle when they are durable (D19) and reject with `unavailable` when they cannot be taken.
+ * Writes settle when they are durable (D19) and reject with `unavailable` when they cannot be taken, also once the shard
+ * is closed. Of writes that are under way at once any may be first. Whoever was answered sees his write from then on;
+ * other nodes may be some moments behind.
  */
 export interface Shard {
   /** Whether a write would be taken now; asked before a body is read. */
@@ -186,21 +198,24 @@ export interface Shard {
   /** How many entries of that index a search would look at, counted up to `max`. */
   countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
   fleetCounts(fleetId: string): Awaitable<FleetCounts>;
-  /** How many of the next `looks` entries behind `after` were seen not earlier than that, and where to go on. */
+  /**
+   * How many of the next `looks` entries behind `after` were seen not earlier than `seenAfterMs`, which is all that the
+   * filter says besides the fleet, and where to go on.
+   */
   countSeen(filter: DeviceFilter, after: string, looks: number): Awaitable<SeenCount>;
   readonly presence: Presence;
   /** In order of device id, from the one after `after`. */
   deviceIds(fleetId: string, after: string, limit: number): Awaitable<string[]>;
   /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
-  /** In mailbox order. */
+  /** In mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a place, whatever stands there now. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
 
   /** Undefined for a mail that never was, or whose receipt is not kept any more. */
   receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
   /**
-   * In order of mail id, from the one after the cursor on. A look is bounded: there may be fewer than `limit`, or
-   * none, and yet a next page.
+   * In order of mail id, from the one after the cursor on, which is the mail id and the device of a letter in
+   * hexadecimal digits. A look is bounded: there may be fewer than `limit`, or none, and yet a next page.
    */
   deadLetters(
     fleetId: string,
@@ -210,9 +225,12 @@ export interface Shard {
   ): Awaitable<Page<DeadLetter>>;
   deadLetter(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
 
-  /** In order of storage, from that position on; from the front where retention has trimmed the log so far. */
+  /**
+   * In order of storage, from that position on; from the front where retention has trimmed the log so far. Positions
+   * only grow, with gaps where retention cut records out. No record ever comes in front of one that was read.
+   */
   records(from: number): Awaitable<LogPage>;
-  /** The position that the next record gets. */
+  /** The position that the next record gets, and where reading on ends. */
   logEnd(): Awaitable<number>;
   /**
    * From where on records stand that were stored at that time, by the wall clock, or later: some seconds early where
@@ -224,7 +242,10 @@ export interface Shard {
   /** From here on every record is in order of time: in front of it there may be those of shards that were given up. */
   movedEnd(): Awaitable<number>;
 
-  /** Has copied the payload when it returns. */
+  /**
+   * Has copied the payload when it returns. The device is not looked for. A key that is remembered is answered
+   * whatever the time is; one that was forgotten is too old, whatever the window is later.
+   */
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
@@ -246,15 +267,19 @@ export interface Shard {
    * write that holds nobody up. Answers how many there were: none is the end of it.
    */
   forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
-  /** All of them or, when one exists already, none: answers that one's key. */
+  /** All of them or, when one exists already or is among them twice, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
-  /** Ends the device's streams where it is disabled or re-keyed. False if there is no such device. */
+  /** Ends the device's streams where it is disabled or re-keyed. False only if there is no such device. */
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean>;
   /** All in one write: so many that it holds nobody up. Each outcome is that of the device at its place. */
   changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]>;
   putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]>;
-  /** With its mailbox; ends its streams. False if there was no such device. */
+  /**
+   * With its mailbox; ends its streams. Receipts, keys and what mail was sent for stay; dead letters go some time
+   * later. False if there was no such device.
+   */
   deleteDevice(device: DeviceKey): Promise<boolean>;
+  /** Passes over what is not there. A full queue is no reason to refuse it. */
   noteActivity(activity: readonly Activity[]): Promise<void>;
 
   /** Registers the stream before it settles, so that no mail that is announced after is missed. */

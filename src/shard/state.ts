@@ -224,7 +224,7 @@ export class ShardState {
     const outcome = this.#enqueue(enqueue);
     if (outcome.result !== 'queued') return outcome;
     this.#letters.remove(device, mailId);
-    this.#ledger.noteReplay(device, encodeMail(mail), outcome.mailId);
+    this.#ledger.note(device, encodeMail(mail), 'replayed', outcome.mailId);
     return outcome;
   }
 

@@ -16,7 +16,7 @@ import {
   sequenceBytes,
   tagDigestBytes,
 } from './keys.ts';
-import { bucketOf } from './seen-index.ts';
+import { bucketOf } from './seen-bucket.ts';
 import { digestsOf } from './tag-index.ts';
 import type { Walk } from './verify.ts';
 

@@ -15,6 +15,8 @@ import type { Environment } from '../../src/store/environment.ts';
 /** The one shard of a folder, with its owner on this thread. */
 export interface OpenShard {
   shard: Shard;
+  /** The same as a second front end has it. */
+  elsewhere: Shard;
   environment: Environment;
   /** How many commits there were since it was opened. */
   commits(): number;
@@ -51,10 +53,11 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
     createLog('silent'),
     () => {},
   );
-  const [shard] = new Shards([environment], [owner], config, counters).all;
-  if (shard === undefined) throw new Error('one shard was opened');
+  const [shard, elsewhere] = [0, 1].flatMap(() => new Shards([environment], [owner], config, counters).all);
+  if (shard === undefined || elsewhere === undefined) throw new Error('one shard was opened, twice');
   return {
     shard,
+    elsewhere,
     environment,
     commits: () => environment.commits,
     droppedLetters: () => droppedLetters,

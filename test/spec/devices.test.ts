@@ -415,9 +415,11 @@ describe('D3: rotating a secret with a grace period', () => {
 
   it('without one the old secret ends at once, and so does an older one when there is a third', async () => {
     const first = await fleet.createDevice();
+    const oldest = await EventStream.open(first);
     const second = await rotate(first, 600);
     const third = await rotate(second, 600);
     expect((await first.heartbeat()).status).toBe(401);
+    await expect.poll(() => oldest.isOver, patience).toBe(true);
     expect([(await second.heartbeat()).status, (await third.heartbeat()).status]).toEqual([201, 201]);
     const stream = await EventStream.open(third);
     const fourth = await rotate(third);

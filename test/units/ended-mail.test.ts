@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Config } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import { formatUuid } from '../../src/core/uuid.ts';
 import { readSequence } from '../../src/shard/keys.ts';
 import type { Device, Enqueue } from '../../src/shard/shard.ts';
 import { sweepRecordsMax } from '../../src/shard/write.ts';
@@ -12,7 +12,6 @@ import { type OpenShard, openShard } from '../harness/shard.ts';
 const patience = { timeout: 20_000, interval: 50 };
 const fleetId = 'FLEET001';
 const device = deviceKeyOf(fleetId, 'DEVICE0001');
-const other = deviceKeyOf('FLEET002', 'DEVICE0001');
 
 let folder: string;
 let opened: OpenShard;
@@ -26,7 +25,7 @@ afterEach(async () => {
 
 async function open(config: Partial<Config> = {}): Promise<void> {
   opened = openShard(folder, { gatherMilliseconds: 0, ...config });
-  for (const key of [device, other]) await opened.shard.createDevices([created(key)]);
+  await opened.shard.createDevices([created(device)]);
 }
 
 function created(key: DeviceKey): Device {
@@ -47,25 +46,20 @@ async function send(more: Partial<Enqueue> = {}): Promise<Uint8Array> {
   return outcome.mailId;
 }
 
-const letters = async (of = fleetId): Promise<string[]> =>
-  (await opened.shard.deadLetters(of, {}, '', 1_000)).items.map(({ mailId }) => mailId.toString('hex'));
+const letters = async (): Promise<string[]> =>
+  (await opened.shard.deadLetters(fleetId, {}, '', 1_000)).items.map(({ mailId }) => mailId.toString('hex'));
 
 const records = (table: string): number => opened.environment.sizeOf(table).records;
 
-it('D16: beyond the limit of a fleet the oldest dead letter goes, and other fleets keep theirs', async () => {
+it('D16: letters that go for newer ones are counted, and a lower limit is come down to a step at a time', async () => {
   await open({ deadLettersPerFleetMax: 3 });
-  const ofOther = await send({ device: other });
-  await opened.shard.settle({ device: other, mailId: ofOther, verb: 'reject' });
   const ids: string[] = [];
   for (let count = 0; count < 5; count += 1) {
     const mailId = await send();
     await opened.shard.settle({ device, mailId, verb: 'reject' });
     ids.push(Buffer.from(mailId).toString('hex'));
   }
-  expect(await letters()).toEqual(ids.slice(2));
-  expect(await letters('FLEET002')).toHaveLength(1);
   expect(opened.droppedLetters()).toBe(2);
-  // A restart counts anew, and a lower limit is come down to a step at a time.
   await opened.close();
   opened = openShard(folder, { deadLettersPerFleetMax: 1 });
   const last = await send();
@@ -113,49 +107,6 @@ it('a device that is deleted takes its delayed mail along at once, and its dead 
   await opened.close();
   opened = openShard(folder);
   await expect.poll(() => records('dead'), patience).toBe(0);
-});
-
-it('D17: a fetch that is told when its mail is settled counts once, and one that is told later is added', async () => {
-  await open();
-  const mailId = await send();
-  const settle = { device, mailId, verb: 'ack' as const, fetched: { count: 2, firstMs: 5_000 } };
-  await opened.shard.settle(settle);
-  expect(await opened.shard.receipt(device, mailId)).toMatchObject({
-    fetchCount: 2,
-    firstFetchedAtMs: 5_000,
-  });
-  const fetches = [
-    { mailId, count: 3, firstMs: 4_000 },
-    { mailId: generateUuid(), count: 1, firstMs: 1 },
-  ];
-  await opened.shard.noteActivity([{ device, lastSeenMs: 9_000, address: undefined, fetches }]);
-  expect(await opened.shard.receipt(device, mailId)).toMatchObject({
-    fetchCount: 5,
-    firstFetchedAtMs: 4_000,
-  });
-});
-
-it('D17: each change of a mail is a record of the log, in order, committed with it', async () => {
-  await open();
-  const mailId = await send({ requeuesMax: 1 });
-  await opened.shard.noteActivity([
-    { device, lastSeenMs: 9, address: undefined, fetches: [{ mailId, count: 1, firstMs: 5_000 }] },
-  ]);
-  for (const verb of ['requeue', 'requeue'] as const) await opened.shard.settle({ device, mailId, verb });
-  await opened.shard.replayMail({ device, mailId, lifeSeconds: 60, mailboxMailsMax: 9 });
-  const delayed = await send({ deliverAtMs: Date.now() + 60_000 });
-  await opened.shard.withdrawMail(device, delayed);
-  const events: string[] = [];
-  for (let from = 0; from < (await opened.shard.logEnd()); ) {
-    const page = await opened.shard.records(from);
-    for (const { kind, schema, payload } of page.records) {
-      expect([kind, schema]).toEqual(['receipt', 'note']);
-      events.push(JSON.parse(payload.toString('utf8')).event);
-    }
-    from = page.next;
-  }
-  const first = ['queued', 'fetched', 'requeued', 'over_requeued', 'queued', 'replayed'];
-  expect(events).toEqual([...first, 'delayed', 'withdrawn']);
 });
 
 it('mail that is delayed to one moment comes in the order that it was sent in, however much there is of it', async () => {

@@ -13,6 +13,7 @@ const mayImport: Record<string, string[]> = {
   store: ['core'],
   registry: ['store', 'core'],
   shard: ['store', 'core'],
+  engine: ['shard', 'core'],
   http: ['registry', 'shard', 'core'],
   actions: ['core'],
   dispatch: ['actions', 'admin', 'registry', 'shard', 'store', 'core'],
@@ -40,6 +41,7 @@ const mayImport: Record<string, string[]> = {
 /** Libraries that one room alone may touch. */
 const soleImporters: Record<string, string> = {
   lmdb: 'store',
+  pg: 'engine',
   msgpackr: 'store',
   'uWebSockets.js': 'http',
   fastify: 'admin',

@@ -1,0 +1,101 @@
+import type { Log } from '../core/log.ts';
+import type { IdempotencyLimits } from '../shard/key-refusal.ts';
+import type { RetentionSource } from '../shard/log-retention.ts';
+import { Database } from './database.ts';
+import { deviceErrands, deviceOperations } from './device-operations.ts';
+import { DeviceReads } from './device-reads.ts';
+import { ingestOperations } from './ingest.ts';
+import { keepKeys } from './key-retention.ts';
+import { type MailOptions, mailErrands, mailOperations } from './mail-operations.ts';
+import { MailReads } from './mail-reads.ts';
+import { checkVersion } from './migrate.ts';
+import { PostgresShard } from './postgres-shard.ts';
+import { StreamPresence } from './presence.ts';
+import { RecordReads } from './record-reads.ts';
+import { RecordTrimmer } from './record-trimmer.ts';
+import { Streams } from './streams.ts';
+import { Sweeper } from './sweeper.ts';
+import { Writer } from './writer.ts';
+
+export type PostgresShardOptions = MailOptions &
+  IdempotencyLimits & {
+    /** `postgres://…`, as libpq reads it. */
+    url: string;
+    /** Of this thread to this database, besides the one that listens. */
+    connectionsMax: number;
+    /** What each wait for the database may last. */
+    timeoutMilliseconds: number;
+    shardQueueMax: number;
+    shardQueueBytesMax: number;
+    streamsPerDeviceMax: number;
+    /** What a notification that is lost can cost an event stream. */
+    keepAliveSeconds: number;
+    /** What is kept of the log, and for how long, now. */
+    retention: RetentionSource;
+    /** Dead letters that went for newer ones. */
+    onLettersDropped?(count: number): void;
+    log: Log;
+  };
+
+/** Of the connections, those that write; a read never waits for all of them. */
+const writingShare = 0.5;
+
+/**
+ * The shard of one database, for one thread. Its tables are there (`migrate`).
+ * @throws OperatorError for tables of another version. @throws ApiError unavailable
+ */
+export async function openPostgresShard(options: PostgresShardOptions): Promise<PostgresShard> {
+  const { url, connectionsMax, timeoutMilliseconds, log } = options;
+  const database = new Database(options);
+  const records = new RecordReads(database);
+  const trimmer = new RecordTrimmer(database, records, options.retention);
+  try {
+    await checkVersion(database);
+    // Without the partitions of today nothing could be stored.
+    await keepKeys(database, options);
+    await trimmer.prepare();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const writer = new Writer({
+    database,
+    operations: { ...deviceOperations(), ...ingestOperations(options), ...mailOperations(options) },
+    errands: { ...deviceErrands(), ...mailErrands(options) },
+    lanes: Math.max(1, Math.floor(connectionsMax * writingShare)),
+    queueMax: options.shardQueueMax,
+    queueBytesMax: options.shardQueueBytesMax,
+    log,
+    onCommit({ effects: { droppedLetters } }) {
+      if (droppedLetters > 0) options.onLettersDropped?.(droppedLetters);
+    },
+  });
+  const streams = new Streams({
+    url,
+    database,
+    perDeviceMax: options.streamsPerDeviceMax,
+    checkMilliseconds: options.keepAliveSeconds * 1_000,
+    timeoutMilliseconds,
+    log,
+  });
+  const sweeper = new Sweeper({
+    database,
+    writer,
+    holder: streams.node,
+    log,
+    async onFullSweep() {
+      await keepKeys(database, options);
+      await trimmer.pass();
+    },
+  });
+  return new PostgresShard({
+    database,
+    writer,
+    devices: new DeviceReads(database),
+    mail: new MailReads(database),
+    records,
+    streams,
+    sweeper,
+    presence: new StreamPresence(database),
+  });
+}

@@ -1,0 +1,159 @@
+import { queueFull, unavailable } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { Answer, Write, Writes, WriteType } from '../shard/write.ts';
+import { type Database, isConflict } from './database.ts';
+import type { Errand, Errands, Operation, Operations } from './operation.ts';
+import { tellStreams } from './stream-news.ts';
+import { Work } from './work.ts';
+
+export interface WriterOptions {
+  database: Database;
+  operations: Operations;
+  errands: Errands;
+  /** Transactions under way at once. */
+  lanes: number;
+  queueMax: number;
+  queueBytesMax: number;
+  log: Log;
+  /** What was done, behind each commit. */
+  onCommit?(work: Work): void;
+}
+
+interface Pending {
+  write: Write;
+  bytes: number;
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+}
+
+/** Writes of one transaction: more of them cost each other latency, and save no more. */
+const batchWritesMax = 256;
+/** Of a transaction that the engine asks to be done again. */
+const attemptsMax = 5;
+
+/**
+ * The writes of one thread to one database, in batches, one transaction each: what comes while all lanes are busy
+ * shares the next one. So a lone write goes at once, and under load each transaction carries as much as it may.
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+  #queue: Pending[] = [];
+  #bytes = 0;
+  #count = 0;
+  #lanes = new Set<Promise<void>>();
+  #isClosed = false;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a write would be taken now. */
+  accepts(): boolean {
+    return this.#count < this.#options.queueMax && this.#bytes < this.#options.queueBytesMax;
+  }
+
+  /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
+  write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
+    // As with LMDB: a front end has one write of notes under way, and overload is no reason to lose them.
+    if (this.#isClosed) return Promise.reject(unavailable('The server is stopping.'));
+    if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
+    this.#count += 1;
+    this.#bytes += bytes;
+    return new Promise((resolve, reject) => {
+      const write = { type, given } as Write;
+      this.#queue.push({ write, bytes, resolve: resolve as (answer: Answer) => void, reject });
+      if (this.#lanes.size < this.#options.lanes) this.#open();
+    });
+  }
+
+  /** No write is taken any more. Settles when all that was written before is durable or refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#lanes.size > 0) await Promise.all(this.#lanes);
+  }
+
+  #open(): void {
+    const lane = this.#run().finally(() => this.#lanes.delete(lane));
+    this.#lanes.add(lane);
+  }
+
+  async #run(): Promise<void> {
+    // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      const batch = this.#take();
+      for (const { bytes } of batch) this.#bytes -= bytes;
+      try {
+        await this.#commit(batch);
+      } finally {
+        this.#count -= batch.length;
+      }
+    }
+  }
+
+  /** Up to a write that has a transaction to itself; or that one. */
+  #take(): Pending[] {
+    const isErrand = ({ write }: Pending): boolean => this.#options.errands[write.type] !== undefined;
+    const end = this.#queue.findIndex(isErrand);
+    const count = end < 0 ? batchWritesMax : Math.min(batchWritesMax, Math.max(1, end));
+    return this.#queue.splice(0, count);
+  }
+
+  async #commit(batch: Pending[]): Promise<void> {
+    let left = batch;
+    for (let attempts = 1; left.length > 0; ) {
+      const failed = new Map<Pending, unknown>();
+      try {
+        const answers = await this.#transact(left, failed);
+        for (const [index, pending] of left.entries()) pending.resolve(answers[index] as Answer);
+        return;
+      } catch (error) {
+        if (failed.size > 0) {
+          // Those alone: the others are done again without them.
+          for (const [pending, reason] of failed) {
+            this.#options.log.error({ err: reason, write: pending.write.type }, 'a write failed');
+            pending.reject(reason);
+          }
+          left = left.filter((pending) => !failed.has(pending));
+        } else if (isConflict(error) && attempts < attemptsMax) attempts += 1;
+        else {
+          for (const pending of left) pending.reject(error);
+          return;
+        }
+      }
+    }
+  }
+
+  #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
+    const { database, operations, errands, onCommit } = this.#options;
+    return database.transaction(async (transaction) => {
+      const work = new Work();
+      const answers: Answer[] = [];
+      const errand = batch[0] && (errands[batch[0].write.type] as Errand<WriteType> | undefined);
+      if (errand !== undefined && batch[0] !== undefined) {
+        answers.push(await errand(work, transaction, batch[0].write.given as never));
+      } else {
+        const known = batch.map(({ write }) => {
+          const operation = operations[write.type] as Operation<WriteType> | undefined;
+          if (operation === undefined) throw new Error(`no operation ${write.type}`);
+          return { operation, given: write.given as never };
+        });
+        for (const { operation, given } of known) operation.need(work, given);
+        await work.load(transaction);
+        for (const [index, { operation, given }] of known.entries()) {
+          try {
+            answers.push(operation.apply(work, given));
+          } catch (error) {
+            failed.set(batch[index] as Pending, error);
+            throw error;
+          }
+        }
+      }
+      work.store(transaction);
+      tellStreams(transaction, work);
+      await transaction.commit();
+      onCommit?.(work);
+      return answers;
+    });
+  }
+}

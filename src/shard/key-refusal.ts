@@ -1,0 +1,23 @@
+import { uuidTimeMs } from '../core/uuid.ts';
+import type { KeyRefusal } from './shard.ts';
+
+export interface IdempotencyLimits {
+  idempotencyWindowSeconds: number;
+  idempotencySkewSeconds: number;
+}
+
+/**
+ * Whether an idempotency key that is not known may be taken (D18): it must be of the time, and later than all that
+ * were forgotten. A clock that is set back would else let in for a second time what was stored before.
+ */
+export function keyRefusal(
+  key: Uint8Array,
+  nowMs: number,
+  forgottenMs: number,
+  limits: IdempotencyLimits,
+): KeyRefusal | undefined {
+  const timeMs = uuidTimeMs(key);
+  if (timeMs < nowMs - limits.idempotencyWindowSeconds * 1_000 || timeMs <= forgottenMs) return 'key_too_old';
+  if (timeMs > nowMs + limits.idempotencySkewSeconds * 1_000) return 'key_ahead';
+  return undefined;
+}

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { formatUuid } from '../../src/core/uuid.ts';
+import { engines } from './engine.ts';
+import { device, mailFor, NotingSink, payloadOf, second, useStore } from './store.ts';
+
+const farMs = 3_600_000;
+/** Later than all that a test sends before. */
+const soonMs = 2_500;
+
+describe.each(engines)('delayed mail on $name', (engine) => {
+  const store = useStore(engine, { delayedMailsPerDeviceMax: 4 });
+  const textsOf = (ids: readonly Uint8Array[]): string[] => ids.map((id) => formatUuid(id));
+
+  it('a mail that is delayed is in no mailbox until its time, and its receipt says when that is', async () => {
+    await store.create(device);
+    const deliverAtMs = Date.now() + farMs;
+    const outcome = await store.shard.enqueue(mailFor(device, { deliverAtMs }));
+    expect(outcome).toMatchObject({ result: 'queued', mailboxSize: 0, repeated: false, isDelayed: true });
+    const mailId = outcome.result === 'queued' ? outcome.mailId : Buffer.alloc(0);
+    for (const isReopened of [false, true]) {
+      if (isReopened) await store.reopen();
+      expect(await store.shard.mailboxHead(device)).toEqual({ size: 0, mail: undefined });
+      expect(await store.mailIds(device)).toEqual([]);
+      expect(await store.shard.receipt(device, mailId)).toMatchObject({
+        name: 'note',
+        state: 'delayed',
+        deliverAtMs,
+        queuedAtMs: undefined,
+        expiresAtMs: undefined,
+        settledAtMs: undefined,
+      });
+    }
+    expect((await store.mailEvents(device)).map(({ event }) => event)).toEqual(['delayed']);
+  });
+
+  it('a time that is now or past is no delay', async () => {
+    await store.create(device);
+    for (const deliverAtMs of [0, Date.now() - farMs, Date.now() - 1]) {
+      const outcome = await store.shard.enqueue(mailFor(device, { deliverAtMs }));
+      expect(outcome).toMatchObject({ result: 'queued', isDelayed: false });
+    }
+    expect(await store.shard.mailboxSize(device)).toBe(3);
+  });
+
+  it('at its time it is queued behind what waits, announced, and its life begins', async () => {
+    await store.create(device);
+    const sink = new NotingSink();
+    await store.shard.subscribe(device, sink);
+    const deliverAtMs = Date.now() + soonMs;
+    const payload = payloadOf({ n: 1 });
+    const late = await store.send(device, { name: 'late', payload, deliverAtMs, lifeSeconds: 600 });
+    const early = await store.send(device);
+    await expect.poll(() => store.shard.mailboxSize(device)).toBe(2);
+    expect(Date.now()).toBeGreaterThanOrEqual(deliverAtMs - 5);
+    expect(await store.mailIds(device)).toEqual(textsOf([early, late]));
+    const mail = (await store.shard.mails(device, '', 9)).items[1];
+    expect(mail).toMatchObject({ name: 'late', requeueCount: 0, fetchCount: 0 });
+    expect(mail?.payload.equals(payload)).toBe(true);
+    const receipt = await store.shard.receipt(device, late);
+    expect(receipt).toMatchObject({ state: 'queued', queuedAtMs: mail?.acceptedAtMs });
+    expect(mail?.acceptedAtMs).toBeGreaterThanOrEqual(deliverAtMs - 5);
+    expect((mail?.expiresAtMs ?? 0) - (mail?.acceptedAtMs ?? 0)).toBe(600_000);
+    await expect.poll(() => sink.announced).toHaveLength(2);
+    expect(sink.announced[1]).toEqual({ mailId: formatUuid(late), name: 'late', mailboxSize: 2 });
+    // From then on it is a mail as any other.
+    await store.settle(device, late, 'requeue');
+    expect(await store.settle(device, late, 'ack')).toEqual({ result: 'settled', mailboxSize: 1 });
+    const events = (await store.mailEvents(device)).filter(({ mail_id }) => mail_id === formatUuid(late));
+    expect(events.map(({ event }) => event)).toEqual(['delayed', 'queued', 'requeued', 'acked']);
+  });
+
+  it('it comes in the order of its times, and of one moment in the order that it was sent', async () => {
+    await store.create(device, second);
+    const deliverAtMs = Date.now() + soonMs;
+    const ids: Uint8Array[] = [];
+    for (const offMs of [1, 0, 0, 1]) {
+      ids.push(await store.send(device, { deliverAtMs: deliverAtMs + offMs }));
+      await store.send(second, { deliverAtMs });
+    }
+    for (const of of [device, second]) await expect.poll(() => store.shard.mailboxSize(of)).toBe(4);
+    const [a, b, c, d] = ids as [Uint8Array, Uint8Array, Uint8Array, Uint8Array];
+    expect(await store.mailIds(device)).toEqual(textsOf([b, c, a, d]));
+  });
+
+  it('mail whose time comes while the shard is closed is delivered soon after', async () => {
+    await store.create(device);
+    const deliverAtMs = Date.now() + 50;
+    const mailId = await store.send(device, { deliverAtMs });
+    await store.opened.close();
+    while (Date.now() < deliverAtMs) await new Promise((resolve) => setTimeout(resolve, 10));
+    await store.reopen();
+    await expect.poll(() => store.stateOf(device, mailId)).toBe('queued');
+    expect(await store.mailIds(device)).toEqual(textsOf([mailId]));
+  });
+
+  it('as many mails of a device wait as may, and one that is withdrawn or delivered makes room', async () => {
+    await store.create(device, second);
+    const [first] = await store.sendMany(device, 4, { deliverAtMs: Date.now() + farMs });
+    const one = mailFor(device, { deliverAtMs: Date.now() + farMs });
+    expect(await store.shard.enqueue(one)).toEqual({ result: 'delayed_full' });
+    expect(await store.shard.enqueue({ ...one, device: second })).toMatchObject({ result: 'queued' });
+    expect(await store.shard.enqueue(mailFor(device))).toMatchObject({ result: 'queued' });
+    await store.shard.withdrawMail(device, first as Uint8Array);
+    expect(await store.shard.enqueue({ ...one, deliverAtMs: Date.now() + 100 })).toMatchObject({
+      result: 'queued',
+    });
+    await expect.poll(() => store.shard.mailboxSize(device)).toBe(2);
+    expect(await store.shard.enqueue(one)).toMatchObject({ result: 'queued', isDelayed: true });
+    expect(await store.shard.enqueue(one)).toEqual({ result: 'delayed_full' });
+    expect(await store.shard.enqueue({ ...one, device: 'FLEET001NOBODY0001' as typeof device })).toEqual({
+      result: 'device_not_found',
+    });
+  });
+
+  it('D16: whether the mailbox is full is asked when the time has come; then the mail is a dead letter', async () => {
+    await store.create(device);
+    const [waiting] = await store.sendMany(device, 1);
+    const deliverAtMs = Date.now() + soonMs;
+    const ids = await store.sendMany(device, 3, { deliverAtMs, mailboxMailsMax: 2 });
+    const [taken, ...refused] = ids as [Uint8Array, ...Uint8Array[]];
+    for (const mailId of refused) {
+      await expect.poll(() => store.stateOf(device, mailId)).toBe('mailbox_full');
+      const letter = await store.shard.deadLetter(device, mailId);
+      expect(letter).toMatchObject({ reason: 'mailbox_full', queuedAtMs: undefined, fetchCount: 0 });
+      const receipt = await store.shard.receipt(device, mailId);
+      expect(receipt?.queuedAtMs).toBeUndefined();
+      expect(receipt?.settledAtMs).toBeGreaterThanOrEqual(deliverAtMs - 5);
+    }
+    expect(await store.mailIds(device)).toEqual(textsOf([waiting as Uint8Array, taken]));
+  });
+
+  it('a device that is deleted takes its delayed mail along', async () => {
+    await store.create(device);
+    const mailId = await store.send(device, { deliverAtMs: Date.now() + 200 });
+    await store.shard.deleteDevice(device);
+    expect(await store.shard.receipt(device, mailId)).toBeUndefined();
+    await store.create(device, second);
+    const later = await store.send(second, { deliverAtMs: Date.now() + 300 });
+    await expect.poll(() => store.stateOf(second, later)).toBe('queued');
+    expect(await store.shard.mailboxSize(device)).toBe(0);
+  });
+});

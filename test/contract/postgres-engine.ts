@@ -1,0 +1,86 @@
+import { inject } from 'vitest';
+import { loadConfig } from '../../src/core/config.ts';
+import { createLog } from '../../src/core/log.ts';
+import { Database } from '../../src/engine/database.ts';
+import { migrate } from '../../src/engine/migrate.ts';
+import { openPostgresShard, type PostgresShardOptions } from '../../src/engine/open-shard.ts';
+import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
+import { createDatabase } from '../harness/postgres.ts';
+import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
+
+const log = createLog('silent');
+
+function optionsOf(url: string, changed: EngineOptions): PostgresShardOptions {
+  const config = { ...loadConfig(undefined, {}, {}).values, ...changed };
+  return {
+    ...config,
+    url,
+    connectionsMax: 4,
+    timeoutMilliseconds: 10_000,
+    // What is lost is looked for sooner than anybody gives up waiting for it.
+    keepAliveSeconds: 1,
+    retention: {
+      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      bytesElsewhere: () => new Map(),
+    },
+    log,
+  };
+}
+
+/** Two nodes on one database. */
+class OpenPostgres implements OpenEngine {
+  readonly #url: string;
+  #options: EngineOptions;
+  #nodes: readonly [PostgresShard, PostgresShard] | undefined;
+  #last: readonly [PostgresShard, PostgresShard];
+
+  private constructor(url: string, options: EngineOptions, nodes: [PostgresShard, PostgresShard]) {
+    this.#url = url;
+    this.#options = options;
+    this.#nodes = nodes;
+    this.#last = nodes;
+  }
+
+  static async open(options: EngineOptions): Promise<OpenPostgres> {
+    const url = await createDatabase(inject('postgresFolder'));
+    const database = new Database({ url, connectionsMax: 1, timeoutMilliseconds: 10_000, log });
+    await migrate(database);
+    await database.close();
+    return new OpenPostgres(url, options, await openNodes(url, options));
+  }
+
+  get shard() {
+    return this.#last[0];
+  }
+
+  get elsewhere() {
+    return this.#last[1];
+  }
+
+  async reopen(changed: EngineOptions = {}): Promise<void> {
+    await this.close();
+    this.#options = { ...this.#options, ...changed };
+    this.#nodes = await openNodes(this.#url, this.#options);
+    this.#last = this.#nodes;
+  }
+
+  async close(): Promise<void> {
+    const nodes = this.#nodes ?? [];
+    this.#nodes = undefined;
+    for (const node of nodes) await node.close();
+  }
+
+  /** It goes with the server. */
+  async remove(): Promise<void> {}
+}
+
+async function openNodes(url: string, options: EngineOptions): Promise<[PostgresShard, PostgresShard]> {
+  const of = optionsOf(url, options);
+  return [await openPostgresShard(of), await openPostgresShard(of)];
+}
+
+/** PostgreSQL as Debian has it, durable, with two nodes on it. */
+export const postgresEngine: Engine = {
+  name: 'PostgreSQL',
+  open: (options = {}) => OpenPostgres.open(options),
+};

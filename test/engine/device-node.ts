@@ -1,0 +1,107 @@
+import { pino } from 'pino';
+import { loadConfig } from '../../src/core/config.ts';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { Database } from '../../src/engine/database.ts';
+import { deviceErrands, deviceOperations } from '../../src/engine/device-operations.ts';
+import { DeviceReads } from '../../src/engine/device-reads.ts';
+import { ingestOperations } from '../../src/engine/ingest.ts';
+import { keepKeys } from '../../src/engine/key-retention.ts';
+import { mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
+import { migrate } from '../../src/engine/migrate.ts';
+import { RecordReads } from '../../src/engine/record-reads.ts';
+import { RecordTrimmer } from '../../src/engine/record-trimmer.ts';
+import { Writer } from '../../src/engine/writer.ts';
+import { encodeLogRecord } from '../../src/shard/log-record.ts';
+import type { LogRetention } from '../../src/shard/log-retention.ts';
+import type { Device, Ingest, IngestOutcome, StoredRecord } from '../../src/shard/shard.ts';
+import type { Writes, WriteType } from '../../src/shard/write.ts';
+
+export const fleetId = 'FLEET001';
+export const deviceOf = (number: number, fleet = fleetId): DeviceKey =>
+  deviceKeyOf(fleet, `DEVICE${String(number).padStart(4, '0')}`);
+
+export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device {
+  const plain = {
+    enabled: true,
+    secretDigests: [Buffer.alloc(32, 1)],
+    name: '',
+    tags: [],
+    createdAtMs: 1_000,
+  };
+  return { device, ...plain, ...more };
+}
+
+const config = loadConfig(undefined, {}, {}).values;
+const week: LogRetention = { lifeSeconds: 604_800, bytesMax: 0, fleets: new Map() };
+
+/** One node of several on a database: what it writes and reads of devices and records. */
+export class DeviceNode {
+  readonly database: Database;
+  readonly reads: DeviceReads;
+  readonly records: RecordReads;
+  readonly trimmer: RecordTrimmer;
+  /** What the database did not do. */
+  readonly failures: string[] = [];
+  retention = week;
+  readonly limits = config;
+  readonly #writer: Writer;
+
+  private constructor(url: string) {
+    const log = pino({ level: 'warn' }, { write: (line: string) => void this.failures.push(line) });
+    this.database = new Database({ url, connectionsMax: 6, timeoutMilliseconds: 30_000, log });
+    this.reads = new DeviceReads(this.database);
+    this.records = new RecordReads(this.database);
+    const source = { retention: () => this.retention, bytesElsewhere: () => new Map<string, number>() };
+    this.trimmer = new RecordTrimmer(this.database, this.records, source);
+    this.#writer = new Writer({
+      database: this.database,
+      operations: { ...deviceOperations(), ...ingestOperations(config), ...mailOperations(config) },
+      errands: { ...deviceErrands(), ...mailErrands(config) },
+      lanes: 3,
+      queueMax: 10_000,
+      queueBytesMax: 1e9,
+      log,
+    });
+  }
+
+  /** On a database that has its tables, or gets them. */
+  static async open(url: string): Promise<DeviceNode> {
+    const node = new DeviceNode(url);
+    await migrate(node.database);
+    await keepKeys(node.database, node.limits);
+    await node.trimmer.prepare();
+    return node;
+  }
+
+  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+    return this.#writer.write(type, given);
+  }
+
+  ingest(more: Partial<Ingest> = {}): Promise<IngestOutcome> {
+    const plain = {
+      device: deviceOf(1),
+      kind: 'datapoint' as const,
+      schema: 'reading',
+      payload: Buffer.from('{}'),
+    };
+    const { idempotency, ...record } = { ...plain, ...more };
+    const given = { device: record.device, record: encodeLogRecord(record) };
+    return this.write('ingest', { ...given, ...(idempotency && { idempotency }) });
+  }
+
+  /** All that the log has. */
+  async log(): Promise<StoredRecord[]> {
+    const records: StoredRecord[] = [];
+    for (let at = 0; ; ) {
+      const page = await this.records.records(at);
+      records.push(...page.records);
+      if (page.next === at) return records;
+      at = page.next;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await this.database.close();
+  }
+}

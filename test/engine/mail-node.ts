@@ -1,0 +1,87 @@
+import { pino } from 'pino';
+import { loadConfig } from '../../src/core/config.ts';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { Database } from '../../src/engine/database.ts';
+import { type MailOptions, mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
+import { MailReads } from '../../src/engine/mail-reads.ts';
+import { migrate } from '../../src/engine/migrate.ts';
+import type { Work } from '../../src/engine/work.ts';
+import { Writer } from '../../src/engine/writer.ts';
+import type { Enqueue, SettleVerb } from '../../src/shard/shard.ts';
+import type { Writes, WriteType } from '../../src/shard/write.ts';
+
+/** Devices of one fleet. */
+export const deviceOf = (number: number): DeviceKey =>
+  deviceKeyOf('FLEET001', `DEVICE${String(number).padStart(4, '0')}`);
+
+/** A mail that lives for longer than any test. */
+export function mailFor(device: DeviceKey, more: Partial<Enqueue> = {}): Enqueue {
+  const plain = { name: 'note', payload: Buffer.from('{}'), lifeSeconds: 3_600, mailboxMailsMax: 1_000 };
+  return { device, ...plain, ...more };
+}
+
+/** One node of several on a database: what it writes and reads of mail. */
+export class MailNode {
+  readonly database: Database;
+  readonly reads: MailReads;
+  /** What each commit has done. */
+  readonly done: Work[] = [];
+  /** SQLSTATE and the like of what the database did not do. */
+  readonly failures: string[] = [];
+  readonly #writer: Writer;
+
+  constructor(url: string, changed: Partial<MailOptions> = {}) {
+    const options: MailOptions = { ...loadConfig(undefined, {}, {}).values, ...changed };
+    const log = pino({ level: 'warn' }, { write: (line: string) => void this.failures.push(line) });
+    this.database = new Database({ url, connectionsMax: 4, timeoutMilliseconds: 30_000, log });
+    this.reads = new MailReads(this.database);
+    this.#writer = new Writer({
+      database: this.database,
+      operations: mailOperations(options),
+      errands: mailErrands(options),
+      lanes: 3,
+      queueMax: 10_000,
+      queueBytesMax: 1e9,
+      log,
+      onCommit: (work) => void this.done.push(work),
+    });
+  }
+
+  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+    return this.#writer.write(type, given);
+  }
+
+  /** A mail that must be taken. Answers its id. */
+  async send(device: DeviceKey, more: Partial<Enqueue> = {}): Promise<Uint8Array> {
+    const outcome = await this.write('enqueue', mailFor(device, more));
+    if (outcome.result !== 'queued') throw new Error(outcome.result);
+    return outcome.mailId;
+  }
+
+  settle(device: DeviceKey, mailId: Uint8Array, verb: SettleVerb): Promise<Writes['settle']['answer']> {
+    return this.write('settle', { device, mailId, verb });
+  }
+
+  /** All that is due, in as many rounds as it takes. */
+  async sweep(what: 'due' | 'old'): Promise<void> {
+    while (await this.write('sweep', what));
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await this.database.close();
+  }
+}
+
+/** Tables and mailboxes of so many devices, from the first on. */
+export async function prepare(url: string, devices: number): Promise<void> {
+  const log = pino({ level: 'silent' });
+  const database = new Database({ url, connectionsMax: 1, timeoutMilliseconds: 30_000, log });
+  await migrate(database);
+  await database.query('CREATE TABLE record_all PARTITION OF record DEFAULT');
+  await database.query('CREATE TABLE idempotency_all PARTITION OF idempotency DEFAULT');
+  for (let number = 1; number <= devices; number += 1) {
+    await database.query(`INSERT INTO mailbox VALUES ($1, 0, 1, 1, 0, '')`, [deviceOf(number)]);
+  }
+  await database.close();
+}
