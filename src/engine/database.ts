@@ -111,7 +111,7 @@ export class Database {
   #told(error: unknown): unknown {
     const code = codeOf(error);
     if (code === undefined) return error;
-    if (code === retryCode) return error;
+    if (retryCodes.has(code)) return error;
     this.#log.warn({ code }, 'the database did not do what it was asked');
     return unavailable('The database of this device is not available.');
   }
@@ -169,20 +169,24 @@ async function ask<T extends Row>(
   return rows;
 }
 
-/** SQLSTATE of a conflict that an engine asks to be tried again. */
-const retryCode = '40001';
+/** SQLSTATE of a conflict that an engine asks to be tried again, and of a deadlock that it has ended. */
+const retryCodes: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
 
 /** Whether the engine asks for the same transaction once more. */
 export function isConflict(error: unknown): boolean {
-  return codeOf(error) === retryCode;
+  return retryCodes.has(codeOf(error));
 }
+
+/** What the library says of a connection that cannot be had or is no more, for which it has no code. */
+const lostConnection =
+  /^(Query read timeout|Connection terminated|timeout exceeded|timeout expired|Client (has|was)|Cannot use a pool)/;
 
 /** SQLSTATE, or the name of a failed connection; undefined for what is no failure of the database. */
 function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
+  if (!(error instanceof Error) || error.name === 'ApiError') return undefined;
   const { code } = error as { code?: unknown };
-  if (typeof code === 'string' && /^[0-9A-Z_]{3,30}$/.test(code) && error.name !== 'ApiError') return code;
-  return /timeout|terminated|ended|Connection/.test(error.message) ? 'CONNECTION' : undefined;
+  if (typeof code === 'string' && /^[0-9A-Z_]{3,30}$/.test(code)) return code;
+  return lostConnection.test(error.message) ? 'CONNECTION' : undefined;
 }
 
 function isLost(error: unknown): boolean {

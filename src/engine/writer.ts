@@ -117,7 +117,8 @@ export class Writer {
           left = left.filter((pending) => !failed.has(pending));
         } else if (isConflict(error) && attempts < attemptsMax) attempts += 1;
         else {
-          for (const pending of left) pending.reject(error);
+          const told = isConflict(error) ? unavailable('The database has too many conflicts.') : error;
+          for (const pending of left) pending.reject(told);
           return;
         }
       }
