@@ -84,7 +84,7 @@ it('verify walks a folder that a server has left and finds it sound', async () =
   expect(status).toBe(0);
   expect(stdout).toMatch(
     new RegExp(
-      `${shards} shards, 3 fleets, \\d schemas, 0 actions, 0 parked runs, 0 consumers, \\d+ devices, 301 mails, 3\\d\\d log records, 1 idempotency keys`,
+      `${shards} shards, 3 fleets, \\d schemas, 0 actions, 0 parked runs, 0 consumers, 0 forwarders, \\d+ devices, 301 mails, 3\\d\\d log records, 1 idempotency keys`,
     ),
   );
   expect(stdout).toMatch(/It is sound/);
