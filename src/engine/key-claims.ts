@@ -3,13 +3,14 @@ import { uuidTimeMs } from '../core/uuid.ts';
 import type { IdempotencyLimits } from '../shard/key-refusal.ts';
 import type { IngestOutcome } from '../shard/shard.ts';
 import type { Row, Session } from './database.ts';
+import { clockMs } from './database-time.ts';
 
 /** Of two who claim one key, the later one waits here for the commit of the other. All claim in order of keys. */
 const claim = `
   INSERT INTO idempotency (key, scope, digest, result)
   SELECT k.key, k.scope, k.digest, ''::bytea
   FROM unnest($1::bytea[], $2::text[], $3::bytea[], $4::bigint[]) AS k (key, scope, digest, time_ms),
-    (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS now
+    (SELECT ${clockMs} AS ms) AS now
   WHERE k.time_ms BETWEEN now.ms - $5::bigint AND now.ms + $6::bigint
     AND k.time_ms > coalesce((SELECT number FROM value WHERE name = 'forgotten'), 0)
   ORDER BY k.key, k.scope

@@ -1,11 +1,11 @@
 import type { Database } from './database.ts';
+import { clockMs } from './database-time.ts';
 
-const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 /** Whoever has it goes on with it; another gets it when its time is over. */
 const take = `
-  INSERT INTO lease (name, holder, until_ms) SELECT $1, $2, ${now} + $3
+  INSERT INTO lease (name, holder, until_ms) SELECT $1, $2, ${clockMs} + $3
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
-  WHERE lease.holder = excluded.holder OR lease.until_ms < ${now}
+  WHERE lease.holder = excluded.holder OR lease.until_ms < ${clockMs}
   RETURNING name`;
 const release = 'DELETE FROM lease WHERE name = $1 AND holder = $2';
 

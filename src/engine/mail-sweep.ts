@@ -1,5 +1,6 @@
 import { sweepMailsMax, sweepRecordsMax } from '../shard/write.ts';
 import type { Session, Transaction } from './database.ts';
+import { clockMs } from './database-time.ts';
 import type { LetterKey } from './dead-letters.ts';
 import { retireSecrets } from './device-operations.ts';
 import { deliver, expire, type MailLimits } from './mailbox.ts';
@@ -16,7 +17,7 @@ export interface SweepLimits {
 type MailKey = Pick<DelayedMailRow, 'device' | 'mail_id'>;
 
 /** Limits stand in the text of a statement: for one that it does not know, the planner reads whole tables. */
-const nowMs = '(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)';
+const nowMs = `(SELECT ${clockMs})`;
 const expiredMails = `
   SELECT device, mail_id FROM mail WHERE expires_at_ms < ${nowMs}
   ORDER BY expires_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;

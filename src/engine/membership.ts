@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../core/log.ts';
 import type { Database } from './database.ts';
+import { clockMs } from './database-time.ts';
 
 /** How long the streams of a node that has died are taken for open; it says three times as often that it lives. */
 const leaseMilliseconds = 15_000;
@@ -8,12 +9,11 @@ const renewMilliseconds = leaseMilliseconds / 3;
 /** Ends of streams are kept for nodes that could not ask for a while; whoever was away for longer looks at all. */
 const endsKeptMilliseconds = 300_000;
 
-const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-const renew = `UPDATE node SET until_ms = ${now} + $2 WHERE node = $1 RETURNING node`;
-const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${now} + $2 ON CONFLICT DO NOTHING`;
-const bury = `DELETE FROM node WHERE until_ms < ${now}`;
+const renew = `UPDATE node SET until_ms = ${clockMs} + $2 WHERE node = $1 RETURNING node`;
+const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${clockMs} + $2 ON CONFLICT DO NOTHING`;
+const bury = `DELETE FROM node WHERE until_ms < ${clockMs}`;
 const clear = 'DELETE FROM stream WHERE node NOT IN (SELECT node FROM node)';
-const forgetEnds = `DELETE FROM stream_end WHERE at_ms < ${now} - $1`;
+const forgetEnds = `DELETE FROM stream_end WHERE at_ms < ${clockMs} - $1`;
 const leave = ['DELETE FROM stream WHERE node = $1', 'DELETE FROM node WHERE node = $1'];
 
 /** This thread as one of the nodes of a database: for as long as it says so, and some seconds longer. */

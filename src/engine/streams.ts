@@ -5,6 +5,7 @@ import { formatUuid } from '../core/uuid.ts';
 import { connectedPosition } from '../shard/connected-devices.ts';
 import type { StreamSink } from '../shard/shard.ts';
 import type { Database } from './database.ts';
+import { clockMs } from './database-time.ts';
 import { Listener } from './listener.ts';
 import { Membership } from './membership.ts';
 import { channelOf, type Given, news, readNews } from './stream-news.ts';
@@ -15,8 +16,7 @@ const endsMilliseconds = 700;
 const endsBackMilliseconds = 10_000;
 const devicesAtOnce = 1_000;
 
-const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-const addStream = `INSERT INTO stream (device, stream_id, node, position) VALUES ($1, $2, $3, $4) RETURNING ${now} AS opened_at_ms`;
+const addStream = `INSERT INTO stream (device, stream_id, node, position) VALUES ($1, $2, $3, $4) RETURNING ${clockMs} AS opened_at_ms`;
 /** The newest stay: ids begin with the time. */
 const displace = `
   WITH gone AS (
@@ -39,7 +39,7 @@ const restore = `
   FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
 const ends = `
   SELECT device, what, at_ms FROM stream_end
-  WHERE at_ms > ${now} - $1 ORDER BY at_ms`;
+  WHERE at_ms > ${clockMs} - $1 ORDER BY at_ms`;
 interface Held {
   streamId: Buffer;
   sink: StreamSink;
