@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
 /** Of the rules and of what must hold: with one shard and with several. */
-const ofRules = ['test/{spec,properties,fleet}/**/*.test.ts', 'test/robustness/crash.test.ts'];
-/** Of processes, threads, files, commands, connections and trouble: with several shards, which have more of it. */
-const ofOneServer = ['test/{operation,robustness}/**/*.test.ts'];
+const ofRules = ['test/{spec,properties}/**/*.test.ts', 'test/robustness/crash.test.ts'];
+/** Of processes, threads, files, commands, connections, receivers and trouble: with several shards, which have more. */
+const ofOneServer = ['test/{fleet,operation,robustness}/**/*.test.ts'];
 
 const onServer = (shards: number, include: string[]) => ({
   extends: true as const,

@@ -48,17 +48,16 @@ interface Held {
 }
 
 interface HeldDevice {
-  /** Newest last. */
   streams: Held[];
   /** The first sequence that was not announced here. */
   tail: number;
 }
 
-/** Without a mail where only the tail has moved on. */
 type FoundMail = {
   device: DeviceKey;
   tail: number;
   size: number;
+  // Null, as the rest, where only the tail moved on.
   sequence: number | null;
   mail_id: Buffer | null;
   name: string | null;
@@ -92,8 +91,8 @@ export class Streams {
 
   constructor(options: StreamsOptions) {
     this.#options = options;
-    const { url, timeoutMilliseconds, checkMilliseconds, log } = options;
-    this.#membership = new Membership(options.database, log, () => this.#tellAgain());
+    const { url, database, timeoutMilliseconds, checkMilliseconds, log } = options;
+    this.#membership = new Membership(database, log, () => this.#tellAgain());
     this.#listener = new Listener({
       url,
       channel: channelOf(this.node),
