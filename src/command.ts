@@ -1,5 +1,8 @@
 import { createProgram, run } from './client/program.ts';
 import { addConfigCommand } from './cluster/config-command.ts';
+import { addCopyCommand } from './cluster/copy-command.ts';
+import { addMigrateCommand } from './cluster/migrate-command.ts';
+import { addRebalanceCommand } from './cluster/rebalance-command.ts';
 import { addRestoreCommand } from './cluster/restore-command.ts';
 import { addServeCommand } from './cluster/serve-command.ts';
 import { addVerifyCommand } from './cluster/verify-command.ts';
@@ -9,6 +12,9 @@ export async function runCommand(argv: readonly string[]): Promise<void> {
   const program = createProgram();
   addServeCommand(program);
   addConfigCommand(program);
+  addMigrateCommand(program);
+  addCopyCommand(program);
+  addRebalanceCommand(program);
   addRestoreCommand(program);
   addVerifyCommand(program);
   await run(program, argv);

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type {
   AuditBook,
   AuditEntry,
@@ -13,12 +12,11 @@ import type { Config } from '../core/config.ts';
 import type { Log } from '../core/log.ts';
 import type { Table } from '../store/environment.ts';
 import type { Journal } from '../store/journal.ts';
-import { keyOf, matches, numberMax, numberOf, packEntry, unpackEntry } from './audit-records.ts';
+import { begunContent, withOutcome } from './audit-entry.ts';
+import { chunkEntries, type NumberedEntry, numberMax, readAll, readPage } from './audit-reading.ts';
+import { keyOf, numberOf, packEntry, unpackEntry } from './audit-records.ts';
+import { RefusalLimit } from './refusal-limit.ts';
 
-/** Entries read in one go: some milliseconds of the main thread. */
-const chunkEntries = 500;
-/** Entries that one page looks at, whatever it looks for. */
-const lookedAtMax = 5_000;
 /** Where the bound was lowered: removed with each entry that is added. */
 const trimmedMax = 100;
 
@@ -42,9 +40,7 @@ export class Audit implements AuditLog {
   /** Whether a transaction was taken back, and with it what was added and removed in it. */
   #isStale = false;
   #lost = 0;
-  #minute = 0;
-  #refusals = 0;
-  #omitted = 0;
+  readonly #refusals = new RefusalLimit();
   #isDamageLogged = false;
 
   /** `journal` is closed by its owner. */
@@ -70,8 +66,8 @@ export class Audit implements AuditLog {
     return { entry };
   }
 
-  async end({ entry }: BegunEntry, { about, ...outcome }: AuditOutcome): Promise<void> {
-    const ended = { ...entry, ...outcome, about: { ...entry.about, ...about } };
+  async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
+    const ended = withOutcome(entry, outcome);
     await this.#write(() => {
       const book = auditBooks.indexOf(entry.book);
       // Else it would come back, and be counted by nobody.
@@ -81,71 +77,33 @@ export class Audit implements AuditLog {
     });
   }
 
-  note(event: AuditEvent, { about, ...outcome }: AuditOutcome): void {
-    const entry = this.#newEntry('change', { ...event, about: { ...event.about, ...about } });
-    void this.#write(() => this.#add({ ...entry, ...outcome }));
-  }
-
-  refused(event: AuditEvent, { status, error }: AuditOutcome): void {
-    const minute = Math.floor(performance.now() / 60_000);
-    if (minute !== this.#minute) {
-      this.#minute = minute;
-      this.#refusals = 0;
-    }
-    if (this.#refusals >= this.#config.auditRefusalsPerMinuteMax) {
-      this.#omitted += 1;
-      return;
-    }
-    this.#refusals += 1;
-    const entry = { ...this.#newEntry('refused', event), status, error, omitted: this.#omitted };
-    this.#omitted = 0;
+  note(event: AuditEvent, outcome: AuditOutcome): void {
+    const entry = withOutcome(this.#newEntry('change', event), outcome);
     void this.#write(() => this.#add(entry));
   }
 
-  async page(
+  refused(event: AuditEvent, outcome: AuditOutcome): void {
+    const omitted = this.#refusals.take(this.#config.auditRefusalsPerMinuteMax);
+    if (omitted === undefined) return;
+    const entry = { ...withOutcome(this.#newEntry('refused', event), outcome), omitted };
+    void this.#write(() => this.#add(entry));
+  }
+
+  page(
     query: AuditQuery,
     after: number | undefined,
     limit: number,
   ): Promise<{ items: AuditEntry[]; next: string | null }> {
-    const items: AuditEntry[] = [];
-    let before = after ?? numberMax;
-    for (let looked = 0; looked < lookedAtMax; looked += chunkEntries) {
-      const chunk = this.#read(before, true);
-      for (const { number, entry } of chunk) {
-        before = number;
-        if (entry === undefined || !matches(entry, query)) continue;
-        items.push(entry);
-        if (items.length === limit) return { items, next: String(number) };
-      }
-      if (chunk.length < chunkEntries) return { items, next: null };
-      await turn();
-    }
-    return { items, next: String(before) };
+    return readPage((from, reverse) => this.#read(from, reverse), query, after, limit);
   }
 
-  async *all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
-    const end = this.#last;
-    for (let from = 0; from < end; ) {
-      const chunk = this.#read(from, false);
-      from = chunk.at(-1)?.number ?? end;
-      yield chunk.flatMap(({ number, entry }) =>
-        entry !== undefined && number <= end && matches(entry, query) ? [entry] : [],
-      );
-      await turn();
-    }
+  all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
+    return readAll((from, reverse) => this.#read(from, reverse), query, this.#last);
   }
 
   #newEntry(book: AuditBook, event: AuditEvent): AuditEntry {
     this.#last += 1;
-    return {
-      ...event,
-      number: this.#last,
-      book,
-      timeMs: Date.now(),
-      status: null,
-      error: null,
-      omitted: 0,
-    };
+    return { ...begunContent(event), number: this.#last, book, timeMs: Date.now() };
   }
 
   async #commit(apply: () => void): Promise<void> {
@@ -196,7 +154,7 @@ export class Audit implements AuditLog {
   }
 
   /** The next entries of all books together, behind or before a number. */
-  #read(from: number, reverse: boolean): { number: number; entry: AuditEntry | undefined }[] {
+  #read(from: number, reverse: boolean): NumberedEntry[] {
     this.#journal.refresh();
     const found = [...auditBooks.keys()].flatMap((book) => {
       const start = keyOf(book, reverse ? from - 1 : from + 1);

@@ -1,8 +1,6 @@
+import { begin, change, type Progress, sign } from './progress.ts';
 import type { RunError, RunLimits } from './run.ts';
 import { threadMilliseconds } from './thread-clock.ts';
-
-/** Odd while the engine runs, and another number each time that it is heard of: for the pool's watch, outside. */
-export type Progress = Int32Array;
 
 /** The system brings a thread's time up to date this often. */
 const tickMilliseconds = 10;
@@ -19,7 +17,7 @@ export class Allowance {
   constructor(limits: RunLimits, progress: Progress) {
     this.#limits = limits;
     this.#progress = progress;
-    Atomics.add(progress, 0, 2);
+    begin(progress);
   }
 
   get wallMilliseconds(): number {
@@ -40,18 +38,18 @@ export class Allowance {
 
   enter(): void {
     this.#enteredAt = performance.now();
-    Atomics.add(this.#progress, 0, 1);
+    change(this.#progress);
   }
 
   leave(): void {
     this.#engineMilliseconds = this.#engine;
     this.#enteredAt = undefined;
-    Atomics.add(this.#progress, 0, 1);
+    change(this.#progress);
   }
 
   /** Asked by the engine again and again, wherever it can be stopped. */
   exceeded(): RunError | undefined {
-    Atomics.add(this.#progress, 0, 2);
+    sign(this.#progress);
     const { cpuMilliseconds, wallMilliseconds } = this.#limits;
     // The engine's time is cheap to tell and never less than the processor's.
     if (this.#engine > cpuMilliseconds && this.cpuMilliseconds > cpuMilliseconds)

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { threadStackMegabytes } from './engine.ts';
+import { newProgress } from './progress.ts';
 import type { Answer, Question, RunError, RunLimits, RunReport, RunRequest } from './run.ts';
 import type { AnswerMessage, CompileTask, RunTask } from './task.ts';
 import { harmless } from './text.ts';
@@ -114,10 +115,6 @@ export class ActionPool {
 }
 
 const closing: RunError = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
-
-function newProgress(): Int32Array {
-  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-}
 
 async function answerTo(question: Question, answer: Answer): Promise<{ answer: string } | { error: string }> {
   try {

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
-import { Allowance, type Progress } from './allowance.ts';
+import { Allowance } from './allowance.ts';
 import { Effects } from './effects.ts';
+import { begin, type Progress } from './progress.ts';
 import { Questions } from './questions.ts';
 import type { Question, RunError, RunLimits, RunReport, RunRequest } from './run.ts';
 import { Realm, type RunUnderWay } from './sandbox.ts';
@@ -69,7 +70,7 @@ export async function compile({
   limits,
   progress,
 }: CompileTask): Promise<{ code: string } | { error: RunError }> {
-  Atomics.store(progress, 0, 2);
+  begin(progress);
   const compiled = language === 'typescript' ? await javascriptOf(source) : { code: source };
   if ('error' in compiled) return compiled;
   const realm = await Realm.make(limits.memoryBytes);

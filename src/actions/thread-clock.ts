@@ -1,4 +1,4 @@
-import { openSync, readSync } from 'node:fs';
+import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 
 const text = Buffer.alloc(64);
 let file: number | undefined;
@@ -12,8 +12,30 @@ export function threadMilliseconds(): number | undefined {
   try {
     file ??= openSync('/proc/thread-self/schedstat', 'r');
     const length = readSync(file, text, 0, text.length, 0);
-    return Number.parseInt(text.toString('latin1', 0, length), 10) / 1e6;
+    return millisecondsIn(text.toString('latin1', 0, length));
   } catch {
     return undefined;
   }
+}
+
+/** By what the system knows this thread; 0 where it does not say. */
+export function threadNumber(): number {
+  try {
+    return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+  } catch {
+    return 0;
+  }
+}
+
+/** The same of any thread of this process, which costs more. */
+export function millisecondsOfThread(number: number): number | undefined {
+  try {
+    return millisecondsIn(readFileSync(`/proc/self/task/${number}/schedstat`, 'latin1'));
+  } catch {
+    return undefined;
+  }
+}
+
+function millisecondsIn(schedstat: string): number {
+  return Number.parseInt(schedstat, 10) / 1e6;
 }

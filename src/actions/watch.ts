@@ -1,4 +1,5 @@
-import { cpuTimeExceeded, type Progress, wallTimeExceeded } from './allowance.ts';
+import { cpuTimeExceeded, wallTimeExceeded } from './allowance.ts';
+import { lastSign, type Progress, threadMillisecondsOf } from './progress.ts';
 import type { RunError, RunLimits } from './run.ts';
 
 const intervalMilliseconds = 50;
@@ -9,10 +10,11 @@ interface Watched {
   progress: Progress;
   limits: RunLimits;
   end(error: RunError): void;
-  /** When the run was first seen to have begun, and when it was last heard of. */
+  /** When the run was first seen to have begun. */
   begunAt?: number;
+  /** The last sign of it, and its thread's time by then. */
   seen: number;
-  seenAt: number;
+  seenAtThreadMs: number;
 }
 
 /**
@@ -25,7 +27,7 @@ export class Watch {
 
   /** Returns how to end the watching. */
   add(progress: Progress, limits: RunLimits, end: (error: RunError) => void): () => void {
-    const watched: Watched = { progress, limits, end, seen: 0, seenAt: 0 };
+    const watched: Watched = { progress, limits, end, seen: 0, seenAtThreadMs: 0 };
     this.#watched.add(watched);
     this.#timer ??= setInterval(() => this.#look(), intervalMilliseconds);
     return () => {
@@ -39,16 +41,18 @@ export class Watch {
   #look(): void {
     const now = performance.now();
     for (const watched of this.#watched) {
-      const seen = Atomics.load(watched.progress, 0);
+      const seen = lastSign(watched.progress);
       // It still waits for a thread, which may take a while and is not its own doing.
       if (seen === 0) continue;
       watched.begunAt ??= now;
+      // By its own time: one that waits for a processor for long is not deaf.
+      const threadMs = threadMillisecondsOf(watched.progress) ?? now;
       if (seen !== watched.seen) {
         watched.seen = seen;
-        watched.seenAt = now;
+        watched.seenAtThreadMs = threadMs;
       }
-      const { limits, begunAt, seenAt } = watched;
-      const isDeaf = seen % 2 !== 0 && now - seenAt > limits.cpuMilliseconds + graceMilliseconds;
+      const { limits, begunAt, seenAtThreadMs } = watched;
+      const isDeaf = seen % 2 !== 0 && threadMs - seenAtThreadMs > limits.cpuMilliseconds + graceMilliseconds;
       if (isDeaf) watched.end(cpuTimeExceeded(limits));
       else if (now - begunAt > limits.wallMilliseconds + graceMilliseconds)
         watched.end(wallTimeExceeded(limits));

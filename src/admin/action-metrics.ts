@@ -6,7 +6,7 @@ import type { AdminContext } from './context.ts';
  * How every action is doing. Answers what to call before a scrape: for all figures together, since to ask how an
  * action is doing takes a look at every log.
  */
-export function addActionMetrics(metrics: Registry, { registry, actions }: AdminContext): () => void {
+export function addActionMetrics(metrics: Registry, { actions }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'action'];
   const registers = [metrics];
   const gauges: { gauge: Gauge; read(status: ActionStatus): number }[] = [];
@@ -31,17 +31,15 @@ export function addActionMetrics(metrics: Registry, { registry, actions }: Admin
     labelNames: [...labelNames, 'outcome'],
     registers,
   });
-  return () => {
+  return async () => {
     // Those that are gone are no longer told.
     for (const { gauge } of gauges) gauge.reset();
     attempts.reset();
-    for (const { fleet } of registry.snapshots()) {
-      for (const status of actions.list(fleet.fleetId)) {
-        const labels = { fleet: fleet.fleetId, action: status.action.name };
-        for (const { gauge, read } of gauges) gauge.set(labels, read(status));
-        for (const [outcome, count] of Object.entries(status.attempts)) {
-          attempts.inc({ ...labels, outcome }, count);
-        }
+    for await (const status of actions.all()) {
+      const labels = { fleet: status.action.fleetId, action: status.action.name };
+      for (const { gauge, read } of gauges) gauge.set(labels, read(status));
+      for (const [outcome, count] of Object.entries(status.attempts)) {
+        attempts.inc({ ...labels, outcome }, count);
       }
     }
   };

@@ -165,7 +165,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       },
     },
     async ({ params: { fleet_id, name }, query }) => {
-      const { items, next } = actions.runs(fleet_id, name, given(query));
+      const { items, next } = await actions.runs(fleet_id, name, given(query));
       return { items: items.map(describeRun), next };
     },
   );
@@ -182,7 +182,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       },
     },
     async ({ params: { fleet_id, name }, query }) => {
-      const { items, next } = actions.logs(fleet_id, name, given(query));
+      const { items, next } = await actions.logs(fleet_id, name, given(query));
       return { items: items.map(describeLine), next };
     },
   );
@@ -199,7 +199,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       },
     },
     async ({ params: { fleet_id, name }, query }) => {
-      const { items, next } = actions.parked(fleet_id, name, given(query));
+      const { items, next } = await actions.parked(fleet_id, name, given(query));
       return { items: items.map(describeParked), next };
     },
   );
@@ -211,7 +211,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
       schema: { params: runPath, response: { 200: parkedWithPayload, ...errorAnswers } },
     },
     async ({ params: { fleet_id, name, run } }, reply) =>
-      reply.type('application/json').send(parkedText(actions.parkedRun(fleet_id, name, run))),
+      reply.type('application/json').send(parkedText(await actions.parkedRun(fleet_id, name, run))),
   );
 
   app.post(

@@ -1,6 +1,6 @@
 import type { RunError } from '../actions/run.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion } from '../registry/action.ts';
-import type { Page } from '../shard/shard.ts';
+import type { Awaitable, Page } from '../shard/shard.ts';
 
 /** An action and how it is doing. */
 export interface ActionStatus {
@@ -95,14 +95,16 @@ export interface RunQuery {
 export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'device' | 'text'> & { run?: number };
 
 /**
- * What the admin API asks of actions. Every method throws ApiError fleet_not_found or action_not_found where
- * its path names none.
+ * What the admin API asks of actions. Every method but `all` throws ApiError fleet_not_found or action_not_found
+ * where its path names none.
  */
 export interface ActionsControl {
-  list(fleetId: string): ActionStatus[];
-  get(fleetId: string, name: string): ActionStatus;
+  list(fleetId: string): Awaitable<ActionStatus[]>;
+  /** Of all fleets. */
+  all(): AsyncIterable<ActionStatus>;
+  get(fleetId: string, name: string): Awaitable<ActionStatus>;
   /** @throws ApiError action_version_not_found. */
-  version(fleetId: string, name: string, number: number): ActionVersion;
+  version(fleetId: string, name: string, number: number): Awaitable<ActionVersion>;
   /**
    * Deploys a new version. Its code must compile whatever `force` says; a test that fails refuses it without.
    * @throws ApiError invalid_action, action_test_failed, limit_reached.
@@ -124,11 +126,11 @@ export interface ActionsControl {
   delete(fleetId: string, name: string): Promise<void>;
   /** Sends and writes nothing. With a draft: that one in place of what is deployed, if anything is. */
   test(fleetId: string, name: string, record: ActionTest['record'], draft?: ActionDraft): Promise<RunTrial>;
-  runs(fleetId: string, name: string, query: RunQuery): Page<Run>;
-  logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine>;
-  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Page<ParkedRun>;
+  runs(fleetId: string, name: string, query: RunQuery): Awaitable<Page<Run>>;
+  logs(fleetId: string, name: string, query: LogQuery): Awaitable<Page<ActionLogLine>>;
+  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Awaitable<Page<ParkedRun>>;
   /** @throws ApiError run_not_found. */
-  parkedRun(fleetId: string, name: string, number: number): ParkedRun;
+  parkedRun(fleetId: string, name: string, number: number): Awaitable<ParkedRun>;
   /** One, or all; answers how many. Each starts over with all its attempts. @throws ApiError run_not_found. */
   retry(fleetId: string, name: string, number?: number): Promise<number>;
   /** @throws ApiError run_not_found. */

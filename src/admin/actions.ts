@@ -30,9 +30,13 @@ function bodyLimitOf(config: Config): number {
 }
 
 /** The version that runs, to take over from; undefined where there is no such action yet. */
-function running(actions: ActionsControl, fleetId: string, name: string): ActionVersion | undefined {
+async function running(
+  actions: ActionsControl,
+  fleetId: string,
+  name: string,
+): Promise<ActionVersion | undefined> {
   try {
-    return actions.get(fleetId, name).current;
+    return (await actions.get(fleetId, name)).current;
   } catch (error) {
     if (error instanceof ApiError && error.code === 'action_not_found') return undefined;
     throw error;
@@ -59,8 +63,8 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       schema: { params: fleetPath, response: { 200: listOf(actionDocument), ...errorAnswers } },
     },
     async ({ params }) => {
-      const items = actions.list(params.fleet_id).map((status) => describeAction(status, config));
-      return { items, next: null };
+      const all = await actions.list(params.fleet_id);
+      return { items: all.map((status) => describeAction(status, config)), next: null };
     },
   );
 
@@ -83,7 +87,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       const { status, isNew, tests } = await actions.put(
         fleet_id,
         name,
-        draftOf(body, running(actions, fleet_id, name)),
+        draftOf(body, await running(actions, fleet_id, name)),
         { force: body.force ?? false, ...changeOf(body) },
       );
       reply.code(isNew ? 201 : 200);
@@ -104,7 +108,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       config: { scope: 'read' },
       schema: { params: actionPath, response: { 200: actionDocument, ...errorAnswers } },
     },
-    async ({ params: { fleet_id, name } }) => describeAction(actions.get(fleet_id, name), config),
+    async ({ params: { fleet_id, name } }) => describeAction(await actions.get(fleet_id, name), config),
   );
 
   app.patch(
@@ -141,7 +145,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       schema: { params: versionPath, response: { 200: versionDocument, ...errorAnswers } },
     },
     async ({ params: { fleet_id, name, version } }) =>
-      describeVersion(actions.version(fleet_id, name, version)),
+      describeVersion(await actions.version(fleet_id, name, version)),
   );
 
   app.post(
@@ -175,7 +179,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       },
     },
     async ({ params: { fleet_id, name }, body: { record, draft } }) => {
-      const tried = draft && draftOf(draft, running(actions, fleet_id, name));
+      const tried = draft && draftOf(draft, await running(actions, fleet_id, name));
       return describeTrial(await actions.test(fleet_id, name, record as ActionTest['record'], tried));
     },
   );

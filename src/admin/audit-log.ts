@@ -62,7 +62,7 @@ export interface AuditQuery {
 export interface AuditLog {
   /** Settles when it is on disk, before anything is done. @throws ApiError unavailable: then it must not be done. */
   begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry>;
-  /** Settles when it is on disk, or when it cannot be: that is logged, and the entry stays without an outcome. */
+  /** Settles when it is on disk, or when it cannot be now: the entry may stay without an outcome, which is logged. */
   end(begun: BegunEntry, outcome: AuditOutcome): Promise<void>;
   /** What nobody can be refused any more. */
   note(event: AuditEvent, outcome: AuditOutcome): void;

@@ -1,4 +1,4 @@
-import type { Page } from '../shard/shard.ts';
+import type { Awaitable, Page } from '../shard/shard.ts';
 
 export type BroadcastTarget = { devices: readonly string[] } | { tag: string } | { all: true };
 
@@ -54,11 +54,11 @@ export interface BroadcastsControl {
    */
   put(fleetId: string, request: BroadcastRequest): Promise<{ status: BroadcastStatus; isReplay: boolean }>;
   /** The newest first, from the one before `after`. */
-  list(fleetId: string, after: string | undefined, limit: number): Page<BroadcastStatus>;
+  list(fleetId: string, after: string | undefined, limit: number): Awaitable<Page<BroadcastStatus>>;
   /** @throws ApiError broadcast_not_found, as all that name one. */
-  get(fleetId: string, id: string): BroadcastStatus;
+  get(fleetId: string, id: string): Awaitable<BroadcastStatus>;
   /** In order of device id, from the one after `after`. */
-  refusals(fleetId: string, id: string, after: string, limit: number): Page<Refusal>;
+  refusals(fleetId: string, id: string, after: string, limit: number): Awaitable<Page<Refusal>>;
   /** Nothing more is sent when it settles. @throws ApiError broadcast_ended. */
   pause(fleetId: string, id: string): Promise<BroadcastStatus>;
   /** @throws ApiError broadcast_ended. */

@@ -193,7 +193,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
       },
     },
     async ({ params, query: { after, limit } }) => {
-      const { items, next } = broadcasts.list(fleetIdOf(params), after, limit);
+      const { items, next } = await broadcasts.list(fleetIdOf(params), after, limit);
       return { items: items.map(describe), next };
     },
   );
@@ -204,7 +204,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
       config: { scope: 'read' },
       schema: { params: broadcastPath, response: { 200: broadcastDocument, ...errorAnswers } },
     },
-    async ({ params }) => describe(broadcasts.get(fleetIdOf(params), params.broadcast_id)),
+    async ({ params }) => describe(await broadcasts.get(fleetIdOf(params), params.broadcast_id)),
   );
 
   app.get(
@@ -222,7 +222,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
       },
     },
     async ({ params, query: { after, limit } }) => {
-      const { items, next } = broadcasts.refusals(fleetIdOf(params), params.broadcast_id, after, limit);
+      const { items, next } = await broadcasts.refusals(fleetIdOf(params), params.broadcast_id, after, limit);
       return { items: items.map(({ deviceId, reason }) => ({ device_id: deviceId, reason })), next };
     },
   );

@@ -1,4 +1,4 @@
-import type { RecordKind, StoredRecord } from '../shard/shard.ts';
+import type { Awaitable, RecordKind, StoredRecord } from '../shard/shard.ts';
 
 /** Of the names that operators give; what the server makes for itself is called otherwise. */
 export const consumerNamePattern = /^[A-Za-z0-9_-]{1,64}$/;
@@ -42,8 +42,8 @@ export interface ConsumerBatch {
   shard: number;
   records: readonly StoredRecord[];
   expiresAtMs: number;
-  /** False when it is nobody's any more. */
-  release(): boolean;
+  /** False when it is nobody's any more. Never fails: then its lease ends by itself. */
+  release(): Awaitable<boolean>;
 }
 
 export interface ConsumerFetch {

@@ -240,9 +240,9 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
       if (batch === undefined) return reply.send(noBatch);
       // Nobody took it: it need not wait for the end of its lease.
       reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) batch.release();
+        if (!reply.raw.writableFinished) void batch.release();
       });
-      if (reply.raw.destroyed) batch.release();
+      if (reply.raw.destroyed) void batch.release();
       return reply.type('application/json').send(describeBatch(batch));
     },
   );

@@ -70,6 +70,8 @@ export interface AdminContext {
   connections: { readonly open: number; readonly refused: number };
   /** Writes under way to a shard. */
   queueDepth(shard: number): number;
+  /** Devices of a shard that have open event streams. */
+  connectedOf(shard: number): number;
   /** Devices that a shard holds. */
   devicesOf(shard: number): number;
   /** How often, and how long in all, the event loop of each thread stood still. */

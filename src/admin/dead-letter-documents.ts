@@ -21,7 +21,7 @@ const filterDocument = Type.Object(letterFilter, { additionalProperties: false }
 /** A place among the letters: mail id and device in hexadecimal digits. */
 export const letterCursor = Type.String({ default: '', pattern: '^([0-9a-f]{68})?$' });
 
-export const letterDocument = Type.Object({
+const letterDocument = Type.Object({
   mail_id: Type.String(),
   device_id: deviceId,
   name: Type.String(),
@@ -41,7 +41,7 @@ const boundDigits = 12;
  * Where a walk over letters goes on, and up to which time of death it takes them: that of its first call. For whatever
  * a walk queues anew may die again, as a newer mail further on, and would be taken again, and again.
  */
-export interface Walk {
+interface Walk {
   after: string;
   diedBeforeMs: number;
 }

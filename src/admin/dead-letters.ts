@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, isUnavailable } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import { parseMessage } from '../registry/payload.ts';
@@ -110,7 +110,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
       const isDropped = await shards.of(device).dropDeadLetter(device, mailId);
       return { ...about, result: isDropped ? 'dropped' : 'not_found' };
     } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 'unavailable') throw error;
+      if (!isUnavailable(error)) throw error;
       return { ...about, result: 'unavailable' };
     }
   }
@@ -218,7 +218,7 @@ function refusalOf(result: 'mailbox_full' | 'delayed_full' | 'mail_not_found'): 
 /** What goes wrong with one letter is told for that one; what is nobody's fault is thrown. */
 function resultOf(error: unknown): 'schema_mismatch' | 'unavailable' {
   if (error instanceof ApiError && error.code === 'schema_mismatch') return 'schema_mismatch';
-  if (error instanceof ApiError && error.code === 'unavailable') return 'unavailable';
+  if (isUnavailable(error)) return 'unavailable';
   throw error;
 }
 

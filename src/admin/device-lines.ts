@@ -1,11 +1,11 @@
-import { Ajv } from 'ajv';
 import { parse } from 'csv-parse/sync';
 import { type Static, Type } from 'typebox';
 import { deviceSecretPattern } from '../core/identity.ts';
+import { validatorOf } from './compiled-schemas.ts';
 import { deviceId, deviceName, tags } from './documents.ts';
 
 /** A device as a line of an import gives it, and as a line of an export does. */
-export const deviceLine = Type.Partial(
+const deviceLine = Type.Partial(
   Type.Object({
     device_id: deviceId,
     name: deviceName,
@@ -20,9 +20,10 @@ export type DeviceLine = Static<typeof deviceLine>;
 
 /** What an export says besides, and an import does not take. */
 const ignoredFields: readonly string[] = ['fleet_id', 'created_at'];
-export const lineFields = Object.keys(deviceLine.properties);
+const lineFields = Object.keys(deviceLine.properties);
 
-const isDeviceLine = new Ajv({ strict: false }).compile<DeviceLine>(deviceLine);
+const validate = validatorOf(deviceLine, 'body');
+const isDeviceLine = (fields: Record<string, unknown>): fields is DeviceLine => validate(fields);
 
 /** A line that is wrong in itself. */
 export class BadLine extends Error {}
@@ -44,7 +45,7 @@ function checked(fields: Record<string, unknown>): DeviceLine {
     if (fields.secret === undefined || fields.secret_digest === undefined) return fields;
     throw new BadLine('Give secret or secret_digest, not both.');
   }
-  const [first] = isDeviceLine.errors ?? [];
+  const [first] = validate.errors ?? [];
   const field = first?.instancePath.slice(1).split('/')[0] ?? '';
   // A name that is not known comes from outside and is not repeated.
   throw new BadLine(

@@ -8,7 +8,7 @@ import { describeDevice, type deviceDocument, deviceStates } from './documents.t
 type DeviceState = (typeof deviceStates)[number];
 
 /** How long a device counts as active after it was seen. */
-export function activeSecondsOf(fleet: Fleet, config: Config): number {
+function activeSecondsOf(fleet: Fleet, config: Config): number {
   return fleet.activeSeconds ?? config.activeSeconds;
 }
 

@@ -25,9 +25,10 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
 export const name = Type.String({ maxLength: 255 });
-/** Of a device: it is shown in terminals, and is a cell of a line in CSV. */
-export const deviceName = Type.String({ maxLength: 255, pattern: '^\\P{Cc}*$' });
-export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax });
+/** What is shown in terminals, and is a cell of a line in CSV, has no control character. */
+const noControls = '^\\P{Cc}*$';
+export const deviceName = Type.String({ maxLength: 255, pattern: noControls });
+export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax, pattern: noControls });
 export const tags = Type.Array(tag, {
   maxItems: tagsMax,
   uniqueItems: true,
@@ -68,7 +69,7 @@ export function listOf<T extends TSchema>(item: T) {
   });
 }
 
-export const errorDocument = Type.Object({
+const errorDocument = Type.Object({
   error: Type.String(),
   msg: Type.String(),
   errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), msg: Type.String() }))),

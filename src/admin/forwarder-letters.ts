@@ -67,7 +67,7 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     },
     async ({ params: { fleet_id, name }, query: { after, limit } }) => {
       const query = { limit, ...(after !== undefined && { after }) };
-      const { items, next } = forwarders.deadLetters(fleet_id, name, query);
+      const { items, next } = await forwarders.deadLetters(fleet_id, name, query);
       return { items: items.map(describeLetter), next };
     },
   );
@@ -79,7 +79,7 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
       schema: { params: letterPath, response: { 200: letterWithPayload, ...errorAnswers } },
     },
     async ({ params: { fleet_id, name, record_id } }, reply) =>
-      reply.type('application/json').send(letterText(forwarders.deadLetter(fleet_id, name, record_id))),
+      reply.type('application/json').send(letterText(await forwarders.deadLetter(fleet_id, name, record_id))),
   );
 
   app.post(

@@ -1,6 +1,6 @@
 import type { Forwarder, ForwarderSettings, ForwarderStart } from '../registry/forwarder.ts';
 import type { GivenSecrets } from '../registry/forwarder-secrets.ts';
-import type { Page, StoredRecord } from '../shard/shard.ts';
+import type { Awaitable, Page, StoredRecord } from '../shard/shard.ts';
 
 /**
  * paused: by an operator. dead_letters_full: until some are replayed or dropped. backing_off: the last attempt failed,
@@ -74,9 +74,9 @@ export interface ForwardersControl {
     fleetId: string,
     name: string,
     query: { after?: string; limit: number },
-  ): Page<ForwarderDeadLetter>;
+  ): Awaitable<Page<ForwarderDeadLetter>>;
   /** @throws ApiError dead_letter_not_found. */
-  deadLetter(fleetId: string, name: string, recordId: string): ForwarderDeadLetter;
+  deadLetter(fleetId: string, name: string, recordId: string): Awaitable<ForwarderDeadLetter>;
   /** Sends one, or all, once more; answers how many. @throws ApiError dead_letter_not_found. */
   replay(fleetId: string, name: string, recordId?: string): Promise<number>;
   /** @throws ApiError dead_letter_not_found. */

@@ -62,8 +62,8 @@ class SharedHistogram {
 }
 
 /** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
-export function createMetrics(context: AdminContext): Registry {
-  const { audit, metrics, connections, queueDepth, devicesOf, stalls } = context;
+function createMetrics(context: AdminContext): Registry {
+  const { audit, metrics, connections, queueDepth, shards, connectedOf, devicesOf, stalls } = context;
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -141,13 +141,22 @@ export function createMetrics(context: AdminContext): Registry {
     },
   });
   addGauge('fleetpost_streams_open', 'Open event streams.', 'worker', (_, { openStreams }) => openStreams);
-  addGauge(
+  const addShardGauge = (name: string, help: string, read: (shard: number) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['shard'],
+      registers,
+      collect() {
+        for (const shard of shards.all.keys()) this.set({ shard }, read(shard));
+      },
+    });
+  addShardGauge(
     'fleetpost_devices_connected',
     'Devices of the shard with open event streams, on whatever worker.',
-    'shard',
-    (_, { connectedDevices }) => connectedDevices,
+    connectedOf,
   );
-  addGauge('fleetpost_devices', 'Devices of all fleets.', 'shard', (shard) => devicesOf(shard));
+  addShardGauge('fleetpost_devices', 'Devices of all fleets.', devicesOf);
   addGauge('fleetpost_shard_queue_depth', 'Writes under way.', 'shard', (shard) => queueDepth(shard));
   addCounter('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
   addCounter(
@@ -213,7 +222,7 @@ export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
   const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
   const scrape = async (): Promise<string> => {
-    lookAtActions();
+    await lookAtActions();
     await lookAtForwarders();
     await lookAtConsumers();
     return registry.metrics();

@@ -1,6 +1,5 @@
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ApiError } from '../core/errors.ts';
 import { newRequestId } from '../core/request-id.ts';
@@ -13,6 +12,7 @@ import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
 import { addBroadcastRoutes } from './broadcasts.ts';
 import { addClaimTokenRoutes } from './claim-tokens.ts';
+import { serializerOf, validatorOf } from './compiled-schemas.ts';
 import { addConsumerRoutes } from './consumers.ts';
 import type { AdminContext } from './context.ts';
 import { addDeadLetterRoutes } from './dead-letters.ts';
@@ -37,28 +37,6 @@ import { addSchemaRoutes } from './schemas.ts';
 import { addTokenRoutes } from './tokens.ts';
 import { addTopRoute } from './top.ts';
 
-/** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
-const ofText = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, strict: false });
-const ofBody = new Ajv({ allErrors: true, strict: false });
-
-/** What Fastify asks of a validator: why not is looked up behind it. */
-interface FastifyValidate {
-  (value: unknown): boolean;
-  errors?: ErrorObject[] | null;
-}
-
-/** To compile those of all routes took a quarter of the main thread's work of a start; most are never used. */
-function compiledWhenUsed(ajv: Ajv, schema: AnySchema): FastifyValidate {
-  let compiled: ValidateFunction | undefined;
-  const validate: FastifyValidate = (value) => {
-    compiled ??= ajv.compile(schema);
-    const isValid = compiled(value);
-    validate.errors = compiled.errors ?? null;
-    return isValid;
-  };
-  return validate;
-}
-
 /** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
 export async function createAdminServer(context: AdminContext): Promise<FastifyInstance> {
   const onError = errorHandler(context.log);
@@ -72,12 +50,8 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
-  app.setValidatorCompiler<object>(({ schema, httpPart }) => {
-    if (httpPart === 'body') return compiledWhenUsed(ofBody, schema);
-    // A filter that is mistyped must not stand for none.
-    const known = httpPart === 'querystring' ? { ...schema, additionalProperties: false } : schema;
-    return compiledWhenUsed(ofText, known);
-  });
+  app.setValidatorCompiler<object>(({ schema, httpPart }) => validatorOf(schema, httpPart));
+  app.setSerializerCompiler<object>(({ schema }) => serializerOf(schema));
   app.setErrorHandler(onError);
   app.setNotFoundHandler(async () => {
     throw new ApiError('route_not_found');

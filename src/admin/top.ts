@@ -7,7 +7,7 @@ import { errorAnswers } from './documents.ts';
 /** What the watching of a server needs to know of its shards and devices. */
 export interface ActivityView {
   /** What each shard holds, as its store counts it. */
-  sizes(): { bytes: number; logBytes: number; devices: number; mails: number }[];
+  sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
   /** Devices that ask most, about, over all workers; the loudest first. */
   talkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
 }

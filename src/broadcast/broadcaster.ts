@@ -2,7 +2,7 @@ import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../admi
 import type { Config } from '../core/config.ts';
 import { ApiError } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
-import type { Log } from '../core/log.ts';
+import { type Log, logFailure } from '../core/log.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { BroadcastProgress } from '../shard/broadcast.ts';
 import type { Shard } from '../shard/shard.ts';
@@ -163,7 +163,7 @@ export class Broadcaster {
       }
       active.turn = this.#sendChunk(active).catch(async (error: unknown) => {
         active.rewind();
-        this.#options.log.error({ err: error }, 'a broadcast cannot go on now; it will try again');
+        logFailure(this.#options.log, error, 'a broadcast cannot go on now; it will try again');
         await new Promise((resolve) => setTimeout(resolve, failureMs));
       });
       await active.turn;
@@ -229,7 +229,7 @@ export class Broadcaster {
    */
   #forgetSoon(): void {
     this.#forgetting ??= this.#forget()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'broadcasts: forgetting failed'))
+      .catch((error: unknown) => logFailure(this.#options.log, error, 'broadcasts: forgetting failed'))
       .finally(() => {
         this.#forgetting = undefined;
       });
@@ -256,7 +256,7 @@ export class Broadcaster {
   #upkeepSoon(fleetId?: string): void {
     this.#upkeepDue.add(fleetId);
     this.#upkeep ??= this.#cleanUp()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'broadcasts: upkeep failed'))
+      .catch((error: unknown) => logFailure(this.#options.log, error, 'broadcasts: upkeep failed'))
       .finally(() => {
         this.#upkeep = undefined;
       });

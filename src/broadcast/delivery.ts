@@ -1,6 +1,6 @@
 import type { Refusal } from '../admin/broadcasts-control.ts';
 import type { Config } from '../core/config.ts';
-import { ApiError } from '../core/errors.ts';
+import { isUnavailable } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { Fleets } from '../registry/fleet.ts';
@@ -103,7 +103,7 @@ export class Delivery {
         }
         return;
       } catch (error) {
-        const isFull = error instanceof ApiError && error.code === 'unavailable';
+        const isFull = isUnavailable(error);
         if (!isFull && batch.devices.length > 1) {
           for (const device of batch.devices) {
             await this.#sendBatch(shard, { ...batch, devices: [device] }, mayGoOn, delivered);

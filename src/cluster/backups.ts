@@ -2,11 +2,27 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Backup, Backups } from '../admin/context.ts';
+import type { Config } from '../core/config.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { type BackupSource, foldersOf, makeEmptyFolder } from '../store/backup.ts';
+import type { DataFolder } from '../store/data-folder.ts';
 import { recordsFile } from '../store/database-file.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
+
+/** Where the data is in a database. */
+export class NoBackups implements Backups {
+  readonly isRunning = false;
+
+  /** @throws ApiError not_in_folder. */
+  start(): Backup {
+    throw new ApiError('not_in_folder');
+  }
+
+  last(): undefined {}
+
+  close(): void {}
+}
 
 /** The backups of a running server, one at a time, each made by a process of its own. */
 export class BackupRunner implements Backups {
@@ -15,8 +31,12 @@ export class BackupRunner implements Backups {
   #backup: Backup | undefined;
   #process: ChildProcess | undefined;
 
-  constructor(source: BackupSource, log: Log) {
-    this.#source = source;
+  constructor(
+    { path, shardFolders, registryFolder }: DataFolder,
+    { mapBytesMax }: Pick<Config, 'mapBytesMax'>,
+    log: Log,
+  ) {
+    this.#source = { path, shardFolders, registryFolder, mapBytesMax };
     this.#log = log;
   }
 

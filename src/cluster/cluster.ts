@@ -26,8 +26,7 @@ import { Channel } from './channel.ts';
 import { endProcess } from './end.ts';
 import type { Call, SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { connectionRoom } from './open-files.ts';
-import { RemoteOwner } from './remote-owner.ts';
-import { allocateCounters, cellOf, openShardEnvironment, Shards } from './shards.ts';
+import { allocateCounters, cellOf, type MainShards, openEmbedded } from './shards.ts';
 import { type Stalls, StallWatch, stallsOf } from './stalls.ts';
 
 const talkersPerWorker = 64;
@@ -35,7 +34,10 @@ const talkersMax = 20;
 
 export interface ClusterOptions {
   config: Config;
+  /** Of LMDB: one for each worker. */
   shardFolders: readonly string[];
+  /** Of another engine: what the main thread has open of it; there are `config.shards` workers then. */
+  databases: MainShards | undefined;
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
   /** A device that registers itself, at whichever worker. */
@@ -53,7 +55,7 @@ interface Member {
 
 /** The worker threads and the listener that deals connections to them, from the main thread. */
 export class Cluster {
-  readonly shards: Shards;
+  readonly shards: MainShards;
   readonly metrics: readonly WorkerMetrics[];
   readonly connections: ConnectionCounts;
   readonly #counters: SharedCounters;
@@ -72,7 +74,7 @@ export class Cluster {
     members: readonly Member[],
     metrics: readonly WorkerMetrics[],
   ) {
-    const { config, shardFolders, tls, log } = options;
+    const { config, tls, log } = options;
     this.#config = config;
     this.#log = log;
     this.#counters = counters;
@@ -82,15 +84,8 @@ export class Cluster {
     this.#census = new AddressCensus(this.connections, config.connectionsPerAddressMax, (addresses) => {
       for (const { channel } of members) channel.tell({ type: 'fullAddresses', addresses });
     });
-    const environments = shardFolders.map((path, shard) =>
-      openShardEnvironment(path, shard, shardFolders.length, config, counters),
-    );
-    this.shards = new Shards(
-      environments,
-      members.map(({ channel }) => new RemoteOwner(channel)),
-      config,
-      counters,
-    );
+    const channels = members.map(({ channel }) => channel);
+    this.shards = options.databases ?? openEmbedded(options.shardFolders, channels, config, counters);
     // Must speak TLS itself: the library hands a connection on together with its session.
     this.#acceptor = createApp(tls);
     for (const { descriptor, worker } of members) {
@@ -102,17 +97,19 @@ export class Cluster {
   }
 
   static async start(options: ClusterOptions): Promise<Cluster> {
-    const { config, shardFolders } = options;
-    const shards = shardFolders.length;
-    const counters = allocateCounters(shards);
-    const ports = meshOfPorts(shards);
-    const buffers = shardFolders.map(() => WorkerMetrics.allocate(routeNames));
+    const { config, shardFolders, databases } = options;
+    const workers = databases === undefined ? shardFolders.length : config.shards;
+    const counters = allocateCounters(workers);
+    // Those of databases have nothing to say to each other.
+    const ports = databases === undefined ? meshOfPorts(workers) : [];
+    const buffers = Array.from({ length: workers }, () => WorkerMetrics.allocate(routeNames));
     const members = await Promise.all(
       buffers.map((metrics, index) => {
         const main = new MessageChannel();
         const peerPorts = ports[index] ?? [];
         const start: WorkerStart = {
           index,
+          workers,
           config,
           shardFolders,
           tls: options.tls,
@@ -233,7 +230,7 @@ export class Cluster {
     return { spans: taken.flatMap(({ spans }) => spans), dropped };
   }
 
-  /** Writes under way to a shard. */
+  /** Writes under way to a shard, or of a worker to databases. */
   queueDepth(shard: number): number {
     return Atomics.load(cellOf(this.#counters.depths, shard), 0);
   }

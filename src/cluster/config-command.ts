@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { configDescription, configKeys, environmentName } from '../core/config.ts';
+import { withoutPasswords } from '../core/store-keys.ts';
 import { effectiveConfig, withConfigFlags } from './serve-command.ts';
 
 /** `fleetpost config`: every key with its value, where that came from, and what it is. */
@@ -10,7 +11,7 @@ export function addConfigCommand(program: Command): void {
       const { values, sources } = effectiveConfig(flags);
       const items = configKeys.map((key) => ({
         key,
-        value: values[key],
+        value: key === 'store' ? withoutPasswords(values.store) : values[key],
         source: sources[key],
         environment: environmentName(key),
         description: configDescription(key),

@@ -1,22 +1,19 @@
 import { Consumers } from '../consume/consumers.ts';
 import { ConsumerControl } from '../consume/control.ts';
-import { LogReader } from '../consume/log-reader.ts';
-import { Records } from '../consume/records.ts';
+import type { LogReader } from '../consume/log-reader.ts';
 import type { ConsumerJournal } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
 import type { Log } from '../core/log.ts';
-import type { Shards } from './shards.ts';
 
 export interface ReadingOptions {
   journal: ConsumerJournal;
-  shards: Shards;
+  reader: LogReader;
   config: Config;
   log: Log;
 }
 
-/** What reads records out of the logs, on the main thread. */
+/** What reads records out of the logs for those who come again, on the main thread. */
 export interface RunningReading {
-  records: Records;
   consumers: Consumers;
   control: ConsumerControl;
   /** Before the admin server ends: fetches that wait are answered. */
@@ -25,18 +22,11 @@ export interface RunningReading {
   stop(): Promise<void>;
 }
 
-export async function startReading({
-  journal,
-  shards,
-  config,
-  log,
-}: ReadingOptions): Promise<RunningReading> {
-  const reader = new LogReader(shards.all, log);
-  const consumers = await Consumers.open({ reader, journal, config, log });
+export async function startReading(options: ReadingOptions): Promise<RunningReading> {
+  const consumers = await Consumers.open(options);
   return {
-    records: new Records({ reader, shards, config }),
     consumers,
-    control: new ConsumerControl(consumers, config),
+    control: new ConsumerControl(consumers, options.config),
     stopWaiting: () => consumers.stopWaiting(),
     stop: () => consumers.stop(),
   };

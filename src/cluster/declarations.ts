@@ -5,35 +5,50 @@ import { ClaimTokens } from '../registry/claim-tokens.ts';
 import { Forwarders } from '../registry/forwarders.ts';
 import { Registry } from '../registry/registry.ts';
 import { Tokens } from '../registry/tokens.ts';
-import { openRegistry } from './environments.ts';
+import type { StoredTables } from '../store/stored-tables.ts';
 
-/** What operators declare: fleets with their schemas, and what hangs on them, in one environment. */
+/** What operators declare, as far as every node answers requests by it. */
 export interface Declarations {
   registry: Registry;
-  actions: Actions;
-  forwarders: Forwarders;
   tokens: Tokens;
   claimTokens: ClaimTokens;
-  /** Finishes changes that are under way. */
+  /** Finishes changes that are under way, and closes the tables. */
   close(): Promise<void>;
 }
 
 /** @throws OperatorError where a record that others need is damaged. */
-export function openDeclarations(path: string, config: Config, log: Log): Declarations {
-  const environment = openRegistry(path, config);
-  const registry = new Registry(environment, config);
-  const actions = new Actions(environment, registry, config);
-  const forwarders = new Forwarders(environment, registry, config);
-  const tokens = new Tokens(environment, config, (token) =>
+export function openDeclarations(stored: StoredTables, config: Config, log: Log): Declarations {
+  const registry = new Registry(stored, config);
+  const tokens = new Tokens(stored, config, (token) =>
     log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
   );
-  const claimTokens = new ClaimTokens(environment, registry, config, (token) =>
+  const claimTokens = new ClaimTokens(stored, registry, config, (token) =>
     log.error({ token }, 'the record of a claim token is damaged: no device can claim with it'),
   );
   const close = async (): Promise<void> => {
-    for (const part of [actions, forwarders, tokens, claimTokens]) await part.close();
-    // With the environment, so last.
+    await tokens.close();
+    await claimTokens.close();
+    // With the tables, so last.
     await registry.close();
   };
-  return { registry, actions, forwarders, tokens, claimTokens, close };
+  return { registry, tokens, claimTokens, close };
+}
+
+/** What operators declare of work that goes on by itself, in the same tables: where it is done. */
+export interface DeclaredWork {
+  actions: Actions;
+  forwarders: Forwarders;
+  /** Finishes changes that are under way. */
+  close(): Promise<void>;
+}
+
+/** @throws OperatorError where a record is damaged. */
+export function openDeclaredWork(stored: StoredTables, registry: Registry, config: Config): DeclaredWork {
+  const actions = new Actions(stored, registry, config);
+  const forwarders = new Forwarders(stored, registry, config);
+  const close = async (): Promise<void> => {
+    await actions.close();
+    await forwarders.close();
+  };
+  return { actions, forwarders, close };
 }

@@ -7,6 +7,8 @@ import { forwarderTables } from '../forward/tables.ts';
 import { registryTables } from '../registry/registry.ts';
 import { Environment } from '../store/environment.ts';
 import { Journal } from '../store/journal.ts';
+import type { StoredTables } from '../store/stored-tables.ts';
+import type { StoreLayout } from '../transfer/store-parts.ts';
 
 /** What the main thread alone reads and writes is also looked at by tools while it is in use. */
 const readersMax = 32;
@@ -21,17 +23,32 @@ export function openRegistry(path: string, limits: Limits): Environment {
   return environment;
 }
 
-export function openJournal(path: string, limits: Limits): ActionJournal {
-  return new Journal(open(path, actionTables, limits), actionTables, 'The store of actions');
+export function actionJournalOf(stored: StoredTables): ActionJournal {
+  return new Journal(stored, actionTables, 'The store of actions');
 }
 
-/** Of `DATA/control`: each belongs to the room that reads it. */
-const controlTables = [...broadcastTables, ...consumerTables, ...forwarderTables, 'audit'] as const;
+export function openJournal(path: string, limits: Limits): ActionJournal {
+  return actionJournalOf(open(path, actionTables, limits));
+}
+
+/** What jobs and consumers keep; each belongs to the room that reads it. */
+export const controlTables = [...broadcastTables, ...consumerTables, ...forwarderTables, 'audit'] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
-export function openControl(path: string, limits: Limits): ControlJournal {
-  return new Journal(open(path, controlTables, limits), controlTables, 'The store of jobs and consumers');
+export function controlJournalOf(stored: StoredTables): ControlJournal {
+  return new Journal(stored, controlTables, 'The store of jobs and consumers');
 }
+
+export function openControl(path: string, limits: Limits): ControlJournal {
+  return controlJournalOf(open(path, controlTables, limits));
+}
+
+/** All of them but shards, as they lie in a data folder. */
+export const storeLayouts: readonly StoreLayout[] = [
+  { name: 'registry', tables: registryTables },
+  { name: 'control', tables: controlTables },
+  { name: 'actions', tables: actionTables },
+];
 
 function open(
   path: string,

@@ -66,7 +66,10 @@ export interface SharedCounters {
 
 export interface WorkerStart {
   index: number;
+  /** Worker threads in all. */
+  workers: number;
   config: Config;
+  /** Of LMDB: as many as workers. */
   shardFolders: readonly string[];
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];

@@ -5,8 +5,9 @@ import { Actions } from '../registry/actions.ts';
 import { Registry } from '../registry/registry.ts';
 import { readLogPage } from '../shard/log-page.ts';
 import { openTables } from '../shard/tables.ts';
-import type { DataFolder, Move } from '../store/data-folder.ts';
+import type { DataFolder } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
+import type { Move } from '../store/manifest.ts';
 import { openJournal, openRegistry } from './environments.ts';
 import { openForMove } from './move-environment.ts';
 

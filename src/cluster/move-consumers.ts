@@ -1,9 +1,10 @@
 import { carryPositions, type PlacedRecord, settlePositions } from '../consume/carry.ts';
 import type { Config } from '../core/config.ts';
 import { devicesInLog, type PlacedDevice } from '../shard/move-log.ts';
-import type { DataFolder, Move } from '../store/data-folder.ts';
+import type { DataFolder } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
 import type { Environment } from '../store/environment.ts';
+import type { Move } from '../store/manifest.ts';
 import { openControl } from './environments.ts';
 import { openForMove } from './move-environment.ts';
 import { shardOf } from './placement.ts';

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { tableNames } from '../shard/tables.ts';
-import type { Move } from '../store/data-folder.ts';
 import { Environment } from '../store/environment.ts';
+import type { Move } from '../store/manifest.ts';
 
 /** Threads of a move that run at once, each of which reads one environment and writes to others. */
 export const moveThreadsMax = availableParallelism();

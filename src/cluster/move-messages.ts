@@ -1,4 +1,4 @@
-import type { Move } from '../store/data-folder.ts';
+import type { Move } from '../store/manifest.ts';
 
 /** What one thread does of a move between two shard counts. */
 export type MoveTask =

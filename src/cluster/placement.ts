@@ -18,6 +18,13 @@ export function shardOf(device: DeviceKey, shards: number): number {
   return shard;
 }
 
+/** Of all shards, the one of a device. */
+export function placed<S>(all: readonly S[], device: DeviceKey): S {
+  const shard = all[shardOf(device, all.length)];
+  if (shard === undefined) throw new Error('placement names a shard that is not there');
+  return shard;
+}
+
 /** The 64-bit state as two halves: BigInt would cost ten times as much. */
 let high = 0;
 let low = 0;

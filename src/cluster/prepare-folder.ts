@@ -1,7 +1,8 @@
 import type { Config } from '../core/config.ts';
 import { checkEnvironment } from '../store/check-environment.ts';
-import { type DataFolder, formatVersion, journalNames } from '../store/data-folder.ts';
+import { type DataFolder, journalNames } from '../store/data-folder.ts';
 import { isMade } from '../store/database-file.ts';
+import { formatVersion } from '../store/manifest.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Preparation {

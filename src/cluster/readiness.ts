@@ -48,9 +48,7 @@ export class Readiness {
     const reasons: NotReady[] = this.phase === undefined ? [] : [this.phase];
     const cluster = this.#cluster;
     if (cluster === undefined) return reasons;
-    if (!cluster.shards.hasDiskToGrow()) {
-      reasons.push({ reason: 'disk_full', msg: 'The disk of the data folder is full (diskFreeBytesMin).' });
-    }
+    reasons.push(...cluster.shards.problems());
     for (const [shard, sampled] of this.#sampled.entries()) {
       const refusal = cluster.metrics[shard]?.refusal;
       const { refusedWrites = 0 } = cluster.metrics[shard] ?? {};
@@ -74,7 +72,9 @@ export class Readiness {
       const { refusedWrites = 0 } = metrics[shard] ?? {};
       sampled.sinceRefusal = refusedWrites === sampled.refusedWrites ? sampled.sinceRefusal + 1 : 0;
       sampled.refusedWrites = refusedWrites;
-      sampled.fullQueue = shards.all[shard]?.accepts() ? 0 : sampled.fullQueue + 1;
+      // A node may have more threads than its store has databases.
+      const accepts = shards.all[shard]?.accepts() ?? true;
+      sampled.fullQueue = accepts ? 0 : sampled.fullQueue + 1;
     }
   }
 }

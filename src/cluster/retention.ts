@@ -1,33 +1,32 @@
 import type { Config } from '../core/config.ts';
 import type { Fleets } from '../registry/fleet.ts';
-import type { FleetRetention, RetentionSource } from '../shard/log-retention.ts';
-import type { ShardReader } from '../shard/reader.ts';
+import type { FleetRetention, LogRetention } from '../shard/log-retention.ts';
 
-/** What fleets and the configuration say of the log, for the owner of one shard; `others` are those it is not. */
+/** What fleets and the configuration say of the log of one of so many shards, whenever it is asked. */
 export function retentionOf(
   fleets: Fleets,
-  others: readonly ShardReader[],
+  shards: number,
   config: Pick<Config, 'logRetentionSeconds' | 'logBytesMax'>,
-): RetentionSource {
-  return {
-    retention() {
-      const own = new Map<string, FleetRetention>();
-      for (const { fleetId, logRetentionSeconds, logBytesMax } of fleets.all()) {
-        if (logRetentionSeconds === undefined && logBytesMax === undefined) continue;
-        own.set(fleetId, {
-          ...(logRetentionSeconds !== undefined && { lifeSeconds: logRetentionSeconds }),
-          ...(logBytesMax !== undefined && { bytesMax: logBytesMax }),
-        });
-      }
-      const bytesMax = Math.ceil(config.logBytesMax / (others.length + 1));
-      return { lifeSeconds: config.logRetentionSeconds, bytesMax, fleets: own };
-    },
-    bytesElsewhere() {
-      const sum = new Map<string, number>();
-      for (const other of others) {
-        for (const [fleetId, bytes] of other.logBytes()) sum.set(fleetId, (sum.get(fleetId) ?? 0) + bytes);
-      }
-      return sum;
-    },
+): () => LogRetention {
+  return () => {
+    const own = new Map<string, FleetRetention>();
+    for (const { fleetId, logRetentionSeconds, logBytesMax } of fleets.all()) {
+      if (logRetentionSeconds === undefined && logBytesMax === undefined) continue;
+      own.set(fleetId, {
+        ...(logRetentionSeconds !== undefined && { lifeSeconds: logRetentionSeconds }),
+        ...(logBytesMax !== undefined && { bytesMax: logBytesMax }),
+      });
+    }
+    const bytesMax = Math.ceil(config.logBytesMax / shards);
+    return { lifeSeconds: config.logRetentionSeconds, bytesMax, fleets: own };
   };
+}
+
+/** Of limited fleets, in the logs of so many shards together. */
+export function sumOfBytes(logs: readonly ReadonlyMap<string, number>[]): Map<string, number> {
+  const sum = new Map<string, number>();
+  for (const log of logs) {
+    for (const [fleetId, bytes] of log) sum.set(fleetId, (sum.get(fleetId) ?? 0) + bytes);
+  }
+  return sum;
 }

@@ -104,12 +104,12 @@ async function startUnless(
 }
 
 function report(server: RunningServer): string {
-  const { url, adminUrl, folder, certFile, demo } = server;
+  const { url, adminUrl, folder, shards, certFile, demo } = server;
   return JSON.stringify({
     url,
     admin_url: adminUrl,
     data: folder.path,
-    shards: folder.shards,
+    shards,
     pid: process.pid,
     cert_file: certFile,
     demo: demo ?? null,
@@ -117,12 +117,14 @@ function report(server: RunningServer): string {
 }
 
 function greeting(server: RunningServer): string {
-  const { url, adminUrl, folder, certFile, fleets, demo } = server;
+  const { url, adminUrl, folder, config, shards, certFile, fleets, demo } = server;
+  const inDatabases = config.store.engine === 'postgres';
+  const kept = inDatabases ? `${shards} ${shards === 1 ? 'database' : 'databases'}` : `${shards} shards`;
   const lines = [
     `Fleetpost answers devices on ${url} and operators on ${adminUrl}.`,
     demo === undefined
-      ? `Found ${folder.path}: ${folder.shards} shards, ${fleets} ${fleets === 1 ? 'fleet' : 'fleets'}. Certificate: ${certFile}.`
-      : `Made ${folder.path} with ${folder.shards} shards, and a demo device. Its secret is shown this once. Try:`,
+      ? `Found ${inDatabases ? '' : `${folder.path}: `}${kept}, ${fleets} ${fleets === 1 ? 'fleet' : 'fleets'}. Certificate: ${certFile}.`
+      : `Made ${folder.path} with ${kept}, and a demo device. Its secret is shown this once. Try:`,
   ];
   if (demo !== undefined) lines.push('', ...demoCommands(demo, url, certFile), '');
   return lines.join('\n');

@@ -1,28 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { Audit } from '../access/audit.ts';
 import { BootstrapToken } from '../access/bootstrap-token.ts';
 import { Claims } from '../access/claims.ts';
 import { done, serverEvent } from '../access/server-event.ts';
 import type { AdminDoor } from '../admin/door.ts';
+import { LogReader } from '../consume/log-reader.ts';
+import { Records } from '../consume/records.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { bracketed, isLoopback, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
 import { Fleets } from '../registry/fleet.ts';
 import { DataFolder } from '../store/data-folder.ts';
-import { BackupRunner } from './backups.ts';
+import { BackupRunner, NoBackups } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
-import { openDeclarations } from './declarations.ts';
 import { createDemo, type Demo } from './demo.ts';
-import { openControl } from './environments.ts';
+import { keepInFolder } from './folder-keeping.ts';
+import type { Work } from './keeping.ts';
 import { openDoor } from './open-door.ts';
 import { type Preparation, prepareFolder } from './prepare-folder.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
-import type { Services } from './services.ts';
 import { traceExport } from './trace-export.ts';
 
 /** A server that answers, as `serve` reports it. */
@@ -30,6 +30,8 @@ export interface RunningServer {
   url: string;
   adminUrl: string;
   folder: DataFolder;
+  /** Of LMDB, or databases. */
+  shards: number;
   certFile: string;
   fleets: number;
   /** Only on a first start. */
@@ -63,11 +65,12 @@ export async function startServer(
       `The admin API speaks plain HTTP and cannot listen on ${admin.host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy.`,
     );
   }
-  const folder = DataFolder.open(config.data, config.shards);
+  const { engine } = config.store;
+  const folder = DataFolder.open(config.data, engine, config.shards);
   const readiness = new Readiness();
   let door: AdminDoor | undefined;
   try {
-    const shards = sources.shards === 'default' ? folder.shards : config.shards;
+    const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
     door = await openDoor(config, readiness);
     return await startIn({ folder, shards, config, log, signal, readiness, door });
   } catch (error) {
@@ -76,6 +79,9 @@ export async function startServer(
     throw error;
   }
 }
+
+/** What databases may take to end in order, beyond requests in flight: all that was answered is in them already. */
+const farewellSeconds = 10;
 
 interface Start extends Preparation {
   log: Log;
@@ -86,37 +92,34 @@ async function startIn(start: Start): Promise<RunningServer> {
   const { folder, shards, config, log, readiness, door } = start;
   const shardsBefore = folder.shards;
   const tls = await findCertificate(config, folder.tlsFolder);
-  await prepareFolder(start);
+  const databases = config.store.engine === 'postgres' ? config.store.shards : undefined;
+  if (databases === undefined) await prepareFolder(start);
   readiness.phase = starting;
-  const declarations = openDeclarations(folder.registryFolder, config, log);
-  const { registry, tokens, claimTokens } = declarations;
-  const control = openControl(folder.journalFolder('control'), config);
-  const audit = new Audit(control, config, log);
+  const backups = databases === undefined ? new BackupRunner(folder, config, log) : new NoBackups();
+  // Loaded where they are needed: a start on LMDB has no use for their library.
+  const shared = databases && (await import('./databases.ts'));
+  const keeping =
+    shared === undefined
+      ? keepInFolder({ folder, config, isBackupRunning: () => backups.isRunning, log })
+      : await shared.openSharedKeeping({ folder: folder.mirrorFolder, config, signal: start.signal, log });
+  const { registry, tokens, claimTokens, audit } = keeping;
+  const fleets = new Fleets(registry.snapshots());
   const cluster: Cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
+    databases: await shared?.openMainDatabases({ config, fleets, log }),
     tls,
     fleets: registry.snapshots(),
     claim: (claim) => claims.claim(claim),
     log,
   });
   const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
-  const fleets = new Fleets(registry.snapshots());
   registry.onChange(async (snapshot) => {
     fleets.put(snapshot);
     await cluster.putFleet(snapshot);
   });
-  const backups = new BackupRunner(
-    {
-      path: folder.path,
-      shardFolders: folder.shardFolders,
-      registryFolder: folder.registryFolder,
-      mapBytesMax: config.mapBytesMax,
-    },
-    log,
-  );
   let adminServer: FastifyInstance | undefined;
-  let services: Services | undefined;
+  let work: Work | undefined;
   const certificate = await CertificateRenewal.start({
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
@@ -125,16 +128,22 @@ async function startIn(start: Start): Promise<RunningServer> {
   const traces = traceExport(config, cluster, log);
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
+    if (shared !== undefined) {
+      const endMs = (config.shutdownSeconds + farewellSeconds) * 1_000;
+      setTimeout(() => {
+        log.warn('a database does not answer: the server ends without taking its leave of it');
+        process.exit();
+      }, endMs).unref();
+    }
     await certificate.close();
-    await services?.stopWaiting();
+    await work?.stopWaiting();
     await Promise.all([door.dismiss(), adminServer?.close()]);
     backups.close();
-    await services?.stop();
+    await work?.stop();
     readiness.close();
     await traces?.close();
     await cluster.stop();
-    await control.close();
-    await declarations.close();
+    await keeping.close();
     await door.close();
     folder.close();
   };
@@ -144,17 +153,8 @@ async function startIn(start: Start): Promise<RunningServer> {
     const url = `https://${bracketed(host)}:${cluster.listen()}`;
     // Loaded here: half of a start goes into it, and devices are answered meanwhile.
     const { createAdminServer } = await import('../admin/server.ts');
-    const { startServices } = await import('./services.ts');
-    services = await startServices({
-      declarations,
-      journal: control,
-      actionsFolder: folder.journalFolder('actions'),
-      fleets,
-      shards: cluster.shards,
-      isBackupRunning: () => backups.isRunning,
-      config,
-      log,
-    });
+    const reader = new LogReader(cluster.shards.all, log);
+    work = await keeping.startWork({ fleets, shards: cluster.shards, reader });
     const admin = await createAdminServer({
       config,
       tokens,
@@ -163,11 +163,14 @@ async function startIn(start: Start): Promise<RunningServer> {
       claimTokens,
       registry,
       fleets,
-      ...services.controls,
+      ...work.controls,
+      records: new Records({ reader, shards: cluster.shards, config }),
       shards: cluster.shards,
       metrics: cluster.metrics,
       connections: cluster.connections,
       queueDepth: (shard) => cluster.queueDepth(shard),
+      connectedOf: (shard) =>
+        cluster.shards.connectedOf(shard) ?? cluster.metrics[shard]?.connectedDevices ?? 0,
       devicesOf: (shard) => cluster.shards.devicesOf(shard),
       stalls: () => cluster.stalls(),
       notReady: () => readiness.reasons(),
@@ -190,19 +193,23 @@ async function startIn(start: Start): Promise<RunningServer> {
     };
     publishToken();
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
-    const demo = folder.isNew ? await createDemo(registry, cluster.shards, limits) : undefined;
+    const demo =
+      folder.isNew && databases === undefined
+        ? await createDemo(registry, cluster.shards, limits)
+        : undefined;
     if (folder.isNew) folder.complete();
     audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
     readiness.phase = undefined;
     readiness.watch(cluster);
     cluster.watchStalls();
-    const options = { config, shards: folder.shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
-    log.info({ url, adminUrl, data: folder.path, shards: folder.shards }, 'ready');
+    const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
+    log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
     const fleetCount = registry.snapshots().length;
     return {
       url,
       adminUrl,
       folder,
+      shards: cluster.shards.all.length,
       certFile: tls.certFile,
       fleets: fleetCount,
       demo,

@@ -1,28 +1,33 @@
 import { Broadcaster } from '../broadcast/broadcaster.ts';
 import { BroadcastControl } from '../broadcast/control.ts';
+import type { LogReader } from '../consume/log-reader.ts';
 import type { Config } from '../core/config.ts';
 import type { Log } from '../core/log.ts';
+import type { ActionJournal } from '../dispatch/tables.ts';
 import type { Fleets } from '../registry/fleet.ts';
+import type { Registry } from '../registry/registry.ts';
 import { startActions } from './actions.ts';
 import { startReading } from './consume.ts';
-import type { Declarations } from './declarations.ts';
+import type { DeclaredWork } from './declarations.ts';
 import type { ControlJournal } from './environments.ts';
 import { startForwarding } from './forwarding.ts';
-import type { Shards } from './shards.ts';
+import type { MainShards } from './shards.ts';
 
 export interface ServicesOptions {
-  declarations: Declarations;
+  registry: Registry;
+  work: DeclaredWork;
   journal: ControlJournal;
-  /** Of the environment of actions. */
-  actionsFolder: string;
+  /** Closed with the services. */
+  actionJournal: ActionJournal;
   fleets: Fleets;
-  shards: Shards;
+  shards: MainShards;
+  reader: LogReader;
   isBackupRunning: () => boolean;
   config: Config;
   log: Log;
 }
 
-/** What works by itself on the main thread, besides the admin API, which asks it. */
+/** What works by itself on the main thread, of one node of all, besides the admin API, which asks it. */
 export type Services = Awaited<ReturnType<typeof startServices>>;
 
 /** In order of dependence. @throws what a part cannot start for; those before it are stopped then. */
@@ -37,10 +42,10 @@ export async function startServices(options: ServicesOptions) {
 }
 
 async function startParts(
-  { declarations, actionsFolder, ...given }: ServicesOptions,
+  { registry, work, actionJournal, ...given }: ServicesOptions,
   started: { stop(): Promise<void> }[],
 ) {
-  const { registry, actions, forwarders } = declarations;
+  const { actions, forwarders } = work;
   const { shards } = given;
   const reading = await startReading(given);
   started.push(reading);
@@ -51,7 +56,7 @@ async function startParts(
   started.push(broadcaster);
   const acting = startActions({
     ...given,
-    path: actionsFolder,
+    journal: actionJournal,
     actions,
     fleet: (fleetId) => registry.fleet(fleetId),
   });
@@ -59,7 +64,6 @@ async function startParts(
     /** What the admin API asks. */
     controls: {
       actions: acting.control,
-      records: reading.records,
       consumers: reading.control,
       forwarders: forwarding.control,
       broadcasts: new BroadcastControl(broadcaster),
@@ -74,6 +78,7 @@ async function startParts(
       await reading.stop();
       await acting.stop();
       await broadcaster.stop();
+      await work.close();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { NotReady } from '../admin/readiness.ts';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import { allocateConnections } from '../http/connection-gate.ts';
@@ -10,9 +11,11 @@ import type { Shard } from '../shard/shard.ts';
 import { tableNames } from '../shard/tables.ts';
 import { DeviceVersions, versionsBytes } from '../shard/versions.ts';
 import { Environment } from '../store/environment.ts';
+import type { Channel } from './channel.ts';
 import { allocateCrossing } from './crossing.ts';
 import type { SharedCounters } from './messages.ts';
-import { shardOf } from './placement.ts';
+import { placed } from './placement.ts';
+import { RemoteOwner } from './remote-owner.ts';
 import { allocateBeats } from './stalls.ts';
 
 /** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
@@ -61,8 +64,24 @@ export function openShardEnvironment(
   });
 }
 
+/** Why devices are not served as they should be, whatever shard it is. */
+export type ShardProblem = NotReady & { reason: 'disk_full' | 'store_refuses' };
+
+/** Every shard as the main thread sees it, on either engine. */
+export interface MainShards {
+  readonly all: readonly Shard[];
+  of(device: DeviceKey): Shard;
+  /** What each holds, as the store counts it: at no cost. */
+  sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
+  devicesOf(shard: number): number;
+  /** Of them, those with open event streams; undefined where the shard's worker counts them. */
+  connectedOf(shard: number): number | undefined;
+  problems(): readonly ShardProblem[];
+  close(): Promise<void>;
+}
+
 /** Every shard as one thread sees it: reads in place, writes to the owner wherever it is. */
-export class Shards {
+export class Shards implements MainShards {
   readonly all: readonly Shard[];
   readonly #environments: readonly Environment[];
 
@@ -88,12 +107,9 @@ export class Shards {
   }
 
   of(device: DeviceKey): Shard {
-    const shard = this.all[shardOf(device, this.all.length)];
-    if (shard === undefined) throw new Error('placement names a shard that is not there');
-    return shard;
+    return placed(this.all, device);
   }
 
-  /** What each holds, as the store counts it: at no cost. */
   sizes(): { bytes: number; logBytes: number; devices: number; mails: number }[] {
     return this.#environments.map((environment) => {
       environment.refresh();
@@ -107,9 +123,11 @@ export class Shards {
     });
   }
 
-  /** Whether the disks have the room that records are added to. */
-  hasDiskToGrow(): boolean {
-    return this.#environments.every((environment) => environment.hasDiskToGrow());
+  connectedOf(): undefined {}
+
+  problems(): readonly ShardProblem[] {
+    if (this.#environments.every((environment) => environment.hasDiskToGrow())) return [];
+    return [{ reason: 'disk_full', msg: 'The disk of the data folder is full (diskFreeBytesMin).' }];
   }
 
   /** How many devices a shard holds, as LMDB counts them. */
@@ -122,4 +140,22 @@ export class Shards {
   async close(): Promise<void> {
     for (const environment of this.#environments) await environment.close();
   }
+}
+
+/** On the main thread: each shard is read in place, and written to by its owner at the other end of the channel. */
+export function openEmbedded(
+  shardFolders: readonly string[],
+  owners: readonly Channel[],
+  config: Config,
+  counters: SharedCounters,
+): Shards {
+  const environments = shardFolders.map((path, shard) =>
+    openShardEnvironment(path, shard, shardFolders.length, config, counters),
+  );
+  return new Shards(
+    environments,
+    owners.map((channel) => new RemoteOwner(channel)),
+    config,
+    counters,
+  );
 }

@@ -1,5 +1,6 @@
 import { OperatorError } from '../core/errors.ts';
-import type { DataFolder, Move } from '../store/data-folder.ts';
+import type { DataFolder } from '../store/data-folder.ts';
+import type { Move } from '../store/manifest.ts';
 import type { MoveOptions } from './move.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask } from './move-messages.ts';

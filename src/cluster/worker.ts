@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../core/config.ts';
-import { ApiError } from '../core/errors.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
 import { SpanBuffer } from '../core/trace.ts';
@@ -14,67 +13,45 @@ import { DeviceServer, routeNames } from '../http/server.ts';
 import { Talkers } from '../http/talkers.ts';
 import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import { Fleets } from '../registry/fleet.ts';
-import type { OwnerLink } from '../shard/lmdb-shard.ts';
-import { ShardOwner } from '../shard/owner.ts';
-import { ShardReader } from '../shard/reader.ts';
 import type { Completion } from '../shard/write.ts';
 import { Channel } from './channel.ts';
-import { Crossing } from './crossing.ts';
-import type { Call, Notice, WorkerReady, WorkerStart } from './messages.ts';
-import { RemoteOwner, RemoteStreams } from './remote-owner.ts';
-import { retentionOf } from './retention.ts';
-import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
+import { openEmbeddedShards } from './embedded-shards.ts';
+import type { Call, WorkerReady, WorkerStart } from './messages.ts';
 import { StallWatch } from './stalls.ts';
 
-/** One worker thread: a front end and the shard of the same number. The only place that wires rooms together. */
+/** One worker thread: a front end, and on LMDB the shard of the same number. It wires the rooms together. */
 const start = workerData as WorkerStart;
-const { config, counters, index, shardFolders } = start;
+const { config, counters, index } = start;
 const log = createLog(config.logLevel, { worker: index });
 const metrics = new WorkerMetrics(routeNames, start.metrics);
 const fleets = new Fleets(start.fleets);
 
-const environments = shardFolders.map((path, shard) =>
-  openShardEnvironment(path, shard, shardFolders.length, config, counters),
-);
-const ownEnvironment = environments[index];
-if (ownEnvironment === undefined || parentPort === null) throw new Error('this file runs as a worker only');
+if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;
 
-const versions = versionsOf(counters, index);
-const depth = cellOf(counters.depths, index);
-const reader = new ShardReader(ownEnvironment, versions);
-const others = environments
-  .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
-  .filter((_, shard) => shard !== index);
-const retention = retentionOf(fleets, others, config);
-const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, retention, metrics, log, () =>
-  crossing.drain(),
-);
-const crossing = new Crossing({
-  index,
-  workers: shardFolders.length,
-  memory: counters.crossing,
-  gatherMilliseconds: config.gatherMilliseconds,
-  depth,
-  onWrite: (write, completion) => owner.write(write, completion),
-});
-const remoteStreams = new Map<Channel, RemoteStreams>();
-const remoteOwners = new Map<Channel, RemoteOwner>();
+const options = { start, config, fleets, metrics, log };
+const { store } = config;
+// Loaded where they are needed: a worker on LMDB has no use for their library.
+const held =
+  store.engine === 'lmdb'
+    ? openEmbeddedShards(options)
+    : await (await import('./worker-databases.ts')).openWorkerDatabases(store, options);
+const { shards } = held;
 
 function onCall(call: Call, completion: Completion<unknown>, channel: Channel): void {
-  if (call.type === 'write') owner.write(call.write, completion);
-  else answer(call, channel).then(completion.resolve, completion.reject);
+  switch (call.type) {
+    case 'write':
+    case 'subscribe':
+    case 'presence':
+      held.serve(call, completion, channel);
+      break;
+    default:
+      answer(call).then(completion.resolve, completion.reject);
+  }
 }
 
-async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel): Promise<unknown> {
+async function answer(call: Call): Promise<unknown> {
   switch (call.type) {
-    case 'subscribe':
-      return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
-    case 'presence':
-      return (owner.presence[call.method] as (...given: unknown[]) => unknown).apply(
-        owner.presence,
-        call.given,
-      );
     case 'putFleet':
       return fleets.put(call.snapshot);
     case 'configure':
@@ -89,45 +66,15 @@ async function answer(call: Exclude<Call, { type: 'write' }>, channel: Channel):
       return drain();
     case 'close':
       return close();
-    case 'claim':
-      throw new Error('the main thread alone takes claims');
-  }
-}
-
-function onNotice(notice: Notice, channel: Channel): void {
-  switch (notice.type) {
-    case 'wake':
-      crossing.look();
-      break;
-    case 'answered':
-      crossing.complete(notice.call, notice.answer);
-      break;
-    case 'refused':
-      crossing.complete(notice.call, new ApiError(notice.code, notice.options));
-      break;
-    case 'fullAddresses':
-      connections.setFull(notice.addresses);
-      break;
-    case 'unsubscribe':
-      remoteStreams.get(channel)?.unsubscribe(notice.stream);
-      break;
     default:
-      remoteOwners.get(channel)?.receive(notice);
+      throw new Error(`${call.type} is not asked of a worker`);
   }
 }
 
-const mainChannel = new Channel(start.mainPort, onCall, onNotice);
-const owners = start.peerPorts.map((port, peer): OwnerLink => {
-  if (port === undefined) return owner;
-  const channel = new Channel(port, onCall, onNotice);
-  crossing.connect(peer, channel);
-  const remote = new RemoteOwner(channel, (write, completion) => crossing.send(peer, write, completion));
-  remoteOwners.set(channel, remote);
-  remoteStreams.set(channel, new RemoteStreams(owner, channel));
-  return remote;
+const mainChannel = new Channel(start.mainPort, onCall, (notice, channel) => {
+  if (notice.type === 'fullAddresses') connections.setFull(notice.addresses);
+  else held.notice(notice, channel);
 });
-
-const shards = new Shards(environments, owners, config, counters);
 const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
 const known = new KnownDevices(config.knownDevicesMax);
@@ -175,17 +122,15 @@ async function drain(): Promise<void> {
 /** Every worker has drained: nothing will be written any more. */
 async function close(): Promise<void> {
   stalls.close();
-  crossing.close();
-  await owner.close();
-  await shards.close();
-  // The answer to this call has to leave before the ports are closed.
+  await held.close();
+  // The answer to this call has to leave before the port is closed.
   setImmediate(() => {
-    for (const channel of [mainChannel, ...remoteOwners.keys()]) channel.close();
+    mainChannel.close();
     parent.close();
   });
 }
 
-const mainThread = shardFolders.length;
+const mainThread = start.workers;
 const stalls = new StallWatch({
   beats: counters.beats,
   thread: index,

@@ -1,4 +1,4 @@
-import type { Move } from '../store/data-folder.ts';
+import type { Move } from '../store/manifest.ts';
 import {
   type ConsumerJournal,
   decodeConsumer,

@@ -1,6 +1,6 @@
 import type { ConsumerSettings, ConsumerStart } from '../admin/consumers-control.ts';
 import { ApiError } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
+import { type Log, logFailure } from '../core/log.ts';
 import { generateUuid } from '../core/uuid.ts';
 import { Consumer } from './consumer.ts';
 import type { LogReader } from './log-reader.ts';
@@ -41,7 +41,7 @@ export class Consumers {
     this.#options = options;
     this.#upkeepTimer = setInterval(() => {
       this.#storeProgress().catch((error: unknown) =>
-        options.log.error({ err: error }, 'consumers: their places cannot be stored now'),
+        logFailure(options.log, error, 'consumers: their places cannot be stored now'),
       );
     }, upkeepMs);
   }

@@ -1,6 +1,6 @@
 /** One key as JSON Schema. By hand: TypeBox would cost every command of the program 300 ms at its start. */
 export interface Key<T> {
-  type: 'integer' | 'string' | 'boolean';
+  type: 'integer' | 'string' | 'boolean' | 'object';
   default: T;
   description: string;
   minimum?: number;
@@ -9,6 +9,12 @@ export interface Key<T> {
   maxLength?: number;
   pattern?: string;
   enum?: readonly T[];
+  required?: readonly string[];
+  properties?: Readonly<Record<string, unknown>>;
+  additionalProperties?: boolean;
+  if?: object;
+  then?: object;
+  else?: object;
 }
 
 export const integer = (

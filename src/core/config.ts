@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import type { ValidateFunction } from 'ajv';
@@ -6,6 +5,7 @@ import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
 import { broadcastKeys } from './broadcast-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
+import { jsonOrText, readConfigFile } from './config-file.ts';
 import { boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
 import { deviceKeys } from './device-keys.ts';
@@ -13,6 +13,7 @@ import { OperatorError } from './errors.ts';
 import { forwarderKeys } from './forwarder-keys.ts';
 import { logKeys } from './log-keys.ts';
 import { mailKeys } from './mail-keys.ts';
+import { type StoreSetting, storeKeys } from './store-keys.ts';
 import { tokenVariable } from './token-variable.ts';
 import { traceKeys } from './trace-keys.ts';
 
@@ -39,6 +40,7 @@ const keys = {
     { pattern: hostPort },
   ),
   data: text('./data', 'The data folder.', { minLength: 1 }),
+  ...storeKeys,
   tlsCertFile: text(
     '',
     'Certificate chain, PEM. Empty: a self-signed one made in DATA/tls, for loopback only.',
@@ -188,7 +190,7 @@ export interface EffectiveConfig {
 
 export const configKeys = Object.keys(keys) as ConfigKey[];
 
-export function configDefault(key: ConfigKey): string | number | boolean {
+export function configDefault(key: ConfigKey): string | number | boolean | StoreSetting {
   return keys[key].default;
 }
 
@@ -206,20 +208,8 @@ function fromText(key: ConfigKey, value: string): unknown {
   const fallback = configDefault(key);
   if (typeof fallback === 'number') return value.trim() === '' ? value : Number(value);
   if (typeof fallback === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
+  if (typeof fallback === 'object') return jsonOrText(value);
   return value;
-}
-
-function readFile(path: string): Record<string, unknown> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    throw new OperatorError(`The configuration file ${path} cannot be read: ${(error as Error).message}`);
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw new OperatorError(`The configuration file ${path} must hold one JSON object.`);
-  }
-  return parsed as Record<string, unknown>;
 }
 
 let compiled: ValidateFunction | undefined;
@@ -227,7 +217,9 @@ let compiled: ValidateFunction | undefined;
 /** Made when it is first needed: it takes half of the time in which a command starts that reads no configuration. */
 function checkOf(): ValidateFunction {
   const { Ajv } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
-  compiled ??= new Ajv({ allErrors: true }).compile(configSchema);
+  // Not held against JSON Schema's own schema: it is ours, and to compile that takes as long as all the rest.
+  const options = { allErrors: true, strictRequired: false, validateSchema: false };
+  compiled ??= new Ajv(options).compile(configSchema);
   return compiled;
 }
 
@@ -238,11 +230,18 @@ function refuse(
 ): never {
   const [first] = errors ?? [];
   if (first === undefined) throw new OperatorError('The configuration is not valid.');
-  if (first.keyword === 'additionalProperties') {
+  if (first.keyword === 'additionalProperties' && first.instancePath === '') {
     const key = String(first.params.additionalProperty);
     throw new OperatorError(`Configuration: there is no key "${key}" (from ${origin(key)}).`);
   }
-  const key = first.instancePath.slice(1);
+  const [, key = '', ...inside] = first.instancePath.split('/');
+  if (key === 'store') {
+    // Without the value: there are passwords in it.
+    const where = ['store', ...inside].join('.');
+    throw new OperatorError(
+      `Configuration: ${where} ${first.message ?? 'is not valid'} (from ${origin(key)}): it is {"engine":"lmdb"} or {"engine":"postgres","shards":["postgres://…"]}.`,
+    );
+  }
   const allowed =
     key === 'logLevel'
       ? 'must be one of trace, debug, info, warn, error, silent'
@@ -263,7 +262,7 @@ export function loadConfig(
   environment: NodeJS.ProcessEnv,
   flags: Partial<Record<ConfigKey, string>>,
 ): EffectiveConfig {
-  const file = filePath === undefined ? {} : readFile(filePath);
+  const file = filePath === undefined ? {} : readConfigFile(filePath);
   const values: Record<string, unknown> = {};
   const sources: Record<string, ConfigSource> = {};
   const set = (key: string, value: unknown, source: ConfigSource): void => {

@@ -46,6 +46,10 @@ export const adminErrors = {
   broadcast_running: { status: 409, msg: 'This broadcast has not ended: cancel it first.' },
   claim_token_not_found: { status: 404, msg: 'This fleet has no such claim token.' },
   backup_not_found: { status: 404, msg: 'No backup was made since this server started.' },
+  not_in_folder: {
+    status: 409,
+    msg: 'The data is not in the data folder but in a database: use its own tools for that.',
+  },
   backup_running: { status: 409, msg: 'A backup is being made; there is one at a time.' },
   unusable_folder: { status: 409, msg: 'This folder cannot be used.' },
   invalid_schema: { status: 400, msg: 'This is not a usable JSON Schema.' },
@@ -67,6 +71,10 @@ export const adminErrors = {
 const catalogue = { ...deviceErrors, ...claimErrors, ...adminErrors };
 
 export type ErrorCode = keyof typeof catalogue;
+
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(catalogue, code);
+}
 
 /** D4's values of `detail`, for `malformed_credentials` and `unauthorized`. */
 export type CredentialDetail =
@@ -130,6 +138,11 @@ export class ApiError extends Error {
 /** A refusal for lack of room or time: 503 with `Retry-After`, naming the limit that was hit (D7). */
 export function unavailable(msg: string, retryAfterSeconds = 1): ApiError {
   return new ApiError('unavailable', { msg, retryAfterSeconds });
+}
+
+/** Whether nothing is wrong but room, time or what the server needs, which it does without meanwhile. */
+export function isUnavailable(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === 'unavailable';
 }
 
 /** The refusal of every bounded write queue. */

@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { isUnavailable } from './errors.ts';
 
 export type Log = Logger;
 
@@ -28,4 +29,9 @@ export function createLog(level: string, bindings: Record<string, unknown> = {})
     hooks: { streamWrite: (line: string) => line.replace(secrets, '$1$2…') },
   };
   return pino(options, pino.destination({ fd: 2, sync: true }));
+}
+
+/** Of work that is tried again. A store that is away, or full, is no defect of the server: a warning. */
+export function logFailure(log: Log, error: unknown, msg: string, about: Record<string, unknown> = {}): void {
+  log[isUnavailable(error) ? 'warn' : 'error']({ err: error, ...about }, msg);
 }

@@ -74,7 +74,7 @@ export interface ConfigChange {
 }
 
 export function changeOf(before: Config, after: Config): ConfigChange {
-  const changed = configKeys.filter((key) => before[key] !== after[key]);
+  const changed = configKeys.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
   const reloadable = changed.filter((key) => reloadableKeys.includes(key));
   return {
     values: Object.fromEntries(reloadable.map((key) => [key, after[key]])),

@@ -1,6 +1,6 @@
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { LogPage } from '../shard/shard.ts';
-import type { Move } from '../store/data-folder.ts';
+import type { Move } from '../store/manifest.ts';
 import { storedPosition } from './progress.ts';
 import type { ActionJournal } from './tables.ts';
 import { actionKey, carriedKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';

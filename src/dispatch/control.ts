@@ -42,11 +42,17 @@ export class Control implements ActionsControl {
     this.#trials = new Trials(options);
   }
 
-  list(fleetId: string): ActionStatus[] {
-    return this.#options.actions.list(fleetId).map((action) => this.#status(action));
+  async list(fleetId: string): Promise<ActionStatus[]> {
+    const logEnds = await this.#dispatcher.logEnds();
+    return this.#options.actions.list(fleetId).map((action) => this.#statusAt(action, logEnds));
   }
 
-  get(fleetId: string, name: string): ActionStatus {
+  async *all(): AsyncGenerator<ActionStatus> {
+    const logEnds = await this.#dispatcher.logEnds();
+    for (const action of this.#options.actions.all()) yield this.#statusAt(action, logEnds);
+  }
+
+  async get(fleetId: string, name: string): Promise<ActionStatus> {
     return this.#status(this.#options.actions.get(fleetId, name));
   }
 
@@ -82,7 +88,7 @@ export class Control implements ActionsControl {
           throw error;
         });
       await this.#restart(action);
-      return { status: this.#status(action), isNew, tests };
+      return { status: await this.#status(action), isNew, tests };
     });
   }
 
@@ -191,14 +197,18 @@ export class Control implements ActionsControl {
     }
   }
 
-  #status(action: Action): ActionStatus {
+  async #status(action: Action): Promise<ActionStatus> {
+    return this.#statusAt(action, await this.#dispatcher.logEnds());
+  }
+
+  #statusAt(action: Action, logEnds: readonly number[]): ActionStatus {
     const lane = this.#dispatcher.lane(action);
     return {
       action,
       current: this.#options.actions.current(action),
       held: this.#options.journal.mayGrow() ? lane?.held : 'disk_full',
       inHand: this.#dispatcher.inHand(action),
-      behind: this.#dispatcher.behind(action),
+      behind: this.#dispatcher.behind(action, logEnds),
       parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
       runsLastMinute: lane?.pace.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),

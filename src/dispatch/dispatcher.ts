@@ -1,7 +1,7 @@
 import type { ActionPool } from '../actions/pool.ts';
 import type { Config } from '../core/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
-import type { Log } from '../core/log.ts';
+import { type Log, logFailure } from '../core/log.ts';
 import type { Action } from '../registry/action.ts';
 import type { Actions } from '../registry/actions.ts';
 import type { Fleets } from '../registry/fleet.ts';
@@ -81,7 +81,7 @@ export class Dispatcher {
     // Whoever waits for it fails, and says so; with no action enabled nobody does.
     this.#recovered.catch(() => {});
     this.#upkeepTimer = setInterval(() => {
-      this.#upkeep().catch((error: unknown) => options.log.error({ err: error }, 'actions: upkeep failed'));
+      this.#upkeep().catch((error: unknown) => logFailure(options.log, error, 'actions: upkeep failed'));
     }, upkeepMs);
     for (const action of options.actions.all()) this.restart(action);
   }
@@ -125,18 +125,20 @@ export class Dispatcher {
     this.runner.forget(actionKey(action.id));
   }
 
-  /** Positions of all logs that the action has not looked at; before it has started, as the last server left it. */
-  behind(action: Action): number {
+  /**
+   * Positions of all logs that the action has not looked at; before it has started, as the last server left it.
+   * `logEnds`: as they were a moment ago.
+   */
+  behind(action: Action, logEnds: readonly number[]): number {
     if (!action.enabled) return 0;
-    const { journal, shards } = this.#options;
+    const { journal } = this.#options;
     const { progress } = this.lane(action) ?? {};
     if (progress === undefined) journal.refresh();
     let behind = 0;
-    for (const [index, shard] of shards.all.entries()) {
+    for (const [index, end] of logEnds.entries()) {
       const scanned =
         progress?.[index]?.scanned ?? storedPosition(journal.tables, actionKey(action.id), index);
-      const end = shard.logEnd();
-      if (typeof end === 'number') behind += Math.max(0, end - scanned);
+      behind += Math.max(0, end - scanned);
     }
     return behind;
   }
@@ -193,7 +195,7 @@ export class Dispatcher {
     // The records of a device wait for the mails of those before them.
     await this.#outbox.settled(actionKey(declared.id));
     const logEnds = await this.logEnds();
-    const { actions, config, journal, shards } = this.#options;
+    const { actions, config, journal } = this.#options;
     // As it is now: it may have been changed while this waited.
     const action = actions.all().find(({ id }) => id === declared.id);
     if (this.#isStopping || !action?.enabled || this.#lanes.has(action.id)) return;
@@ -202,11 +204,6 @@ export class Dispatcher {
       journal,
       logEnds,
       parked: this.runner.parked.count(actionKey(action.id)),
-      // In place, from the map: only an engine across a network answers this later.
-      deviceOf: (device) => {
-        const known = shards.of(device).device(device);
-        return known instanceof Promise ? undefined : known;
-      },
     });
     this.#lanes.set(action.id, lane);
     this.#lookSoon(0);
@@ -214,10 +211,9 @@ export class Dispatcher {
 
   #fail(action: Action, error: unknown): void {
     if (this.#isStopping) return;
-    this.#options.log.error(
-      { err: error, fleet: action.fleetId, action: action.name },
-      'an action cannot go on now; it will try again',
-    );
+    const { fleetId: fleet, name } = action;
+    const msg = 'an action cannot go on now; it will try again';
+    logFailure(this.#options.log, error, msg, { fleet, action: name });
     const lane = this.#lanes.get(action.id);
     if (lane !== undefined) lane.isStopped = true;
     setTimeout(() => {
@@ -233,15 +229,19 @@ export class Dispatcher {
 
   async #look(): Promise<void> {
     this.#looking = true;
+    let hasFailed = false;
     try {
       if (await this.#scanner.look()) this.#lastFoundMs = performance.now();
       this.#pump();
     } catch (error) {
-      this.#options.log.error({ err: error }, 'actions: the log cannot be read now');
+      hasFailed = true;
+      logFailure(this.#options.log, error, 'actions: the log cannot be read now');
     }
     this.#looking = false;
     if (this.#lanes.size === 0) return;
-    this.#lookSoon(performance.now() - this.#lastFoundMs > idleAfterMs ? idleLookMs : busyLookMs);
+    const isIdle = performance.now() - this.#lastFoundMs > idleAfterMs;
+    // A database that is away may say so at once.
+    this.#lookSoon(hasFailed ? failureMs : isIdle ? idleLookMs : busyLookMs);
   }
 
   /** Gives threads that are free something to run. */

@@ -32,7 +32,6 @@ export interface LaneOptions {
   logEnds: readonly number[];
   /** How many of its runs are parked. */
   parked: number;
-  deviceOf(device: DeviceKey): Device | undefined;
 }
 
 /**
@@ -92,8 +91,13 @@ export class Lane {
     return behind === undefined || behind === shard;
   }
 
-  /** Takes what is for it from a page of the log, as far as there is room. */
-  offer(shard: number, page: LogPage): void {
+  /** Whether the record's device has to be known for this lane to decide on it. */
+  asksForDevice(record: StoredRecord): boolean {
+    return this.#trigger.asksForTags(record);
+  }
+
+  /** Takes what is for it from a page of the log, as far as there is room. `devices`: those that it asks for. */
+  offer(shard: number, page: LogPage, devices: ReadonlyMap<DeviceKey, Device>): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
     const end = this.#shardBehind() === undefined ? page.next : Math.min(page.next, this.#end(shard));
@@ -105,7 +109,7 @@ export class Lane {
         return;
       }
       progress.scanned = record.position + 1;
-      if (this.#isFor(record, progress)) {
+      if (this.#isFor(record, progress, devices.get(record.device))) {
         progress.take(record.position);
         this.push({ lane: this, record, shard, parked: undefined, attempt: 1, conflicts: 0 });
       }
@@ -179,12 +183,12 @@ export class Lane {
     else this.#ready.push(next);
   }
 
-  #isFor(record: StoredRecord, progress: Progress): boolean {
+  #isFor(record: StoredRecord, progress: Progress, sender: Device | undefined): boolean {
     if (progress.isDone(record.position)) return false;
     // What a move took along was done before it, but for what is noted.
     const { carried } = this.#options.journal.tables;
     if (record.isMoved && !carried.doesExist(carriedKey(this.id, record.id))) return false;
-    return this.#trigger.matches(record, () => this.#options.deviceOf(record.device));
+    return this.#trigger.matches(record, sender);
   }
 
   #end(shard: number): number {

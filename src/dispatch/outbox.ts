@@ -1,7 +1,7 @@
 import type { Config } from '../core/config.ts';
-import { ApiError } from '../core/errors.ts';
+import { isUnavailable } from '../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../core/identity.ts';
-import type { Log } from '../core/log.ts';
+import { type Log, logFailure } from '../core/log.ts';
 import { generateUuid } from '../core/uuid.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { EnqueueOutcome, Shard, StoredRecord } from '../shard/shard.ts';
@@ -190,7 +190,7 @@ export class Outbox {
         if (refused.length > 0) onParked(parcel.action);
         return;
       } catch (error) {
-        log.error({ err: error }, 'a parcel of mails was delivered, but this could not be noted yet');
+        logFailure(log, error, 'a parcel of mails was delivered, but this could not be noted yet');
       }
     }
   }
@@ -220,7 +220,7 @@ export class Outbox {
           });
         });
       } catch (error) {
-        if (!(error instanceof ApiError) || error.code !== 'unavailable') {
+        if (!isUnavailable(error)) {
           failures += 1;
           if (failures === failuresMax) {
             this.#options.log.error({ err: error, device: deviceIdOf(device) }, 'mail of an action fails');

@@ -45,7 +45,7 @@ export function limitsOf(config: Config): RunLimits {
   };
 }
 
-export function describeRecord(record: StoredRecord): RunRecord {
+function describeRecord(record: StoredRecord): RunRecord {
   const { id, device, schema, payload, storedAtMs } = record;
   return {
     id: formatUuid(id),

@@ -1,9 +1,10 @@
+import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
-import type { Shard } from '../shard/shard.ts';
+import type { Device, LogPage, Shard } from '../shard/shard.ts';
 import type { Lane } from './lane.ts';
 
 export interface ScannerOptions {
-  shards: { readonly all: readonly Shard[] };
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   log: Log;
   lanes(): Iterable<Lane>;
   /** Whether more may be taken in hand now. */
@@ -80,9 +81,10 @@ export class LogScanner {
     if (!page.damaged && page.next - from > page.records.length) {
       for (const lane of wanting) this.#tellMissed(lane, index, from);
     }
+    const devices = await this.#devicesOf(page, wanting);
     for (const lane of wanting) {
       try {
-        lane.offer(index, page);
+        lane.offer(index, page, devices);
       } catch (error) {
         const { fleetId, name } = lane.action;
         log.error(
@@ -92,6 +94,22 @@ export class LogScanner {
       }
     }
     return page.next;
+  }
+
+  /** The devices that the lanes ask for, as they are now: all at once, for some engines are a network away. */
+  async #devicesOf(page: LogPage, lanes: readonly Lane[]): Promise<ReadonlyMap<DeviceKey, Device>> {
+    const asked = new Set<DeviceKey>();
+    for (const record of page.records) {
+      if (lanes.some((lane) => lane.asksForDevice(record))) asked.add(record.device);
+    }
+    const devices = new Map<DeviceKey, Device>();
+    await Promise.all(
+      [...asked].map(async (device) => {
+        const known = await this.#options.shards.of(device).device(device);
+        if (known !== undefined) devices.set(device, known);
+      }),
+    );
+    return devices;
   }
 
   /** Retention by fleet cuts holes into what stands in the log, so whose records they were is not known. */

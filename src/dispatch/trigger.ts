@@ -26,14 +26,19 @@ export class Trigger {
     return this.#names.has(`${kind}:${schema}`) && fleetIdOf(device) === this.#fleetId;
   }
 
-  /** Cheapest first: nearly all records fail at their names. `deviceOf` reads the device as it is now. */
-  matches(record: StoredRecord, deviceOf: () => Device | undefined): boolean {
+  /** Whether its filter asks for the tags of the device that sent this. */
+  asksForTags(record: StoredRecord): boolean {
+    return this.#tags !== undefined && this.listensTo(record);
+  }
+
+  /** Cheapest first: nearly all records fail at their names. `sender`: the device as it is now, if it is asked for. */
+  matches(record: StoredRecord, sender: Device | undefined): boolean {
     const { device } = record;
     if (!this.listensTo(record)) return false;
     if (this.#devices !== undefined && !this.#devices.has(deviceIdOf(device))) return false;
     if (this.#payload !== undefined && !matchesSchema(this.#payload, record.payload)) return false;
     const tags = this.#tags;
-    return tags === undefined || deviceOf()?.tags.some((tag) => tags.includes(tag)) === true;
+    return tags === undefined || sender?.tags.some((tag) => tags.includes(tag)) === true;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { BroadcastOutcome } from '../shard/broadcast.ts';
-import { enqueue, type MailLimits, viewOf } from './mailbox.ts';
+import { viewOf } from './bytes.ts';
+import { enqueue, type MailLimits } from './mailbox.ts';
 import type { Operation } from './operation.ts';
 
 /** Mail for some dozens of devices, for each that has not had it. */

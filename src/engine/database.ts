@@ -1,9 +1,12 @@
-import { Pool, type PoolClient, types } from 'pg';
+import { type ClientBase, type ClientConfig, Pool, type PoolClient, types } from 'pg';
 import { unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { DatabaseFailure, failureOf, isConflict } from './database-failure.ts';
+import { addressOf } from './database-url.ts';
+import { Listener, type ListenerOptions } from './listener.ts';
 
 export interface DatabaseOptions {
-  /** `postgres://…`, as libpq reads it: `sslmode=verify-full` and `sslrootcert` for TLS with verification. */
+  /** `postgres://…`, as database-url.ts reads it. */
   url: string;
   connectionsMax: number;
   /** A statement, a connection and a free connection are waited for so long each. */
@@ -13,6 +16,9 @@ export interface DatabaseOptions {
 
 /** A row as the library gives it; numbers of 8 bytes are JavaScript's, all here stay far below 2^53. */
 export type Row = Record<string, unknown>;
+
+/** A connection, with what the library's typings leave out of it. */
+type Connected = PoolClient & { connection: { stream: { destroy(): void } } };
 
 /** What can be asked inside a transaction, or outside of one: statements in order, without waiting in between. */
 export interface Session {
@@ -25,6 +31,13 @@ const parsers = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === int8 ? Number : types.getTypeParser(oid, format as 'text'),
 };
+
+/** What waits for a free connection, while the database is slow or gone: more are refused at once. */
+const waitingMax = 1_000;
+/** A peer that is silent for so long is asked whether it is there. */
+const keepAliveMilliseconds = 10_000;
+/** Between two lines of the log that say the same. */
+const tellMilliseconds = 1_000;
 
 /** Names of prepared statements, of which there are as many as there are texts in this room. */
 const names = new Map<string, string>();
@@ -43,25 +56,43 @@ function nameOf(text: string): string {
  * (measured: without one, callers stalled for as long as its failover took).
  */
 export class Database {
+  /** For what waits to be asked, too. */
+  readonly timeoutMilliseconds: number;
+  /** Of every connection. */
+  readonly #connection: ClientConfig;
   readonly #pool: Pool;
+  readonly #clients = new Set<Connected>();
   readonly #log: Log;
+  /** Of each code, failures since the log was told, and when that was. */
+  readonly #told = new Map<string, { failures: number; atMs: number }>();
 
   constructor({ url, connectionsMax, timeoutMilliseconds, log }: DatabaseOptions) {
     this.#log = log;
-    this.#pool = new Pool({
-      connectionString: url,
-      max: connectionsMax,
+    this.timeoutMilliseconds = timeoutMilliseconds;
+    this.#connection = {
+      ...addressOf(url),
       connectionTimeoutMillis: timeoutMilliseconds,
       query_timeout: timeoutMilliseconds,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveMilliseconds,
+    };
+    this.#pool = new Pool({
+      ...this.#connection,
+      max: connectionsMax,
       statement_timeout: timeoutMilliseconds,
       idle_in_transaction_session_timeout: 2 * timeoutMilliseconds,
-      keepAlive: true,
       application_name: 'fleetpost',
       pipeline: true,
       types: parsers,
+      onConnect: refuseStandby,
     } as ConstructorParameters<typeof Pool>[0]);
     // Of connections that nobody uses: the next who wants one gets another.
-    this.#pool.on('error', (error) => log.warn({ code: codeOf(error) }, 'a database connection ended'));
+    this.#pool.on('error', (error) => this.#tell(failureOf(error)));
+    // Of one that is in use, its statements say so: the library's own listener is off for so long, and an error that
+    // nobody listens to ends the process.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    this.#pool.on('connect', (client) => this.#clients.add(client as Connected));
+    this.#pool.on('remove', (client) => this.#clients.delete(client as Connected));
   }
 
   /** One statement by itself. */
@@ -87,33 +118,61 @@ export class Database {
     });
   }
 
-  /** Settles when no connection is left. */
-  close(): Promise<void> {
-    return this.#pool.end();
+  /** A connection of its own, which listens to one channel and is closed by whoever asked for it. */
+  listen(listening: Pick<ListenerOptions, 'channel' | 'onPayload' | 'onListening'>): Listener {
+    return new Listener({
+      ...listening,
+      connection: this.#connection,
+      timeoutMilliseconds: this.timeoutMilliseconds,
+      log: this.#log,
+    });
+  }
+
+  /** Settles when no connection is left: one whose other end is silent says no goodbye, and is cut. */
+  async close(): Promise<void> {
+    const patience = setTimeout(() => {
+      for (const client of this.#clients) client.connection.stream.destroy();
+    }, this.timeoutMilliseconds);
+    await this.#pool.end();
+    clearTimeout(patience);
   }
 
   async #with<A>(use: (client: PoolClient) => Promise<A>): Promise<A> {
     let client: PoolClient | undefined;
-    let failure: unknown;
+    let failure: DatabaseFailure | undefined;
     try {
-      client = await this.#pool.connect();
+      client = await this.#connect();
       return await use(client);
     } catch (error) {
+      if (!(error instanceof DatabaseFailure)) throw error;
       failure = error;
-      throw this.#told(error);
+      if (isConflict(error)) throw error;
+      this.#tell(error);
+      throw unavailable('The database of this device is not available.');
     } finally {
-      // One that failed in a way that is not the statement's own is not used again.
-      client?.release(failure !== undefined && isLost(failure));
+      client?.release(failure?.isLost === true);
     }
   }
 
-  /** The caller's own errors are its own; what the database or the way to it says reaches nobody but the log. */
-  #told(error: unknown): unknown {
-    const code = codeOf(error);
-    if (code === undefined) return error;
-    if (retryCodes.has(code)) return error;
-    this.#log.warn({ code }, 'the database did not do what it was asked');
-    return unavailable('The database of this device is not available.');
+  async #connect(): Promise<PoolClient> {
+    if (this.#pool.waitingCount >= waitingMax) throw unavailable('Too many wait for the database.');
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw failureOf(error);
+    }
+  }
+
+  /** Of each code once a second at most: an outage fails all that is asked meanwhile. */
+  #tell({ code }: DatabaseFailure): void {
+    const told = this.#told.get(code) ?? { failures: 0, atMs: Number.NEGATIVE_INFINITY };
+    this.#told.set(code, told);
+    told.failures += 1;
+    const nowMs = performance.now();
+    if (nowMs - told.atMs < tellMilliseconds) return;
+    this.#log.warn({ code, failures: told.failures }, 'the database did not do what it was asked');
+    told.failures = 0;
+    told.atMs = nowMs;
   }
 }
 
@@ -135,13 +194,15 @@ export class Transaction implements Session {
   /** Settles when everything that was asked has been done and is durable. */
   async commit(): Promise<void> {
     this.isEnded = true;
-    const committed = this.#client.query('COMMIT');
+    const committed = this.#client.query('COMMIT').catch((error: unknown) => {
+      throw failureOf(error);
+    });
     this.#sent.push(committed);
     const answers = await Promise.allSettled(this.#sent);
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
     // A transaction that failed is taken back by COMMIT without an error.
     const { command } = await committed;
-    if (command !== 'COMMIT') throw new Error('a transaction was taken back');
+    if (command !== 'COMMIT') throw new DatabaseFailure('40000');
   }
 
   async rollback(): Promise<void> {
@@ -165,33 +226,16 @@ async function ask<T extends Row>(
   values: readonly unknown[],
 ): Promise<T[]> {
   const name = values.length === 0 ? undefined : nameOf(text);
-  const { rows } = await client.query<T>({ ...(name && { name }), text, values: [...values] });
-  return rows;
+  try {
+    const { rows } = await client.query<T>({ ...(name && { name }), text, values: [...values] });
+    return rows;
+  } catch (error) {
+    throw failureOf(error);
+  }
 }
 
-/** SQLSTATE of a conflict that an engine asks to be tried again, and of a deadlock that it has ended. */
-const retryCodes: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
-
-/** Whether the engine asks for the same transaction once more. */
-export function isConflict(error: unknown): boolean {
-  return retryCodes.has(codeOf(error));
-}
-
-/** What the library says of a connection that cannot be had or is no more, for which it has no code. */
-const lostConnection =
-  /^(Query read timeout|Connection terminated|timeout exceeded|timeout expired|Client (has|was)|Cannot use a pool)/;
-
-/** SQLSTATE, or the name of a failed connection; undefined for what is no failure of the database. */
-function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name === 'ApiError') return undefined;
-  const { code } = error as { code?: unknown };
-  if (typeof code === 'string' && /^[0-9A-Z_]{3,30}$/.test(code)) return code;
-  return lostConnection.test(error.message) ? 'CONNECTION' : undefined;
-}
-
-function isLost(error: unknown): boolean {
-  const code = codeOf(error);
-  return (
-    code !== undefined && (!/^[0-9A-Z]{5}$/.test(code) || code.startsWith('57') || code.startsWith('25'))
-  );
+/** A standby answers reads from a past that may be long: a device that was disabled would go on. */
+async function refuseStandby(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+  if (rows[0]?.standby === true) throw new DatabaseFailure('STANDBY');
 }

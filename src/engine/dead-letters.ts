@@ -1,5 +1,6 @@
 import { type DeviceKey, fleetIdOf } from '../core/identity.ts';
 import type { Effects } from '../shard/state.ts';
+import { viewOf } from './bytes.ts';
 import type { Session } from './database.ts';
 import { Rows } from './rows.ts';
 import { type DeadLetterRow, deadLetter } from './tables.ts';
@@ -58,8 +59,7 @@ export type LetterKey = Pick<DeadLetterRow, 'fleet_id' | 'mail_id' | 'device'>;
 
 /** The key of the letter of a mail. */
 export function letterKey(device: DeviceKey, mailId: Uint8Array): LetterKey {
-  const { buffer, byteOffset, byteLength } = mailId;
-  return { fleet_id: fleetIdOf(device), mail_id: Buffer.from(buffer, byteOffset, byteLength), device };
+  return { fleet_id: fleetIdOf(device), mail_id: viewOf(mailId), device };
 }
 
 /** Dead letters (D16) as one transaction changes them; how many a fleet has is counted with it. */

@@ -12,7 +12,7 @@ export type Entry = {
 };
 
 /** The entries of an index that a query can be about, behind a position, as a statement names them. */
-export interface EntryRange {
+interface EntryRange {
   /** `FROM` and `WHERE`, of a table `e`. */
   from: string;
   order: string;

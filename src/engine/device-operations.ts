@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type DeviceKey, fleetIdOf } from '../core/identity.ts';
 import { changedDevice, changeOfStreams } from '../shard/device-change.ts';
 import type { ChangeOutcome, Device, DeviceChange, DevicePut, PutOutcome } from '../shard/shard.ts';
+import { viewOf } from './bytes.ts';
 import type { Session, Transaction } from './database.ts';
 import { deviceOf, rowOf } from './device-rows.ts';
 import { noteFetches } from './mailbox.ts';
@@ -30,48 +31,40 @@ const retire = `
   RETURNING device`;
 
 /** Writes of devices that are there, which share their transaction with others. */
-export function deviceOperations(): Operations {
-  return {
-    changeDevice: {
-      need: (work, { device }) => needDevice(work, device),
-      apply: (work, { device, change }) => changeDevice(work, device, change) !== 'not_found',
+export const deviceOperations: Operations = {
+  changeDevice: {
+    need: (work, { device }) => needDevice(work, device),
+    apply: (work, { device, change }) => changeDevice(work, device, change) !== 'not_found',
+  },
+  changeDevices: {
+    need(work, { devices }) {
+      for (const device of devices) needDevice(work, device);
     },
-    changeDevices: {
-      need(work, { devices }) {
-        for (const device of devices) needDevice(work, device);
-      },
-      apply: (work, { devices, change }) => devices.map((device) => changeDevice(work, device, change)),
-    },
-    noteActivity: {
-      need(work, given) {
-        for (const { device, fetches } of given) {
-          if (fetches.length > 0) work.mailboxes.want({ device });
-          for (const { mailId } of fetches) {
-            work.places.want(device, mailId);
-            work.receipts.want({ device, mail_id: Buffer.from(mailId) });
-          }
+    apply: (work, { devices, change }) => devices.map((device) => changeDevice(work, device, change)),
+  },
+  noteActivity: {
+    need(work, given) {
+      for (const { device, fetches } of given) {
+        if (fetches.length > 0) work.mailboxes.want({ device });
+        for (const { mailId } of fetches) {
+          work.places.want(device, mailId);
+          work.receipts.want({ device, mail_id: viewOf(mailId) });
         }
-      },
-      apply(work, given) {
-        for (const activity of given) {
-          work.seen.note(activity);
-          const { device, fetches } = activity;
-          if (fetches.length > 0 && work.mailboxes.get({ device }) !== undefined) noteFetches(work, activity);
-        }
-        return undefined;
-      },
+      }
     },
-  };
-}
+    apply(work, given) {
+      for (const activity of given) {
+        work.seen.note(activity);
+        const { device, fetches } = activity;
+        if (fetches.length > 0 && work.mailboxes.get({ device }) !== undefined) noteFetches(work, activity);
+      }
+      return undefined;
+    },
+  },
+};
 
 /** Writes that make or delete devices, each in a transaction of its own. */
-export function deviceErrands(): Errands {
-  return {
-    createDevices: (work, transaction, devices) => createDevices(work, transaction, devices),
-    putDevices: (work, transaction, puts) => putDevices(work, transaction, puts),
-    deleteDevice: (work, transaction, device) => deleteDevice(work, transaction, device),
-  };
-}
+export const deviceErrands: Errands = { createDevices, putDevices, deleteDevice };
 
 /**
  * Drops old secrets whose time is over, so many at most, and answers how many. Behind everything else of its
@@ -80,7 +73,6 @@ export function deviceErrands(): Errands {
 export async function retireSecrets(work: Work, transaction: Transaction, max: number): Promise<number> {
   const retired = await transaction.query<{ device: DeviceKey }>(retire, [work.nowMs, max]);
   const devices = retired.map(({ device }) => device);
-  work.effects.changed.push(...devices);
   // Those that were opened with the new secret go on.
   work.effects.recheckedStreams.push(...devices);
   return devices.length;
@@ -135,7 +127,6 @@ async function deleteDevice(work: Work, transaction: Transaction, device: Device
   work.devices.remove({ device });
   work.mailboxes.remove({ device });
   work.counts.add(fleetIdOf(device), { devices: -1, disabled: row.enabled ? 0 : -1 });
-  work.effects.changed.push(device);
   work.effects.endedStreams.push(device);
   return true;
 }
@@ -159,7 +150,6 @@ function insertDevice(work: Work, given: Device): void {
   for (const tag of tags) work.tags.put({ fleet_id: fleetIdOf(device), tag, device });
   work.activity.put({ device, last_seen_ms: null, address: null, bucket: 0 });
   work.counts.add(fleetIdOf(device), { devices: 1, disabled: enabled ? 0 : 1 });
-  work.effects.changed.push(device);
 }
 
 function needDevice(work: Work, device: DeviceKey): void {
@@ -187,7 +177,6 @@ function changeDevice(work: Work, device: DeviceKey, change: DeviceChange): Chan
     if (!row.tags.includes(tag)) work.tags.put({ fleet_id: fleetId, tag, device });
   work.counts.add(fleetId, { devices: 0, disabled: Number(!after.enabled) - Number(!before.enabled) });
   work.devices.put(changed);
-  work.effects.changed.push(device);
   const streams = changeOfStreams(before, after);
   if (streams === 'ended') work.effects.endedStreams.push(device);
   if (streams === 'rechecked') work.effects.recheckedStreams.push(device);

@@ -9,7 +9,7 @@ import type {
   FoundDevices,
 } from '../shard/device-query.ts';
 import { bucketInKey } from '../shard/keys.ts';
-import type { DeviceCredentials, DeviceStatus, FleetCounts, SeenCount } from '../shard/shard.ts';
+import type { Authentication, DeviceStatus, FleetCounts, SeenCount } from '../shard/shard.ts';
 import type { Database } from './database.ts';
 import { type Entry, entriesOf } from './device-entries.ts';
 import {
@@ -19,44 +19,52 @@ import {
   statusColumns,
   statusOf,
 } from './device-rows.ts';
-import { GatheredRead } from './gathered-read.ts';
+import { Gathered } from './gathered.ts';
 
 /** Statements of one kind under way at once: what comes meanwhile shares the next one. */
 const underWayMax = 2;
 const bucketDigits = 10;
 
+/** With the size, which heartbeats and polls ask for: another statement for it cost more than all of this one. */
 const credentials = `
-  SELECT device, enabled, secret_digests, old_secret_until_ms FROM device WHERE device = ANY($1::text[])`;
+  SELECT d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, m.size
+  FROM device d JOIN mailbox m ON m.device = d.device WHERE d.device = ANY($1::text[])`;
 const sizes = 'SELECT device, size FROM mailbox WHERE device = ANY($1::text[])';
 const statuses = `
   SELECT ${statusColumns} FROM device d
   JOIN mailbox m ON m.device = d.device JOIN activity a ON a.device = d.device WHERE d.device = ANY($1::text[])`;
 const counts = 'SELECT devices, disabled FROM fleet_count WHERE fleet_id = $1';
 
+type AuthenticationRow = CredentialsRow & { device: DeviceKey; size: number };
+
 /** Reads of devices. What is asked of many devices in one turn of the event loop is one statement. */
 export class DeviceReads {
   readonly #database: Database;
-  readonly #credentials: GatheredRead<DeviceKey, DeviceCredentials | undefined>;
-  readonly #sizes: GatheredRead<DeviceKey, number>;
-  readonly #statuses: GatheredRead<DeviceKey, DeviceStatus | undefined>;
+  readonly #credentials: Gathered<DeviceKey, Authentication | undefined>;
+  readonly #sizes: Gathered<DeviceKey, number>;
+  readonly #statuses: Gathered<DeviceKey, DeviceStatus | undefined>;
 
   constructor(database: Database) {
     this.#database = database;
     const gather = <R extends { device: DeviceKey }, V>(text: string, read: (row: R | undefined) => V) =>
-      new GatheredRead<DeviceKey, V>(async (devices) => {
-        const rows = await database.query<R>(text, [[...new Set(devices)]]);
-        const found = new Map(rows.map((row) => [row.device, row]));
-        return devices.map((device) => read(found.get(device)));
-      }, underWayMax);
+      new Gathered<DeviceKey, V>(
+        async (devices) => {
+          const rows = await database.query<R>(text, [[...new Set(devices)]]);
+          const found = new Map(rows.map((row) => [row.device, row]));
+          return devices.map((device) => read(found.get(device)));
+        },
+        underWayMax,
+        database.timeoutMilliseconds,
+      );
     this.#credentials = gather(
       credentials,
-      (row: (CredentialsRow & { device: DeviceKey }) | undefined) => row && credentialsOf(row),
+      (row: AuthenticationRow | undefined) => row && { ...credentialsOf(row), mailboxSize: row.size },
     );
     this.#sizes = gather(sizes, (row: { device: DeviceKey; size: number } | undefined) => row?.size ?? 0);
     this.#statuses = gather(statuses, (row: StatusRow | undefined) => row && statusOf(row));
   }
 
-  credentials(device: DeviceKey): Promise<DeviceCredentials | undefined> {
+  credentials(device: DeviceKey): Promise<Authentication | undefined> {
     return this.#credentials.get(device);
   }
 

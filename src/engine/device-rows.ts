@@ -1,9 +1,8 @@
+import { nameInKey } from '../shard/keys.ts';
 import type { Device, DeviceCredentials, DeviceStatus } from '../shard/shard.ts';
 import type { ActivityRow, DeviceRow } from './tables.ts';
 
 const digestBytes = 32;
-/** Of a name, as it is searched by, in UTF-8. */
-export const nameBytesMax = 32;
 
 export type CredentialsRow = Pick<DeviceRow, 'enabled' | 'secret_digests' | 'old_secret_until_ms'>;
 
@@ -58,5 +57,5 @@ function copyOf(bytes: Buffer, from: number, to: number): Uint8Array {
 
 /** The beginning of a name as its index has it. */
 export function nameKeyOf(name: string): Buffer {
-  return Buffer.from(Buffer.from(name, 'utf8').subarray(0, nameBytesMax));
+  return Buffer.from(nameInKey(name), 'latin1');
 }

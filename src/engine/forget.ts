@@ -1,7 +1,7 @@
 import type { BroadcastProgress } from '../shard/broadcast.ts';
 import { sweepRecordsMax } from '../shard/write.ts';
+import { viewOf } from './bytes.ts';
 import type { Transaction } from './database.ts';
-import { viewOf } from './mailbox.ts';
 import type { BroadcastMarkRow, SentRow } from './tables.ts';
 import type { Work } from './work.ts';
 

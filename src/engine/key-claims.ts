@@ -2,6 +2,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
 import type { IdempotencyLimits } from '../shard/key-refusal.ts';
 import type { IngestOutcome } from '../shard/shard.ts';
+import { textOf, viewOf } from './bytes.ts';
 import type { Row, Session } from './database.ts';
 import { clockMs } from './database-time.ts';
 
@@ -43,7 +44,7 @@ export class KeyClaims {
     this.#limits = limits;
     const text = textOf(scope, key);
     if (!this.#wanted.has(text)) {
-      this.#wanted.set(text, { key: Buffer.from(key), scope, digest: Buffer.from(digest) });
+      this.#wanted.set(text, { key: viewOf(key), scope, digest: viewOf(digest) });
     }
   }
 
@@ -73,7 +74,7 @@ export class KeyClaims {
   claim(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, nowMs: number): IngestOutcome {
     const text = textOf(scope, key);
     if (this.#taken.delete(text)) {
-      this.#digests.set(text, Buffer.from(digest));
+      this.#digests.set(text, viewOf(digest));
       return 'stored';
     }
     const before = this.#digests.get(text);
@@ -81,8 +82,4 @@ export class KeyClaims {
     // Neither taken nor known: it is out of the window, or was forgotten.
     return uuidTimeMs(key) > nowMs ? 'key_ahead' : 'key_too_old';
   }
-}
-
-function textOf(scope: string, key: Uint8Array): string {
-  return scope + Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }

@@ -10,7 +10,7 @@ const mailFetchesMax = 0xffffff;
 const receiptFetchesMax = 0x7fffffff;
 
 /** A mail wherever it is: in its mailbox, before it, or behind it. */
-export type AnyMail = Omit<MailRow, 'sequence' | 'accepted_at_ms' | 'expires_at_ms'> & {
+type AnyMail = Omit<MailRow, 'sequence' | 'accepted_at_ms' | 'expires_at_ms'> & {
   /** Null for one that its mailbox never accepted. */
   accepted_at_ms: number | null;
 };

@@ -3,6 +3,7 @@ import { type IdempotencyLimits, keyRefusal } from '../shard/key-refusal.ts';
 import { senderMark } from '../shard/keys.ts';
 import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../shard/shard.ts';
 import { broadcastOperation } from './broadcast.ts';
+import { viewOf } from './bytes.ts';
 import { letterKey } from './dead-letters.ts';
 import { forgetBroadcasts, forgetSent } from './forget.ts';
 import { mailOf, noteEvent } from './mail-ledger.ts';
@@ -12,7 +13,6 @@ import {
   type MailLimits,
   repeated,
   settle,
-  viewOf,
   wantEnqueue,
   wantWithdrawal,
   withdraw,

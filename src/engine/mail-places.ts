@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import { sequenceFrom } from '../shard/mail-sequence.ts';
 import { settledVerb } from '../shard/settled-mails.ts';
+import { textOf, viewOf } from './bytes.ts';
 import type { Session } from './database.ts';
 import type { Rows } from './rows.ts';
 import type { MailboxRow, MailRow } from './tables.ts';
@@ -48,7 +49,7 @@ export class MailPlaces {
   /** Its mailbox with it. */
   want(device: DeviceKey, mailId: Uint8Array): void {
     this.#mailboxes.want({ device });
-    this.#wanted.set(textOf(device, mailId), { device, mailId: Buffer.from(mailId) });
+    this.#wanted.set(textOf(device, mailId), { device, mailId: viewOf(mailId) });
   }
 
   /** Those that stand where they were accepted. */
@@ -127,8 +128,4 @@ export class MailPlaces {
       if (is_first) this.#firsts.set(mail.device, mail.sequence);
     }
   }
-}
-
-function textOf(device: DeviceKey, mailId: Uint8Array): string {
-  return device + Buffer.from(mailId.buffer, mailId.byteOffset, mailId.byteLength).toString('latin1');
 }

@@ -11,10 +11,10 @@ import type {
   Page,
   Receipt,
 } from '../shard/shard.ts';
+import { viewOf } from './bytes.ts';
 import type { Database } from './database.ts';
 import { letterKey } from './dead-letters.ts';
-import { GatheredRead } from './gathered-read.ts';
-import { viewOf } from './mailbox.ts';
+import { Gathered } from './gathered.ts';
 import type { DeadLetterRow, MailRow } from './tables.ts';
 
 /** Statements for heads of mailboxes that are under way at once. */
@@ -78,14 +78,18 @@ type LetterRow = Omit<DeadLetterRow, 'payload' | 'first_fetched_at_ms' | 'requeu
 /** What is asked of mail. */
 export class MailReads {
   readonly #database: Database;
-  readonly #heads: GatheredRead<DeviceKey, MailboxHead>;
+  readonly #heads: Gathered<DeviceKey, MailboxHead>;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#heads = new GatheredRead(async (devices) => {
-      const rows = await database.query<HeadRow>(heads, [devices]);
-      return rows.map(headOf);
-    }, headReadsMax);
+    this.#heads = new Gathered(
+      async (devices) => {
+        const rows = await database.query<HeadRow>(heads, [devices]);
+        return rows.map(headOf);
+      },
+      headReadsMax,
+      database.timeoutMilliseconds,
+    );
   }
 
   mailboxHead(device: DeviceKey): Promise<MailboxHead> {

@@ -11,6 +11,7 @@ import type {
   SettleOutcome,
   Withdrawal,
 } from '../shard/shard.ts';
+import { viewOf } from './bytes.ts';
 import { addLateFetches, endMail, noteEvent, withFetches } from './mail-ledger.ts';
 import type { DelayedMailRow, MailboxRow, MailRow } from './tables.ts';
 import type { Work } from './work.ts';
@@ -25,13 +26,8 @@ export interface MailLimits {
   deadLettersPerFleetMax: number;
 }
 
-/** A view of the same bytes: the library takes no other kind for a value of several. */
-export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
-}
-
 /** A delayed mail as its mailbox is to get it. */
-export function deliverable(delayed: DelayedMailRow): Omit<MailRow, 'sequence'> & { accepted_at_ms: number } {
+function deliverable(delayed: DelayedMailRow): Omit<MailRow, 'sequence'> & { accepted_at_ms: number } {
   const { device, mail_id, name, payload, requeues_max } = delayed;
   const counts = { requeue_count: 0, requeues_max, fetch_count: 0, first_fetched_at_ms: null };
   return { device, mail_id, name, payload, ...counts, accepted_at_ms: 0, expires_at_ms: 0 };
@@ -78,9 +74,7 @@ export function enqueue(work: Work, given: Enqueue, limits: MailLimits): MailOut
     accept(work, mailbox, delayed);
   }
   if (once !== undefined) work.sent.put({ once: viewOf(once), device, mail_id: mailId });
-  const { size } = mailbox;
-  if (!isDelayed) announce(work, mailbox, mailId, name);
-  return { result: 'queued', mailId, mailboxSize: size, repeated: false, isDelayed };
+  return { result: 'queued', mailId, mailboxSize: mailbox.size, repeated: false, isDelayed };
 }
 
 /** Of a mail that was queued before. */
@@ -106,7 +100,6 @@ export function deliver(
     return;
   }
   accept(work, mailbox, delayed);
-  announce(work, mailbox, mail_id, delayed.name);
 }
 
 /** D15. Any mail of the mailbox may be settled, not only the head. */
@@ -115,7 +108,6 @@ export function settle(
   { device, mailId, verb, fetched }: Settle,
   limits: MailLimits,
 ): SettleOutcome {
-  work.effects.changed.push(device);
   const mailbox = work.mailboxes.get({ device });
   if (mailbox === undefined) return { result: 'not_found', mailboxSize: 0 };
   const found = work.places.find(device, mailId);
@@ -143,7 +135,6 @@ export function wantWithdrawal(work: Work, device: DeviceKey, mailId: Uint8Array
 
 /** The device's later answer to it is one to a mail that was settled by another verb. */
 export function withdraw(work: Work, device: DeviceKey, mailId: Uint8Array, limits: MailLimits): Withdrawal {
-  work.effects.changed.push(device);
   const mailbox = work.mailboxes.get({ device });
   const found = work.places.find(device, mailId);
   const delayed = work.delayed.get({ device, mail_id: viewOf(mailId) });
@@ -167,7 +158,6 @@ export function expire(
   const mailbox = work.mailboxes.get({ device });
   const found = work.places.find(device, mail_id);
   if (mailbox === undefined || found === undefined) return;
-  work.effects.changed.push(device);
   work.places.remove(mailbox, found);
   endMail(work, found, 'expired', limits.deadLettersPerFleetMax);
 }
@@ -188,12 +178,15 @@ export function noteFetches(work: Work, { device, fetches }: Activity): void {
   }
 }
 
+/** At the tail of its mailbox, and announces it. */
 function accept(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   const accepted_at_ms = work.nowMs;
   const expires_at_ms = work.nowMs + delayed.life_seconds * 1_000;
   const mail = { ...deliverable(delayed), accepted_at_ms, expires_at_ms };
   work.places.add(mailbox, mail);
   noteEvent(work, mail, 'queued');
+  const announcement = { mailId: formatUuid(mail.mail_id), name: mail.name, mailboxSize: mailbox.size };
+  work.given.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
 }
 
 /** Removes a mail for good, by a verb that is remembered. */
@@ -214,13 +207,6 @@ function takeDelayed(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): 
   work.delayed.remove(delayed);
   mailbox.delayed -= 1;
   work.mailboxes.put(mailbox);
-}
-
-/** Of the mail that a mailbox has just accepted. */
-function announce(work: Work, { device, size, tail }: MailboxRow, mailId: Uint8Array, name: string): void {
-  work.effects.changed.push(device);
-  const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
-  work.given.push({ device, sequence: tail - 1, announcement });
 }
 
 function mayRequeue({ requeues_max, requeue_count }: MailRow): boolean {

@@ -1,9 +1,13 @@
 import { OperatorError } from '../core/errors.ts';
-import type { Database } from './database.ts';
+import type { Database, Session } from './database.ts';
 import { migrations } from './migrations.ts';
+
+/** Of devices that are moved between databases, in `copy_progress`. */
+export const rebalancePart = 'rebalance';
 
 const versions = `CREATE TABLE IF NOT EXISTS migration (version integer PRIMARY KEY, at_ms bigint NOT NULL)`;
 const latest = 'SELECT coalesce(max(version), 0) AS version FROM migration';
+const underWay = `SELECT min(part) AS part, count(*) FILTER (WHERE part LIKE '${rebalancePart}%') AS moves FROM copy_progress`;
 /** Waits for whoever is at it, as long as its transaction lasts: the number is no other lock's of this program. */
 const lock = 'SELECT pg_advisory_xact_lock(7310200700)';
 
@@ -18,10 +22,11 @@ export async function databaseVersion(database: Database): Promise<number> {
 }
 
 /**
- * Brings the tables of a database to the version of this program. Answers the versions that were run.
+ * Brings the tables of a database to the version of this program. Answers the versions that were run. `asks`: for what
+ * must be there as soon as they are, in the transaction of the last version, if any is run.
  * @throws OperatorError for tables of a newer program.
  */
-export async function migrate(database: Database): Promise<number[]> {
+export async function migrate(database: Database, asks?: (session: Session) => void): Promise<number[]> {
   const done: number[] = [];
   for (let isUpToDate = false; !isUpToDate; ) {
     isUpToDate = await database.transaction(async (transaction) => {
@@ -35,6 +40,7 @@ export async function migrate(database: Database): Promise<number[]> {
       if (next !== undefined) {
         transaction.query(next);
         transaction.query('INSERT INTO migration VALUES ($1, $2)', [version + 1, Date.now()]);
+        if (version + 1 === migrations.length) asks?.(transaction);
         done.push(version + 1);
       }
       await transaction.commit();
@@ -45,7 +51,7 @@ export async function migrate(database: Database): Promise<number[]> {
 }
 
 /** @throws OperatorError where the tables are not of this program's version. */
-export async function checkVersion(database: Database): Promise<void> {
+export async function checkTables(database: Database): Promise<void> {
   const version = await databaseVersion(database);
   if (version > migrations.length) throw newer(version);
   if (version < migrations.length) {
@@ -53,6 +59,18 @@ export async function checkVersion(database: Database): Promise<void> {
       `The tables of the database are of version ${version}, this program needs ${migrations.length}: run "fleetpost migrate".`,
     );
   }
+}
+
+/** @throws OperatorError also where what is in them is not whole. */
+export async function checkVersion(database: Database): Promise<void> {
+  await checkTables(database);
+  const [row] = await database.query<{ part: string | null; moves: number }>(underWay);
+  if (row === undefined || row.part === null) return;
+  throw new OperatorError(
+    row.moves > 0
+      ? 'Devices are being moved between this database and others: give the same "fleetpost rebalance" again, which goes on with it.'
+      : 'A copy into this database has not come to its end: give the same "fleetpost copy" again, which goes on with it.',
+  );
 }
 
 function newer(version: number): OperatorError {

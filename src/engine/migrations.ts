@@ -7,8 +7,10 @@
  */
 export const migrations: readonly string[] = [
   `
-  -- The values that there is one of: 'forgotten', the time of the latest idempotency key that was forgotten; and how
-  -- far the log was looked through (record-trimmer.ts), by the rules that it was looked through by.
+  -- The values that there is one of: 'forgotten', the time of the latest idempotency key that was forgotten; 'moved',
+  -- where the last record stands that came from the log of another shard; 'database' and 'databases', which one of how
+  -- many of the store this is (place.ts); and how far the log was looked through (record-trimmer.ts), by the rules that
+  -- it was looked through by.
   CREATE TABLE value (name text PRIMARY KEY, number bigint NOT NULL);
 
   CREATE TABLE device (
@@ -161,6 +163,8 @@ export const migrations: readonly string[] = [
     kind text NOT NULL,
     schema text NOT NULL,
     payload bytea NOT NULL,
+    -- When it was stored itself, if it came from the log of another shard, and stands here by the time of newer ones.
+    own_at_ms bigint,
     PRIMARY KEY (position, stored_at_ms)
   ) PARTITION BY RANGE (stored_at_ms);
 
@@ -198,5 +202,54 @@ export const migrations: readonly string[] = [
     what text NOT NULL,
     PRIMARY KEY (at_ms, device, what)
   );
+
+  -- In the first database alone, for all nodes: what operators declare, and how far jobs have come, as the stores of
+  -- those rooms lay it out. A store that nodes follow keeps what was removed for a while, without a value, and each
+  -- change of it has a version; its row is locked by whoever changes it.
+  CREATE TABLE stored (
+    store text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    key bytea NOT NULL,
+    value bytea,
+    version bigint NOT NULL,
+    at_ms bigint NOT NULL,
+    PRIMARY KEY (store, name, key)
+  );
+  CREATE INDEX stored_by_version ON stored (store, version);
+  CREATE TABLE store_version (store text COLLATE "C" PRIMARY KEY, version bigint NOT NULL);
+
+  -- The audit log, in the same database. The entry is JSON, as text: what it repeats of the outside may hold
+  -- characters that the types of JSON do not take.
+  CREATE SEQUENCE audit_number;
+  CREATE TABLE audit (
+    number bigint PRIMARY KEY,
+    -- Its place among auditBooks.
+    book smallint NOT NULL,
+    at_ms bigint NOT NULL,
+    entry text NOT NULL
+  );
+  CREATE INDEX audit_by_book ON audit (book, number);
+
+  -- What a node asks of the one that has the jobs, and what it is answered; for moments, so that a crash of the
+  -- database may forget them. Without a request: whoever asked does not wait any more.
+  CREATE UNLOGGED TABLE call (
+    call_id bytea PRIMARY KEY,
+    caller text COLLATE "C" NOT NULL,
+    request bytea,
+    -- Then its caller has given it up.
+    until_ms bigint NOT NULL
+  );
+  CREATE UNLOGGED TABLE call_answer (
+    call_id bytea PRIMARY KEY,
+    caller text COLLATE "C" NOT NULL,
+    answer bytea NOT NULL,
+    until_ms bigint NOT NULL
+  );
+  CREATE INDEX call_answer_by_caller ON call_answer (caller);
+
+  -- Of a copy from a data folder that has not come to its end: which copy it is (part ''), and how far each part of it
+  -- has come. Likewise, under parts of other names, of devices that are being moved to other databases. A database
+  -- with a row here is not served.
+  CREATE TABLE copy_progress (part text COLLATE "C" PRIMARY KEY, done bytea NOT NULL);
   `,
 ];

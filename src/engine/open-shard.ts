@@ -1,4 +1,5 @@
 import type { Log } from '../core/log.ts';
+import type { CommitMetrics, LetterMetrics } from '../core/metrics.ts';
 import type { IdempotencyLimits } from '../shard/key-refusal.ts';
 import type { RetentionSource } from '../shard/log-retention.ts';
 import { Database } from './database.ts';
@@ -9,6 +10,7 @@ import { keepKeys } from './key-retention.ts';
 import { type MailOptions, mailErrands, mailOperations } from './mail-operations.ts';
 import { MailReads } from './mail-reads.ts';
 import { checkVersion } from './migrate.ts';
+import { checkPlace, type DatabasePlace } from './place.ts';
 import { PostgresShard } from './postgres-shard.ts';
 import { StreamPresence } from './presence.ts';
 import { RecordReads } from './record-reads.ts';
@@ -21,6 +23,8 @@ export type PostgresShardOptions = MailOptions &
   IdempotencyLimits & {
     /** `postgres://…`, as libpq reads it. */
     url: string;
+    /** Where it is known which one of the store it is, it is held to that. */
+    place?: DatabasePlace;
     /** Of this thread to this database, besides the one that listens. */
     connectionsMax: number;
     /** What each wait for the database may last. */
@@ -32,8 +36,7 @@ export type PostgresShardOptions = MailOptions &
     keepAliveSeconds: number;
     /** What is kept of the log, and for how long, now. */
     retention: RetentionSource;
-    /** Dead letters that went for newer ones. */
-    onLettersDropped?(count: number): void;
+    metrics: CommitMetrics & LetterMetrics;
     log: Log;
   };
 
@@ -45,12 +48,13 @@ const writingShare = 0.5;
  * @throws OperatorError for tables of another version. @throws ApiError unavailable
  */
 export async function openPostgresShard(options: PostgresShardOptions): Promise<PostgresShard> {
-  const { url, connectionsMax, timeoutMilliseconds, log } = options;
+  const { connectionsMax, log } = options;
   const database = new Database(options);
   const records = new RecordReads(database);
   const trimmer = new RecordTrimmer(database, records, options.retention);
   try {
     await checkVersion(database);
+    if (options.place !== undefined) await checkPlace(database, options.place);
     // Without the partitions of today nothing could be stored.
     await keepKeys(database, options);
     await trimmer.prepare();
@@ -60,22 +64,20 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   }
   const writer = new Writer({
     database,
-    operations: { ...deviceOperations(), ...ingestOperations(options), ...mailOperations(options) },
-    errands: { ...deviceErrands(), ...mailErrands(options) },
+    operations: { ...deviceOperations, ...ingestOperations(options), ...mailOperations(options) },
+    errands: { ...deviceErrands, ...mailErrands(options) },
     lanes: Math.max(1, Math.floor(connectionsMax * writingShare)),
-    queueMax: options.shardQueueMax,
-    queueBytesMax: options.shardQueueBytesMax,
+    limits: options,
+    metrics: options.metrics,
     log,
     onCommit({ effects: { droppedLetters } }) {
-      if (droppedLetters > 0) options.onLettersDropped?.(droppedLetters);
+      if (droppedLetters > 0) options.metrics.lettersDropped(droppedLetters);
     },
   });
   const streams = new Streams({
-    url,
     database,
     perDeviceMax: options.streamsPerDeviceMax,
     checkMilliseconds: options.keepAliveSeconds * 1_000,
-    timeoutMilliseconds,
     log,
   });
   const sweeper = new Sweeper({

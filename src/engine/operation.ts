@@ -1,6 +1,14 @@
-import type { Answer, Writes, WriteType } from '../shard/write.ts';
+import type { Ingest, IngestOutcome } from '../shard/shard.ts';
+import type { Writes as ShardWrites } from '../shard/write.ts';
 import type { Transaction } from './database.ts';
 import type { Work } from './work.ts';
+
+/** Every write that the engine knows: what it is given and what it answers. No record crosses threads here. */
+export interface Writes extends Omit<ShardWrites, 'ingest' | 'trim'> {
+  ingest: { given: Ingest; answer: IngestOutcome };
+}
+export type WriteType = keyof Writes;
+export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /** A write that shares its transaction with others: what it needs is loaded for all of them at once. */
 export interface Operation<T extends WriteType> {

@@ -45,7 +45,7 @@ export function nameOfPart({ table }: PartitionedTable, { fromMs, toMs }: Span):
 }
 
 /** What is missing of a time, in spans that begin and end at multiples of `widthMs` or at those that are there. */
-export function missingSpans(there: readonly Span[], wanted: Span, widthMs: number): Span[] {
+function missingSpans(there: readonly Span[], wanted: Span, widthMs: number): Span[] {
   const missing: Span[] = [];
   let fromMs = Math.floor(wanted.fromMs / widthMs) * widthMs;
   const endMs = Math.ceil(wanted.toMs / widthMs) * widthMs;

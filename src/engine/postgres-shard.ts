@@ -8,16 +8,16 @@ import type {
   Presence,
 } from '../shard/device-query.ts';
 import type { FleetCounts } from '../shard/fleet-counts.ts';
-import { encodeLogRecord } from '../shard/log-record.ts';
+import { logRecordBytes } from '../shard/log-record.ts';
 import type {
   Activity,
+  Authentication,
   ChangeOutcome,
   DeadLetter,
   DeadLetterFilter,
   DeadLetterWithPayload,
   Device,
   DeviceChange,
-  DeviceCredentials,
   DevicePut,
   DeviceStatus,
   Enqueue,
@@ -39,17 +39,17 @@ import type {
   StreamSink,
   Withdrawal,
 } from '../shard/shard.ts';
-import type { Append } from '../shard/write.ts';
 import type { Database } from './database.ts';
 import type { DeviceReads } from './device-reads.ts';
 import type { MailReads } from './mail-reads.ts';
 import type { RecordReads } from './record-reads.ts';
+import { type DatabaseSizes, logBytesOf, sizesOf } from './sizes.ts';
 import type { Streams } from './streams.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Writer } from './writer.ts';
 
 /** What a shard is made of, ready to be used; `open-shard.ts` makes it. */
-export interface ShardParts {
+interface ShardParts {
   database: Database;
   writer: Writer;
   devices: DeviceReads;
@@ -90,6 +90,16 @@ export class PostgresShard implements Shard {
     await this.#database.close();
   }
 
+  /** What the database holds. @throws ApiError unavailable */
+  sizes(): Promise<DatabaseSizes> {
+    return sizesOf(this.#database);
+  }
+
+  /** Bytes of the records of limited fleets. @throws ApiError unavailable */
+  logBytes(): Promise<Map<string, number>> {
+    return logBytesOf(this.#database);
+  }
+
   accepts(): boolean {
     return this.#writer.accepts();
   }
@@ -97,7 +107,7 @@ export class PostgresShard implements Shard {
   /** Nothing is kept here that could be out of date: whoever asks, asks the database. */
   watch(): undefined {}
 
-  credentials(device: DeviceKey): Promise<DeviceCredentials | undefined> {
+  credentials(device: DeviceKey): Promise<Authentication | undefined> {
     return this.#devices.credentials(device);
   }
 
@@ -179,14 +189,14 @@ export class PostgresShard implements Shard {
     return this.#records.timeAt(position);
   }
 
-  movedEnd(): number {
+  movedEnd(): Promise<number> {
     return this.#records.movedEnd();
   }
 
   ingest(ingest: Ingest): Promise<IngestOutcome> {
-    const append: Append = { device: ingest.device, record: encodeLogRecord(ingest) };
-    if (ingest.idempotency !== undefined) append.idempotency = ingest.idempotency;
-    return this.#writer.write('ingest', append, append.record.length);
+    // The payload is the caller's again when this call returns.
+    const given = { ...ingest, payload: Buffer.from(ingest.payload) };
+    return this.#writer.write('ingest', given, logRecordBytes(ingest));
   }
 
   settle(settle: Settle): Promise<SettleOutcome> {

@@ -1,7 +1,7 @@
 import { copyUuid } from '../core/uuid.ts';
 import type { LogPage, StoredRecord } from '../shard/shard.ts';
 import type { Database } from './database.ts';
-import { GatheredRead } from './gathered-read.ts';
+import { Gathered } from './gathered.ts';
 import type { RecordRow } from './tables.ts';
 
 /** Of a page; one record alone may be more. */
@@ -11,12 +11,13 @@ const pageBytesMax = 1024 * 1024;
 const page = `
   SELECT * FROM (
     SELECT *, sum(length(payload)) OVER (ORDER BY position) AS bytes FROM (
-      SELECT position, stored_at_ms, id, device, kind, schema, payload FROM record
+      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms FROM record
       WHERE position >= $1 ORDER BY position LIMIT ${pageRecordsMax}) p) r
   WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
   ORDER BY position`;
 const end = 'SELECT next FROM record_end LIMIT 1';
 const front = 'SELECT position FROM record ORDER BY position LIMIT 1';
+const movedEnd = `SELECT number FROM value WHERE name = 'moved'`;
 const timeFrom = 'SELECT stored_at_ms FROM record WHERE position >= $1 ORDER BY position LIMIT 1';
 
 /**
@@ -25,28 +26,41 @@ const timeFrom = 'SELECT stored_at_ms FROM record WHERE position >= $1 ORDER BY 
  */
 export class RecordReads {
   readonly #database: Database;
-  readonly #end: GatheredRead<undefined, number>;
+  readonly #end: Gathered<undefined, number>;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#end = new GatheredRead(async (asked) => {
-      const [row] = await database.query<{ next: number }>(end);
-      return asked.map(() => row?.next ?? 0);
-    }, 1);
+    this.#end = new Gathered(
+      async (asked) => {
+        const [row] = await database.query<{ next: number }>(end);
+        return asked.map(() => row?.next ?? 0);
+      },
+      1,
+      database.timeoutMilliseconds,
+    );
   }
 
   async records(from: number): Promise<LogPage> {
     const rows = await this.#database.query<RecordRow>(page, [from]);
     const records = rows.map(
-      ({ position, stored_at_ms: storedAtMs, id, device, kind, schema, payload }): StoredRecord => ({
+      ({
+        position,
+        stored_at_ms: storedAtMs,
+        id,
+        device,
+        kind,
+        schema,
+        payload,
+        own_at_ms: ownMs,
+      }): StoredRecord => ({
         position,
         id: copyUuid(id),
         device,
         kind,
         schema,
         payload,
-        storedAtMs,
-        isMoved: false,
+        storedAtMs: ownMs ?? storedAtMs,
+        isMoved: ownMs !== null,
       }),
     );
     const last = records.at(-1);
@@ -81,8 +95,9 @@ export class RecordReads {
     return row?.stored_at_ms;
   }
 
-  /** None ever came from another shard's log. */
-  movedEnd(): number {
-    return 0;
+  /** Records come from the logs of other shards in a copy of a data folder that had more of them once, and never else. */
+  async movedEnd(): Promise<number> {
+    const [row] = await this.#database.query<{ number: number }>(movedEnd);
+    return row?.number ?? 0;
   }
 }

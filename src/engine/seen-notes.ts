@@ -29,8 +29,7 @@ export class SeenNotes {
     void session.query(note, [
       [...this.#notes.keys()],
       notes.map(({ lastSeenMs }) => lastSeenMs),
-      // The library takes no other kind of bytes in an array.
-      notes.map(({ address }) => (address === undefined ? null : Buffer.from(address))),
+      notes.map(({ address }) => address ?? null),
       notes.map(({ lastSeenMs }) => bucketOf(lastSeenMs)),
     ]);
   }

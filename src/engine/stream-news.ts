@@ -15,7 +15,7 @@ export interface Given {
   announcement: Announcement | undefined;
 }
 
-export type News =
+type News =
   | { what: typeof news.mail; given: Given }
   | { what: typeof news.end | typeof news.recheck; device: DeviceKey }
   | { what: typeof news.displaced; streamId: string };

@@ -6,14 +6,13 @@ import { connectedPosition } from '../shard/connected-devices.ts';
 import type { StreamSink } from '../shard/shard.ts';
 import type { Database } from './database.ts';
 import { clockMs } from './database-time.ts';
-import { Listener } from './listener.ts';
+import type { Listener } from './listener.ts';
 import { Membership } from './membership.ts';
+import { StreamEnds } from './stream-ends.ts';
 import { channelOf, type Given, news, readNews } from './stream-news.ts';
 
 /** Of ends that no notification told: D21 has a second. */
 const endsMilliseconds = 700;
-/** Ends are looked for so far back: longer than a transaction may take between its time and its commit. */
-const endsBackMilliseconds = 10_000;
 const devicesAtOnce = 1_000;
 
 const addStream = `INSERT INTO stream (device, stream_id, node, position) VALUES ($1, $2, $3, $4) RETURNING ${clockMs} AS opened_at_ms`;
@@ -37,9 +36,7 @@ const newMail = `
 const restore = `
   INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position
   FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
-const ends = `
-  SELECT device, what, at_ms FROM stream_end
-  WHERE at_ms > ${clockMs} - $1 ORDER BY at_ms`;
+
 interface Held {
   streamId: Buffer;
   sink: StreamSink;
@@ -64,12 +61,10 @@ type FoundMail = {
 };
 
 export interface StreamsOptions {
-  url: string;
   database: Database;
   perDeviceMax: number;
   /** Between two looks at the mailboxes of all streams: what a notification that is lost can cost. */
   checkMilliseconds: number;
-  timeoutMilliseconds: number;
   log: Log;
 }
 
@@ -82,22 +77,22 @@ export class Streams {
   readonly #options: StreamsOptions;
   readonly #devices = new Map<DeviceKey, HeldDevice>();
   readonly #displaceable = new Map<string, DeviceKey>();
+  /** Streams that are written down and not held yet, and whether they were displaced meanwhile. */
+  readonly #opening = new Map<string, boolean>();
   readonly #listener: Listener;
   readonly #timers: NodeJS.Timeout[];
-  readonly #told = new Map<string, number>();
+  readonly #ends: StreamEnds;
   #asked = new Set<DeviceKey>();
   #looking: Promise<void> | undefined;
   readonly #membership: Membership;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
-    const { url, database, timeoutMilliseconds, checkMilliseconds, log } = options;
+    const { database, checkMilliseconds, log } = options;
+    this.#ends = new StreamEnds(database);
     this.#membership = new Membership(database, log, () => this.#tellAgain());
-    this.#listener = new Listener({
-      url,
+    this.#listener = database.listen({
       channel: channelOf(this.node),
-      timeoutMilliseconds,
-      log,
       onPayload: (payload) => this.#hear(payload),
       onListening: () => this.#lookAtAll(),
     });
@@ -114,9 +109,21 @@ export class Streams {
 
   /** @throws ApiError unavailable */
   async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
-    await this.#membership.entered;
-    const { database, perDeviceMax } = this.#options;
+    await Promise.all([this.#membership.entered, this.#listener.tried]);
     const streamId = streamIdOf(Date.now());
+    const id = streamId.toString('hex');
+    this.#opening.set(id, false);
+    try {
+      return await this.#open(device, sink, streamId);
+    } finally {
+      const isDisplaced = this.#opening.get(id);
+      this.#opening.delete(id);
+      if (isDisplaced) this.#displace(id);
+    }
+  }
+
+  async #open(device: DeviceKey, sink: StreamSink, streamId: Buffer): Promise<() => void> {
+    const { database, perDeviceMax } = this.#options;
     // From here on others tell: what was there before is the stream's own to find.
     const [added] = await database.query<{ opened_at_ms: number }>(addStream, [
       device,
@@ -125,11 +132,8 @@ export class Streams {
       connectedPosition(device),
     ]);
     const [row] = await database.query<{ tail: number }>(tailOf, [device]);
-    let held = this.#devices.get(device);
-    if (held === undefined) {
-      held = { streams: [], tail: row?.tail ?? 1 };
-      this.#devices.set(device, held);
-    }
+    const held = this.#devices.get(device) ?? { streams: [], tail: row?.tail ?? 1 };
+    this.#devices.set(device, held);
     held.streams.push({ streamId, sink, openedAtMs: added?.opened_at_ms ?? 0 });
     this.#displaceable.set(streamId.toString('hex'), device);
     await database.query(displace, [device, perDeviceMax]);
@@ -183,6 +187,7 @@ export class Streams {
 
   #displace(id: string): void {
     const device = this.#displaceable.get(id);
+    if (this.#opening.has(id)) this.#opening.set(id, true);
     if (device === undefined) return;
     const found = this.#devices.get(device)?.streams.find(({ streamId }) => streamId.toString('hex') === id);
     if (found === undefined) return;
@@ -253,19 +258,7 @@ export class Streams {
   async #lookForEnds(): Promise<void> {
     if (this.#devices.size === 0) return;
     try {
-      const rows = await this.#options.database.query<{ device: DeviceKey; what: string; at_ms: number }>(
-        ends,
-        [endsBackMilliseconds],
-      );
-      const fresh = rows.filter(({ device, what, at_ms: atMs }) => {
-        const key = `${atMs} ${what}${device}`;
-        const isKnown = this.#told.has(key);
-        this.#told.set(key, performance.now());
-        return !isKnown;
-      });
-      for (const { device, what, at_ms: atMs } of fresh) this.#end(device, what, atMs);
-      const oldMs = performance.now() - 2 * endsBackMilliseconds;
-      for (const [key, atMs] of this.#told) if (atMs < oldMs) this.#told.delete(key);
+      for (const { device, what, at_ms: atMs } of await this.#ends.look()) this.#end(device, what, atMs);
     } catch {
       // The next look is due in less than a second.
     }

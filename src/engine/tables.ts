@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { DeathReason, MailEnd, RecordKind } from '../shard/shard.ts';
-import type { TableShape } from './rows.ts';
+import { Table } from './table.ts';
 
 /** The rows of migrations.ts, as they are read and written. An absent value is null there. */
 export type DeviceRow = {
@@ -14,7 +14,7 @@ export type DeviceRow = {
   created_at_ms: number;
 };
 
-export const device: TableShape<DeviceRow> = {
+export const device = new Table<DeviceRow>({
   table: 'device',
   columns: {
     device: 'text',
@@ -27,23 +27,23 @@ export const device: TableShape<DeviceRow> = {
     created_at_ms: 'bigint',
   },
   key: ['device'],
-};
+});
 
 export type DeviceTagRow = { fleet_id: string; tag: string; device: DeviceKey };
 
-export const deviceTag: TableShape<DeviceTagRow> = {
+export const deviceTag = new Table<DeviceTagRow>({
   table: 'device_tag',
   columns: { fleet_id: 'text', tag: 'text', device: 'text' },
   key: ['fleet_id', 'tag', 'device'],
-};
+});
 
 export type ValueRow = { name: string; number: number };
 
-export const value: TableShape<ValueRow> = {
+export const value = new Table<ValueRow>({
   table: 'value',
   columns: { name: 'text', number: 'bigint' },
   key: ['name'],
-};
+});
 
 export type ActivityRow = {
   device: DeviceKey;
@@ -52,11 +52,11 @@ export type ActivityRow = {
   bucket: number;
 };
 
-export const activity: TableShape<ActivityRow> = {
+export const activity = new Table<ActivityRow>({
   table: 'activity',
   columns: { device: 'text', last_seen_ms: 'bigint', address: 'bytea', bucket: 'bigint' },
   key: ['device'],
-};
+});
 
 export type MailboxRow = {
   device: DeviceKey;
@@ -67,7 +67,7 @@ export type MailboxRow = {
   settled: Buffer;
 };
 
-export const mailbox: TableShape<MailboxRow> = {
+export const mailbox = new Table<MailboxRow>({
   table: 'mailbox',
   columns: {
     device: 'text',
@@ -78,7 +78,7 @@ export const mailbox: TableShape<MailboxRow> = {
     settled: 'bytea',
   },
   key: ['device'],
-};
+});
 
 export type MailRow = {
   device: DeviceKey;
@@ -94,7 +94,7 @@ export type MailRow = {
   expires_at_ms: number;
 };
 
-export const mail: TableShape<MailRow> = {
+export const mail = new Table<MailRow>({
   table: 'mail',
   columns: {
     device: 'text',
@@ -110,7 +110,7 @@ export const mail: TableShape<MailRow> = {
     expires_at_ms: 'bigint',
   },
   key: ['device', 'sequence'],
-};
+});
 
 export type DelayedMailRow = {
   device: DeviceKey;
@@ -123,7 +123,7 @@ export type DelayedMailRow = {
   requeues_max: number | null;
 };
 
-export const delayedMail: TableShape<DelayedMailRow> = {
+export const delayedMail = new Table<DelayedMailRow>({
   table: 'delayed_mail',
   columns: {
     device: 'text',
@@ -136,7 +136,7 @@ export const delayedMail: TableShape<DelayedMailRow> = {
     requeues_max: 'smallint',
   },
   key: ['device', 'mail_id'],
-};
+});
 
 export type ReceiptRow = {
   device: DeviceKey;
@@ -150,7 +150,7 @@ export type ReceiptRow = {
   settled_at_ms: number;
 };
 
-export const receipt: TableShape<ReceiptRow> = {
+export const receipt = new Table<ReceiptRow>({
   table: 'receipt',
   columns: {
     device: 'text',
@@ -164,7 +164,7 @@ export const receipt: TableShape<ReceiptRow> = {
     settled_at_ms: 'bigint',
   },
   key: ['device', 'mail_id'],
-};
+});
 
 export type DeadLetterRow = {
   fleet_id: string;
@@ -181,7 +181,7 @@ export type DeadLetterRow = {
   requeues_max: number | null;
 };
 
-export const deadLetter: TableShape<DeadLetterRow> = {
+export const deadLetter = new Table<DeadLetterRow>({
   table: 'dead_letter',
   columns: {
     fleet_id: 'text',
@@ -198,33 +198,32 @@ export const deadLetter: TableShape<DeadLetterRow> = {
     requeues_max: 'smallint',
   },
   key: ['fleet_id', 'mail_id', 'device'],
-};
+});
 
 export type SentRow = { once: Buffer; device: DeviceKey; mail_id: Buffer };
 
-export const sent: TableShape<SentRow> = {
+export const sent = new Table<SentRow>({
   table: 'sent',
   columns: { once: 'bytea', device: 'text', mail_id: 'bytea' },
   key: ['once', 'device'],
-};
+});
 
 export type BroadcastMarkRow = { broadcast: Buffer; device: DeviceKey };
 
-export const broadcastMark: TableShape<BroadcastMarkRow> = {
+export const broadcastMark = new Table<BroadcastMarkRow>({
   table: 'broadcast_mark',
   columns: { broadcast: 'bytea', device: 'text' },
   key: ['broadcast', 'device'],
-};
+});
 
 export type IdempotencyRow = { key: Buffer; scope: string; digest: Buffer; result: Buffer };
 
-export const idempotency: TableShape<IdempotencyRow> = {
+export const idempotency = new Table<IdempotencyRow>({
   table: 'idempotency',
   columns: { key: 'bytea', scope: 'text', digest: 'bytea', result: 'bytea' },
   key: ['key', 'scope'],
-};
+});
 
-/** Written by what appends to the log alone. */
 export type RecordRow = {
   position: number;
   stored_at_ms: number;
@@ -233,4 +232,54 @@ export type RecordRow = {
   kind: RecordKind;
   schema: string;
   payload: Buffer;
+  own_at_ms: number | null;
 };
+
+/** What appends to the log has a statement of its own. */
+export const record = new Table<RecordRow>({
+  table: 'record',
+  columns: {
+    position: 'bigint',
+    stored_at_ms: 'bigint',
+    id: 'bytea',
+    device: 'text',
+    kind: 'text',
+    schema: 'text',
+    payload: 'bytea',
+    own_at_ms: 'bigint',
+  },
+  key: ['position', 'stored_at_ms'],
+});
+
+export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
+
+/** What changes devices adds to it in a statement of its own. */
+export const fleetCount = new Table<FleetCountRow>({
+  table: 'fleet_count',
+  columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
+  key: ['fleet_id'],
+});
+
+export type StoredRow = {
+  store: string;
+  name: string;
+  key: Buffer;
+  value: Buffer;
+  version: number;
+  at_ms: number;
+};
+
+/** As a copy works with it; nodes put what they share in a way of their own. */
+export const stored = new Table<StoredRow>({
+  table: 'stored',
+  columns: { store: 'text', name: 'text', key: 'bytea', value: 'bytea', version: 'bigint', at_ms: 'bigint' },
+  key: ['store', 'name', 'key'],
+});
+
+export type AuditRow = { number: number; book: number; at_ms: number; entry: string };
+
+export const audit = new Table<AuditRow>({
+  table: 'audit',
+  columns: { number: 'bigint', book: 'smallint', at_ms: 'bigint', entry: 'text' },
+  key: ['number'],
+});

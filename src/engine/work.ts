@@ -15,7 +15,7 @@ import type { Given } from './stream-news.ts';
 import * as tables from './tables.ts';
 
 /** A record to be appended to the log. */
-export interface NewRecord {
+interface NewRecord {
   device: DeviceKey;
   kind: RecordKind;
   schema: string;
@@ -42,8 +42,7 @@ const appendRecords = `
  */
 export class Work {
   /** What follows the commit. */
-  readonly effects: Omit<Effects, 'announcements'> = {
-    changed: [],
+  readonly effects: Omit<Effects, 'announcements' | 'changed'> = {
     endedStreams: [],
     recheckedStreams: [],
     droppedLetters: 0,

@@ -1,8 +1,9 @@
 import { queueFull, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { Answer, Write, Writes, WriteType } from '../shard/write.ts';
-import { type Database, isConflict } from './database.ts';
-import type { Errand, Errands, Operation, Operations } from './operation.ts';
+import type { CommitMetrics } from '../core/metrics.ts';
+import { retryConflicts } from './conflict-retry.ts';
+import type { Database } from './database.ts';
+import type { Answer, Errand, Errands, Operation, Operations, Writes, WriteType } from './operation.ts';
 import { tellStreams } from './stream-news.ts';
 import { Work } from './work.ts';
 
@@ -12,24 +13,25 @@ export interface WriterOptions {
   errands: Errands;
   /** Transactions under way at once. */
   lanes: number;
-  queueMax: number;
-  queueBytesMax: number;
+  /** Read each time. */
+  limits: { shardQueueMax: number; shardQueueBytesMax: number };
+  metrics: CommitMetrics;
   log: Log;
   /** What was done, behind each commit. */
   onCommit?(work: Work): void;
 }
 
 interface Pending {
-  write: Write;
+  type: WriteType;
+  given: Writes[WriteType]['given'];
   bytes: number;
+  untilMs: number;
   resolve(answer: Answer): void;
   reject(error: unknown): void;
 }
 
 /** Writes of one transaction: more of them cost each other latency, and save no more. */
 const batchWritesMax = 256;
-/** Of a transaction that the engine asks to be done again. */
-const attemptsMax = 5;
 
 /**
  * The writes of one thread to one database, in batches, one transaction each: what comes while all lanes are busy
@@ -49,7 +51,8 @@ export class Writer {
 
   /** Whether a write would be taken now. */
   accepts(): boolean {
-    return this.#count < this.#options.queueMax && this.#bytes < this.#options.queueBytesMax;
+    const { shardQueueMax, shardQueueBytesMax } = this.#options.limits;
+    return this.#count < shardQueueMax && this.#bytes < shardQueueBytesMax;
   }
 
   /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
@@ -60,8 +63,8 @@ export class Writer {
     this.#count += 1;
     this.#bytes += bytes;
     return new Promise((resolve, reject) => {
-      const write = { type, given } as Write;
-      this.#queue.push({ write, bytes, resolve: resolve as (answer: Answer) => void, reject });
+      const untilMs = performance.now() + this.#options.database.timeoutMilliseconds;
+      this.#queue.push({ type, given, bytes, untilMs, resolve: resolve as (answer: Answer) => void, reject });
       if (this.#lanes.size < this.#options.lanes) this.#open();
     });
   }
@@ -81,8 +84,8 @@ export class Writer {
     // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
     await Promise.resolve();
     while (this.#queue.length > 0) {
+      this.#refuseLate();
       const batch = this.#take();
-      for (const { bytes } of batch) this.#bytes -= bytes;
       try {
         await this.#commit(batch);
       } finally {
@@ -91,37 +94,64 @@ export class Writer {
     }
   }
 
+  /** What has waited for as long as the database is waited for: that is stuck, or far too slow. */
+  #refuseLate(): void {
+    const nowMs = performance.now();
+    const end = this.#queue.findIndex(({ untilMs }) => untilMs > nowMs);
+    const late = this.#splice(end < 0 ? this.#queue.length : end);
+    if (late.length === 0) return;
+    this.#count -= late.length;
+    this.#options.metrics.refused(late.length, 'store');
+    for (const { reject } of late) reject(unavailable('The database of this device is too slow.'));
+  }
+
   /** Up to a write that has a transaction to itself; or that one. */
   #take(): Pending[] {
-    const isErrand = ({ write }: Pending): boolean => this.#options.errands[write.type] !== undefined;
+    const isErrand = ({ type }: Pending): boolean => this.#options.errands[type] !== undefined;
     const end = this.#queue.findIndex(isErrand);
     const count = end < 0 ? batchWritesMax : Math.min(batchWritesMax, Math.max(1, end));
-    return this.#queue.splice(0, count);
+    return this.#splice(count);
+  }
+
+  #splice(count: number): Pending[] {
+    const taken = this.#queue.splice(0, count);
+    for (const { bytes } of taken) this.#bytes -= bytes;
+    return taken;
   }
 
   async #commit(batch: Pending[]): Promise<void> {
+    const { metrics } = this.#options;
     let left = batch;
-    for (let attempts = 1; left.length > 0; ) {
+    while (left.length > 0) {
       const failed = new Map<Pending, unknown>();
       try {
-        const answers = await this.#transact(left, failed);
+        const answers = await retryConflicts(() => this.#attempt(left, failed));
+        metrics.committed(left.length);
+        metrics.recovered();
         for (const [index, pending] of left.entries()) pending.resolve(answers[index] as Answer);
         return;
       } catch (error) {
-        if (failed.size > 0) {
-          // Those alone: the others are done again without them.
-          for (const [pending, reason] of failed) {
-            this.#options.log.error({ err: reason, write: pending.write.type }, 'a write failed');
-            pending.reject(reason);
-          }
-          left = left.filter((pending) => !failed.has(pending));
-        } else if (isConflict(error) && attempts < attemptsMax) attempts += 1;
-        else {
-          const told = isConflict(error) ? unavailable('The database has too many conflicts.') : error;
-          for (const pending of left) pending.reject(told);
+        if (failed.size === 0) {
+          metrics.refused(left.length, 'store');
+          for (const pending of left) pending.reject(error);
           return;
         }
+        // Those alone: the others are done again without them.
+        for (const [pending, reason] of failed) {
+          this.#options.log.error({ err: reason, write: pending.type }, 'a write failed');
+          pending.reject(reason);
+        }
+        left = left.filter((pending) => !failed.has(pending));
       }
+    }
+  }
+
+  async #attempt(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
+    try {
+      return await this.#transact(batch, failed);
+    } catch (error) {
+      this.#options.metrics.failed();
+      throw error;
     }
   }
 
@@ -130,14 +160,14 @@ export class Writer {
     return database.transaction(async (transaction) => {
       const work = new Work();
       const answers: Answer[] = [];
-      const errand = batch[0] && (errands[batch[0].write.type] as Errand<WriteType> | undefined);
+      const errand = batch[0] && (errands[batch[0].type] as Errand<WriteType> | undefined);
       if (errand !== undefined && batch[0] !== undefined) {
-        answers.push(await errand(work, transaction, batch[0].write.given as never));
+        answers.push(await errand(work, transaction, batch[0].given as never));
       } else {
-        const known = batch.map(({ write }) => {
-          const operation = operations[write.type] as Operation<WriteType> | undefined;
-          if (operation === undefined) throw new Error(`no operation ${write.type}`);
-          return { operation, given: write.given as never };
+        const known = batch.map(({ type, given }) => {
+          const operation = operations[type] as Operation<WriteType> | undefined;
+          if (operation === undefined) throw new Error(`no operation ${type}`);
+          return { operation, given: given as never };
         });
         for (const { operation, given } of known) operation.need(work, given);
         await work.load(transaction);

@@ -1,5 +1,5 @@
-import { ApiError } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
+import { isUnavailable } from '../core/errors.ts';
+import { type Log, logFailure } from '../core/log.ts';
 import type { Forwarder } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
 import { type BackoffLimits, pause, waitOf } from './backoff.ts';
@@ -55,7 +55,7 @@ export class Lane {
         if (batch === undefined) await pause(failureMs, signal);
         else if (await this.#forward(batch)) await this.#linger(batch);
       } catch (error) {
-        log.error({ err: error, fleet: fleetId, forwarder: name }, 'a forwarder cannot go on now');
+        logFailure(log, error, 'a forwarder cannot go on now', { fleet: fleetId, forwarder: name });
         this.#resumeAtMs = performance.now() + failureMs;
       }
     }
@@ -152,10 +152,10 @@ export class Lane {
       try {
         return { result: await store() };
       } catch (error) {
-        if (!(error instanceof ApiError) || error.code !== 'unavailable') throw error;
+        if (!isUnavailable(error)) throw error;
         const { fleetId, name } = forwarder;
         if (attempt === 1) {
-          log.error(
+          log.warn(
             { err: error, fleet: fleetId, forwarder: name },
             'a forwarder cannot store how far it has come',
           );

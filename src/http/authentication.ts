@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { ApiError, type CredentialDetail } from '../core/errors.ts';
 import { deviceIdPattern, deviceKeyOf, deviceSecretPattern, fleetIdPattern } from '../core/identity.ts';
-import type { Awaitable, DeviceCredentials } from '../shard/shard.ts';
+import type { Authentication, Awaitable, DeviceCredentials } from '../shard/shard.ts';
 import type { HttpContext } from './context.ts';
 import { KnownDevice } from './known-device.ts';
 import type { RequestHeaders } from './request-headers.ts';
@@ -58,20 +58,32 @@ export function authenticate(
   }
   const shard = context.shards.of(device);
   const watch = shard.watch(device);
-  const admit = (found: DeviceCredentials | undefined): KnownDevice => {
+  const admit = (found: Authentication | undefined, from: { readonly address: string }): KnownDevice => {
     let untilMs: number | undefined;
     try {
       untilMs = checkSecret(secret, found);
     } catch (error) {
-      lockouts.failed(device, client);
+      lockouts.failed(device, from);
       throw error;
     }
-    const admitted = new KnownDevice(device, fleetId, shard, secret, fingerprint, watch, untilMs);
+    const admitted = new KnownDevice({
+      device,
+      fleetId,
+      shard,
+      secret,
+      fingerprint,
+      watch,
+      untilMs,
+      mailboxSize: found?.mailboxSize,
+    });
     if (watch !== undefined) context.known.put(admitted);
     return admitted;
   };
   const credentials = shard.credentials(device);
-  return credentials instanceof Promise ? credentials.then(admit) : admit(credentials);
+  if (!(credentials instanceof Promise)) return admit(credentials, client);
+  // Of a client that has gone meanwhile it could not be asked any more.
+  const { address } = client;
+  return credentials.then((found) => admit(found, { address }));
 }
 
 /** D5. @throws ApiError fleet_host_mismatch. */

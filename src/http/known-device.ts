@@ -2,6 +2,20 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { Awaitable, MailboxHead, Shard, Watch } from '../shard/shard.ts';
 import type { Note } from './activity.ts';
 
+export interface AdmittedDevice {
+  device: DeviceKey;
+  fleetId: string;
+  shard: Shard;
+  secret: string;
+  fingerprint: number;
+  /** Absent: of one request alone. */
+  watch: Watch | undefined;
+  /** Until when its secret works, if it is one that ends. */
+  untilMs: number | undefined;
+  /** If it was read along. */
+  mailboxSize: number | undefined;
+}
+
 const noMail: MailboxHead = { size: 0, mail: undefined };
 
 /** A device that has shown its secret, and what was read of it since; good while nothing of it has changed. */
@@ -17,26 +31,18 @@ export class KnownDevice {
   /** Under which its fleet's limit is counted, once it was. */
   fleetBucket: number | undefined;
   readonly #watch: Watch | undefined;
-  /** Until when its secret works, if it is one that ends. */
   readonly #untilMs: number | undefined;
   #mailboxSize: number | undefined;
 
-  constructor(
-    device: DeviceKey,
-    fleetId: string,
-    shard: Shard,
-    secret: string,
-    fingerprint: number,
-    watch: Watch | undefined,
-    untilMs: number | undefined,
-  ) {
-    this.device = device;
-    this.fleetId = fleetId;
-    this.shard = shard;
-    this.secret = secret;
-    this.fingerprint = fingerprint;
-    this.#watch = watch;
-    this.#untilMs = untilMs;
+  constructor(admitted: AdmittedDevice) {
+    this.device = admitted.device;
+    this.fleetId = admitted.fleetId;
+    this.shard = admitted.shard;
+    this.secret = admitted.secret;
+    this.fingerprint = admitted.fingerprint;
+    this.#watch = admitted.watch;
+    this.#untilMs = admitted.untilMs;
+    this.#mailboxSize = admitted.mailboxSize;
   }
 
   get deviceId(): string {
@@ -52,6 +58,11 @@ export class KnownDevice {
     return this.#watch?.isCurrent() ?? false;
   }
 
+  /** Where nothing tells of changes, what was read along with its credentials is for this request alone, as it is. */
+  get #isSizeCurrent(): boolean {
+    return this.#watch?.isCurrent() ?? true;
+  }
+
   /** In constant time for a secret of the right length (D3). */
   accepts(secret: string): boolean {
     if (secret.length !== this.secret.length) return false;
@@ -62,14 +73,14 @@ export class KnownDevice {
 
   /** Most who ask have no mail, and of a device that asks again that is known without a look at the store. */
   mailboxHead(): Awaitable<MailboxHead> {
-    if (this.#mailboxSize === 0 && this.isCurrent) return noMail;
+    if (this.#mailboxSize === 0 && this.#isSizeCurrent) return noMail;
     const head = this.shard.mailboxHead(this.device);
     if (!(head instanceof Promise) && this.isCurrent) this.#mailboxSize = head.size;
     return head;
   }
 
   mailboxSize(): Awaitable<number> {
-    if (this.#mailboxSize !== undefined && this.isCurrent) return this.#mailboxSize;
+    if (this.#mailboxSize !== undefined && this.#isSizeCurrent) return this.#mailboxSize;
     const size = this.shard.mailboxSize(this.device);
     if (this.isCurrent && typeof size === 'number') this.#mailboxSize = size;
     return size;

@@ -8,15 +8,11 @@ import type { KnownDevice } from './known-device.ts';
  * up no more of its fleet's share than its own.
  * @throws ApiError rate_limited, naming the limit (D7).
  */
-export function checkRate(
-  known: KnownDevice,
-  { config, fleets, rates }: HttpContext,
-  startedAtMs: number,
-): void {
+export function checkRate(known: KnownDevice, { config, fleets, rates }: HttpContext, nowMs: number): void {
   const fleet = fleets.get(known.fleetId);
   const deviceMax = fleet?.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax;
   const fleetMax = fleet?.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax;
-  const nowSeconds = monotonicSeconds(startedAtMs);
+  const nowSeconds = monotonicSeconds(nowMs);
   if (deviceMax > 0) {
     const wait = rates.take(known.fingerprint, deviceMax, nowSeconds);
     if (wait > 0) throw tooMany('device', 'deviceRequestsPerSecondMax', deviceMax, wait);

@@ -2,7 +2,7 @@ import { ApiError } from '../core/errors.ts';
 import type { HttpRequest } from './uws.ts';
 
 /** What `bodyBytes` is for a chunked body, whose length is not known before its end. */
-export const chunked = -1;
+const chunked = -1;
 
 function refused(msg: string): ApiError {
   return new ApiError('bad_request', { msg, closeConnection: true });

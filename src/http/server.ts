@@ -1,5 +1,4 @@
 import { ApiError, queueFull, unavailable } from '../core/errors.ts';
-import type { Awaitable } from '../shard/shard.ts';
 import { authenticate } from './authentication.ts';
 import { BodyReader, checkDeclared } from './body.ts';
 import { BodyMemory, bodiesFull } from './body-memory.ts';
@@ -135,9 +134,7 @@ export class DeviceServer {
     try {
       accept();
     } catch (error) {
-      if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
-      else if (error instanceof ApiError && error.code === 'rate_limited') exchange.hold(error);
-      else exchange.fail(error);
+      refuse(exchange, error);
     }
     if (exchange.isOpen) exchange.defer();
   }
@@ -158,27 +155,34 @@ export class DeviceServer {
       headers,
       body: noBody,
     };
-    const known = then(authenticate(headers, this.#context, exchange), (device) => {
+    const admit = (device: KnownDevice, nowMs: number): KnownDevice => {
       if (headers.traceparent !== '') {
         const elapsedMs = performance.now() - exchange.startedAtMs;
         exchange.trace = this.#context.spans?.begin(headers.traceparent, elapsedMs);
       }
-      checkRate(device, this.#context, exchange.startedAtMs);
+      checkRate(device, this.#context, nowMs);
       return device;
-    });
+    };
+    const found = authenticate(headers, this.#context, exchange);
+    // Others may have been counted while the engine took its time: by the time of its start it would be one of too many.
+    const known =
+      found instanceof Promise
+        ? found.then((device) => admit(device, performance.now()))
+        : admit(found, exchange.startedAtMs);
+    if (known instanceof Promise) {
+      this.#acceptLater(endpoint, known, given, declaredBytes, response, exchange);
+      return;
+    }
     const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
     if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-    if (known instanceof Promise) known.catch((error: unknown) => exchange.fail(error));
-    else if (endpoint.writes && !known.shard.accepts()) throw queueFull();
+    if (endpoint.writes && !known.shard.accepts()) throw queueFull();
     if (declaredBytes === 0) {
       this.#handle(endpoint, known, given, exchange);
       return;
     }
-    checkDeclared(declaredBytes, this.#context.config);
-    const bodyMemory = this.#bodyMemory;
-    if (bodyMemory.isFull) throw bodiesFull();
+    this.#checkBody(declaredBytes);
     const onBody = (body: Buffer): void => {
-      given.body = known instanceof Promise ? Buffer.from(body) : body;
+      given.body = body;
       try {
         if (body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
         this.#handle(endpoint, known, given, exchange);
@@ -188,19 +192,68 @@ export class DeviceServer {
     };
     const onError = (error: ApiError): void =>
       exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
-    exchange.body = new BodyReader(response, this.#context.config, bodyMemory, onBody, onError);
+    exchange.body = new BodyReader(response, this.#context.config, this.#bodyMemory, onBody, onError);
   }
 
-  #handle(endpoint: Endpoint, known: Awaitable<KnownDevice>, given: Given, exchange: Exchange): void {
-    const reply = then(known, (device) => {
-      this.#context.activity.seen(device, exchange);
-      this.#context.talkers.heard(device.device);
-      if (exchange.trace !== undefined) {
-        exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
-        exchange.trace.attributes['fleetpost.device'] = device.deviceId;
-      }
-      return endpoint.handle(new DeviceRequest(device, given), this.#context);
+  /**
+   * The same where the engine takes its time to know the device: its body is read meanwhile, since the library gives
+   * it now or never, and whatever is wrong with that is told once the device is known.
+   */
+  #acceptLater(
+    endpoint: Endpoint,
+    known: Promise<KnownDevice>,
+    given: Given,
+    declaredBytes: number,
+    response: HttpResponse,
+    exchange: Exchange,
+  ): void {
+    const isWelcome = !endpoint.takesBody || isJson(given.headers.contentType);
+    const reading = this.#readBody(declaredBytes, isWelcome, response, exchange);
+    // Whatever it is, it is told below.
+    reading.catch(() => {});
+    known
+      .then(async (device) => {
+        if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
+        if (endpoint.writes && !device.shard.accepts()) throw queueFull();
+        given.body = await reading;
+        if (given.body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
+        this.#handle(endpoint, device, given, exchange);
+      })
+      .catch((error: unknown) => refuse(exchange, error));
+  }
+
+  /** Settles with a copy of it, or as what is wrong with it. */
+  async #readBody(
+    declaredBytes: number,
+    isWelcome: boolean,
+    response: HttpResponse,
+    exchange: Exchange,
+  ): Promise<Buffer> {
+    if (declaredBytes === 0) return noBody;
+    if (declaredBytes > 0 && !isWelcome) return noBody;
+    this.#checkBody(declaredBytes);
+    return new Promise((resolve, reject) => {
+      const onError = (error: ApiError): void =>
+        reject(isWelcome ? error : new ApiError('unsupported_media_type'));
+      const onBody = (body: Buffer): void => resolve(Buffer.from(body));
+      exchange.body = new BodyReader(response, this.#context.config, this.#bodyMemory, onBody, onError);
     });
+  }
+
+  /** Before any of it is read. @throws ApiError request_too_large, unavailable. */
+  #checkBody(declaredBytes: number): void {
+    checkDeclared(declaredBytes, this.#context.config);
+    if (this.#bodyMemory.isFull) throw bodiesFull();
+  }
+
+  #handle(endpoint: Endpoint, device: KnownDevice, given: Given, exchange: Exchange): void {
+    this.#context.activity.seen(device, exchange);
+    this.#context.talkers.heard(device.device);
+    if (exchange.trace !== undefined) {
+      exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
+      exchange.trace.attributes['fleetpost.device'] = device.deviceId;
+    }
+    const reply = endpoint.handle(new DeviceRequest(device, given), this.#context);
     if (reply instanceof Promise) {
       if (endpoint.writes) exchange.trace?.waits();
       reply.then(
@@ -226,7 +279,9 @@ export class DeviceServer {
   }
 }
 
-/** Goes on at once with a value that is there: no promise on the hot path. */
-function then<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
-  return value instanceof Promise ? value.then(next) : next(value);
+/** As an answer, at once; but see what each of the two others is for. */
+function refuse(exchange: Exchange, error: unknown): void {
+  if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
+  else if (error instanceof ApiError && error.code === 'rate_limited') exchange.hold(error);
+  else exchange.fail(error);
 }

@@ -2,7 +2,8 @@ import { ApiError, OperatorError } from '../core/errors.ts';
 import { fleetIdLength, schemaNamePattern } from '../core/identity.ts';
 import { formatUuid, generateUuid, parseUuid } from '../core/uuid.ts';
 import { pack } from '../store/codec.ts';
-import type { Environment, Table } from '../store/environment.ts';
+import type { Table } from '../store/environment.ts';
+import type { StoredTables } from '../store/stored-tables.ts';
 import type { Action, ActionVersion } from './action.ts';
 import { keyOfAction, keyOfVersion, packVersion, unpackAction, unpackVersion } from './action-records.ts';
 import { Changes } from './changes.ts';
@@ -29,7 +30,7 @@ export interface ActionChange {
  * version that runs; older ones are read when they are asked for. A change settles once it is on disk.
  */
 export class Actions {
-  readonly #environment: Environment;
+  readonly #stored: StoredTables;
   readonly #actionTable: Table;
   readonly #versionTable: Table;
   readonly #registry: Registry;
@@ -38,14 +39,14 @@ export class Actions {
   /** By fleet, then name. */
   readonly #fleets = new Map<string, Map<string, Known>>();
 
-  /** `environment` is the registry's, which closes it. */
-  constructor(environment: Environment, registry: Registry, limits: ActionsLimits) {
-    this.#environment = environment;
-    this.#actionTable = environment.table('actions');
-    this.#versionTable = environment.table('actionVersions');
+  /** `stored` is the registry's, which closes it. */
+  constructor(stored: StoredTables, registry: Registry, limits: ActionsLimits) {
+    this.#stored = stored;
+    this.#actionTable = stored.table('actions');
+    this.#versionTable = stored.table('actionVersions');
     this.#registry = registry;
     this.#limits = limits;
-    this.#changes = new Changes(environment);
+    this.#changes = new Changes(stored);
     for (const { key, value } of this.#actionTable.getRange({})) {
       const text = key.toString('latin1');
       this.#keep(this.#read(text.slice(0, fleetIdLength), text.slice(fleetIdLength), value));
@@ -78,7 +79,7 @@ export class Actions {
   version(fleetId: string, name: string, number: number): ActionVersion {
     const { action, current } = this.#known(fleetId, name);
     if (number === current.number) return current;
-    this.#environment.refresh();
+    this.#stored.refresh();
     const isKept = action.versions.some((one) => one.number === number);
     const bytes = isKept ? this.#versionTable.getBinary(keyOfVersion(action.id, number)) : undefined;
     if (bytes === undefined) throw new ApiError('action_version_not_found');

@@ -1,27 +1,29 @@
 import { diskFull } from '../core/errors.ts';
-import type { Environment } from '../store/environment.ts';
 import { refusalOf } from '../store/store-error.ts';
+import type { StoredTables } from '../store/stored-tables.ts';
 
 /** Changes of what operators declare, one after another: each starts from what the one before it left. */
 export class Changes {
-  readonly #environment: Environment;
+  readonly #stored: StoredTables;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(environment: Environment) {
-    this.#environment = environment;
+  constructor(stored: StoredTables) {
+    this.#stored = stored;
   }
 
+  /** `change` may write once. */
   run<T>(change: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(change, change);
+    const next = (): Promise<T> => this.#stored.exclusively(change);
+    const result = this.#last.then(next, next);
     this.#last = result;
     return result;
   }
 
   /** One transaction, on disk when it settles. @throws ApiError unavailable. */
   async write(apply: () => void): Promise<void> {
-    if (!this.#environment.hasDiskToGrow()) throw diskFull();
+    if (!this.#stored.hasDiskToGrow()) throw diskFull();
     try {
-      await this.#environment.write(apply);
+      await this.#stored.write(apply);
     } catch (error) {
       throw refusalOf(error, 'The registry');
     }

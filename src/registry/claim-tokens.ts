@@ -3,7 +3,8 @@ import { ApiError } from '../core/errors.ts';
 import { generateClaimToken } from '../core/identity.ts';
 import { formatUuid, generateUuid } from '../core/uuid.ts';
 import { pack } from '../store/codec.ts';
-import type { Environment, Table } from '../store/environment.ts';
+import type { Table } from '../store/environment.ts';
+import type { StoredChange, StoredTables } from '../store/stored-tables.ts';
 import { Changes } from './changes.ts';
 import { type ClaimToken, type StoredClaimToken, unpackClaimToken } from './claim-token.ts';
 import { IdPattern } from './id-pattern.ts';
@@ -13,6 +14,14 @@ import { isExpired } from './tokens.ts';
 interface Known {
   token: StoredClaimToken;
   pattern: IdPattern | undefined;
+}
+
+/** A device more or less, until it is stored. */
+interface Count {
+  id: string;
+  devices: 1 | -1;
+  resolve(): void;
+  reject(error: Error): void;
 }
 
 function keyOf(id: string): Buffer {
@@ -25,8 +34,8 @@ function seen({ token: { digest: _, ...token } }: Known): ClaimToken {
 
 /**
  * The claim tokens of all fleets, on the main thread: kept in the registry's environment and, whole, in memory.
- * A count is taken in memory at once, so that no two claims take the same, and given out when it is on disk; all
- * that were taken meanwhile share a commit.
+ * A count is given out when it is on disk, so that no two claims take the same, on whatever node; all that are asked
+ * for meanwhile share a commit.
  */
 export class ClaimTokens {
   readonly #table: Table;
@@ -36,26 +45,31 @@ export class ClaimTokens {
   /** In order of id, which is that of creation. */
   readonly #known = new Map<string, Known>();
   readonly #byDigest = new Map<string, Known>();
-  readonly #uncounted = new Set<Known>();
-  #counting: Promise<void> | undefined;
+  readonly #onDamage: (id: string) => void;
+  #counts: Count[] = [];
+  #isCounting = false;
 
-  /** `environment` is the registry's, which closes it. A record that does not decode lets nobody claim. */
+  /** `stored` is the registry's, which closes it. A record that does not decode lets nobody claim. */
   constructor(
-    environment: Environment,
+    stored: StoredTables,
     registry: Registry,
     limits: { claimTokensPerFleetMax: number },
     onDamage: (id: string) => void,
   ) {
-    this.#table = environment.table('claimTokens');
-    this.#changes = new Changes(environment);
+    this.#table = stored.table('claimTokens');
+    this.#changes = new Changes(stored);
     this.#registry = registry;
     this.#limits = limits;
-    for (const { key, value } of this.#table.getRange({})) {
-      try {
-        this.#keep(unpackClaimToken(value));
-      } catch {
-        onDamage(key.toString('latin1'));
-      }
+    this.#onDamage = onDamage;
+    for (const { key, value } of this.#table.getRange({})) this.#read(key, value);
+  }
+
+  /** Takes over what another node has changed. */
+  follow(changes: readonly StoredChange[]): void {
+    for (const { name, key, value } of changes) {
+      if (name !== 'claimTokens') continue;
+      if (value !== undefined) this.#read(key, value);
+      else this.#forget(key.toString('latin1'));
     }
   }
 
@@ -111,8 +125,7 @@ export class ClaimTokens {
       await this.#changes.write(() => {
         this.#table.removeSync(keyOf(id));
       });
-      this.#known.delete(id);
-      this.#byDigest.delete(textOf(known.token.digest));
+      this.#forget(id);
     });
   }
 
@@ -126,22 +139,13 @@ export class ClaimTokens {
    * unavailable: then none is taken.
    */
   async take({ id }: ClaimToken): Promise<void> {
-    const known = this.#claimable(id);
-    known.token.devicesClaimed += 1;
-    try {
-      await this.#count(known);
-    } catch (error) {
-      known.token.devicesClaimed -= 1;
-      throw error;
-    }
+    this.#claimable(id);
+    await this.#count(id, 1);
   }
 
-  /** The device was not made. Where that cannot be written it stays taken after a restart. */
+  /** The device was not made. Where that cannot be written it stays taken. */
   async giveBack({ id }: ClaimToken): Promise<void> {
-    const known = this.#known.get(id);
-    if (known === undefined) return;
-    known.token.devicesClaimed -= 1;
-    await this.#count(known).catch(() => {});
+    await this.#count(id, -1).catch(() => {});
   }
 
   /** Before the registry, whose environment this writes to. */
@@ -157,22 +161,72 @@ export class ClaimTokens {
     return known;
   }
 
-  /** Writes how many there are by now, with all others that changed until the write begins. */
-  #count(known: Known): Promise<void> {
-    this.#uncounted.add(known);
-    this.#counting ??= this.#changes.run(async () => {
-      this.#counting = undefined;
-      const changed = [...this.#uncounted].filter(({ token }) => this.#known.has(token.id));
-      this.#uncounted.clear();
-      await this.#changes.write(() => {
-        for (const { token } of changed) this.#table.putSync(keyOf(token.id), pack(token));
-      });
+  /** With all others that are asked for until the write begins. */
+  #count(id: string, devices: 1 | -1): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#counts.push({ id, devices, resolve, reject });
+      if (this.#isCounting) return;
+      this.#isCounting = true;
+      this.#changes
+        .run(() => this.#store())
+        .catch((error: Error) => {
+          for (const count of this.#takeCounts()) count.reject(error);
+        });
     });
-    return this.#counting;
+  }
+
+  #takeCounts(): Count[] {
+    const counts = this.#counts;
+    this.#counts = [];
+    this.#isCounting = false;
+    return counts;
+  }
+
+  async #store(): Promise<void> {
+    const counts = this.#takeCounts();
+    const changed = new Map<string, StoredClaimToken>();
+    const answers: (() => void)[] = [];
+    for (const count of counts) {
+      const { id, devices, resolve, reject } = count;
+      const token = changed.get(id) ?? this.#known.get(id)?.token;
+      if (token === undefined) answers.push(() => reject(unknownToken()));
+      else if (devices > 0 && token.devicesClaimed >= token.devicesMax) {
+        answers.push(() => reject(new ApiError('claim_limit_reached')));
+      } else {
+        changed.set(id, { ...token, devicesClaimed: token.devicesClaimed + devices });
+        answers.push(resolve);
+      }
+    }
+    try {
+      await this.#changes.write(() => {
+        for (const [id, token] of changed) this.#table.putSync(keyOf(id), pack(token));
+      });
+    } catch (error) {
+      for (const { reject } of counts) reject(error as Error);
+      return;
+    }
+    for (const token of changed.values()) this.#keep(token);
+    for (const answer of answers) answer();
+  }
+
+  #read(key: Buffer, value: Buffer): void {
+    try {
+      this.#keep(unpackClaimToken(value));
+    } catch {
+      this.#onDamage(key.toString('latin1'));
+    }
+  }
+
+  #forget(id: string): void {
+    const known = this.#known.get(id);
+    this.#known.delete(id);
+    if (known !== undefined) this.#byDigest.delete(textOf(known.token.digest));
   }
 
   #keep(token: StoredClaimToken): Known {
-    const known = { token, pattern: compile(token.idPattern) };
+    const before = this.#known.get(token.id);
+    const pattern = before?.token.idPattern === token.idPattern ? before.pattern : compile(token.idPattern);
+    const known = { token, pattern };
     this.#known.set(token.id, known);
     this.#byDigest.set(textOf(token.digest), known);
     return known;

@@ -1,6 +1,7 @@
 import { ApiError, OperatorError } from '../core/errors.ts';
 import { fleetIdLength, schemaNamePattern } from '../core/identity.ts';
-import type { Environment, Table } from '../store/environment.ts';
+import type { Table } from '../store/environment.ts';
+import type { StoredTables } from '../store/stored-tables.ts';
 import { Changes } from './changes.ts';
 import type { Forwarder } from './forwarder.ts';
 import { keyOfForwarder, packForwarder, unpackForwarder } from './forwarder-records.ts';
@@ -18,12 +19,12 @@ export class Forwarders {
   /** By fleet, then name. */
   readonly #fleets = new Map<string, Map<string, Forwarder>>();
 
-  /** `environment` is the registry's, which closes it. */
-  constructor(environment: Environment, registry: Registry, limits: { forwardersPerFleetMax: number }) {
-    this.#table = environment.table('forwarders');
+  /** `stored` is the registry's, which closes it. */
+  constructor(stored: StoredTables, registry: Registry, limits: { forwardersPerFleetMax: number }) {
+    this.#table = stored.table('forwarders');
     this.#registry = registry;
     this.#forwardersPerFleetMax = limits.forwardersPerFleetMax;
-    this.#changes = new Changes(environment);
+    this.#changes = new Changes(stored);
     for (const { key, value } of this.#table.getRange({})) this.#keep(readForwarder(key, value));
   }
 

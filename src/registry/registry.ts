@@ -1,7 +1,8 @@
 import { ApiError, OperatorError } from '../core/errors.ts';
 import { fleetIdLength } from '../core/identity.ts';
 import { pack, unpack } from '../store/codec.ts';
-import type { Environment, Table } from '../store/environment.ts';
+import type { Table } from '../store/environment.ts';
+import type { StoredChange, StoredTables } from '../store/stored-tables.ts';
 import { Changes } from './changes.ts';
 import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './payload.ts';
@@ -57,7 +58,7 @@ function readFleet(fleetId: string, bytes: Buffer): Fleet {
  * change settles once it is on disk and every worker has it, so that a request sent after it finds it.
  */
 export class Registry {
-  readonly #environment: Environment;
+  readonly #stored: StoredTables;
   readonly #fleetTable: Table;
   readonly #schemaTable: Table;
   readonly #limits: RegistryLimits;
@@ -65,24 +66,28 @@ export class Registry {
   readonly #fleets = new Map<string, FleetSnapshot>();
   #publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {};
 
-  constructor(environment: Environment, limits: RegistryLimits) {
-    this.#environment = environment;
-    this.#fleetTable = environment.table('fleets');
-    this.#schemaTable = environment.table('schemas');
+  constructor(stored: StoredTables, limits: RegistryLimits) {
+    this.#stored = stored;
+    this.#fleetTable = stored.table('fleets');
+    this.#schemaTable = stored.table('schemas');
     this.#limits = limits;
-    this.#changes = new Changes(environment);
-    for (const { key, value } of this.#fleetTable.getRange({})) {
-      const fleetId = key.toString('latin1');
-      this.#fleets.set(fleetId, { fleet: readFleet(fleetId, value), schemas: [] });
+    this.#changes = new Changes(stored);
+    for (const { key, value } of this.#fleetTable.getRange({})) this.#takeFleet(key, value);
+    for (const { key, value } of this.#schemaTable.getRange({})) this.#takeSchema(key, value);
+  }
+
+  /** Takes over what another node has changed, and settles when every worker has it. */
+  async follow(changes: readonly StoredChange[]): Promise<void> {
+    const fleetIds = new Set<string>();
+    for (const { name, key, value } of changes) {
+      // No fleet is ever removed.
+      if (name === 'fleets' && value !== undefined) fleetIds.add(this.#takeFleet(key, value));
     }
-    for (const { key, value } of this.#schemaTable.getRange({})) {
-      const text = key.toString('latin1');
-      const snapshot = this.#fleets.get(text.slice(0, fleetIdLength));
-      const kind = schemaKinds[Number(text[fleetIdLength])];
-      if (snapshot === undefined || kind === undefined) continue;
-      const schema: SchemaText = { kind, name: text.slice(fleetIdLength + 1), text: value.toString('utf8') };
-      this.#fleets.set(snapshot.fleet.fleetId, { ...snapshot, schemas: [...snapshot.schemas, schema] });
+    for (const { name, key, value } of changes) {
+      if (name === 'schemas') fleetIds.add(this.#takeSchema(key, value));
     }
+    const changed = [...fleetIds].flatMap((fleetId) => this.#fleets.get(fleetId) ?? []);
+    await Promise.all(changed.map((snapshot) => this.#publish(snapshot)));
   }
 
   /** Who is told of every change before it settles. */
@@ -170,7 +175,29 @@ export class Registry {
 
   async close(): Promise<void> {
     await this.#changes.settled();
-    await this.#environment.close();
+    await this.#stored.close();
+  }
+
+  /** Answers its id. */
+  #takeFleet(key: Buffer, value: Buffer): string {
+    const fleetId = key.toString('latin1');
+    const schemas = this.#fleets.get(fleetId)?.schemas ?? [];
+    this.#fleets.set(fleetId, { fleet: readFleet(fleetId, value), schemas });
+    return fleetId;
+  }
+
+  /** Without a value there is none any more. Answers the id of its fleet. */
+  #takeSchema(key: Buffer, value: Buffer | undefined): string {
+    const text = key.toString('latin1');
+    const fleetId = text.slice(0, fleetIdLength);
+    const snapshot = this.#fleets.get(fleetId);
+    const kind = schemaKinds[Number(text[fleetIdLength])];
+    if (snapshot === undefined || kind === undefined) return fleetId;
+    const name = text.slice(fleetIdLength + 1);
+    const schemas = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
+    if (value !== undefined) schemas.push({ kind, name, text: value.toString('utf8') });
+    this.#fleets.set(fleetId, { ...snapshot, schemas });
+    return fleetId;
   }
 
   async #storeFleet(snapshot: FleetSnapshot): Promise<void> {

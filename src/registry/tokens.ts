@@ -4,7 +4,8 @@ import { generateApiToken } from '../core/identity.ts';
 import { type Scope, scopes } from '../core/scope.ts';
 import { formatUuid, generateUuid, parseUuid } from '../core/uuid.ts';
 import { pack, unpack } from '../store/codec.ts';
-import type { Environment, Table } from '../store/environment.ts';
+import type { Table } from '../store/environment.ts';
+import type { StoredChange, StoredTables } from '../store/stored-tables.ts';
 import { Changes } from './changes.ts';
 
 /** A token of the admin API, as everybody may see it. */
@@ -26,7 +27,7 @@ interface StoredToken extends Token {
 }
 
 /** By which a token is found; the map's own comparison tells nothing of a token that hashes to something else. */
-export function digestTextOf(secret: string): string {
+function digestTextOf(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
 
@@ -56,26 +57,30 @@ export class Tokens {
   readonly #table: Table;
   readonly #changes: Changes;
   readonly #limits: { apiTokensMax: number };
+  readonly #onDamage: (id: string) => void;
   readonly #byDigest = new Map<string, Token>();
   /** In order of id, which is that of creation. */
   readonly #digests = new Map<string, string>();
   readonly #lastUsedMs = new Map<string, number>();
 
   /**
-   * `environment` is the registry's, which closes it. A record that does not decode lets nobody in; devices are
+   * `stored` is the registry's, which closes it. A record that does not decode lets nobody in; devices are
    * served all the same.
    */
-  constructor(environment: Environment, limits: { apiTokensMax: number }, onDamage: (id: string) => void) {
-    this.#table = environment.table('tokens');
-    this.#changes = new Changes(environment);
+  constructor(stored: StoredTables, limits: { apiTokensMax: number }, onDamage: (id: string) => void) {
+    this.#table = stored.table('tokens');
+    this.#changes = new Changes(stored);
     this.#limits = limits;
-    for (const { key, value } of this.#table.getRange({})) {
-      try {
-        const { digest, ...token } = unpackToken(value);
-        this.#keep(token, Buffer.from(digest).toString('base64url'));
-      } catch {
-        onDamage(key.toString('latin1'));
-      }
+    this.#onDamage = onDamage;
+    for (const { key, value } of this.#table.getRange({})) this.#take(key, value);
+  }
+
+  /** Takes over what another node has changed. */
+  follow(changes: readonly StoredChange[]): void {
+    for (const { name, key, value } of changes) {
+      if (name !== 'tokens') continue;
+      if (value !== undefined) this.#take(key, value);
+      else this.#forget(key.toString('latin1'));
     }
   }
 
@@ -128,20 +133,33 @@ export class Tokens {
   /** Nobody gets in by it from now on. @throws ApiError token_not_found. */
   revoke(id: string): Promise<void> {
     return this.#changes.run(async () => {
-      const digest = this.#digests.get(id);
-      if (digest === undefined) throw new ApiError('token_not_found');
+      if (!this.#digests.has(id)) throw new ApiError('token_not_found');
       await this.#changes.write(() => {
         this.#table.removeSync(Buffer.from(id, 'latin1'));
       });
-      this.#digests.delete(id);
-      this.#byDigest.delete(digest);
-      this.#lastUsedMs.delete(id);
+      this.#forget(id);
     });
   }
 
   /** Before the registry, whose environment this writes to. */
   async close(): Promise<void> {
     await this.#changes.settled();
+  }
+
+  #take(key: Buffer, value: Buffer): void {
+    try {
+      const { digest, ...token } = unpackToken(value);
+      this.#keep(token, Buffer.from(digest).toString('base64url'));
+    } catch {
+      this.#onDamage(key.toString('latin1'));
+    }
+  }
+
+  #forget(id: string): void {
+    const digest = this.#digests.get(id);
+    if (digest !== undefined) this.#byDigest.delete(digest);
+    this.#digests.delete(id);
+    this.#lastUsedMs.delete(id);
   }
 
   #keep(token: Token, digest: string): void {

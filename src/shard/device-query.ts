@@ -7,8 +7,7 @@ import type { DeviceStatus } from './shard.ts';
  * may be about, and are asked by only with it: a tag, a prefix that is not empty, a time, `enabled: false`,
  * `connected: true`.
  */
-export const deviceIndexes = ['id', 'tag', 'name', 'seen', 'disabled', 'connected'] as const;
-export type DeviceIndex = (typeof deviceIndexes)[number];
+export type DeviceIndex = 'id' | 'tag' | 'name' | 'seen' | 'disabled' | 'connected';
 
 /** Devices of one fleet that are all of what is asked. */
 export interface DeviceFilter {

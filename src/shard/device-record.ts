@@ -70,11 +70,6 @@ export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
 }
 
 /** @throws Error for a damaged record. */
-export function decodeTags(bytes: Buffer): readonly string[] {
-  return decodeDescription(bytes).tags;
-}
-
-/** @throws Error for a damaged record. */
 export function decodeIndexed(bytes: Buffer): Indexed {
   const { name, tags } = decodeDescription(bytes);
   return { name, tags, enabled: (bytes.readUInt8(0) & enabledFlag) !== 0 };

@@ -12,6 +12,12 @@ export interface DeviceCredentials {
   oldSecretUntilMs?: number | undefined;
 }
 
+/** What is read of a device when it shows its secret. */
+export interface Authentication extends DeviceCredentials {
+  /** Where the same read tells it; absent where it would be another, which most requests do not need. */
+  mailboxSize?: number | undefined;
+}
+
 export interface Device extends DeviceCredentials {
   device: DeviceKey;
   name: string;

@@ -10,7 +10,7 @@ export const sequenceBytes = 6;
 export const tagDigestBytes = 8;
 export const sentRestBytesMax = 32;
 /** Of a name in its index, which is in UTF-8. */
-export const nameBytesMax = 32;
+const nameBytesMax = 32;
 const bucketBytes = 4;
 const deviceIdLength = deviceKeyLength - fleetIdLength;
 export const senderMark = 's';

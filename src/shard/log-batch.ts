@@ -23,6 +23,7 @@ const cutIngestedFormat = 3;
 const cutMovedFormat = 4;
 export const runHeaderBytes = 8;
 const countAt = 1 + uuidBytesLength;
+const idLowAt = uuidBytesLength - 4;
 export const batchHeaderBytes = countAt + 4;
 
 /** One record without its place in the log. */
@@ -69,6 +70,13 @@ export function encodeMovedBatch(records: readonly MovedRecord[], newestId: Buff
     batch.set(bytes, at + uuidBytesLength);
     at += uuidBytesLength + bytes.length;
   }
+  return batch;
+}
+
+/** One position that nothing stands at any more. */
+export function emptyBatch(id: Uint8Array): Buffer {
+  const batch = Buffer.allocUnsafe(batchHeaderBytes);
+  writeHeader(batch, cutIngestedFormat, id, 1);
   return batch;
 }
 
@@ -163,9 +171,14 @@ export function* placesIn(batch: Buffer): Generator<Place> {
 }
 
 function idOf(batch: Buffer, { index, idAt }: Place): Buffer {
-  const from = idAt ?? 1;
-  const id = Buffer.from(batch.subarray(from, from + uuidBytesLength));
-  if (idAt === undefined) id.writeUInt32BE((id.readUInt32BE(12) + index) % 2 ** 32, 12);
+  if (idAt === undefined) return idBehind(batch.subarray(1, countAt), index);
+  return Buffer.from(batch.subarray(idAt, idAt + uuidBytesLength));
+}
+
+/** The id of the record that is so many behind the first of a batch as it was ingested. */
+export function idBehind(first: Buffer, index: number): Buffer {
+  const id = Buffer.from(first);
+  id.writeUInt32BE((id.readUInt32BE(idLowAt) + index) % 2 ** 32, idLowAt);
   return id;
 }
 

@@ -12,12 +12,18 @@ export interface NewLogRecord {
   payload: Uint8Array;
 }
 
+/** What a record takes in the log. */
+export function logRecordBytes({ schema, payload }: Pick<NewLogRecord, 'schema' | 'payload'>): number {
+  return headerBytes + schema.length + payload.length;
+}
+
 /**
  * One record as the log keeps it. Encoded once, by the thread that read the request off its socket, it is only
  * copied from there on: through the channel and into the batch.
  */
-export function encodeLogRecord({ device, kind, schema, payload }: NewLogRecord): Buffer {
-  const bytes = Buffer.allocUnsafe(headerBytes + schema.length + payload.length);
+export function encodeLogRecord(record: NewLogRecord): Buffer {
+  const { device, kind, schema, payload } = record;
+  const bytes = Buffer.allocUnsafe(logRecordBytes(record));
   const at = writeHeader(bytes, device, kind, schema, payload.length);
   bytes.set(payload, at);
   return bytes;

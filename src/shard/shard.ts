@@ -1,10 +1,10 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
 import type {
+  Authentication,
   ChangeOutcome,
   Device,
   DeviceChange,
-  DeviceCredentials,
   DevicePut,
   DeviceStatus,
   PutOutcome,
@@ -189,7 +189,7 @@ export interface Shard {
 
   /** Taken before reading, it says how long what was read holds. Undefined where the engine cannot tell. */
   watch(device: DeviceKey): Watch | undefined;
-  credentials(device: DeviceKey): Awaitable<DeviceCredentials | undefined>;
+  credentials(device: DeviceKey): Awaitable<Authentication | undefined>;
   mailboxSize(device: DeviceKey): Awaitable<number>;
   mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;
   device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;

@@ -1,8 +1,8 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../core/uuid.ts';
-import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../store/data-folder.ts';
 import { Damage, type StoredTable } from '../store/database-file.ts';
 import type { Findings } from '../store/findings.ts';
+import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../store/manifest.ts';
 import { isSeenRecord } from './activity-record.ts';
 import { isClockRecord } from './clock.ts';
 import { isDeviceRecord } from './device-record.ts';

@@ -5,15 +5,16 @@ import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { open } from 'lmdb';
 import { OperatorError } from '../core/errors.ts';
-import { formatVersion, type JournalName, journalNames, type Manifest, manifestFile } from './data-folder.ts';
+import { type JournalName, journalNames } from './data-folder.ts';
 import { isMade, recordsFile } from './database-file.ts';
 import { syncPath, writeDurable } from './durable.ts';
+import { formatVersion, type Manifest, manifestFile } from './manifest.ts';
 
 /**
  * `backup.json`, written last: a folder without it is a backup that was cut off. LMDB's pages have no checksum,
  * so the digests are what tells a copy that has decayed since.
  */
-export interface BackupManifest {
+interface BackupManifest {
   /** That of the data folder. */
   manifest: Manifest;
   takenAt: string;

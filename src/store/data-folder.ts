@@ -3,16 +3,17 @@ import { join, resolve } from 'node:path';
 import { OperatorError } from '../core/errors.ts';
 import { writeDurable } from './durable.ts';
 import { FolderLock } from './folder-lock.ts';
+import {
+  checkEngine,
+  copyFile,
+  formatVersion,
+  type Manifest,
+  type Move,
+  manifestFile,
+  readManifest,
+  type StoreEngine,
+} from './manifest.ts';
 
-/** Raised when the layout of the folder or of a record changes. */
-export const formatVersion = 4;
-/** Since when shards remember what mail was sent for. */
-export const onceFormat = 3;
-/** Since when shards have indexes of devices by all that these are found by, and count them. */
-export const deviceIndexFormat = 4;
-/** Since when shards keep receipts, dead letters and delayed mail. Nothing of older ones is rewritten for it. */
-export const mailLedgerFormat = 4;
-export const manifestFile = 'manifest.json';
 /**
  * The folders of what the main thread keeps besides the registry: what becomes of records by actions; and how far
  * jobs and consumers have come. Either may be missing: see `isMade`.
@@ -20,24 +21,7 @@ export const manifestFile = 'manifest.json';
 export const journalNames = ['actions', 'control'] as const;
 export type JournalName = (typeof journalNames)[number];
 
-/**
- * A change of the shard count that has begun and not come to its end. The manifest's `shards` says which of
- * the two layouts is whole; what the other one has on disk is yet to be removed.
- */
-export interface Move {
-  from: number;
-  to: number;
-  /** Where the logs of the shards that both layouts have ended when it began. */
-  logEnds: readonly number[];
-}
-
-export interface Manifest {
-  format: number;
-  shards: number;
-  /** False until the first start has come to its end. Nothing was answered before that, so it starts over. */
-  complete: boolean;
-  move?: Move;
-}
+type Layout = Pick<Manifest, 'shards' | 'engine'>;
 
 /** The data folder of one server: what is where, made on first use, held by one process at a time. */
 export class DataFolder {
@@ -46,29 +30,32 @@ export class DataFolder {
   readonly isNew: boolean;
   readonly #lock: FolderLock;
   #format: number;
+  readonly #engine: 'postgres' | undefined;
   #shards: number;
   #move: Move | undefined;
 
   private constructor(
     path: string,
-    manifest: Pick<Manifest, 'format' | 'shards' | 'move'>,
+    { format, shards, engine, move }: Layout & Pick<Manifest, 'format' | 'move'>,
     isNew: boolean,
     lock: FolderLock,
   ) {
     this.path = path;
     this.isNew = isNew;
-    this.#format = manifest.format;
-    this.#shards = manifest.shards;
-    this.#move = manifest.move;
+    this.#format = format;
+    this.#shards = shards;
+    this.#engine = engine;
+    this.#move = move;
     this.#lock = lock;
   }
 
   /**
-   * Opens or makes the folder and locks it. `shards` is for a new folder; another keeps what it has.
+   * Opens or makes the folder and locks it. `shards` is for a new folder; another keeps what it has. Where the data is
+   * elsewhere the folder is for the node's own needs alone.
    * @throws OperatorError when the folder is in use, of another kind, of a newer version, or cannot be read or
    * written.
    */
-  static open(folder: string, shards: number): DataFolder {
+  static open(folder: string, engine: StoreEngine, shards: number): DataFolder {
     const path = resolve(folder);
     let lock: FolderLock | undefined;
     try {
@@ -77,8 +64,10 @@ export class DataFolder {
       readManifest(path);
       lock = FolderLock.take(path);
       const manifest = readManifest(path);
+      checkEngine(path, manifest, engine);
       if (!manifest?.complete) {
-        const folder = new DataFolder(path, { format: formatVersion, shards }, true, lock);
+        const made: Layout = engine === 'lmdb' ? { shards } : { shards: 0, engine };
+        const folder = new DataFolder(path, { format: formatVersion, ...made }, true, lock);
         folder.#startOver();
         return folder;
       }
@@ -95,6 +84,7 @@ export class DataFolder {
     const path = resolve(folder);
     const manifest = existsSync(path) ? readManifest(path) : undefined;
     if (manifest === undefined) throw new OperatorError(`There is no data folder in ${path}.`);
+    checkEngine(path, manifest, 'lmdb');
     if (!manifest.complete) throw new OperatorError(`The data folder ${path} never saw its first start end.`);
     if (manifest.move !== undefined) {
       throw new OperatorError(
@@ -104,7 +94,35 @@ export class DataFolder {
     return new DataFolder(path, manifest, false, FolderLock.take(path));
   }
 
-  /** The end of a first start: from now on what is here is kept. */
+  /**
+   * An empty folder that a copy goes into, or one that the same copy has begun with; `copy` says which it is. Its
+   * manifest is there only where that copy has come to its end and not yet cleared up. @throws OperatorError
+   */
+  static openForCopy(folder: string, shards: number, copy: string): DataFolder {
+    const path = resolve(folder);
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const lock = FolderLock.take(path);
+    try {
+      const strangers = readdirSync(path).filter((name) => name !== 'lock' && !name.endsWith('.new'));
+      if (strangers.length > 0 && readCopy(path) !== copy) {
+        throw new OperatorError(
+          `${path} is not empty, and no copy of the same store has begun there: name an empty folder.`,
+        );
+      }
+      writeDurable(join(path, copyFile), { copy }, 0o600);
+      return new DataFolder(path, { format: formatVersion, shards }, !strangers.includes(manifestFile), lock);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /** The end of a copy into the folder; what it kept of how far it had come is gone. */
+  endCopy(): void {
+    rmSync(join(this.path, copyFile), { force: true });
+  }
+
+  /** The end of a first start, or of a copy: from now on what is here is kept. */
   complete(): void {
     this.#writeManifest(true);
   }
@@ -166,6 +184,11 @@ export class DataFolder {
     return Array.from({ length: shards }, (_, shard) => join(this.path, 'shards', String(shard)));
   }
 
+  /** Of a node of databases: copies of what is there, made anew at each start. */
+  get mirrorFolder(): string {
+    return join(this.path, 'mirror');
+  }
+
   get tlsFolder(): string {
     return join(this.path, 'tls');
   }
@@ -204,6 +227,7 @@ export class DataFolder {
     const manifest: Manifest = {
       format: this.#format,
       shards: this.#shards,
+      ...(this.#engine && { engine: this.#engine }),
       complete,
       ...(this.#move && { move: this.#move }),
     };
@@ -211,41 +235,11 @@ export class DataFolder {
   }
 }
 
-function readManifest(path: string): Manifest | undefined {
-  let text: string;
+/** Which copy has begun with the folder, if one has. */
+function readCopy(path: string): string | undefined {
   try {
-    text = readFileSync(join(path, manifestFile), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    const strangers = readdirSync(path).filter((name) => name !== 'lock' && name !== `${manifestFile}.new`);
-    if (strangers.length === 0) return undefined;
-    if (strangers.includes('backup.json')) {
-      throw new OperatorError(
-        `${path} is a backup: bring it back with "fleetpost restore ${path} --data DIR" and serve that.`,
-      );
-    }
-    throw new OperatorError(
-      `${path} is not a Fleetpost data folder: it has files but no manifest.json. Name an empty folder, or restore a backup into one.`,
-    );
-  }
-  let manifest: Partial<Manifest> | undefined;
-  try {
-    manifest = JSON.parse(text) as Partial<Manifest>;
+    return (JSON.parse(readFileSync(join(path, copyFile), 'utf8')) as { copy?: string }).copy;
   } catch {
-    // Said below, with everything else that is not a manifest.
+    return undefined;
   }
-  if (
-    !Number.isInteger(manifest?.format) ||
-    !Number.isInteger(manifest?.shards) ||
-    typeof manifest?.complete !== 'boolean'
-  ) {
-    throw new OperatorError(`${join(path, manifestFile)} is damaged: restore it from a backup.`);
-  }
-  const { format, shards, complete, move } = manifest as Manifest;
-  if (format > formatVersion) {
-    throw new OperatorError(
-      `The data folder ${path} was written by a newer Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
-    );
-  }
-  return { format, shards, complete, ...(move && { move }) };
 }

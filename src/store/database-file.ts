@@ -238,7 +238,7 @@ function asDamage(error: unknown, page: number): Damage {
   throw error;
 }
 
-export interface WalkedRecord {
+interface WalkedRecord {
   key: Buffer;
   value: Buffer;
   /** Whether the value is itself the root of a tree, as those of the list of tables are. */

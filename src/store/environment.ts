@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs';
-import { type Database, open, type RootDatabase } from 'lmdb';
+import { ABORT, type Database, open, type RootDatabase } from 'lmdb';
 import { causeOf } from './store-error.ts';
+import type { StoredTables } from './stored-tables.ts';
 
 /** A table of one environment: binary keys, binary values, ordered by key bytes. */
 export type Table = Database<Buffer, Buffer>;
@@ -51,7 +52,7 @@ interface AppendTable {
  * One LMDB environment as one thread sees it. Every thread of the process may open the same path and read;
  * exactly one, its owner, may call `write`.
  */
-export class Environment {
+export class Environment implements StoredTables {
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #native: NativeEnvironment;
   readonly #tables: ReadonlyMap<string, Table>;
@@ -129,8 +130,22 @@ export class Environment {
     Atomics.add(this.#commits, 0, 1);
   }
 
+  /** Its owner is the only one who writes. */
+  exclusively<T>(change: () => Promise<T>): Promise<T> {
+    return change();
+  }
+
+  /** Runs `apply` in a transaction that is taken back: it sees what it wrote, and nobody else ever does. */
+  rehearse(apply: () => void): void {
+    this.#root.transactionSync(() => {
+      apply();
+      return ABORT;
+    });
+    this.#root.resetReadTxn();
+  }
+
   /**
-   * The same on this thread, which waits for it: for large transactions outside the service. The next read
+   * As `write`, on this thread, which waits for it: for large transactions outside the service. The next read
    * sees it, and no snapshot of this thread's keeps its freed pages from being used again.
    */
   writeSync(apply: () => void): void {

@@ -1,6 +1,7 @@
 import { diskFull } from '../core/errors.ts';
-import type { Environment, Table } from './environment.ts';
+import type { Table } from './environment.ts';
 import { refusalOf } from './store-error.ts';
+import type { StoredTables } from './stored-tables.ts';
 
 interface Pending {
   apply(): void;
@@ -12,29 +13,26 @@ interface Pending {
 const batchMax = 256;
 
 /**
- * The one writer of an environment of the main thread. What is to be written while a commit is under way shares
+ * The one writer of tables of the main thread. What is to be written while a commit is under way shares
  * the next one: a commit costs a sync of the disk, whatever is in it. One that throws fails its batch.
  */
 export class Journal<Name extends string> {
   readonly tables: Readonly<Record<Name, Table>>;
-  readonly #environment: Environment;
+  readonly #stored: StoredTables;
   readonly #subject: string;
   #pending: Pending[] = [];
   #running: Promise<void> | undefined;
 
   /** `subject`: what a refusal says of it, `The store of actions` say. */
-  constructor(environment: Environment, tables: readonly Name[], subject: string) {
-    this.#environment = environment;
+  constructor(stored: StoredTables, tables: readonly Name[], subject: string) {
+    this.#stored = stored;
     this.#subject = subject;
-    this.tables = Object.fromEntries(tables.map((name) => [name, environment.table(name)])) as Record<
-      Name,
-      Table
-    >;
+    this.tables = Object.fromEntries(tables.map((name) => [name, stored.table(name)])) as Record<Name, Table>;
   }
 
   /** Before reading outside `commit`. */
   refresh(): void {
-    this.#environment.refresh();
+    this.#stored.refresh();
   }
 
   /** Settles when what `apply` wrote is on disk. @throws ApiError unavailable when it cannot be: then nothing is. */
@@ -53,12 +51,12 @@ export class Journal<Name extends string> {
 
   /** With less disk than is left alone, or a full map, nothing may be added, as in a shard. */
   mayGrow(): boolean {
-    return this.#environment.hasDiskToGrow() && this.#environment.hasRoom();
+    return this.#stored.hasDiskToGrow() && this.#stored.hasRoom();
   }
 
   async close(): Promise<void> {
     await this.#running;
-    await this.#environment.close();
+    await this.#stored.close();
   }
 
   async #run(): Promise<void> {
@@ -75,9 +73,9 @@ export class Journal<Name extends string> {
   }
 
   async #write(batch: readonly Pending[]): Promise<void> {
-    if (!this.#environment.hasDisk()) throw diskFull();
+    if (!this.#stored.hasDisk()) throw diskFull();
     try {
-      await this.#environment.write(() => {
+      await this.#stored.write(() => {
         for (const { apply } of batch) apply();
       });
     } catch (error) {

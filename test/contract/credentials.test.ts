@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import type { Shard } from '../../src/shard/shard.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, fleetId, mailFor, newDevice, second, useStore } from './store.ts';
 
@@ -104,6 +105,21 @@ describe.each(engines)('credentials on $name', (engine) => {
     await store.shard.changeDevice(device, { rotation: { digest: digestOf(2), oldUntilMs } });
     await store.reopen();
     await expect.poll(async () => (await known(device))?.secrets).toEqual([2]);
+  });
+
+  it('the size of its mailbox, where it is read along, is what it is now, on every side', async () => {
+    await store.create(device);
+    const sizeReadAlong = async (shard: Shard): Promise<number> =>
+      (await shard.credentials(device))?.mailboxSize ?? (await shard.mailboxSize(device));
+    await expect.poll(() => store.elsewhere.credentials(device)).toBeDefined();
+    const sizes = (): Promise<number[]> => Promise.all([store.shard, store.elsewhere].map(sizeReadAlong));
+    await expect.poll(sizes).toEqual([0, 0]);
+    const mailId = await store.send(device);
+    expect(await sizeReadAlong(store.shard)).toBe(1);
+    await expect.poll(sizes).toEqual([1, 1]);
+    await store.settle(device, mailId, 'ack');
+    expect(await sizeReadAlong(store.shard)).toBe(0);
+    await expect.poll(sizes).toEqual([0, 0]);
   });
 
   it('a watch is current as long as nothing of its device was changed', async () => {

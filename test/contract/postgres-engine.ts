@@ -1,6 +1,7 @@
 import { inject } from 'vitest';
 import { loadConfig } from '../../src/core/config.ts';
 import { createLog } from '../../src/core/log.ts';
+import { WorkerMetrics } from '../../src/core/metrics.ts';
 import { Database } from '../../src/engine/database.ts';
 import { migrate } from '../../src/engine/migrate.ts';
 import { openPostgresShard, type PostgresShardOptions } from '../../src/engine/open-shard.ts';
@@ -10,7 +11,8 @@ import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 const log = createLog('silent');
 
-function optionsOf(url: string, changed: EngineOptions): PostgresShardOptions {
+/** Of one node, as the config has them by default. */
+export function optionsOf(url: string, changed: EngineOptions = {}): PostgresShardOptions {
   const config = { ...loadConfig(undefined, {}, {}).values, ...changed };
   return {
     ...config,
@@ -23,6 +25,7 @@ function optionsOf(url: string, changed: EngineOptions): PostgresShardOptions {
       retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
+    metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
     log,
   };
 }

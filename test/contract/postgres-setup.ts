@@ -12,5 +12,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const postgres = await Postgres.start();
   project.provide('postgresFolder', postgres.folder);
+  // For the server processes of tests.
+  process.env.POSTGRES_FOLDER = postgres.folder;
   return () => postgres[Symbol.asyncDispose]();
 }

@@ -1,6 +1,8 @@
 import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { loadConfig } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { WorkerMetrics } from '../../src/core/metrics.ts';
 import { Database } from '../../src/engine/database.ts';
 import { deviceErrands, deviceOperations } from '../../src/engine/device-operations.ts';
 import { DeviceReads } from '../../src/engine/device-reads.ts';
@@ -8,13 +10,13 @@ import { ingestOperations } from '../../src/engine/ingest.ts';
 import { keepKeys } from '../../src/engine/key-retention.ts';
 import { mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
 import { migrate } from '../../src/engine/migrate.ts';
+import type { Writes, WriteType } from '../../src/engine/operation.ts';
 import { RecordReads } from '../../src/engine/record-reads.ts';
 import { RecordTrimmer } from '../../src/engine/record-trimmer.ts';
 import { Writer } from '../../src/engine/writer.ts';
-import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import type { LogRetention } from '../../src/shard/log-retention.ts';
 import type { Device, Ingest, IngestOutcome, StoredRecord } from '../../src/shard/shard.ts';
-import type { Writes, WriteType } from '../../src/shard/write.ts';
+import { Postgres } from '../harness/postgres.ts';
 
 export const fleetId = 'FLEET001';
 export const deviceOf = (number: number, fleet = fleetId): DeviceKey =>
@@ -33,6 +35,26 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
 
 const config = loadConfig(undefined, {}, {}).values;
 const week: LogRetention = { lifeSeconds: 604_800, bytesMax: 0, fleets: new Map() };
+
+/** A server for the tests of one file, and for each test two nodes on a new database. */
+export function useNodes(): [DeviceNode, DeviceNode] {
+  let postgres: Postgres;
+  // Filled before each test.
+  const nodes = [] as unknown as [DeviceNode, DeviceNode];
+  beforeAll(async () => {
+    postgres = await Postgres.start();
+  });
+  afterAll(() => postgres[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    const url = await postgres.create();
+    nodes[0] = await DeviceNode.open(url);
+    nodes[1] = await DeviceNode.open(url);
+  });
+  afterEach(async () => {
+    for (const node of nodes) await node.close();
+  });
+  return nodes;
+}
 
 /** One node of several on a database: what it writes and reads of devices and records. */
 export class DeviceNode {
@@ -55,11 +77,11 @@ export class DeviceNode {
     this.trimmer = new RecordTrimmer(this.database, this.records, source);
     this.#writer = new Writer({
       database: this.database,
-      operations: { ...deviceOperations(), ...ingestOperations(config), ...mailOperations(config) },
-      errands: { ...deviceErrands(), ...mailErrands(config) },
+      operations: { ...deviceOperations, ...ingestOperations(config), ...mailOperations(config) },
+      errands: { ...deviceErrands, ...mailErrands(config) },
       lanes: 3,
-      queueMax: 10_000,
-      queueBytesMax: 1e9,
+      limits: { shardQueueMax: 10_000, shardQueueBytesMax: 1e9 },
+      metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
       log,
     });
   }
@@ -84,9 +106,7 @@ export class DeviceNode {
       schema: 'reading',
       payload: Buffer.from('{}'),
     };
-    const { idempotency, ...record } = { ...plain, ...more };
-    const given = { device: record.device, record: encodeLogRecord(record) };
-    return this.write('ingest', { ...given, ...(idempotency && { idempotency }) });
+    return this.write('ingest', { ...plain, ...more });
   }
 
   /** All that the log has. */

@@ -1,14 +1,15 @@
 import { pino } from 'pino';
 import { loadConfig } from '../../src/core/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { WorkerMetrics } from '../../src/core/metrics.ts';
 import { Database } from '../../src/engine/database.ts';
 import { type MailOptions, mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
 import { MailReads } from '../../src/engine/mail-reads.ts';
 import { migrate } from '../../src/engine/migrate.ts';
+import type { Writes, WriteType } from '../../src/engine/operation.ts';
 import type { Work } from '../../src/engine/work.ts';
 import { Writer } from '../../src/engine/writer.ts';
 import type { Enqueue, SettleVerb } from '../../src/shard/shard.ts';
-import type { Writes, WriteType } from '../../src/shard/write.ts';
 
 /** Devices of one fleet. */
 export const deviceOf = (number: number): DeviceKey =>
@@ -40,8 +41,8 @@ export class MailNode {
       operations: mailOperations(options),
       errands: mailErrands(options),
       lanes: 3,
-      queueMax: 10_000,
-      queueBytesMax: 1e9,
+      limits: { shardQueueMax: 10_000, shardQueueBytesMax: 1e9 },
+      metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
       log,
       onCommit: (work) => void this.done.push(work),
     });

@@ -1,29 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { keepKeys } from '../../src/engine/key-retention.ts';
 import { dropPartition, keyPartitions, partitionsOf, recordPartitions } from '../../src/engine/partitions.ts';
-import { Postgres } from '../harness/postgres.ts';
-import { DeviceNode, deviceOf } from './device-node.ts';
+import { type DeviceNode, deviceOf, useNodes } from './device-node.ts';
 
 const hourMs = 3_600_000;
 /** SQLSTATE. */
 const lockNotAvailable = '55P03';
 
 describe('records of several nodes in one database', () => {
-  let postgres: Postgres;
-  let nodes: [DeviceNode, DeviceNode];
-
-  beforeAll(async () => {
-    postgres = await Postgres.start();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-  beforeEach(async () => {
-    const url = await postgres.create();
-    nodes = [await DeviceNode.open(url), await DeviceNode.open(url)];
-  });
-  afterEach(async () => {
-    for (const node of nodes) await node.close();
-  });
+  const nodes = useNodes();
 
   /** A drop waits for writers no longer than 200 ms, and is tried again: on a loaded machine that is not always enough. */
   const tried = (work: () => Promise<void>): Promise<void> =>

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { deviceIdOf, fleetIdOf } from '../../src/core/identity.ts';
+import { Client } from 'pg';
+import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../src/core/identity.ts';
 import { readLog } from '../../src/shard/ingest-log.ts';
 import type { Environment } from '../../src/store/environment.ts';
 import { openEnvironment } from './environment.ts';
-import type { ServerReport } from './server.ts';
+import { databaseOf, type ServerReport } from './server.ts';
 
 export interface StoredRecord {
   fleetId: string;
@@ -11,6 +12,15 @@ export interface StoredRecord {
   kind: string;
   schema: string;
   payload: string;
+}
+
+/** What a log has of a record. */
+export interface LoggedRecord {
+  position: number;
+  kind: string;
+  schema: string;
+  device: DeviceKey;
+  payload: Buffer;
 }
 
 /** Opens the shards of a data folder whose server has ended, one after another. */
@@ -25,13 +35,47 @@ export async function eachShard(
   }
 }
 
-/** Every record that devices sent, in the ingest logs of a data folder whose server has ended, shard by shard, in order. */
-export async function readRecords(report: ServerReport): Promise<StoredRecord[]> {
-  const records: StoredRecord[] = [];
+/** Looks past the server at what its database has. */
+export async function queryDatabase<T extends object>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<T[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<T>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The log of each shard of a server that has ended, on whatever engine, from its front or that position on. */
+export async function eachLog(
+  report: ServerReport,
+  visit: (records: Iterable<LoggedRecord>, shard: number) => void,
+  positionOf: (shard: number) => number = () => 0,
+): Promise<void> {
+  const url = databaseOf(report.data);
+  if (url !== undefined) {
+    const text = `SELECT position::int, kind, schema, device, payload FROM record WHERE position >= $1 ORDER BY position`;
+    visit(await queryDatabase<LoggedRecord>(url, text, [positionOf(0)]), 0);
+    return;
+  }
+  let shard = 0;
   await eachShard(report, (environment) => {
-    for (const { device, kind, schema, payload } of readLog(environment.table('log'))) {
+    visit(readLog(environment.table('log'), positionOf(shard)), shard);
+    shard += 1;
+  });
+}
+
+/** Every record that devices sent, in the ingest logs of a server that has ended, shard by shard, in order. */
+export async function readRecords(report: ServerReport): Promise<StoredRecord[]> {
+  const found: StoredRecord[] = [];
+  await eachLog(report, (records) => {
+    for (const { device, kind, schema, payload } of records) {
       if (kind === 'receipt') continue;
-      records.push({
+      found.push({
         fleetId: fleetIdOf(device),
         deviceId: deviceIdOf(device),
         kind,
@@ -40,5 +84,5 @@ export async function readRecords(report: ServerReport): Promise<StoredRecord[]>
       });
     }
   });
-  return records;
+  return found;
 }

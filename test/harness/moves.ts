@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { endOfShardLog } from '../../src/shard/move-log.ts';
-import { DataFolder, type Move } from '../../src/store/data-folder.ts';
+import { DataFolder } from '../../src/store/data-folder.ts';
+import type { Move } from '../../src/store/manifest.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 
@@ -72,6 +73,6 @@ export async function openForMoveToOne(report: ServerReport): Promise<{ folder: 
   await eachShard(report, (environment) => {
     logEnds.push(endOfShardLog(environment));
   });
-  const folder = DataFolder.open(report.data, report.shards);
+  const folder = DataFolder.open(report.data, 'lmdb', report.shards);
   return { folder, move: { from: report.shards, to: 1, logEnds: logEnds.slice(0, 1) } };
 }

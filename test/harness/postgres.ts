@@ -1,30 +1,20 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chownSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { temporaryFolder } from './server.ts';
+import { account, owner, program, runProgram } from './postgres-program.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
-/** Of Debian's package, the newest; others have them in PATH. */
-const debian = '/usr/lib/postgresql';
-const owner = 'postgres';
-
-function program(name: string): string {
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  return versions.length === 0 ? name : join(debian, versions[0] ?? '', 'bin', name);
-}
-
-/** PostgreSQL refuses to run as root: there it runs as the user that its package makes. */
-function account(): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
-  const [uid, gid] = ['-u', '-g'].map((flag) => Number(spawnSync('id', [flag, owner]).stdout));
-  if (!uid || !gid) throw new Error(`there is no user ${owner}: install PostgreSQL from Debian's packages`);
-  return { uid, gid };
+/** To who runs the server. */
+export function giveAway(path: string): void {
+  const { uid, gid } = account();
+  if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
 }
 
 /** The socket's folder is the host. */
-function urlOf(folder: string, database: string): string {
-  return `postgres://${owner}@/${database}?host=${encodeURIComponent(folder)}`;
+function urlOf(folder: string, database: string, port = 5432): string {
+  return `postgres://${owner}@/${database}?host=${encodeURIComponent(folder)}&port=${port}`;
 }
 
 /** Answers the URL of a new, empty database on the server of that folder. */
@@ -45,28 +35,30 @@ export class Postgres {
   /** Of its data, and of its socket. */
   readonly folder: string;
   readonly #settings: readonly string[];
+  /** Of TCP, which takes `listen_addresses`; the socket is named by it. */
+  readonly #port: number;
   #process: ReturnType<typeof spawn> | undefined;
 
-  private constructor(folder: string, settings: readonly string[]) {
+  private constructor(folder: string, settings: readonly string[], port: number) {
+    this.#port = port;
     this.folder = folder;
     this.#settings = settings;
   }
 
   /** `settings`: as postgresql.conf has them, `name=value`. */
-  static async start(settings: readonly string[] = []): Promise<Postgres> {
+  static async start(settings: readonly string[] = [], port = 5432): Promise<Postgres> {
     const folder = temporaryFolder();
-    const { uid, gid } = account();
-    if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid);
+    giveAway(folder);
     const data = join(folder, 'data');
-    const made = spawnSync(
-      program('initdb'),
-      ['-D', data, '-U', owner, '-A', 'trust', '-E', 'UTF8', '--locale=C'],
-      { ...account(), encoding: 'utf8' },
-    );
-    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
-    const postgres = new Postgres(folder, settings);
+    runProgram('initdb', ['-D', data, '-U', owner, '-A', 'trust', '-E', 'UTF8', '--locale=C']);
+    const postgres = new Postgres(folder, settings, port);
     await postgres.begin();
     return postgres;
+  }
+
+  /** What clients connect to. */
+  get socket(): string {
+    return join(this.folder, `.s.PGSQL.${this.#port}`);
   }
 
   /** Answers the URL of a new, empty database. */
@@ -74,9 +66,41 @@ export class Postgres {
     return createDatabase(this.folder);
   }
 
+  /** Some statements, as its owner. */
+  async run(...statements: string[]): Promise<void> {
+    const client = new Client({ connectionString: urlOf(this.folder, owner, this.#port) });
+    await client.connect();
+    try {
+      for (const statement of statements) await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Writes a file that the server may read, and nobody else. Answers its path. */
+  write(name: string, text: string): string {
+    const path = join(this.folder, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    giveAway(path);
+    return path;
+  }
+
+  /** SIGSTOP and SIGCONT: to it and all processes of its connections. */
+  signal(signal: NodeJS.Signals): void {
+    const { pid } = this.#process ?? {};
+    if (pid === undefined) throw new Error('there is no process');
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+    for (const one of [pid, ...children.map(Number)]) if (one > 0) process.kill(one, signal);
+  }
+
   /** Starts the process, also again after `end`. */
   async begin(): Promise<void> {
-    const settings = [`unix_socket_directories=${this.folder}`, 'listen_addresses=', ...this.#settings];
+    const settings = [
+      `unix_socket_directories=${this.folder}`,
+      `port=${this.#port}`,
+      'listen_addresses=',
+      ...this.#settings,
+    ];
     const flags = settings.flatMap((setting) => ['-c', setting]);
     this.#process = spawn(program('postgres'), ['-D', join(this.folder, 'data'), ...flags], {
       ...account(),
@@ -84,7 +108,7 @@ export class Postgres {
     });
     const endMs = performance.now() + 30_000;
     for (;;) {
-      const client = new Client({ connectionString: urlOf(this.folder, owner) });
+      const client = new Client({ connectionString: urlOf(this.folder, owner, this.#port) });
       try {
         await client.connect();
         await client.end();

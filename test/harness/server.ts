@@ -1,15 +1,57 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Agent, fetch } from 'undici';
 import type { Config } from '../../src/core/config.ts';
 import { type ConfigKey, environmentName } from '../../src/core/config.ts';
+import { createDatabase } from './postgres.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+export { temporaryFolder } from './temporary-folder.ts';
 
 const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** The shard count that this run of the suite is for. */
 export const shards = Number(process.env.SHARDS ?? 1);
+/** What keeps the data in this run of the suite. */
+export const engine = process.env.ENGINE === 'postgres' ? 'postgres' : 'lmdb';
+const { TEST_CERT_FILE: tlsCertFile, TEST_KEY_FILE: tlsKeyFile } = process.env;
+/** For a folder that is to have all that a server makes in it. */
+export const ownCertificate = { tlsCertFile: '', tlsKeyFile: '' };
+/** Of all servers that are started here, where certificate-setup.ts has made one; else each makes its own. */
+const certificate = tlsCertFile && tlsKeyFile ? { tlsCertFile, tlsKeyFile } : {};
+/** Of the data folders of this process: which database belongs to each, also after a restart. */
+const databases = new Map<string, string>();
+
+/** Of a data folder of this process; undefined where the data is in the folder. */
+export function databaseOf(folder: string): string | undefined {
+  return databases.get(folder);
+}
+
+/** A setting of `store` that is on databases. */
+export type DatabaseStore = Extract<Config['store'], { engine: 'postgres' }>;
+
+/** Of so many new databases, migrated: one that several servers may be on. */
+export async function createStore(databasesCount = 1): Promise<DatabaseStore> {
+  const urls: string[] = [];
+  for (let made = 0; made < databasesCount; made += 1)
+    urls.push(await createDatabase(process.env.POSTGRES_FOLDER ?? ''));
+  const store = { engine: 'postgres' as const, shards: urls };
+  const environment = { ...process.env, [environmentName('store')]: JSON.stringify(store) };
+  await promisify(execFile)(process.execPath, [mainFile, 'migrate'], { env: environment });
+  return store;
+}
+
+/** The store of a server on that data folder, unless its test has one: a new one for a new folder. */
+async function storeOf(folder: string): Promise<Pick<Config, 'store'> | undefined> {
+  if (engine === 'lmdb') return undefined;
+  const url = databases.get(folder);
+  if (url !== undefined) return { store: { engine, shards: [url] } };
+  const store = await createStore();
+  databases.set(folder, store.shards[0] ?? '');
+  return { store };
+}
 
 export interface ServerReport {
   url: string;
@@ -27,11 +69,6 @@ export interface StartOptions {
   environment?: NodeJS.ProcessEnv;
   /** The process's limit of open files, which it cannot raise. */
   openFilesMax?: number;
-}
-
-/** A data folder that is gone with the server that is stopped last on it. */
-export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 }
 
 /** A real server process over real TLS on a data folder of its own. `await using` stops it. */
@@ -78,8 +115,12 @@ export class TestServer implements AsyncDisposable {
       // Many tests expect an empty log, on machines that stand still now and then.
       FLEETPOST_STALL_MILLISECONDS: '60000',
     };
-    for (const [key, value] of Object.entries(config)) {
-      environment[environmentName(key as ConfigKey)] = String(value);
+    const store = config.store === undefined ? await storeOf(folder) : undefined;
+    // A configuration file has its own say; the environment would have the last word.
+    const shared = flags.includes('--config') ? {} : certificate;
+    for (const [key, value] of Object.entries({ ...shared, ...store, ...config })) {
+      environment[environmentName(key as ConfigKey)] =
+        typeof value === 'object' ? JSON.stringify(value) : String(value);
     }
     const command = [process.execPath, mainFile, 'serve', '--json', '--no-parent', ...flags];
     if (openFilesMax !== undefined)

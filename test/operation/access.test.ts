@@ -294,7 +294,8 @@ it('the bootstrap token is turned off and on by the configuration, at a start an
     first.process.kill('SIGHUP');
     await until(() => (inFile() !== undefined) === isOn);
   };
-  const stream = await follow(bootstrap, (await createFleet(first)).fleetId, first);
+  const { fleetId } = await createFleet(first);
+  const stream = await follow(bootstrap, fleetId, first);
   await reload(false);
   await expect(stream.text()).rejects.toThrow();
   await until(() => first.stderr.includes('nobody can manage this server'));
@@ -320,7 +321,7 @@ it('the bootstrap token is turned off and on by the configuration, at a start an
   expect((await as(renewed, 'GET', '/fleets', undefined, second)).status).toBe(401);
   const environment = { FLEETPOST_TOKEN: String(body.token) };
   const listed = await fleetpost(['fleet', 'list', '--data', data, '--json'], environment);
-  expect(JSON.parse(listed.stdout).items).toHaveLength(2);
+  expect(JSON.parse(listed.stdout).items).toContainEqual(expect.objectContaining({ fleet_id: fleetId }));
   await second.stop();
 });
 

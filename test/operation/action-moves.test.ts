@@ -11,7 +11,7 @@ const patience = { timeout: 60_000, interval: 50 };
 const config = { actionRetryMilliseconds: 3_600_000 };
 const sendersCount = 9;
 /** More of them by `ACTION_MOVE_KILLS=50`. */
-const kills = Number(process.env.ACTION_MOVE_KILLS ?? 2);
+const kills = Number(process.env.ACTION_MOVE_KILLS ?? 1);
 /** A move of so little is soon over. */
 const delayMsMax = 60;
 

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openJournal } from '../../src/cluster/environments.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { queryDatabase } from '../harness/log.ts';
+import { databaseOf, TestServer, temporaryFolder } from '../harness/server.ts';
 
 const patience = { timeout: 30_000, interval: 20 };
 
@@ -33,6 +34,18 @@ async function open(door: TestDevice, n: number): Promise<void> {
 
 async function numbers(device: TestDevice): Promise<unknown[]> {
   return (await device.on(server).mails()).map(({ payload }) => payload.n);
+}
+
+/** Of a server that has ended. */
+async function putInOutbox(key: Buffer, value: Buffer): Promise<void> {
+  const url = databaseOf(folder);
+  if (url !== undefined) {
+    await queryDatabase(url, "INSERT INTO stored VALUES ('actions', 'outbox', $1, $2, 0, 0)", [key, value]);
+    return;
+  }
+  const journal = openJournal(join(folder, 'actions'), { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 0 });
+  await journal.commit(() => journal.tables.outbox.putSync(key, value));
+  await journal.close();
 }
 
 it('an action that is enabled with a new version takes no notice of what was stored while it was disabled', async () => {
@@ -74,9 +87,7 @@ it('an action that is deleted while it is put again runs for nothing from before
 it('a parcel of mails that is damaged ends neither the server nor the actions', async () => {
   const [door, target] = [await fleet.createDevice(), await fleet.createDevice()];
   await server.stop();
-  const journal = openJournal(join(folder, 'actions'), { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 0 });
-  await journal.commit(() => journal.tables.outbox.putSync(generateUuid(), Buffer.from('not a parcel')));
-  await journal.close();
+  await putInOutbox(generateUuid(), Buffer.from('not a parcel'));
   server = await TestServer.start({}, folder);
   fleet.server = server;
   await fleet.putAction('relay', relay(target.deviceId));

@@ -4,7 +4,7 @@ import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harn
 import { closeStreams, EventStream } from '../harness/event-stream.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 
-const patience = { timeout: 30_000, interval: 20 };
+const patience = { timeout: 60_000, interval: 20 };
 
 let folder: string;
 let server: TestServer;

@@ -13,7 +13,7 @@ import { checkEnvironment } from '../../src/store/check-environment.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { eachShard } from '../harness/log.ts';
-import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { ownCertificate, type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { SmallDisk } from '../harness/small-disk.ts';
 
 const pageBytes = 4_096;
@@ -28,7 +28,7 @@ let lastDevice: TestDevice;
 
 /** One folder with something in every table, copied for each test. */
 beforeAll(async () => {
-  await using server = await TestServer.start({}, sound);
+  await using server = await TestServer.start(ownCertificate, sound);
   report = server.report;
   const fleet = await createFleet(server);
   device = await fleet.createDevice({ tags: ['hall'] });

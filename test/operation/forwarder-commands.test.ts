@@ -5,6 +5,7 @@ import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { Receiver } from '../harness/receiver.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { storeFolder } from '../harness/stored.ts';
 
 const patience = { timeout: 30_000, interval: 50 };
 const folder = temporaryFolder();
@@ -50,7 +51,7 @@ it('forwarders are put, looked at, paused, and their dead letters dealt with by 
   [receiver.secret = ''] = /whsec_\S+/.exec(put.stdout) ?? [];
   expect(put.stdout).toContain('not shown again');
   // Whoever else may look into the data folder.
-  expect(statSync(join(server.report.data, 'registry')).mode & 0o777).toBe(0o700);
+  expect(statSync(storeFolder(server.report.data, 'registry')).mode & 0o777).toBe(0o700);
 
   receiver.react = () => ({ status: 422 });
   await device.request('POST', '/v1/datapoint/reading', { n: 1 });

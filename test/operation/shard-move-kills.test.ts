@@ -7,7 +7,7 @@ import { type ServerReport, shards, TestServer, temporaryFolder } from '../harne
 import { fillShards, readShardRecords, type ShardRecords } from '../harness/shard-records.ts';
 
 /** More of them by `SHARD_MOVE_KILLS=200`, as the README has it. */
-const kills = Number(process.env.SHARD_MOVE_KILLS ?? 4);
+const kills = Number(process.env.SHARD_MOVE_KILLS ?? 3);
 const killsPerCheck = 6;
 const devicesCount = 2_000;
 const shardsMax = 6;

@@ -9,7 +9,7 @@ import { verifyFolder } from '../../src/cluster/verify.ts';
 import { deviceIdOf } from '../../src/core/identity.ts';
 import { readDevice, tagDigestBytes } from '../../src/shard/keys.ts';
 import { takeBackup } from '../../src/store/backup.ts';
-import { formatVersion } from '../../src/store/data-folder.ts';
+import { formatVersion } from '../../src/store/manifest.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestFleet } from '../harness/device.ts';
 import { freePort } from '../harness/free-port.ts';

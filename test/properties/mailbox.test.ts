@@ -302,7 +302,7 @@ it('D13 to D18: any sequence over several devices, connections and a restart agr
         }
       },
     ),
-    { numRuns: Number(process.env.MAILBOX_RUNS ?? 8), endOnFailure: true },
+    { numRuns: Number(process.env.MAILBOX_RUNS ?? 6), endOnFailure: true },
   );
   await server.stop();
   const stored = await readRecords(server.report);

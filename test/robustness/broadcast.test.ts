@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Broadcasts, importDevices, mailboxSizes } from '../harness/broadcast.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestFleet } from '../harness/device.ts';
-import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { engine, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 
 const config = { broadcastMailsPerSecondMax: 800 };
 const devicesCount = 1_000;
@@ -102,20 +102,24 @@ it('killed in its midst and started with other shard counts, it reaches every de
   // Three moves to other shard counts.
 }, 180_000);
 
-it('a backup that is taken in its midst is restored and goes on: no device gets it twice', async () => {
-  const { broadcast_id: id } = await broadcasts.put({ name: 'note', to: { all: true } });
-  await broadcasts.sent(id, 1);
-  const backup = join(backups, 'backup');
-  expect((await server.admin('POST', '/backup', { folder: backup })).status).toBe(202);
-  await vi.waitFor(
-    async () => expect((await server.admin('GET', '/backup')).body).toMatchObject({ state: 'done' }),
-    { timeout: 30_000, interval: 20 },
-  );
-  await server.kill();
-  const restored = join(backups, 'restored');
-  const { status, stderr } = await fleetpost(['restore', backup, '--data', restored]);
-  expect({ status, stderr }).toMatchObject({ status: 0 });
-  await begin(restored);
-  expect(await broadcasts.done(id)).toMatchObject({ queued: devicesCount, refused: 0 });
-  await expectEach(3);
-}, 120_000);
+it.runIf(engine === 'lmdb')(
+  'a backup that is taken in its midst is restored and goes on: no device gets it twice',
+  async () => {
+    const { broadcast_id: id } = await broadcasts.put({ name: 'note', to: { all: true } });
+    await broadcasts.sent(id, 1);
+    const backup = join(backups, 'backup');
+    expect((await server.admin('POST', '/backup', { folder: backup })).status).toBe(202);
+    await vi.waitFor(
+      async () => expect((await server.admin('GET', '/backup')).body).toMatchObject({ state: 'done' }),
+      { timeout: 30_000, interval: 20 },
+    );
+    await server.kill();
+    const restored = join(backups, 'restored');
+    const { status, stderr } = await fleetpost(['restore', backup, '--data', restored]);
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    await begin(restored);
+    expect(await broadcasts.done(id)).toMatchObject({ queued: devicesCount, refused: 0 });
+    await expectEach(3);
+  },
+  120_000,
+);

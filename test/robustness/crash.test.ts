@@ -3,7 +3,7 @@ import { shards } from '../harness/server.ts';
 import { Storm } from '../storm/storm.ts';
 
 /** A short one; `npm run test:crash` goes on for as long as one likes. */
-const rounds = 3;
+const rounds = 2;
 
 it('D19: killed again and again under full load, nothing answered is lost, doubled or made up, nor what actions do', async () => {
   const storm = await Storm.start({ shards, seed: Date.now() % 1_000_000, loadMsMin: 300, loadMsMax: 900 });

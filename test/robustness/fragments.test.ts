@@ -3,7 +3,7 @@ import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet } from '../harness/device.ts';
 import { type RawAnswer, RawConnection, requestText } from '../harness/raw.ts';
-import { TestServer } from '../harness/server.ts';
+import { engine, TestServer } from '../harness/server.ts';
 import { datapoint, datapointHead, expectAlive, pause } from './vitals.ts';
 
 interface Request {
@@ -174,24 +174,28 @@ it('any split of any request gets the answer of the whole', async () => {
   );
 });
 
-it('D22: any split of pipelined reads, with a write or a bad request behind them, is answered in order', async () => {
-  const read = fc.constantFrom(...Object.keys(reads));
-  const last = fc.constantFrom(...Object.keys({ ...reads, ...writes, ...closing }));
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(read, { minLength: 1, maxLength: 4 }),
-      last,
-      cuts,
-      async (first, then, places) => {
-        const names = [...first, then];
-        const alone: Answer[] = [];
-        for (const name of names) alone.push(...(await sendInPieces(allOf(name), [])));
-        expect(await sendInPieces(allOf(...names), places)).toEqual(alone);
-      },
-    ),
-    { numRuns: 80, seed: 2 },
-  );
-});
+// Only where a read is answered at once: across a network each waits, and what comes behind it may find the connection closed.
+it.runIf(engine === 'lmdb')(
+  'D22: any split of pipelined reads, with a write or a bad request behind them, is answered in order',
+  async () => {
+    const read = fc.constantFrom(...Object.keys(reads));
+    const last = fc.constantFrom(...Object.keys({ ...reads, ...writes, ...closing }));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(read, { minLength: 1, maxLength: 4 }),
+        last,
+        cuts,
+        async (first, then, places) => {
+          const names = [...first, then];
+          const alone: Answer[] = [];
+          for (const name of names) alone.push(...(await sendInPieces(allOf(name), [])));
+          expect(await sendInPieces(allOf(...names), places)).toEqual(alone);
+        },
+      ),
+      { numRuns: 80, seed: 2 },
+    );
+  },
+);
 
 it('D22: a request behind a write that waits is answered in order, or the connection closes', async () => {
   const outcomes = await Promise.all(

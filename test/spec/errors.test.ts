@@ -1,10 +1,10 @@
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { eachShard, readRecords } from '../harness/log.ts';
+import { eachShard, queryDatabase, readRecords } from '../harness/log.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { ask, expectError, valuesOf } from '../harness/routes.ts';
-import { shards, TestServer } from '../harness/server.ts';
+import { databaseOf, shards, TestServer } from '../harness/server.ts';
 
 /** What this file has accepted says so: the last test looks for anything else in the log. */
 const accepted = '{"accepted":true}';
@@ -143,6 +143,8 @@ describe('D7: each code has its one status, and a body of error and msg', () => 
     const damaged = await (await createFleet(first)).createDevice();
     await damaged.sendMail();
     await first.stop();
+    const database = databaseOf(first.report.data);
+    if (database !== undefined) await queryDatabase(database, 'DELETE FROM mail');
     await eachShard(first.report, async (environment) => {
       const mail = environment.table('mail');
       const keys = [...mail.getKeys({})].filter((key) => key.includes(damaged.deviceId));

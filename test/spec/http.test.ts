@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { type RawAnswer, RawConnection, requestText } from '../harness/raw.ts';
 import { ask, expectError, type Route, routes, valuesOf } from '../harness/routes.ts';
-import { TestServer } from '../harness/server.ts';
+import { engine, TestServer } from '../harness/server.ts';
 
 let server: TestServer;
 let fleet: TestFleet;
@@ -201,36 +201,28 @@ describe('D22: requests on the wire', () => {
   it('D22: pipelined requests that can be answered at once are answered in order', async () => {
     const one = await fleet.createDevice();
     const { mailId } = await one.sendMail('note', '{"pipe":1}');
-    const request = (method: string, path: string): string =>
-      requestText(method, path, { ...one.credentials });
+    const anyone = [
+      ['GET', '/', 200, '{"fostrom":true,"endpoin'],
+      ['GET', '/nowhere', 404, '{"error":"route_not_foun'],
+      ['PUT', '/v1/mailbox/next', 404, '{"error":"route_not_foun'],
+    ] as const;
+    const device = [
+      ['GET', '/v1/mailbox/size', 200, '{"size":1}'],
+      ['HEAD', '/v1/mailbox/next', 200, ''],
+      ['GET', '/nowhere', 404, '{"error":"route_not_foun'],
+      ['GET', '/v1/mailbox/next', 200, '{"pipe":1}'],
+      ['POST', '/v1/heartbeat', 201, ok],
+      ['GET', '/v1/mailbox/next?shape=envelope', 200, `{"id":"${mailId}`.slice(0, 24)],
+    ] as const;
+    // Of a device in a database nothing is known at once: there the next test's rule holds.
+    const asked = engine === 'lmdb' ? [...anyone, ...device] : anyone;
     const connection = await RawConnection.open(server);
-    connection.write(
-      [
-        request('GET', '/'),
-        request('GET', '/v1/mailbox/size'),
-        request('HEAD', '/v1/mailbox/next'),
-        request('GET', '/nowhere'),
-        request('GET', '/v1/mailbox/next'),
-        request('PUT', '/v1/mailbox/next'),
-        request('POST', '/v1/heartbeat'),
-        request('GET', '/v1/mailbox/next?shape=envelope'),
-      ].join(''),
-    );
-    const answers: [number, string][] = [];
-    for (let index = 0; index < 8; index += 1) {
-      const { status, body } = await connection.answer(index === 2);
-      answers.push([status, body.slice(0, 24)]);
+    const texts = asked.map(([method, path]) => requestText(method, path, { ...one.credentials }));
+    connection.write(texts.join(''));
+    for (const [method, , status, body] of asked) {
+      const answer = await connection.answer(method === 'HEAD');
+      expect([answer.status, answer.body.slice(0, 24)]).toEqual([status, body]);
     }
-    expect(answers).toEqual([
-      [200, '{"fostrom":true,"endpoin'],
-      [200, '{"size":1}'],
-      [200, ''],
-      [404, '{"error":"route_not_foun'],
-      [200, '{"pipe":1}'],
-      [404, '{"error":"route_not_foun'],
-      [201, ok],
-      [200, `{"id":"${mailId}`.slice(0, 24)],
-    ]);
     expect(connection.text).toBe('');
     connection.destroy();
   });

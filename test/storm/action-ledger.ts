@@ -46,6 +46,7 @@ export class ActionLedger {
     reached.add(receiver);
     const key = `${receiver} ${record.sender}`;
     const last = this.#lastSequence.get(key) ?? -1;
+    if (record.isRepeated) return;
     findings.expect(record.sequence > last, () => `${receiver} has mail for ${token} out of its order`);
     this.#lastSequence.set(key, record.sequence);
   }

@@ -4,13 +4,26 @@ import type { TestDevice } from '../harness/device.ts';
 import type { TestServer } from '../harness/server.ts';
 
 export interface Answer {
+  /** 0 where nobody answered, and whoever asks goes on. */
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
 }
 
-/** What real clients would send to one server, over HTTPS and, as an operator, to its admin API. */
-export class StormClient {
+/** What real clients would send, over HTTPS and, as an operator, to the admin API. */
+export interface Requester {
+  device(
+    device: TestDevice,
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
+    path: string,
+    body?: string,
+    key?: string,
+  ): Promise<Answer>;
+  admin(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<Answer>;
+}
+
+/** To one server. @throws where it does not answer */
+export class StormClient implements Requester {
   readonly server: TestServer;
   /** Closes idle connections itself, well before the server does: none is lost between requests. */
   readonly #agent: Agent;

@@ -34,7 +34,7 @@ export class MailboxLedger {
   readonly deviceId: string;
   /** In mailbox order where one client alone works on it. */
   readonly waiting = new Map<string, LedgerMail>();
-  settled: { id: string; verb: Verb }[] = [];
+  settled: { id: string; verb: Verb; turn: number }[] = [];
   readonly #findings: Findings;
   readonly #gone = new Set<string>();
   #turn = 0;
@@ -70,8 +70,26 @@ export class MailboxLedger {
     return [...this.waiting.values()].filter(({ open }) => open === undefined);
   }
 
+  /** Whether nobody knows of some mail what became of it, so that neither size nor head is known. */
+  get isInDoubt(): boolean {
+    return this.idle().length < this.waiting.size;
+  }
+
+  /** Whether a settlement that is in doubt may be so old that the device is not told any more of it (D15). */
+  mayBeForgotten({ open }: LedgerMail): boolean {
+    // Half of them: those in doubt are remembered there as well.
+    const old = this.settled[settledMax / 2 - 1];
+    return open !== undefined && old !== undefined && old.turn > open.turn;
+  }
+
   settling(mail: LedgerMail, verb: Verb): void {
     mail.open = { what: verb, turn: this.turn() };
+  }
+
+  /** It was settled, and too many were since. */
+  forgotten(mail: LedgerMail): void {
+    mail.open = undefined;
+    this.#remove(mail);
   }
 
   settledBy(mail: LedgerMail, verb: Verb): void {
@@ -85,7 +103,7 @@ export class MailboxLedger {
       this.waiting.set(mail.token, mail);
     } else {
       this.#remove(mail);
-      this.settled = [{ id: mail.id ?? '', verb }, ...this.settled].slice(0, settledMax);
+      this.settled = [{ id: mail.id ?? '', verb, turn: this.turn() }, ...this.settled].slice(0, settledMax);
     }
   }
 

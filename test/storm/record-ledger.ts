@@ -1,6 +1,5 @@
 import { deviceIdOf } from '../../src/core/identity.ts';
-import { readLog } from '../../src/shard/ingest-log.ts';
-import { eachShard } from '../harness/log.ts';
+import { eachLog, type LoggedRecord } from '../harness/log.ts';
 import type { ServerReport } from '../harness/server.ts';
 import type { Findings } from './findings.ts';
 
@@ -16,7 +15,7 @@ export interface SentRecord {
   sentAtMs: number;
   /** A refusal is a promise as well: it is not stored. */
   state: 'unanswered' | 'answered' | 'refused';
-  /** Sent again later with its key, and so out of its order. */
+  /** Sent again later with its key, or perhaps done later than it was refused; and so out of its order. */
   isRepeated: boolean;
   /** Whether it was found in the log. */
   isStored: boolean;
@@ -47,31 +46,47 @@ export class RecordLedger {
 
   /** Reads what was added to the logs of a folder whose server has ended. */
   async check(report: ServerReport): Promise<void> {
+    await eachLog(
+      report,
+      (records, shard) => this.look(shard, records),
+      (shard) => this.positionOf(shard),
+    );
+    this.close();
+  }
+
+  /** From where on the log of a shard is to be looked at. */
+  positionOf(shard: number): number {
+    return this.#positions[shard] ?? 0;
+  }
+
+  /** All that a shard's log has from there on. */
+  look(shard: number, records: Iterable<LoggedRecord>): void {
     const findings = this.#findings;
-    let shard = 0;
-    await eachShard(report, (environment) => {
-      let position = this.#positions[shard] ?? 0;
-      for (const stored of readLog(environment.table('log'), position)) {
-        findings.count('records read back from the log');
-        findings.expect(stored.position === position, () => `the log of shard ${shard} skips a position`);
-        position = stored.position + 1;
-        // What becomes of mail, between what devices sent.
-        if (stored.kind === 'receipt') continue;
-        const payload = stored.payload.toString('utf8');
-        const sent = this.#expectSent(payload);
-        if (sent === undefined) continue;
-        const isWhole =
-          payload === sent.payload &&
-          stored.kind === sent.kind &&
-          stored.schema === 'any' &&
-          deviceIdOf(stored.device) === sent.deviceId;
-        findings.expect(isWhole, () => `the record ${sent.token} is not as it was sent: ${payload}`);
-        this.#expectOrder(sent);
-        sent.isStored = true;
-      }
-      this.#positions[shard] = position;
-      shard += 1;
-    });
+    let position = this.positionOf(shard);
+    for (const stored of records) {
+      findings.count('records read back from the log');
+      findings.expect(stored.position === position, () => `the log of shard ${shard} skips a position`);
+      position = stored.position + 1;
+      // What becomes of mail, between what devices sent.
+      if (stored.kind === 'receipt') continue;
+      const payload = stored.payload.toString('utf8');
+      const sent = this.#expectSent(payload);
+      if (sent === undefined) continue;
+      const isWhole =
+        payload === sent.payload &&
+        stored.kind === sent.kind &&
+        stored.schema === 'any' &&
+        deviceIdOf(stored.device) === sent.deviceId;
+      findings.expect(isWhole, () => `the record ${sent.token} is not as it was sent: ${payload}`);
+      this.#expectOrder(sent);
+      sent.isStored = true;
+    }
+    this.#positions[shard] = position;
+  }
+
+  /** Once all logs were looked at: what must be there, and what must not. */
+  close(): void {
+    const findings = this.#findings;
     for (const record of this.unanswered()) {
       findings.count(`in doubt: ${record.kind} with a key, ${record.isStored ? 'there' : 'not there'}`);
     }

@@ -1,6 +1,6 @@
 import { uuidv7 } from 'uuidv7';
 import type { TestDevice } from '../harness/device.ts';
-import type { Answer, StormClient } from './client.ts';
+import type { Answer, Requester } from './client.ts';
 import type { Findings } from './findings.ts';
 import { type LedgerMail, type ListedMail, MailboxLedger, type Verb } from './mailbox-ledger.ts';
 import type { Random } from './random.ts';
@@ -17,10 +17,13 @@ export class Subject {
   readonly mailbox: MailboxLedger;
   /** Whether one client alone works on the mailbox, so that every answer is known beforehand. */
   readonly isExclusive: boolean;
+  /** Whether what is refused was not done. Where a database is asked, it may have done it all the same, also later. */
+  readonly #isRefusalFinal: boolean;
   readonly #records: RecordLedger;
   readonly #findings: Findings;
   readonly #random: Random;
   #answeredKeyed: SentRecord[] = [];
+  #doubtedKeyed: SentRecord[] = [];
   #sequence = 0;
 
   constructor(
@@ -29,8 +32,10 @@ export class Subject {
     records: RecordLedger,
     findings: Findings,
     random: Random,
+    isRefusalFinal = true,
   ) {
     this.device = device;
+    this.#isRefusalFinal = isRefusalFinal;
     this.mailbox = new MailboxLedger(device.deviceId, findings);
     this.isExclusive = isExclusive;
     this.#records = records;
@@ -39,9 +44,10 @@ export class Subject {
   }
 
   /** One request, or two, of whatever a device or its operator may do. @throws when it is not answered. */
-  async act(client: StormClient): Promise<void> {
+  async act(client: Requester): Promise<void> {
     const chance = this.#random.next();
-    if (chance < 0.45) await this.send(client);
+    if (this.#doubtedKeyed.length > 0 && this.#random.next() < 0.3) await this.#retry(client);
+    else if (chance < 0.45) await this.send(client);
     else if (chance < 0.5) await this.#repeatAnswered(client);
     else if (chance < 0.67) await this.enqueue(client);
     else if (chance < 0.85) await this.settle(client);
@@ -49,7 +55,7 @@ export class Subject {
     else await this.#look(client);
   }
 
-  async send(client: StormClient): Promise<void> {
+  async send(client: Requester): Promise<void> {
     const token = `${this.device.deviceId}-${this.#sequence}`;
     const isLarge = this.#random.next() < 0.01;
     const padding = 'x'.repeat(this.#random.integer(0, isLarge ? 60_000 : 300));
@@ -68,29 +74,35 @@ export class Subject {
     };
     this.#records.sending(record);
     const answer = await this.#sendRecord(client, record);
-    record.state = this.#isTaken(answer, 201) ? 'answered' : 'refused';
-    if (record.state === 'refused') return;
+    if (!this.#isTaken(answer, 201)) {
+      this.#leave(record);
+      return;
+    }
+    record.state = 'answered';
     this.#findings.count(`${record.kind}: answered 201`);
     this.#expectReplay(record, answer, false);
     if (record.key !== undefined)
       this.#answeredKeyed = [record, ...this.#answeredKeyed].slice(0, repeatableMax);
   }
 
-  async enqueue(client: StormClient): Promise<void> {
+  async enqueue(client: Requester): Promise<void> {
     const { mailbox } = this;
     if (mailbox.waiting.size >= waitingMax) return this.settle(client);
     const token = `${this.device.deviceId}-mail-${this.#sequence++}`;
     const payload = JSON.stringify({ token, padding: 'y'.repeat(this.#random.integer(0, 300)) });
     const mail = mailbox.enqueuing(token, payload);
     const answer = await client.admin('POST', `${this.device.adminPath}/mail/order`, payload);
-    if (!this.#isTaken(answer, 201)) return mailbox.enqueued(mail, undefined);
+    if (!this.#isTaken(answer, 201)) {
+      if (this.#isRefusalFinal) mailbox.enqueued(mail, undefined);
+      return;
+    }
     const body = JSON.parse(answer.text) as { mail_id: string; mailbox_size: number };
     mailbox.enqueued(mail, body.mail_id);
     this.#findings.count('mail: queued, answered 201');
     this.#expectSize(body.mailbox_size);
   }
 
-  async settle(client: StormClient): Promise<void> {
+  async settle(client: Requester): Promise<void> {
     const idle = this.mailbox.idle();
     // Mostly the head, as devices do.
     const mail = this.#random.next() < 0.7 ? idle[0] : this.#random.pick(idle);
@@ -103,13 +115,14 @@ export class Subject {
    * After a crash: the mailbox against the model, then everything that was in doubt once more, as a device
    * would. A settlement must be answered 200 whether it had happened or not.
    */
-  async resume(client: StormClient): Promise<void> {
+  async resume(client: Requester): Promise<void> {
+    this.#doubtedKeyed = [];
     const listed = await this.#list(client);
     this.mailbox.check(listed);
     await this.#expectHead(client, listed);
     for (const mail of this.mailbox.unsettled()) {
       const verb = mail.open?.what as Verb;
-      await this.#settleBy(client, mail, verb);
+      await this.#settleBy(client, mail, verb, this.mailbox.mayBeForgotten(mail));
       this.#findings.count(`repeated after a crash: ${verb}, answered 200`);
     }
     for (const record of this.#repeatable().slice(0, 3)) {
@@ -120,7 +133,7 @@ export class Subject {
   }
 
   /** A keyed request that was never answered, twice at once: it ends up stored exactly once. */
-  async repeat(client: StormClient, record: SentRecord): Promise<void> {
+  async repeat(client: Requester, record: SentRecord): Promise<void> {
     record.isRepeated = true;
     const answers = await Promise.all([this.#sendRecord(client, record), this.#sendRecord(client, record)]);
     const statuses = answers.map(({ status }) => status);
@@ -137,11 +150,12 @@ export class Subject {
     );
   }
 
-  async #settleBy(client: StormClient, mail: LedgerMail, verb: Verb): Promise<void> {
+  async #settleBy(client: Requester, mail: LedgerMail, verb: Verb, mayBeForgotten = false): Promise<void> {
     this.mailbox.settling(mail, verb);
     const answer = await client.device(this.device, 'PUT', `/v1/mailbox/${verb}/${mail.id}`);
+    if (mayBeForgotten && answer.status === 404) return this.mailbox.forgotten(mail);
     if (!this.#isTaken(answer, 200)) {
-      mail.open = undefined;
+      if (this.#isRefusalFinal) mail.open = undefined;
       return;
     }
     this.mailbox.settledBy(mail, verb);
@@ -150,9 +164,9 @@ export class Subject {
   }
 
   /** D15: the same verb again is 200, another is 409; this changes nothing. */
-  async #settleAgain(client: StormClient): Promise<void> {
+  async #settleAgain(client: Requester): Promise<void> {
     const before = this.#random.pick(this.mailbox.settled.slice(0, 10));
-    if (before === undefined || !this.isExclusive) return this.settle(client);
+    if (before === undefined || !this.#isKnown) return this.settle(client);
     const verb = this.#random.pick<Verb>(['ack', 'reject']) ?? 'ack';
     const answer = await client.device(this.device, 'PUT', `/v1/mailbox/${verb}/${before.id}`);
     if (!this.#isTaken(answer, verb === before.verb ? 200 : 409)) return;
@@ -160,7 +174,7 @@ export class Subject {
     this.#expectSize(Number(answer.headers['x-mailbox-size']));
   }
 
-  async #repeatAnswered(client: StormClient): Promise<void> {
+  async #repeatAnswered(client: Requester): Promise<void> {
     const record = this.#random.pick(this.#repeatable());
     if (record === undefined) return this.send(client);
     const answer = await this.#sendRecord(client, record);
@@ -168,22 +182,54 @@ export class Subject {
     this.#findings.count('answered key repeated: a replay');
   }
 
+  /** What a device does that knows of no answer, perhaps while the first request is still being done. */
+  async #retry(client: Requester): Promise<void> {
+    const record = this.#doubtedKeyed.shift();
+    if (record === undefined) return;
+    const answer = await this.#sendRecord(client, record);
+    if (!this.#isTaken(answer, 201)) {
+      this.#leave(record);
+      return;
+    }
+    record.state = 'answered';
+    const isReplay = answer.headers['idempotent-replayed'] === 'true';
+    this.#findings.count(`tried again under load: ${isReplay ? 'a replay' : 'stored only then'}`);
+  }
+
+  /** Refused, or nobody knows. */
+  #leave(record: SentRecord): void {
+    if (this.#isRefusalFinal) {
+      record.state = 'refused';
+      return;
+    }
+    // It may come in behind what is sent after it.
+    record.isRepeated = true;
+    const isOld = Date.now() - record.sentAtMs > repeatableMsMax;
+    if (record.key !== undefined && !isOld) this.#doubtedKeyed.push(record);
+  }
+
+  /** Whether size and head of the mailbox are known. */
+  get #isKnown(): boolean {
+    return this.isExclusive && !this.mailbox.isInDoubt;
+  }
+
   #repeatable(): SentRecord[] {
     const sinceMs = Date.now() - repeatableMsMax;
     return this.#answeredKeyed.filter(({ sentAtMs }) => sentAtMs > sinceMs);
   }
 
-  async #look(client: StormClient): Promise<void> {
+  async #look(client: Requester): Promise<void> {
     if (this.#random.next() < 0.3) {
       const beat = await client.device(this.device, 'POST', '/v1/heartbeat');
       this.#isTaken(beat, 201);
       return;
     }
-    const head = this.isExclusive ? this.mailbox.waiting.values().next().value : undefined;
+    const isKnown = this.#isKnown;
+    const head = isKnown ? this.mailbox.waiting.values().next().value : undefined;
     const answer = await client.device(this.device, 'GET', '/v1/mailbox/next');
     if (!this.#isTaken(answer, answer.status === 204 ? 204 : 200)) return;
     this.#findings.count('looks at a mailbox');
-    if (!this.isExclusive) return;
+    if (!isKnown) return;
     this.#expectSize(Number(answer.headers['x-mailbox-size']));
     this.#findings.expect(
       answer.headers['x-mail-id'] === (head?.id ?? '') && answer.text === (head?.payload ?? ''),
@@ -191,12 +237,12 @@ export class Subject {
     );
   }
 
-  async #list(client: StormClient): Promise<ListedMail[]> {
+  async #list(client: Requester): Promise<ListedMail[]> {
     const answer = await client.admin('GET', `${this.device.adminPath}/mail?limit=1000`);
     return (JSON.parse(answer.text) as { items: ListedMail[] }).items;
   }
 
-  async #expectHead(client: StormClient, [first, ...others]: ListedMail[]): Promise<void> {
+  async #expectHead(client: Requester, [first, ...others]: ListedMail[]): Promise<void> {
     const { status, headers } = await client.device(this.device, 'HEAD', '/v1/mailbox/next');
     const size = first === undefined ? 0 : others.length + 1;
     this.#findings.expect(
@@ -207,7 +253,7 @@ export class Subject {
     );
   }
 
-  #sendRecord(client: StormClient, { kind, payload, key }: SentRecord): Promise<Answer> {
+  #sendRecord(client: Requester, { kind, payload, key }: SentRecord): Promise<Answer> {
     const route = kind === 'datapoint' ? 'datapoint' : 'msg';
     return client.device(this.device, 'POST', `/v1/${route}/any`, payload, key);
   }
@@ -222,7 +268,7 @@ export class Subject {
 
   #expectSize(size: number): void {
     const expected = this.mailbox.waiting.size;
-    if (!this.isExclusive) return;
+    if (!this.#isKnown) return;
     this.#findings.expect(
       size === expected,
       () => `the mailbox of ${this.device.deviceId} has ${expected} mails and answers ${size}`,
@@ -233,6 +279,7 @@ export class Subject {
   #isTaken(answer: Answer, status: number): boolean {
     if (answer.status === status) return true;
     if (answer.status === 503) this.#findings.count('refused with 503');
+    else if (answer.status === 0 && !this.#isRefusalFinal) this.#findings.count('not answered');
     else this.#findings.violation(`${this.device.deviceId} was answered ${answer.status}: ${answer.text}`);
     return false;
   }

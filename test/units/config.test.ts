@@ -8,6 +8,7 @@ import {
   environmentName,
   loadConfig,
 } from '../../src/core/config.ts';
+import { withoutPasswords } from '../../src/core/store-keys.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 function file(content: string): string {
@@ -52,6 +53,29 @@ it.each([
   ['{}', { FLEETPOST_SHARDS: '' }, /shards must be integer/],
 ])('refuses %s with %o, naming the key', (content, environment, message) => {
   expect(() => loadConfig(file(content), environment, {})).toThrow(message);
+});
+
+it('a store names its engine and its databases, and no error repeats a password', () => {
+  const shards = ['postgres://fleet:hush@one/a', 'postgres://fleet:hush@two/a?sslmode=verify-full'];
+  const { values } = loadConfig(file(JSON.stringify({ store: { engine: 'postgres', shards } })), {}, {});
+  expect(values.store).toEqual({ engine: 'postgres', shards });
+  const shown = JSON.stringify(withoutPasswords(values.store));
+  expect(shown).not.toContain('hush');
+  expect(shown).toContain('postgres://fleet:***@one/a');
+  const bad = [
+    { engine: 'postgres' },
+    { engine: 'postgres', shards: [] },
+    { engine: 'postgres', shards: ['mysql://fleet:hush@one/a'] },
+    { engine: 'lmdb', shards: ['postgres://fleet:hush@one/a'] },
+    { engine: 'mongo', shards: ['postgres://fleet:hush@one/a'] },
+    'postgres://fleet:hush@one/a',
+    { engine: 'lmdb', hush: 1 },
+  ];
+  for (const store of bad) {
+    const environment = { FLEETPOST_STORE: JSON.stringify(store) };
+    expect(() => loadConfig(undefined, environment, {})).toThrow(/store[^\n]* it is \{"engine"/);
+    expect(() => loadConfig(undefined, environment, {})).not.toThrow(/hush/);
+  }
 });
 
 it('every key has a default within its bounds, a doc line and an environment name of its own', () => {

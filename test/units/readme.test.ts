@@ -3,6 +3,9 @@ import { expect, it } from 'vitest';
 import { runErrorCodes } from '../../src/actions/run.ts';
 import { createProgram } from '../../src/client/program.ts';
 import { addConfigCommand } from '../../src/cluster/config-command.ts';
+import { addCopyCommand } from '../../src/cluster/copy-command.ts';
+import { addMigrateCommand } from '../../src/cluster/migrate-command.ts';
+import { addRebalanceCommand } from '../../src/cluster/rebalance-command.ts';
 import { addRestoreCommand } from '../../src/cluster/restore-command.ts';
 import { addServeCommand } from '../../src/cluster/serve-command.ts';
 import { addVerifyCommand } from '../../src/cluster/verify-command.ts';
@@ -62,6 +65,9 @@ it('the commands table is the commands', () => {
   const program = createProgram();
   addServeCommand(program);
   addConfigCommand(program);
+  addCopyCommand(program);
+  addMigrateCommand(program);
+  addRebalanceCommand(program);
   addRestoreCommand(program);
   addVerifyCommand(program);
   const names = program.commands.flatMap((command) =>

@@ -1,0 +1,185 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import type { Session } from '../engine/database.ts';
+import { clockMs } from '../engine/database-time.ts';
+import { stored } from '../engine/tables.ts';
+import { Environment, type Table } from '../store/environment.ts';
+import type { StoredChange } from '../store/stored-tables.ts';
+
+export interface MirrorOptions {
+  /** In the table `stored`. */
+  store: string;
+  tables: readonly string[];
+  /** Of this node alone: what is in it goes at each start. */
+  folder: string;
+  mapBytesMax: number;
+  diskFreeBytesMin: number;
+}
+
+/** Rows of one statement. */
+const pageRows = 500;
+
+const nextPage = `
+  SELECT name, key, value FROM stored
+  WHERE store = $1 AND value IS NOT NULL AND (name, key) > ($2, $3)
+  ORDER BY name, key LIMIT ${pageRows}`;
+const put = `
+  INSERT INTO stored (store, name, key, value, version, at_ms)
+  SELECT $1, given.name, given.key, given.value, $2, ${clockMs}
+  FROM unnest($3::text[], $4::bytea[], $5::bytea[]) AS given (name, key, value)
+  ON CONFLICT (store, name, key)
+  DO UPDATE SET value = excluded.value, version = excluded.version, at_ms = excluded.at_ms`;
+
+/** Asks for all of these rows to be as they are given; those without a value stay, without one. */
+export function putChanges(
+  session: Session,
+  store: string,
+  version: number,
+  changes: readonly StoredChange[],
+): Promise<unknown> {
+  return session.query(put, [
+    store,
+    version,
+    changes.map(({ name }) => name),
+    changes.map(({ key }) => key),
+    changes.map(({ value }) => value ?? null),
+  ]);
+}
+
+/** Asks for all of these rows to go. */
+export function removeRows(
+  session: Session,
+  store: string,
+  changes: readonly StoredChange[],
+): Promise<unknown> {
+  return session.query(stored.remove, stored.keysOf(changes.map(({ name, key }) => ({ store, name, key }))));
+}
+
+function idOf({ name, key }: StoredChange): string {
+  return `${name} ${key.toString('latin1')}`;
+}
+
+/**
+ * What the table `stored` has of one store, in an environment of this node: so the main thread reads it in place, and
+ * the rooms that keep it know nothing of databases. It is a copy and no more: nothing is lost with it.
+ */
+export class Mirror {
+  readonly #environment: Environment;
+  readonly #tables: ReadonlyMap<string, Table>;
+  #changes: StoredChange[] = [];
+
+  constructor({ folder, tables, mapBytesMax, diskFreeBytesMin }: MirrorOptions) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.#environment = new Environment({
+      path: folder,
+      tables,
+      mapBytesMax,
+      diskFreeBytesMin,
+      readersMax: 8,
+      commits: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+      unsynced: true,
+    });
+    this.#tables = new Map(tables.map((name) => [name, this.#recorded(name)]));
+  }
+
+  get environment(): Environment {
+    return this.#environment;
+  }
+
+  /** Takes everything that is stored, in place of what it has. Answers that, and what went. @throws ApiError unavailable */
+  async load(session: Session, store: string): Promise<StoredChange[]> {
+    const changes = new Map<string, StoredChange>();
+    const note = (change: StoredChange): unknown => changes.set(idOf(change), change);
+    for (const [name, table] of this.#tables) {
+      for (const key of table.getKeys({})) note({ name, key: Buffer.from(key), value: undefined });
+    }
+    let after: [string, Buffer] = ['', Buffer.alloc(0)];
+    for (;;) {
+      const rows: { name: string; key: Buffer; value: Buffer }[] = await session.query(nextPage, [
+        store,
+        ...after,
+      ]);
+      for (const row of rows) note(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < pageRows) break;
+      after = [last.name, last.key];
+    }
+    const all = [...changes.values()];
+    this.put(all);
+    return all;
+  }
+
+  /** What is put into it and removed from it inside `rehearse` is noted. */
+  table(name: string): Table {
+    const table = this.#tables.get(name);
+    if (table === undefined) throw new Error(`no table ${name}`);
+    return table;
+  }
+
+  /** What `apply` would change, the last of each row; nothing has changed yet. */
+  rehearse(apply: () => void): StoredChange[] {
+    this.#changes = [];
+    this.#environment.rehearse(apply);
+    const last = new Map(this.#changes.map((change) => [idOf(change), change]));
+    this.#changes = [];
+    return [...last.values()];
+  }
+
+  /** As the database has it. */
+  put(changes: readonly StoredChange[]): void {
+    this.#environment.writeSync(() => {
+      for (const { name, key, value } of changes) {
+        // A store of a newer version may have tables that this one knows nothing of.
+        if (!this.#tables.has(name)) continue;
+        const table = this.#environment.table(name);
+        if (value === undefined) table.removeSync(key);
+        else table.putSync(key, value);
+      }
+    });
+  }
+
+  /** The same table, which notes what is done to it. */
+  #recorded(name: string): Table {
+    const table = this.#environment.table(name);
+    const recorded = Object.create(table) as Table;
+    recorded.putSync = ((key: Buffer, value: Buffer) => {
+      // Both may be reused by whoever gave them.
+      this.#changes.push({ name, key: Buffer.from(key), value: Buffer.from(value) });
+      return table.putSync(key, value);
+    }) as Table['putSync'];
+    recorded.removeSync = ((key: Buffer) => {
+      this.#changes.push({ name, key: Buffer.from(key), value: undefined });
+      return table.removeSync(key);
+    }) as Table['removeSync'];
+    return recorded;
+  }
+}
+
+/** What rooms read of a mirror, whoever may change it. */
+export abstract class MirroredTables {
+  protected readonly mirror: Mirror;
+
+  constructor(mirror: Mirror) {
+    this.mirror = mirror;
+  }
+
+  table(name: string): Table {
+    return this.mirror.table(name);
+  }
+
+  refresh(): void {
+    this.mirror.environment.refresh();
+  }
+
+  hasRoom(): boolean {
+    return this.mirror.environment.hasRoom();
+  }
+
+  hasDiskToGrow(): boolean {
+    return this.mirror.environment.hasDiskToGrow();
+  }
+
+  hasDisk(): boolean {
+    return this.mirror.environment.hasDisk();
+  }
+}

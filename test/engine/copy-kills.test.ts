@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openPostgresShard } from '../../src/engine/open-shard.ts';
+import { DataFolder } from '../../src/store/data-folder.ts';
+import { optionsOf } from '../contract/postgres-engine.ts';
+import { importDevices } from '../harness/broadcast.ts';
+import { fleetpost } from '../harness/command.ts';
+import { type CopiedKind, copy, copyArguments, emptyDatabases } from '../harness/copying.ts';
+import { createFleet } from '../harness/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { fillShards } from '../harness/shard-records.ts';
+
+const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+/** More of them by `COPY_KILLS=100`. */
+const kills = Number(process.env.COPY_KILLS ?? 8);
+const killsInARow = 4;
+const shards = 2;
+const devicesCount = 2_000;
+/** A command has begun with its work after some of the first, and is done with it within the second. */
+const startMs = 300;
+const copyMsMax = 3_000;
+
+const folder = temporaryFolder();
+const data = join(folder, 'data');
+let whole: CopiedKind[];
+
+beforeAll(async () => {
+  mkdirSync(data);
+  await using server = await TestServer.start({ shards }, data);
+  await importDevices(await createFleet(server), { count: devicesCount, tags: ['moved'] });
+  await server.stop();
+  await fillShards(server.report);
+  whole = await copy([data], await emptyDatabases(shards));
+}, 120_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Starts a copy and kills it somewhere on its way. Answers whether it had come to its end before. */
+async function killOnTheWay(from: readonly string[], to: readonly string[]): Promise<boolean> {
+  const child = spawn(process.execPath, [mainFile, ...copyArguments(from, to)], { stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  const waiting = new AbortController();
+  const killed = wait(startMs + Math.random() * copyMsMax, undefined, waiting).catch(() => {});
+  await Promise.race([exited, killed]);
+  waiting.abort();
+  child.kill('SIGKILL');
+  await exited;
+  return child.exitCode === 0;
+}
+
+/** What was begun with is taken by no server. */
+async function expectNotServed(from: readonly string[], to: readonly string[]): Promise<void> {
+  if (from.length > to.length) {
+    expect(() => DataFolder.openStopped(to[0] ?? '')).toThrow(/has not come to its end|no data folder/);
+    return;
+  }
+  // A server opens all of them. At the very end, when everything was compared, the first is the last to be let go.
+  await expect(openPostgresShard(optionsOf(to[0] ?? ''))).rejects.toThrow(
+    /has not come to its end|"fleetpost migrate"/,
+  );
+}
+
+it(
+  'a copy that is killed at any moment goes on to the same end, and what it goes into is not served before',
+  async () => {
+    let left = kills;
+    let before = 0;
+    for (let round = 0; left > 0; round += 1) {
+      const urls = await emptyDatabases(shards);
+      const back = join(folder, `back-${round}`);
+      for (const [from, to] of [
+        [[data], urls],
+        [urls, [back]],
+      ] as const) {
+        let hasEnded = false;
+        for (let inARow = 0; inARow < killsInARow && !hasEnded; inARow += 1) {
+          hasEnded = await killOnTheWay(from, to);
+          left -= 1;
+          if (hasEnded) continue;
+          before += 1;
+          await expectNotServed(from, to);
+        }
+        if (!hasEnded) expect(await copy(from, to)).toEqual(whole);
+      }
+      expect(await fleetpost(['verify', '--data', back])).toMatchObject({ status: 0 });
+      rmSync(back, { recursive: true });
+    }
+    if (kills > 10) console.log(`${kills} kills, ${before} of them before the end of the copy`);
+  },
+  60_000 + kills * 20_000,
+);

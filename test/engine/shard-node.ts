@@ -1,0 +1,63 @@
+import { pino } from 'pino';
+import { loadConfig } from '../../src/core/config.ts';
+import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
+import { WorkerMetrics } from '../../src/core/metrics.ts';
+import { Database } from '../../src/engine/database.ts';
+import { migrate } from '../../src/engine/migrate.ts';
+import { openPostgresShard } from '../../src/engine/open-shard.ts';
+import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
+import type { IngestOutcome } from '../../src/shard/shard.ts';
+
+/** What each wait for the database may last here. */
+const timeoutMilliseconds = 1_000;
+export const device: DeviceKey = deviceKeyOf('FLEET001', 'DEVICE0001');
+
+/** A whole shard as a node has it, with a device, and with all that it logs. */
+export class ShardNode implements AsyncDisposable {
+  readonly shard: PostgresShard;
+  readonly lines: string[];
+
+  private constructor(shard: PostgresShard, lines: string[]) {
+    this.shard = shard;
+    this.lines = lines;
+  }
+
+  /** On a database that gets its tables, where it has none. What is logged goes to `lines`. */
+  static async open(
+    url: string,
+    more: { shardQueueMax?: number } = {},
+    lines: string[] = [],
+  ): Promise<ShardNode> {
+    const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+    const database = new Database({ url, connectionsMax: 1, timeoutMilliseconds, log });
+    try {
+      await migrate(database);
+    } finally {
+      await database.close();
+    }
+    const config = { ...loadConfig(undefined, {}, {}).values, ...more };
+    const retention = { lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
+    const shard = await openPostgresShard({
+      ...config,
+      url,
+      connectionsMax: 4,
+      timeoutMilliseconds,
+      keepAliveSeconds: 1,
+      retention: { retention: () => retention, bytesElsewhere: () => new Map() },
+      metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
+      log,
+    });
+    const secretDigests = [Buffer.alloc(32, 1)];
+    const given = { device, enabled: true, secretDigests, name: '', tags: [], createdAtMs: 1_000 };
+    await shard.putDevices([{ device: given, change: undefined }]);
+    return new ShardNode(shard, lines);
+  }
+
+  ingest(payload: Uint8Array = Buffer.from('{}')): Promise<IngestOutcome> {
+    return this.shard.ingest({ device, kind: 'datapoint', schema: 'reading', payload });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.shard.close();
+  }
+}

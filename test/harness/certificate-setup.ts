@@ -1,0 +1,25 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { findCertificate } from '../../src/cluster/certificate.ts';
+import type { loadConfig } from '../../src/core/config.ts';
+
+/**
+ * One certificate for the servers of all files, as their first would make it for itself: to load what makes it takes
+ * a tenth of what a start computes. Which files they are stands in the environment.
+ */
+export default async function setup(): Promise<() => void> {
+  // Each project calls it, and one certificate is enough for all.
+  if (process.env.TEST_CERT_FILE !== undefined) return () => {};
+  const built = (path: string): Promise<unknown> =>
+    import(new URL(`../../dist/${path}`, import.meta.url).href);
+  const { findCertificate: find } = (await built('cluster/certificate.js')) as {
+    findCertificate: typeof findCertificate;
+  };
+  const { loadConfig: load } = (await built('core/config.js')) as { loadConfig: typeof loadConfig };
+  const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-tls-'));
+  const { certFile, keyFile } = await find(load(undefined, {}, {}).values, folder);
+  process.env.TEST_CERT_FILE = certFile;
+  process.env.TEST_KEY_FILE = keyFile;
+  return () => rmSync(folder, { recursive: true });
+}

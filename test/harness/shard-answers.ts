@@ -1,0 +1,84 @@
+import type { DeviceKey } from '../../src/core/identity.ts';
+import type { MailboxHead, Page, Shard, StoredRecord } from '../../src/shard/shard.ts';
+
+/** All that a shard answers about its devices, mail and log, to be compared with what another engine answers. */
+export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
+  const { devices, mailIds, fleetIds } = asked;
+  const ofDevices: unknown[] = [];
+  for (const device of devices) {
+    const receipts: unknown[] = [];
+    for (const mailId of mailIds) receipts.push(await shard.receipt(device, mailId));
+    ofDevices.push({
+      device: await shard.device(device),
+      credentials: await shard.credentials(device),
+      size: await shard.mailboxSize(device),
+      head: idOfHead(await shard.mailboxHead(device)),
+      mails: await allOf((after) => shard.mails(device, after, 3)),
+      receipts,
+    });
+  }
+  const ofFleets: unknown[] = [];
+  for (const fleetId of fleetIds) {
+    ofFleets.push({
+      counts: await shard.fleetCounts(fleetId),
+      tagged: await shard.devicesWithTag(fleetId, 'row 1', '', 100),
+      named: (await shard.findDevices({ by: 'name', fleetId, namePrefix: 'Sen', after: '', looks: 100 }))
+        .items,
+      seen: (await shard.findDevices({ by: 'seen', fleetId, seenAfterMs: 1, after: '', looks: 100 })).items,
+      disabled: (await shard.findDevices({ by: 'disabled', fleetId, after: '', looks: 100 })).items,
+      letters: await allOf((after) => shard.deadLetters(fleetId, {}, after, 3)),
+    });
+  }
+  const records = await recordsOf(shard);
+  const times = [...new Set(records.filter(({ isMoved }) => !isMoved).map(({ storedAtMs }) => storedAtMs))];
+  const ofLog: unknown[] = [await shard.logEnd(), await shard.movedEnd()];
+  for (const time of times) ofLog.push([time, await shard.timeAt(await firstAt(records, time))]);
+  return plain({ ofDevices, ofFleets, records, ofLog });
+}
+
+export interface Asked {
+  devices: readonly DeviceKey[];
+  mailIds: readonly Uint8Array[];
+  fleetIds: readonly string[];
+}
+
+async function firstAt(records: readonly StoredRecord[], timeMs: number): Promise<number> {
+  return records.find(({ storedAtMs, isMoved }) => !isMoved && storedAtMs === timeMs)?.position ?? 0;
+}
+
+/** Its whole log. */
+export async function recordsOf(shard: Pick<Shard, 'records'>): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for (let at = 0, isEnd = false; !isEnd; ) {
+    const page = await shard.records(at);
+    records.push(...page.records);
+    isEnd = page.next === at;
+    at = page.next;
+  }
+  return records;
+}
+
+/** Of all pages. */
+export async function allOf<T>(read: (after: string) => Page<T> | Promise<Page<T>>): Promise<T[]> {
+  const items: T[] = [];
+  for (let after: string | null = ''; after !== null; ) {
+    const page: Page<T> = await read(after);
+    items.push(...page.items);
+    after = page.next;
+  }
+  return items;
+}
+
+/** Its times are the shard's own. */
+function idOfHead({ mail, size }: MailboxHead): unknown {
+  return { size, id: mail?.id, payload: mail?.payload, fetchCount: mail?.fetchCount };
+}
+
+/** Bytes as hex, whatever holds them; what is undefined is not there. */
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return Object.fromEntries(entries.map(([name, inner]) => [name, plain(inner)]));
+}
