@@ -13,12 +13,14 @@ import {
   message,
 } from './workloads/device-requests.ts';
 import { disk } from './workloads/disk.ts';
+import { engines } from './workloads/engines.ts';
 import { eventStreams } from './workloads/event-streams.ts';
 import { fleetSize } from './workloads/fleet-size.ts';
 import { handshakes } from './workloads/handshakes.ts';
 import { latency } from './workloads/latency.ts';
 import { ack, cycle } from './workloads/mail.ts';
 import { mixedFleet } from './workloads/mixed-fleet.ts';
+import { nodes } from './workloads/nodes.ts';
 import { peers } from './workloads/peers.ts';
 import { runawayActions } from './workloads/runaway-actions.ts';
 import { shards } from './workloads/shards.ts';
@@ -30,6 +32,8 @@ export const benchmarks: readonly Benchmark[] = [
   cycle,
   peers,
   shards,
+  engines,
+  nodes,
   latency,
   eventStreams,
   actions,

@@ -45,7 +45,13 @@ export async function interleave(
   const measured = new Map<Lane, Figures[]>(lanes.map((lane) => [lane, []]));
   for (let round = 1; round <= rounds; round += 1) {
     for (const [index, lane] of lanes.entries()) {
-      const conditions = conditionsText(lane.conditions, ['shards', 'connections', 'devices']);
+      const conditions = conditionsText(lane.conditions, [
+        'shards',
+        'nodes',
+        'connections',
+        'callers',
+        'devices',
+      ]);
       const name = [lane.workload, lane.subject, conditions].join(', ');
       progress(`round ${round} of ${rounds}, ${index + 1} of ${lanes.length}: ${name}`);
       const figures = await lane.measure();

@@ -5,7 +5,7 @@ import { availableParallelism, cpus, release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 // So that it is loaded, which says which of the packages fits this machine.
 import '../src/http/uws.ts';
-import { postgresPrograms } from './servers/fastify/postgres.ts';
+import { postgresPrograms } from './servers/postgres.ts';
 
 const require = createRequire(import.meta.url);
 /** The version of an installed package. */

@@ -8,6 +8,9 @@ export interface Figures {
   mainThreadMicrosecondsPerOperation?: number;
   actionThreadsMicrosecondsPerOperation?: number;
   otherThreadsMicrosecondsPerOperation?: number;
+  /** Of these, what the nodes and the processes of the database needed. */
+  nodesMicrosecondsPerOperation?: number;
+  databaseMicrosecondsPerOperation?: number;
   /** Where one operation is too short for microseconds. */
   nanosecondsPerOperation?: number;
   p50Milliseconds?: number;
@@ -23,7 +26,10 @@ export interface Figures {
 /** Under what it was measured; absent where it plays no part. */
 export interface Conditions {
   shards?: number;
+  nodes?: number;
   connections?: number;
+  /** Who ask at the same time, each again when it is answered. */
+  callers?: number;
   devices?: number;
   queuedMails?: number;
   streams?: number;

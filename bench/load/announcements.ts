@@ -1,11 +1,38 @@
 import { createHistogram } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Figures } from '../result.ts';
+import type { Fleetpost } from '../servers/fleetpost.ts';
+import type { Credentials } from '../servers/subject.ts';
+import { type MailFlow, sendMail } from './mail-flow.ts';
 import type { StreamHolders } from './stream-holders.ts';
 
 /** What the slowest announcement may take before it counts as lost. */
 const announcementSeconds = 10;
 const pollMs = 20;
+/** No more comes where so long nothing came. */
+const quietMs = 500;
+
+/**
+ * Queues mail through the admin API of one server and waits until each has been announced, wherever its stream is;
+ * answers how long each took since it was due, in microseconds. @throws Error as `sendMail` and `announced`
+ */
+export async function sendAndAwait(
+  sender: Fleetpost,
+  devices: readonly Credentials[],
+  holders: StreamHolders,
+  flow: MailFlow,
+): Promise<number[]> {
+  return announced(holders, await sendMail(sender, devices, flow));
+}
+
+/** Streams that were opened just now begin with the mail that waits already: that is read, and counts for nothing. */
+export async function forgetFirst(holders: StreamHolders): Promise<void> {
+  let isOver = false;
+  while (!isOver) {
+    await wait(quietMs);
+    isOver = (await holders.report()).latenciesMicroseconds.length === 0;
+  }
+}
 
 /**
  * Waits until so many mails have been announced; answers how long each took since it was due, in microseconds.

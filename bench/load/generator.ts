@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import type { Figures } from '../result.ts';
-import { cpuMicroseconds } from '../servers/cpu-time.ts';
+import { cpuFigures, type ServerTimes, serverTimes } from '../servers/server-times.ts';
 import type { RunningServer } from '../servers/subject.ts';
-import { type ThreadTimes, threadFigures } from '../servers/thread-times.ts';
 
 /** What every generator prints last, as one line of JSON. */
 export interface GeneratorReport {
@@ -20,8 +19,7 @@ export interface GeneratorReport {
 
 interface Sample {
   timeMs: number;
-  cpuMicroseconds: number;
-  threads: ThreadTimes | undefined;
+  times: ServerTimes;
 }
 
 /**
@@ -36,8 +34,7 @@ export async function runGenerator(
 ): Promise<Figures> {
   const sample = (): Sample => ({
     timeMs: performance.now(),
-    cpuMicroseconds: cpuMicroseconds(server.processIds()),
-    threads: server.threadTimes?.(),
+    times: serverTimes(server),
   });
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let steady: (Sample & { requests: number }) | undefined;
@@ -59,8 +56,7 @@ export async function runGenerator(
   const requests = report.requests - steady.requests;
   return {
     operationsPerSecond: (requests * 1_000) / (end.timeMs - steady.timeMs),
-    cpuMicrosecondsPerOperation: (end.cpuMicroseconds - steady.cpuMicroseconds) / requests,
-    ...threadFigures(steady.threads, end.threads, requests),
+    ...cpuFigures(steady.times, end.times, requests),
     p50Milliseconds: report.p50Microseconds / 1_000,
     ...(report.p99Microseconds !== undefined && { p99Milliseconds: report.p99Microseconds / 1_000 }),
     ...(report.p999Microseconds !== undefined && { p999Milliseconds: report.p999Microseconds / 1_000 }),

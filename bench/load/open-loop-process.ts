@@ -9,12 +9,14 @@ import type { LoopProcessOptions } from './open-loop.ts';
 import { keyPlace, lengthDigits } from './requests.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as LoopProcessOptions;
-const { connections, ratePerSecond, statuses } = options;
+const { connections, ratePerSecond, requestsCount, statuses, urls } = options;
 
 /** So that opening thousands of connections does not let any time out. */
 const handshakesAtOnce = 32;
 /** Time that the last answers have. */
 const drainMs = 10_000;
+/** How often a closed loop looks whether it is over. */
+const closedLoopTurnMs = 1;
 
 interface Prebuilt {
   bytes: Buffer;
@@ -64,8 +66,11 @@ class Loop {
 
   async open(): Promise<void> {
     const secureContext = createSecureContext({ ca: readFileSync(options.certFile) });
-    const { hostname: host, port } = new URL(options.url);
+    const addresses = urls.map((url) => new URL(url));
+    let opened = 0;
     const openOne = async (): Promise<void> => {
+      const { hostname: host, port } = addresses[opened % addresses.length] as URL;
+      opened += 1;
       const socket = connect({ host, port: Number(port), secureContext });
       await once(socket, 'secureConnect');
       socket.setNoDelay(true);
@@ -80,7 +85,10 @@ class Loop {
     }
   }
 
-  /** Runs without pause between the turns of the event loop: a timer would be up to a millisecond late. */
+  /**
+   * At a constant rate it runs without pause between the turns of the event loop: a timer would be up to a
+   * millisecond late. In a closed loop it is answers that bring the next requests, and the core is left to the server.
+   */
   run(): Promise<void> {
     this.#startMs = performance.now();
     this.#steadyMs = this.#startMs + options.warmUpSeconds * 1_000;
@@ -93,8 +101,9 @@ class Loop {
           process.stderr.write(`steady ${this.#answered}\n`);
         }
         this.#sendDue(nowMs);
-        const isOver = this.#dueMs(nowMs) >= this.#endMs && this.#answered === this.#sent;
+        const isOver = this.#isAllSent(nowMs) && this.#answered === this.#sent;
         if (isOver || nowMs > this.#endMs + drainMs || this.#errors.closed > 0) resolve();
+        else if (ratePerSecond === undefined) setTimeout(turn, closedLoopTurnMs);
         else setImmediate(turn);
       };
       turn();
@@ -102,8 +111,8 @@ class Loop {
   }
 
   report(): GeneratorReport {
-    const intended = this.#intervalMs && (this.#endMs - this.#startMs) / this.#intervalMs;
-    this.#errors.unanswered = Math.round(intended ?? this.#sent) - this.#answered;
+    const due = this.#intervalMs && (this.#endMs - this.#startMs) / this.#intervalMs;
+    this.#errors.unanswered = Math.round(requestsCount ?? due ?? this.#sent) - this.#answered;
     return {
       requests: this.#answered,
       p50Microseconds: this.#latency.percentile(50) / 1_000,
@@ -118,6 +127,10 @@ class Loop {
     return this.#intervalMs === undefined ? nowMs : this.#startMs + this.#sent * this.#intervalMs;
   }
 
+  #isAllSent(nowMs: number): boolean {
+    return this.#sent === requestsCount || this.#dueMs(nowMs) >= this.#endMs;
+  }
+
   #setIdle(connection: ClientConnection): void {
     this.#idle[(this.#idleAt + this.#idleCount) % connections] = connection;
     this.#idleCount += 1;
@@ -126,7 +139,7 @@ class Loop {
   #sendDue(nowMs: number): void {
     while (this.#idleCount > 0) {
       const dueMs = this.#dueMs(nowMs);
-      if (dueMs > nowMs || dueMs >= this.#endMs) return;
+      if (dueMs > nowMs || this.#isAllSent(nowMs)) return;
       const connection = this.#idle[this.#idleAt] as ClientConnection;
       this.#idleAt = (this.#idleAt + 1) % connections;
       this.#idleCount -= 1;

@@ -14,6 +14,13 @@ interface LoadOptions {
   connections: number;
   /** After the warm-up. */
   seconds: number;
+  /** Left out of what is measured. */
+  warmUpSeconds?: number;
+}
+
+export interface ClosedLoopOptions extends LoadOptions {
+  /** It ends with the answer to the last of so many, for requests that can be sent once; `seconds` must be enough. */
+  requestsCount?: number;
 }
 
 export interface OpenLoopOptions extends LoadOptions {
@@ -24,14 +31,13 @@ export interface OpenLoopOptions extends LoadOptions {
 export interface LoopProcessOptions extends Omit<LoadOptions, 'requests'> {
   /** Absent: a closed loop. */
   ratePerSecond?: number;
-  url: string;
+  requestsCount?: number;
+  /** Of all nodes: each has the same number of connections, as a TCP load balancer deals them out. */
+  urls: readonly string[];
   certFile: string;
   requestFile: string;
   warmUpSeconds: number;
 }
-
-/** Left out of what is measured. */
-const warmUpSeconds = 1;
 
 /**
  * Open loop: requests are due at a constant rate, and latency is counted from then, so that a stall of the
@@ -42,20 +48,20 @@ export function openLoop(server: RunningServer, options: OpenLoopOptions): Promi
 }
 
 /** The same generator as a closed loop, for what wrk cannot do. @throws Error of `runGenerator`. */
-export function closedLoopByNode(server: RunningServer, options: LoadOptions): Promise<Figures> {
+export function closedLoopByNode(server: RunningServer, options: ClosedLoopOptions): Promise<Figures> {
   return runLoop(server, options);
 }
 
 function runLoop(
   server: RunningServer,
-  { requests, ...load }: LoadOptions & { ratePerSecond?: number },
+  { requests, ...load }: ClosedLoopOptions & { ratePerSecond?: number },
 ): Promise<Figures> {
-  const { url, certFile } = server;
+  const { certFile, nodes = [server] } = server;
   const options: LoopProcessOptions = {
-    url,
+    urls: nodes.map(({ url }) => url),
     certFile,
     requestFile: requests.file,
-    warmUpSeconds,
+    warmUpSeconds: 1,
     ...load,
   };
   return runGenerator(process.execPath, scriptArguments(processFile, options), server);

@@ -13,6 +13,8 @@ export const quantities: Readonly<Record<keyof Figures, Quantity>> = {
   mainThreadMicrosecondsPerOperation: { label: 'Main thread', unit: 'µs' },
   actionThreadsMicrosecondsPerOperation: { label: 'Action threads', unit: 'µs' },
   otherThreadsMicrosecondsPerOperation: { label: 'Other threads', unit: 'µs' },
+  nodesMicrosecondsPerOperation: { label: 'Nodes', unit: 'µs' },
+  databaseMicrosecondsPerOperation: { label: 'Database', unit: 'µs' },
   nanosecondsPerOperation: { label: 'Time each', unit: 'ns' },
   p50Milliseconds: { label: 'p50', unit: 'ms' },
   p99Milliseconds: { label: 'p99', unit: 'ms' },
@@ -27,7 +29,9 @@ export const figureKeys = Object.keys(quantities) as (keyof Figures)[];
 /** Each condition as a person says it, in the order they are said. */
 const phrases: { readonly [K in keyof Required<Conditions>]: (value: Required<Conditions>[K]) => string } = {
   shards: (value) => counted(value, 'shard'),
+  nodes: (value) => counted(value, 'node'),
   connections: (value) => counted(value, 'connection'),
+  callers: (value) => counted(value, 'caller'),
   streams: (value) => counted(value, 'stream'),
   devices: (value) => counted(value, 'device'),
   actionThreads: (value) => counted(value, 'action thread'),

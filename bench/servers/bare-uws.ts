@@ -19,6 +19,12 @@ export const bareUws: Subject = {
     const starting = Array.from({ length: shards }, () => startScript(file, { port, tls: files }));
     const processes = await Promise.all(starting);
     for (const { firstLine } of processes) await firstLine;
-    return new Peer(port, files, generateDevices(devices), processes, temporaryFolder());
+    return new Peer({
+      port,
+      tls: files,
+      devices: generateDevices(devices),
+      processes,
+      folder: temporaryFolder(),
+    });
   },
 };

@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Pool } from 'undici';
+import type { RecordableHistogram } from 'node:perf_hooks';
 import { AdminClient, pathOf } from '../../src/client/admin-client.ts';
 import { type Config, type ConfigKey, environmentName } from '../../src/core/config.ts';
 import { certificate } from './certificate.ts';
 import { fleetId } from './devices.ts';
+import { enqueue, type Mail } from './mail-queue.ts';
 import { datapointSchema, messageSchema, payloadSchema } from './payload-schema.ts';
 import { ServerProcess } from './server-process.ts';
-import type { Credentials, RunningServer, StartOptions, Subject } from './subject.ts';
+import type { Credentials, MailServer, StartOptions, Subject } from './subject.ts';
 import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 import type { ThreadClock, ThreadTimes } from './thread-times.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+/** Of the program, as it is shipped. */
+export const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
-/** Requests that queue mail at once: enough to fill the batches of every shard. */
-export const enqueuesAtOnce = 64;
 /** The most devices that one import makes. */
 const importMax = 1_000_000;
 
@@ -23,14 +23,8 @@ export interface FleetpostOptions extends StartOptions {
   config?: Partial<Config>;
 }
 
-export interface Mail {
-  device: Credentials;
-  /** JSON text. */
-  payload: string;
-}
-
 /** A real server process on a data folder of its own, with the fleet, the two schemas and its devices. */
-export class Fleetpost implements RunningServer {
+export class Fleetpost implements MailServer {
   readonly data = join(temporaryFolder(), 'data');
   readonly certFile: string;
   readonly devices: Credentials[] = [];
@@ -47,7 +41,19 @@ export class Fleetpost implements RunningServer {
     this.#environment = environment;
   }
 
-  static async start({ shards, devices, tls, config = {} }: FleetpostOptions): Promise<Fleetpost> {
+  static async start({ devices, ...options }: FleetpostOptions): Promise<Fleetpost> {
+    const server = await Fleetpost.startNode(options);
+    await server.addFleet(fleetId);
+    await server.importDevices(devices);
+    return server;
+  }
+
+  /** Without a fleet of its own: `devices` stays empty. */
+  static async startNode({
+    shards,
+    tls,
+    config = {},
+  }: Omit<FleetpostOptions, 'devices'>): Promise<Fleetpost> {
     const { certFile, keyFile } = tls ?? (await certificate());
     const values = { shards, logLevel: 'warn', tlsCertFile: certFile, tlsKeyFile: keyFile, ...config };
     const environment: NodeJS.ProcessEnv = {
@@ -55,12 +61,11 @@ export class Fleetpost implements RunningServer {
       FLEETPOST_ADMIN: '127.0.0.1:0',
     };
     for (const [key, value] of Object.entries(values)) {
-      environment[environmentName(key as ConfigKey)] = String(value);
+      environment[environmentName(key as ConfigKey)] =
+        typeof value === 'object' ? JSON.stringify(value) : String(value);
     }
     const server = new Fleetpost(certFile, environment);
     await server.begin();
-    await server.addFleet(fleetId);
-    await server.importDevices(devices);
     return server;
   }
 
@@ -146,35 +151,9 @@ export class Fleetpost implements RunningServer {
     return made;
   }
 
-  /** Queues mail, each device's in the order given; answers the mail ids in that order. */
-  async enqueue(mails: readonly Mail[]): Promise<string[]> {
-    const pool = new Pool(this.#adminUrl, { connections: enqueuesAtOnce });
-    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
-    const post = async ({ device, payload }: Mail): Promise<string> => {
-      const path = pathOf(
-        'admin',
-        'v1',
-        'fleets',
-        device.fleetId,
-        'devices',
-        device.deviceId,
-        'mail',
-        'water',
-      );
-      const { statusCode, body } = await pool.request({ method: 'POST', path, headers, body: payload });
-      const answer = (await body.json()) as { mail_id: string };
-      if (statusCode !== 201) throw new Error(`mail was refused: ${JSON.stringify(answer)}`);
-      return answer.mail_id;
-    };
-    const ids: string[] = [];
-    try {
-      for (let start = 0; start < mails.length; start += enqueuesAtOnce) {
-        ids.push(...(await Promise.all(mails.slice(start, start + enqueuesAtOnce).map(post))));
-      }
-    } finally {
-      await pool.destroy();
-    }
-    return ids;
+  /** Through the admin API. */
+  enqueue(mails: readonly Mail[], latency?: RecordableHistogram): Promise<string[]> {
+    return enqueue([{ url: this.#adminUrl, token: this.token }], mails, latency);
   }
 
   async answersByStatus(): Promise<ReadonlyMap<number, number>> {

@@ -54,6 +54,6 @@ export const nginx: Subject = {
     writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, shards, files));
     const server = await ServerProcess.start('nginx', ['-e', 'stderr', '-p', folder, '-c', 'nginx.conf']);
     await untilReady(server, () => accepts({ host: '127.0.0.1', port }));
-    return new Peer(port, files, generateDevices(devices), [server], folder);
+    return new Peer({ port, tls: files, devices: generateDevices(devices), processes: [server], folder });
   },
 };

@@ -3,30 +3,42 @@ import type { ServerProcess } from './server-process.ts';
 import type { Credentials, RunningServer } from './subject.ts';
 import { removeFolder } from './temporary-folder.ts';
 
-/** A server other than Fleetpost: some processes, that of the front last, and a folder that goes with them. */
+export interface PeerOptions {
+  port: number;
+  tls: TlsFiles;
+  devices: readonly Credentials[];
+  /** That of the front last. */
+  processes: readonly ServerProcess[];
+  /** One of the processes, where it has a database. */
+  database?: ServerProcess;
+  /** It goes with them. */
+  folder: string;
+}
+
+/** A server other than Fleetpost: some processes and a folder. */
 export class Peer implements RunningServer {
   readonly url: string;
   readonly certFile: string;
   readonly devices: readonly Credentials[];
   readonly #processes: readonly ServerProcess[];
+  readonly #database: ServerProcess | undefined;
   readonly #folder: string;
 
-  constructor(
-    port: number,
-    { certFile }: TlsFiles,
-    devices: readonly Credentials[],
-    processes: readonly ServerProcess[],
-    folder: string,
-  ) {
+  constructor({ port, tls, devices, processes, database, folder }: PeerOptions) {
     this.url = `https://127.0.0.1:${port}`;
-    this.certFile = certFile;
+    this.certFile = tls.certFile;
     this.devices = devices;
     this.#processes = processes;
+    this.#database = database;
     this.#folder = folder;
   }
 
   processIds(): number[] {
     return this.#processes.map(({ pid }) => pid);
+  }
+
+  databaseProcessIds(): number[] {
+    return this.#database ? [this.#database.pid] : [];
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
-import { announced, percentilesOf } from '../load/announcements.ts';
-import { sendMail } from '../load/mail-flow.ts';
+import { percentilesOf, sendAndAwait } from '../load/announcements.ts';
 import { requestText } from '../load/requests.ts';
 import { StreamHolders } from '../load/stream-holders.ts';
 import { missingWrk } from '../load/wrk.ts';
@@ -86,20 +85,16 @@ async function measure(
 }
 
 async function announce(server: Fleetpost, holders: StreamHolders, seconds: number): Promise<Figures> {
-  await sendAndAwait(server, holders, warmUpSeconds);
+  const send = (duration: number): Promise<number[]> =>
+    sendAndAwait(server, server.devices, holders, { ratePerSecond, seconds: duration, payload });
+  await send(warmUpSeconds);
   const cpuBefore = cpuMicroseconds(server.processIds());
   const startMs = performance.now();
-  const latencies = await sendAndAwait(server, holders, seconds);
+  const latencies = await send(seconds);
   const cpu = cpuMicroseconds(server.processIds()) - cpuBefore;
   return {
     operationsPerSecond: (latencies.length * 1_000) / (performance.now() - startMs),
     cpuMicrosecondsPerOperation: cpu / latencies.length,
     ...percentilesOf(latencies),
   };
-}
-
-/** Answers how long each mail took until its event was read, in microseconds. */
-async function sendAndAwait(server: Fleetpost, holders: StreamHolders, seconds: number): Promise<number[]> {
-  const sent = await sendMail(server, server.devices, { ratePerSecond, seconds, payload });
-  return announced(holders, sent);
 }

@@ -1,19 +1,22 @@
 import { dirname } from 'node:path';
+import { createHistogram } from 'node:perf_hooks';
 import type { Benchmark } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { type DeviceRequest, requestText, writeRequests } from '../load/requests.ts';
 import { closedLoop, missingWrk } from '../load/wrk.ts';
 import type { Conditions, Figures } from '../result.ts';
-import { cpuMicroseconds } from '../servers/cpu-time.ts';
-import { enqueuesAtOnce, Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { enqueuesAtOnce } from '../servers/mail-queue.ts';
 import { nginx } from '../servers/nginx.ts';
+import { cpuFigures, serverTimes } from '../servers/server-times.ts';
 import { type Started, withServers } from '../servers/started.ts';
+import type { MailServer, RunningServer } from '../servers/subject.ts';
 import { removeFolder } from '../servers/temporary-folder.ts';
 import { getNext, payload, payloadBytes } from './device-requests.ts';
 import { devices } from './target.ts';
 
 /** What devices do with every mail, one request after the other. */
-interface MailWorkload {
+export interface MailWorkload {
   name: string;
   about: string;
   steps: readonly ((mailId: string) => DeviceRequest)[];
@@ -28,7 +31,7 @@ const warmUpSeconds = 0.2;
 const spare: DeviceRequest = { method: 'GET', path: '/v1/mailbox/size' };
 
 const sampleId = '01900000-0000-7000-8000-000000000000';
-const acknowledge = (mailId: string): DeviceRequest => ({
+export const acknowledge = (mailId: string): DeviceRequest => ({
   method: 'PUT',
   path: `/v1/mailbox/ack/${mailId}`,
 });
@@ -41,15 +44,21 @@ const wanted = [
 ];
 
 /** Queues mail for all devices in turn, through the admin API; answers its ids in that order. */
-async function enqueue(server: Fleetpost, count: number): Promise<{ ids: string[]; figures: Figures }> {
+export async function enqueue(
+  server: MailServer,
+  count: number,
+): Promise<{ ids: string[]; figures: Figures }> {
   const rounds = Array.from({ length: Math.ceil(count / devices) }, () => server.devices);
   const mails = rounds.flat().map((device) => ({ device, payload }));
   const startMs = performance.now();
-  const startMicroseconds = cpuMicroseconds(server.processIds());
-  const ids = await server.enqueue(mails);
+  const before = serverTimes(server);
+  const latency = createHistogram();
+  const ids = await server.enqueue(mails, latency);
   const figures: Figures = {
     operationsPerSecond: (ids.length * 1_000) / (performance.now() - startMs),
-    cpuMicrosecondsPerOperation: (cpuMicroseconds(server.processIds()) - startMicroseconds) / ids.length,
+    ...cpuFigures(before, serverTimes(server), ids.length),
+    p50Milliseconds: latency.percentile(50) / 1e6,
+    p99Milliseconds: latency.percentile(99) / 1e6,
   };
   return { ids, figures };
 }
@@ -58,7 +67,7 @@ async function enqueue(server: Fleetpost, count: number): Promise<{ ids: string[
  * For one mail of each device the first step, then the second: so a device's answer to the first is there
  * long before its second is sent, and each mail is at the head when its turn comes.
  */
-function textsOf({ steps }: MailWorkload, { server }: Started, ids: readonly string[]): string[] {
+export function textsOf({ steps }: MailWorkload, server: RunningServer, ids: readonly string[]): string[] {
   const texts: string[] = [];
   for (let start = 0; start < ids.length; start += devices) {
     for (const step of steps) {
@@ -70,19 +79,22 @@ function textsOf({ steps }: MailWorkload, { server }: Started, ids: readonly str
   return texts;
 }
 
-/** Figures of requests as figures of mails. */
-function perMail(figures: Figures, { steps }: MailWorkload): Figures {
-  const { operationsPerSecond = Number.NaN, cpuMicrosecondsPerOperation = Number.NaN } = figures;
+/** Figures of requests as figures of mails; latency stays that of a request. */
+export function perMail(figures: Figures, { steps }: MailWorkload): Figures {
+  const { operationsPerSecond = Number.NaN } = figures;
+  const times = (Object.keys(figures) as (keyof Figures)[])
+    .filter((key) => key.endsWith('MicrosecondsPerOperation'))
+    .map((key) => [key, (figures[key] ?? Number.NaN) * steps.length]);
   return {
     ...figures,
+    ...Object.fromEntries(times),
     operationsPerSecond: operationsPerSecond / steps.length,
-    cpuMicrosecondsPerOperation: cpuMicrosecondsPerOperation * steps.length,
   };
 }
 
 function nginxLane(workload: MailWorkload, started: Started, seconds: number): Lane {
   const { server, subject, shards } = started;
-  const requests = writeRequests(textsOf(workload, started, new Array(devices).fill(sampleId)));
+  const requests = writeRequests(textsOf(workload, server, new Array(devices).fill(sampleId)));
   const status = subject.constantStatus ?? 0;
   return {
     workload: workload.name,
@@ -123,7 +135,7 @@ function fleetpostLanes(
     subject: subject.name,
     conditions: { ...conditions, connections },
     async measure() {
-      const texts = textsOf(workload, started, ids);
+      const texts = textsOf(workload, server, ids);
       const spares = server.devices.slice(0, connections).map((device) => requestText(device, spare));
       const requests = writeRequests([...texts, ...spares]);
       const load = { requests, status: 200, connections, seconds, warmUpSeconds, requestsMax: texts.length };

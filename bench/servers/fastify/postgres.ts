@@ -1,77 +1,38 @@
-import { spawnSync } from 'node:child_process';
-import { hash } from 'node:crypto';
-import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import pg from 'pg';
+import type { RecordableHistogram } from 'node:perf_hooks';
 import { certificate } from '../certificate.ts';
 import { generateDevices } from '../devices.ts';
 import { freePort } from '../free-port.ts';
-import { Peer } from '../peer.ts';
-import { ServerProcess, startScript } from '../server-process.ts';
-import type { Credentials, Subject } from '../subject.ts';
+import { enqueue, type Mail } from '../mail-queue.ts';
+import { Peer, type PeerOptions } from '../peer.ts';
+import { clientOf, missingPostgres, startPostgres, synchronousCommit } from '../postgres.ts';
+import { startScript } from '../server-process.ts';
+import type { Credentials, MailServer, Subject } from '../subject.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { untilReady } from '../until-ready.ts';
 import type { AppOptions } from './app.ts';
-
-const versionsFolder = '/usr/lib/postgresql';
-/** The newest version's programs: Debian keeps them out of the PATH. */
-export function postgresPrograms(): string | undefined {
-  if (!existsSync(versionsFolder)) return undefined;
-  const versions = readdirSync(versionsFolder).sort((a, b) => Number(b) - Number(a));
-  return versions
-    .map((version) => join(versionsFolder, version, 'bin'))
-    .find((folder) => existsSync(join(folder, 'postgres')));
-}
-
-/** PostgreSQL does not run as root: then it runs as the user that Debian's package makes for it. */
-function userToRunAs(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  const idOf = (flag: string): number => Number(spawnSync('id', [flag, 'postgres']).stdout.toString());
-  return { uid: idOf('-u'), gid: idOf('-g') };
-}
-
-function clientOf(socketFolder: string): pg.Client {
-  return new pg.Client({ host: socketFolder, user: 'postgres', database: 'postgres' });
-}
-
-/** It takes connections before, and then refuses to talk. */
-async function answersQueries(socketFolder: string): Promise<boolean> {
-  const client = clientOf(socketFolder);
-  try {
-    await client.connect();
-    await client.end();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** fsync and synchronous_commit are on unless turned off. The socket is in the data folder. */
-async function startPostgres(programs: string, data: string): Promise<ServerProcess> {
-  const user = userToRunAs();
-  mkdirSync(data, { mode: 0o700 });
-  if (user) chownSync(data, user.uid, user.gid);
-  const initdb = spawnSync(join(programs, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust'], {
-    ...user,
-    cwd: data,
-  });
-  if (initdb.status !== 0) throw new Error(`PostgreSQL's initdb failed: ${initdb.stderr}`);
-  const args = ['-D', data, '-k', data, '-c', 'listen_addresses='];
-  const server = await ServerProcess.start(join(programs, 'postgres'), args, user && { user });
-  await untilReady(server, () => answersQueries(data));
-  return server;
-}
+import type { AdminOptions } from './mail.ts';
 
 const tables = `
   CREATE TABLE devices (device text PRIMARY KEY, digest bytea NOT NULL, seen timestamptz);
-  CREATE TABLE mails (device text, id uuid, payload text NOT NULL, PRIMARY KEY (device, id));
+  CREATE TABLE mails (
+    device text,
+    id uuid,
+    name text NOT NULL,
+    payload text NOT NULL,
+    acknowledged timestamptz,
+    PRIMARY KEY (device, id)
+  );
+  CREATE INDEX waiting ON mails (device, id) WHERE acknowledged IS NULL;
   CREATE TABLE datapoints (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     device text NOT NULL,
     schema text NOT NULL,
     accepted timestamptz NOT NULL DEFAULT now(),
-    payload text NOT NULL
-  );`;
+    payload text NOT NULL,
+    key uuid
+  );
+  CREATE UNIQUE INDEX keys ON datapoints (device, key) WHERE key IS NOT NULL;`;
 
 async function load(socketFolder: string, devices: readonly Credentials[]): Promise<void> {
   const client = clientOf(socketFolder);
@@ -85,23 +46,41 @@ async function load(socketFolder: string, devices: readonly Credentials[]): Prom
   await client.end();
 }
 
+class FastifyOnPostgres extends Peer implements MailServer {
+  readonly #admin: AdminOptions;
+
+  constructor(admin: AdminOptions, options: PeerOptions) {
+    super(options);
+    this.#admin = admin;
+  }
+
+  enqueue(mails: readonly Mail[], latency?: RecordableHistogram): Promise<string[]> {
+    const { port, token } = this.#admin;
+    return enqueue([{ url: `http://127.0.0.1:${port}`, token }], mails, latency);
+  }
+}
+
 /** One process of the app, as with Redis. */
-export const fastifyPostgres: Subject = {
+export const fastifyPostgres: Subject<FastifyOnPostgres> = {
   name: 'Fastify + PostgreSQL',
-  durability: 'synchronous commit',
-  missing: () =>
-    postgresPrograms() === undefined
-      ? `There is no PostgreSQL in ${versionsFolder}: run bench/install-peers.sh.`
-      : undefined,
+  durability: synchronousCommit,
+  missing: missingPostgres,
   async start({ devices: count, tls }) {
     const folder = temporaryFolder();
     const socket = join(folder, 'postgres');
-    const postgres = await startPostgres(postgresPrograms() ?? '', socket);
+    const postgres = await startPostgres(socket);
     const devices = generateDevices(count);
     await load(socket, devices);
     const options: AppOptions = { port: await freePort(), tls: tls ?? (await certificate()), socket };
-    const app = await startScript(new URL('postgres-process.ts', import.meta.url), options);
+    const admin: AdminOptions = { port: await freePort(), token: randomUUID() };
+    const app = await startScript(new URL('postgres-process.ts', import.meta.url), { ...options, admin });
     await app.firstLine;
-    return new Peer(options.port, options.tls, devices, [postgres, app], folder);
+    return new FastifyOnPostgres(admin, {
+      ...options,
+      devices,
+      processes: [postgres, app],
+      database: postgres,
+      folder,
+    });
   },
 };

@@ -56,6 +56,6 @@ export const fastifyRedis: Subject = {
     const options: AppOptions = { port: await freePort(), tls: tls ?? (await certificate()), socket };
     const app = await startScript(new URL('redis-process.ts', import.meta.url), options);
     await app.firstLine;
-    return new Peer(options.port, options.tls, devices, [redis, app], folder);
+    return new Peer({ ...options, devices, processes: [redis, app], database: redis, folder });
   },
 };

@@ -1,0 +1,50 @@
+import type { Shard } from '../../src/shard/shard.ts';
+import { built } from '../built.ts';
+import { sampleDevice } from '../micro/samples.ts';
+import { openTemporaryShard } from '../micro/temporary-shard.ts';
+import { type LoopOptions, loop } from './loops.ts';
+
+const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
+const { createLog } = await built<typeof import('../../src/core/log.ts')>('core/log.js');
+const { WorkerMetrics } = await built<typeof import('../../src/core/metrics.ts')>('core/metrics.js');
+const { Database } = await built<typeof import('../../src/engine/database.ts')>('engine/database.js');
+const { migrate } = await built<typeof import('../../src/engine/migrate.ts')>('engine/migrate.js');
+const { openPostgresShard } =
+  await built<typeof import('../../src/engine/open-shard.ts')>('engine/open-shard.js');
+
+/** What this process is told: the URL of its database, or that it has a folder of LMDB; and for how many callers. */
+export interface NodeOptions {
+  url?: string;
+  devices: number;
+}
+
+const { url, devices: count }: NodeOptions = JSON.parse(process.argv[2] ?? '{}');
+const devices = Array.from({ length: count }, sampleDevice).map(({ device }) => device);
+const shard = url === undefined ? (await openTemporaryShard(1)).shard : await openDatabase(url);
+const taken = await shard.createDevices(devices);
+if (taken !== undefined) throw new Error('a device was there before');
+const keys = devices.map(({ device }) => device);
+
+process.on('message', async (options: LoopOptions) => process.send?.(await loop(shard, keys, options)));
+process.on('disconnect', () => process.exit());
+process.send?.('ready');
+
+async function openDatabase(of: string): Promise<Shard> {
+  const { values: config } = loadConfig(undefined, {}, {});
+  const log = createLog('error');
+  const timeoutMilliseconds = config.databaseTimeoutMilliseconds;
+  const database = new Database({ url: of, connectionsMax: 1, timeoutMilliseconds, log });
+  await migrate(database);
+  await database.close();
+  const retention = { lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
+  return openPostgresShard({
+    ...config,
+    url: of,
+    connectionsMax: config.databaseConnectionsMax,
+    timeoutMilliseconds,
+    keepAliveSeconds: config.streamKeepAliveSeconds,
+    retention: { retention: () => retention, bytesElsewhere: () => new Map() },
+    metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
+    log,
+  });
+}
