@@ -25,7 +25,7 @@ export function positionAt({ log, times }: LogTables, wallMs: number): number {
     const middle = Math.floor((low + high) / 2);
     const batch = batchFrom(log, middle, high);
     if (batch === undefined || batch.lifeMs >= lifeMs) high = middle;
-    else low = batch.position + 1;
+    else low = batch.end;
   }
   return low;
 }
