@@ -1,6 +1,7 @@
-import { type ClientBase, type ClientConfig, Pool, type PoolClient, types } from 'pg';
+import { type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
 import { unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { arraysOf, binaryArray } from './binary-array.ts';
 import { DatabaseFailure, failureOf, isConflict } from './database-failure.ts';
 import { addressOf } from './database-url.ts';
 import { Listener, type ListenerOptions } from './listener.ts';
@@ -39,16 +40,21 @@ const keepAliveMilliseconds = 10_000;
 /** Between two lines of the log that say the same. */
 const tellMilliseconds = 1_000;
 
-/** Names of prepared statements, of which there are as many as there are texts in this room. */
-const names = new Map<string, string>();
+interface Statement {
+  name: string;
+  arrays: ReturnType<typeof arraysOf>;
+}
 
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) {
-    name = `f${names.size}`;
-    names.set(text, name);
+/** Prepared statements, of which there are as many as there are texts in this room. */
+const statements = new Map<string, Statement>();
+
+function statementOf(text: string): Statement {
+  let statement = statements.get(text);
+  if (statement === undefined) {
+    statement = { name: `f${statements.size}`, arrays: arraysOf(text) };
+    statements.set(text, statement);
   }
-  return name;
+  return statement;
 }
 
 /**
@@ -225,13 +231,21 @@ async function ask<T extends Row>(
   text: string,
   values: readonly unknown[],
 ): Promise<T[]> {
-  const name = values.length === 0 ? undefined : nameOf(text);
   try {
-    const { rows } = await client.query<T>({ ...(name && { name }), text, values: [...values] });
+    const { rows } = await client.query<T>(values.length === 0 ? { text } : preparedOf(text, values));
     return rows;
   } catch (error) {
     throw failureOf(error);
   }
+}
+
+function preparedOf(text: string, values: readonly unknown[]): QueryConfig {
+  const { name, arrays } = statementOf(text);
+  const encoded = values.map((value, index) => {
+    const type = arrays[index];
+    return type !== undefined && Array.isArray(value) ? binaryArray(type, value) : value;
+  });
+  return { name, text, values: encoded };
 }
 
 /** A standby answers reads from a past that may be long: a device that was disabled would go on. */
