@@ -35,6 +35,12 @@ const parsers = {
 
 /** What waits for a free connection, while the database is slow or gone: more are refused at once. */
 const waitingMax = 1_000;
+/**
+ * Of every connection. What nodes ask is looked up by indexes, also in a table that was empty when it was counted last
+ * (`oneByOne` of table.ts); and statements of a millisecond are not compiled, which the price of other scans would ask
+ * for.
+ */
+const plannerOptions = '-c enable_seqscan=off -c jit=off';
 /** A peer that is silent for so long is asked whether it is there. */
 const keepAliveMilliseconds = 10_000;
 /** Between two lines of the log that say the same. */
@@ -88,6 +94,7 @@ export class Database {
       statement_timeout: timeoutMilliseconds,
       idle_in_transaction_session_timeout: 2 * timeoutMilliseconds,
       application_name: 'fleetpost',
+      options: plannerOptions,
       pipeline: true,
       types: parsers,
       onConnect: refuseStandby,

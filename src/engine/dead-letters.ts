@@ -14,13 +14,13 @@ const dropsPerPut = 2;
  */
 const removeAndCount = `
   WITH gone AS (
-    DELETE FROM dead_letter d USING (
-      SELECT t.fleet_id, t.mail_id, t.device
-      FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (fleet_id, mail_id, device)
-      JOIN dead_letter t ON t.fleet_id = k.fleet_id AND t.mail_id = k.mail_id AND t.device = k.device
-      ORDER BY t.fleet_id, t.mail_id, t.device FOR UPDATE OF t
-    ) AS o
-    WHERE d.fleet_id = o.fleet_id AND d.mail_id = o.mail_id AND d.device = o.device
+    DELETE FROM dead_letter d WHERE d.ctid = ANY (ARRAY(
+      SELECT o.ctid FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (fleet_id, mail_id, device)
+      CROSS JOIN LATERAL (
+        SELECT t.ctid FROM dead_letter t
+        WHERE t.fleet_id = k.fleet_id AND t.mail_id = k.mail_id AND t.device = k.device FOR UPDATE
+      ) AS o
+    ))
     RETURNING d.fleet_id
   ), changed AS (
     SELECT fleet_id, -1 AS change FROM gone
@@ -107,10 +107,13 @@ export class DeadLetters {
     for (const { fleet_id } of this.#put) puts.set(fleet_id, (puts.get(fleet_id) ?? 0) + 1);
     const fleets = [...puts.keys()];
     const counts = [...puts.values()];
+    const removed = this.#removed
+      .map((key) => ({ ...key, text: deadLetter.textOf(key) }))
+      .sort((a, b) => (a.text < b.text ? -1 : 1));
     void session.query(removeAndCount, [
-      this.#removed.map(({ fleet_id }) => fleet_id),
-      this.#removed.map(({ mail_id }) => mail_id),
-      this.#removed.map(({ device }) => device),
+      removed.map(({ fleet_id }) => fleet_id),
+      removed.map(({ mail_id }) => mail_id),
+      removed.map(({ device }) => device),
       fleets,
       counts,
     ]);

@@ -120,12 +120,11 @@ async function deleteDevice(work: Work, transaction: Transaction, device: Device
   await work.load(transaction);
   const row = deviceRow(work, device);
   if (row === undefined) return false;
-  transaction.query('DELETE FROM mail WHERE device = $1', [device]);
-  transaction.query('DELETE FROM delayed_mail WHERE device = $1', [device]);
+  // Of these, `device` and `activity` are changed by some who do not hold the mailbox.
+  for (const table of ['mail', 'delayed_mail', 'device', 'activity', 'mailbox']) {
+    transaction.query(`DELETE FROM ${table} WHERE device = $1`, [device]);
+  }
   for (const tag of row.tags) work.tags.remove({ fleet_id: fleetIdOf(device), tag, device });
-  work.activity.remove({ device });
-  work.devices.remove({ device });
-  work.mailboxes.remove({ device });
   work.counts.add(fleetIdOf(device), { devices: -1, disabled: row.enabled ? 0 : -1 });
   work.effects.endedStreams.push(device);
   return true;

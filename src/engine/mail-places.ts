@@ -4,6 +4,7 @@ import { settledVerb } from '../shard/settled-mails.ts';
 import { textOf, viewOf } from './bytes.ts';
 import type { Session } from './database.ts';
 import type { Rows } from './rows.ts';
+import { oneByOne } from './table.ts';
 import type { MailboxRow, MailRow } from './tables.ts';
 
 /** Whether there is none in front tells how far the head of the mailbox moves when the mail goes. */
@@ -15,12 +16,16 @@ const columns = `t.device, t.sequence, t.mail_id, t.name, t.payload, t.requeue_c
 const guessed = `
   SELECT ${columns} FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS k (device, mail_id, sequence)
   JOIN mailbox b ON b.device = k.device
-  JOIN mail t ON t.device = k.device AND t.sequence = k.sequence AND t.mail_id = k.mail_id`;
+  CROSS JOIN LATERAL (
+    SELECT * FROM mail m WHERE m.device = k.device AND m.sequence = k.sequence AND m.mail_id = k.mail_id ${oneByOne}
+  ) AS t`;
 /** All of a mailbox is looked through: for mail that was requeued, or was given its id long before its place. */
 const moved = `
   SELECT ${columns} FROM unnest($1::text[], $2::bytea[]) AS k (device, mail_id)
   JOIN mailbox b ON b.device = k.device
-  JOIN mail t ON t.device = k.device AND t.sequence >= b.head AND t.mail_id = k.mail_id`;
+  CROSS JOIN LATERAL (
+    SELECT * FROM mail m WHERE m.device = k.device AND m.sequence >= b.head AND m.mail_id = k.mail_id ${oneByOne}
+  ) AS t`;
 
 type FoundRow = MailRow & { is_first: boolean };
 

@@ -3,8 +3,9 @@ import { deviceKeyOf } from '../core/identity.ts';
 import type { ConnectedDevice, Presence } from '../shard/device-query.ts';
 import type { Database } from './database.ts';
 
-const areOpen =
-  'SELECT DISTINCT s.device FROM unnest($1::text[]) AS k (device) JOIN stream s ON s.device = k.device';
+const areOpen = `
+  SELECT k.device FROM unnest($1::text[]) AS k (device)
+  CROSS JOIN LATERAL (SELECT 1 FROM stream s WHERE s.device = k.device LIMIT 1) AS s`;
 const ofFleet = `
   SELECT DISTINCT position, device FROM stream
   WHERE device > $1 AND device < $2 AND position > $3 ORDER BY position LIMIT $4`;

@@ -36,7 +36,7 @@ const toldBytesMax = 7_500;
 const tell = `
   SELECT pg_notify('fleetpost_' || s.node, string_agg(k.text, ' ' ORDER BY k.ordinal))
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (device, text, ordinal)
-  JOIN (SELECT DISTINCT t.device, t.node FROM stream t WHERE t.device = ANY ($1)) AS s ON s.device = k.device
+  CROSS JOIN LATERAL (SELECT DISTINCT t.node FROM stream t WHERE t.device = k.device) AS s
   GROUP BY s.node`;
 const noteEnds = `
   INSERT INTO stream_end (at_ms, device, what) SELECT $1, k.device, k.what

@@ -10,6 +10,7 @@ import type { Listener } from './listener.ts';
 import { Membership } from './membership.ts';
 import { StreamEnds } from './stream-ends.ts';
 import { channelOf, type Given, news, readNews } from './stream-news.ts';
+import { oneByOne } from './table.ts';
 
 /** Of ends that no notification told: D21 has a second. */
 const endsMilliseconds = 700;
@@ -31,7 +32,10 @@ const newMail = `
   SELECT k.device, m.tail, m.size, t.sequence, t.mail_id, t.name
   FROM unnest($1::text[], $2::bigint[]) AS k (device, since)
   JOIN mailbox m ON m.device = k.device AND m.tail > k.since
-  LEFT JOIN mail t ON t.device = k.device AND t.sequence >= k.since AND t.requeue_count = 0
+  LEFT JOIN LATERAL (
+    SELECT device, sequence, mail_id, name FROM mail
+    WHERE device = k.device AND sequence >= k.since AND requeue_count = 0 ${oneByOne}
+  ) AS t ON true
   ORDER BY t.device, t.sequence`;
 const restore = `
   INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position

@@ -8,13 +8,21 @@ interface TableShape<R extends Row> {
   key: readonly (keyof R & string)[];
 }
 
+/**
+ * At the end of a lateral subquery: its rows are looked up for each row in front of it, in that order, and in no other
+ * way. A planner that is free goes by what it counted last, and of a queue that was empty then it reads all, for each
+ * batch, until it counts again (measured: 2.5 times the CPU of settling mail, where 256 wait).
+ */
+export const oneByOne = 'OFFSET 0';
+
 /** A table with the statements that work on many of its rows at once, made once: they are asked in every batch. */
 export class Table<R extends Row> {
   readonly name: string;
   /** Those of given keys. */
   readonly select: string;
-  /** The same, in order of the key, kept from being changed by others. */
+  /** The same, in the order of what is given, kept from being changed by others. */
   readonly lock: string;
+  /** Of rows that nobody else changes meanwhile: one that was changed since the statement began would stay. */
   readonly remove: string;
   readonly put: string;
   readonly columnNames: readonly (keyof R & string)[];
@@ -29,12 +37,13 @@ export class Table<R extends Row> {
       const arrays = names.map((column, index) => `$${index + 1}::${columns[column]}[]`);
       return `unnest(${arrays.join(', ')}) AS k (${names.join(', ')})`;
     };
-    const of = (alias: string, names: readonly string[]): string =>
-      names.map((column) => `${alias}.${column}`).join(', ');
     const on = key.map((column) => `t.${column} = k.${column}`).join(' AND ');
-    this.select = `SELECT ${of('t', this.columnNames)} FROM ${unnest(key)} JOIN ${table} t ON ${on}`;
-    this.lock = `${this.select} ORDER BY ${of('t', key)} FOR UPDATE OF t`;
-    this.remove = `DELETE FROM ${table} t USING ${unnest(key)} WHERE ${on}`;
+    const lookUp = (selected: string, end: string): string =>
+      `SELECT f.* FROM ${unnest(key)} CROSS JOIN LATERAL (SELECT ${selected} FROM ${table} t WHERE ${on} ${end}) AS f`;
+    const columnsOfRow = this.columnNames.map((column) => `t.${column}`).join(', ');
+    this.select = lookUp(columnsOfRow, oneByOne);
+    this.lock = lookUp(columnsOfRow, 'FOR UPDATE');
+    this.remove = `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(${lookUp('t.ctid', oneByOne)}))`;
     const changes = this.columnNames.filter((column) => !key.includes(column));
     const sets = changes.map((column) => `${column} = excluded.${column}`).join(', ');
     this.put =
