@@ -168,6 +168,7 @@ const announcementLanes: LanesOf = async (started, { seconds }) => {
 async function lanesOf(
   started: readonly StartedHere[],
   lanesOfOne: LanesOf,
+  figure: keyof Figures,
   options: BenchmarkOptions,
 ): Promise<Lane[]> {
   const lanes: Lane[][] = [];
@@ -176,9 +177,9 @@ async function lanesOf(
   return own.flatMap((lane, at) => {
     const oneNode = one[at];
     if (oneNode === undefined) return [lane];
-    oneNode.compareWith = { lane, name: 'LMDB' };
+    oneNode.compareWith = { lane, name: 'LMDB', figure };
     const rest = others.flatMap((each) => each[at] ?? []);
-    for (const other of rest) other.compareWith = { lane: oneNode, name: '1 node' };
+    for (const other of rest) other.compareWith = { lane: oneNode, name: '1 node', figure };
     return [lane, oneNode, ...rest];
   });
 }
@@ -196,14 +197,10 @@ export const nodes: Benchmark = {
     withServers(wanted, devices, options, async (started) => {
       options.progress('warming up');
       const lanes: Lane[] = [];
-      for (const lanesOfOne of [
-        requestLanes(heartbeat),
-        requestLanes(datapointWithKey),
-        mailLanes,
-        announcementLanes,
-      ]) {
-        lanes.push(...(await lanesOf(started, lanesOfOne, options)));
+      for (const lanesOfOne of [requestLanes(heartbeat), requestLanes(datapointWithKey), mailLanes]) {
+        lanes.push(...(await lanesOf(started, lanesOfOne, 'cpuMicrosecondsPerOperation', options)));
       }
+      lanes.push(...(await lanesOf(started, announcementLanes, 'p50Milliseconds', options)));
       return interleave(lanes, options);
     }),
 };

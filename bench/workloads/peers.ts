@@ -40,6 +40,9 @@ export const peers: Benchmark = {
           lanes.push(own, ...others.map((lane) => ({ ...lane, compareWith })));
         }
       }
+      // Until its code is compiled, a server needs up to three times the CPU; the slowest gets the fewest requests.
+      options.progress('warming up');
+      for (const lane of lanes) await lane.measure();
       return interleave(lanes, options);
     }),
 };

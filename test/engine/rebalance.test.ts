@@ -16,8 +16,9 @@ import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
 import type { Broadcast } from '../../src/shard/broadcast.ts';
 import type { Enqueue } from '../../src/shard/shard.ts';
 import { type CommandResult, fleetpost } from '../harness/command.ts';
+import { createFleet } from '../harness/device.ts';
 import { Postgres } from '../harness/postgres.ts';
-import { temporaryFolder } from '../harness/server.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
 import { allOf, recordsOf } from '../harness/shard-answers.ts';
 
 const log = pino({ level: 'silent' });
@@ -358,6 +359,34 @@ describe('databases that are added to the store, or go', () => {
     expect(await answersOf(store, mails)).toEqual(before);
     await store.close();
     expect(await refusal(urls.slice(1, 2), urls.slice(1, 3))).toContain('is another one');
+  });
+
+  it('a server with the longer list serves every device with what it had', async () => {
+    const storeOf = (count: number) => ({ engine: 'postgres' as const, shards: urls.slice(0, count) });
+    await (await prepare(1)).close();
+    let server = await TestServer.start({ store: storeOf(1) });
+    const fleet = await createFleet(server);
+    const own = await Promise.all(Array.from({ length: 12 }, () => fleet.createDevice({ tags: ['pump'] })));
+    for (const device of own) await device.sendMail('note', JSON.stringify({ to: device.deviceId }));
+    expect(await server.stop()).toBe(0);
+    expect(await rebalance(urls.slice(0, 1), urls.slice(0, 3))).toMatchObject({ status: 0 });
+
+    server = await TestServer.start({ store: storeOf(3) });
+    try {
+      for (const device of own.map((each) => each.on(server))) {
+        expect((await device.heartbeat()).headers.get('x-mailbox-size')).toBe('1');
+        const mail = await device.next();
+        expect(mail.json).toEqual({ to: device.deviceId });
+        const acknowledged = await device.settle('ack', mail.headers.get('x-mail-id') ?? '');
+        expect(acknowledged.status).toBe(200);
+        expect((await device.request('POST', '/v1/datapoint/reading', '{"n":1}')).status).toBe(201);
+      }
+      const found = await server.admin('GET', `/fleets/${fleet.fleetId}/devices?tag=pump`);
+      expect(found.body.items).toHaveLength(own.length);
+      expect(server.stderr).toBe('');
+    } finally {
+      await server.stop();
+    }
   });
 
   it('killed at any moment and given again, nothing is lost and nothing doubled', async () => {
