@@ -27,7 +27,7 @@ const headAndAck: MailWorkload = {
 };
 const mailConnections = 64;
 /** A round is over when its mail is: all of its devices have the same number. */
-const mailsPerSecond = 1_000;
+const mailsPerSecond = 3_000;
 /** Of the generator: the server is warm. */
 const mailWarmUpSeconds = 0.1;
 /**
@@ -35,7 +35,7 @@ const mailWarmUpSeconds = 0.1;
  * each gets half of what one gets.
  */
 const warmUpRequests = 20_000;
-const warmUpMails = 5 * devices;
+const warmUpMails = 15 * devices;
 /** Event streams, one a device, and mail for them: so little that nothing waits for anything else. */
 const streams = 1_000;
 const ratePerSecond = 100;
