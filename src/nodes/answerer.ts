@@ -19,9 +19,10 @@ const answerAttemptsMax = 5;
 const answerAgainMilliseconds = 500;
 const closeMilliseconds = 5_000;
 
-/** Whoever takes a call has it alone. */
+/** Whoever takes a call has it alone. Those first that are waited for the shortest. */
 const take = `
-  DELETE FROM call WHERE call_id IN (SELECT call_id FROM call LIMIT ${takenMax} FOR UPDATE SKIP LOCKED)
+  DELETE FROM call WHERE call_id IN
+    (SELECT call_id FROM call ORDER BY until_ms LIMIT ${takenMax} FOR UPDATE SKIP LOCKED)
   RETURNING call_id, caller, request, until_ms - ${clockMs} AS left_ms`;
 const tell = `
   WITH told AS (
