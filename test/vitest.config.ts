@@ -6,11 +6,14 @@ const ofRules = ['test/{spec,properties}/**/*.test.ts'];
 const ofOneServer = ['test/{fleet,operation,robustness}/**/*.test.ts'];
 /** Of several servers on one store. */
 const ofNodes = ['test/operation/{nodes,jobs}.test.ts'];
-/** Of the data folder itself: of what becomes of it, of damage in it, and of what its disk, threads and first start do. */
+/**
+ * Of the data folder itself: of what becomes of it, of damage in it, and of what its disk, threads, kills and first start
+ * do. The storm of kills is another one for databases.
+ */
 const ofFolders = [
   'test/operation/{action-moves,consumer-moves,shard-count,shard-move-kills,upgrade}.test.ts',
   'test/operation/{backup,damage,health,parent,start}.test.ts',
-  'test/robustness/{clock,full-disk,poison}.test.ts',
+  'test/robustness/{clock,crash,full-disk,poison}.test.ts',
 ];
 /** Of trouble with databases: each has servers of its own, whatever the engine of the project is. */
 const ofDatabases = ['test/robustness/postgres-{faults,cut-off}.test.ts'];

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import type { Config } from '../../src/core/config.ts';
 import { fleetpost } from '../harness/command.ts';
 import { anyObject, createFleet } from '../harness/device.ts';
-import { engine, TestServer, temporaryFolder } from '../harness/server.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
 import { StormClient } from './client.ts';
 import { Findings } from './findings.ts';
 import { killedStart } from './killed-start.ts';
@@ -105,10 +105,8 @@ export class Storm {
     this.server.process.kill('SIGTERM');
     await this.#expectRegularEnd();
     await this.#records.check(this.server.report);
-    if (engine === 'lmdb') {
-      const { status, stderr } = await fleetpost(['verify', '--data', this.#folder]);
-      this.findings.expect(status === 0, () => `fleetpost verify ended with ${status}: ${stderr}`);
-    }
+    const { status, stderr } = await fleetpost(['verify', '--data', this.#folder]);
+    this.findings.expect(status === 0, () => `fleetpost verify ended with ${status}: ${stderr}`);
     rmSync(this.#folder, { recursive: true });
   }
 
