@@ -22,7 +22,10 @@ export class Table<R extends Row> {
   readonly select: string;
   /** The same, in the order of what is given, kept from being changed by others. */
   readonly lock: string;
-  /** Of rows that nobody else changes meanwhile: one that was changed since the statement began would stay. */
+  /**
+   * Of rows that nobody else changes meanwhile: one that was changed since the statement began would stay. Not of tables
+   * in parts, where a place names several rows.
+   */
   readonly remove: string;
   readonly put: string;
   readonly columnNames: readonly (keyof R & string)[];
