@@ -29,7 +29,10 @@ export class StreamWatch {
   readonly #findings: Findings;
   readonly #waiting = new Map<string, Watched>();
   readonly #seenMs = new Map<string, number>();
+  /** Those whose acknowledgement was answered. */
   readonly #acknowledged = new Set<string>();
+  /** With those whose acknowledgement was done and not answered: another mail is the head. */
+  readonly #gone = new Set<string>();
   readonly #running: Promise<void>[];
   #stream = 0;
   #isSending = false;
@@ -94,7 +97,7 @@ export class StreamWatch {
       const watched = { sentMs, answeredMs: performance.now(), isCalm };
       const seenMs = this.#seenMs.get(id);
       if (seenMs !== undefined) this.#note(watched, seenMs);
-      if (!this.#acknowledged.has(id)) this.#waiting.set(id, watched);
+      if (!this.#gone.has(id)) this.#waiting.set(id, watched);
     }
   }
 
@@ -153,13 +156,22 @@ export class StreamWatch {
     this.answeredToSeenMs.push(Math.max(0, seenMs - answeredMs));
   }
 
+  #forget(id: string): void {
+    this.#gone.add(id);
+    this.#waiting.delete(id);
+  }
+
   /** Head by head, as devices do. */
   async #drain(): Promise<void> {
+    let inDoubt: string | undefined;
     while (this.#isAnnounced && !this.#isOver) {
       this.#isAnnounced = false;
       for (;;) {
         const next = await this.#client.device(this.#device, 'HEAD', '/v1/mailbox/next');
         const id = String(next.headers['x-mail-id'] ?? '');
+        const isTold = next.status === 200 || next.status === 204;
+        if (isTold && inDoubt !== undefined && inDoubt !== id) this.#forget(inDoubt);
+        if (isTold) inDoubt = undefined;
         if (next.status === 204) break;
         if (next.status !== 200 || this.#isOver) {
           this.#isAnnounced = true;
@@ -175,10 +187,11 @@ export class StreamWatch {
             status === 0 || status === 503,
             () => `the head ${id} was answered ${status}`,
           );
+          inDoubt = id;
           continue;
         }
         this.#acknowledged.add(id);
-        this.#waiting.delete(id);
+        this.#forget(id);
       }
     }
   }
