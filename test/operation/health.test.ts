@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fetch } from 'undici';
@@ -83,9 +83,17 @@ it('a queue that has been full for 10 s is a reason, until it is not', async () 
     devices.set(shardOf(deviceKeyOf(device.fleetId, device.deviceId), shards), device);
   }
   // The writer of one shard stands still; whatever comes over other workers waits for it.
-  const gate = join(server.report.data, 'gate');
+  const [shut, gate] = [join(server.report.data, 'shut'), join(server.report.data, 'gate')];
   const sleep = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)';
-  await evaluate(server, 0, `while (!process.getBuiltinModule('fs').existsSync('${gate}')) ${sleep};`);
+  await evaluate(
+    server,
+    0,
+    `const fs = process.getBuiltinModule('fs');
+    fs.writeFileSync('${shut}', '');
+    while (!fs.existsSync('${gate}')) ${sleep};`,
+  );
+  // What comes before that is answered, and waits in no queue.
+  await expect.poll(() => existsSync(shut), { timeout: 20_000 }).toBe(true);
   const agents = Array.from({ length: 3 * queueMax }, () => TestServer.agentFor(server.ca));
   const sent = [...devices.values()].flatMap((device) =>
     agents.map((agent) => device.request('POST', '/v1/datapoint/reading', { a: 1 }, {}, agent)),

@@ -53,7 +53,8 @@ async function run(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  child.stdin.end(input);
+  // One that wants no input may be gone before that has come; its status says whether something was wrong.
+  child.stdin.on('error', () => {}).end(input);
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}`);
   return stdout;
