@@ -225,6 +225,9 @@ export class ShardReader {
     this.#environment.refresh();
     this.#end = endOfLog(this.#tables.log);
     this.#endAfterCommits = commits;
+    // A commit is there for everybody before its own thread has counted it: who is told of such an end finds what
+    // stands in front of it, or would take it for trimmed.
+    if (this.#end > this.#nothingFrom) this.#nothingAfterCommits = undefined;
     return this.#end;
   }
 

@@ -10,8 +10,10 @@ import { encodeMovedBatch } from '../../src/shard/log-batch.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
 import type { StoredRecord } from '../../src/shard/shard.ts';
+import { tableNames } from '../../src/shard/tables.ts';
 import { DeviceVersions } from '../../src/shard/versions.ts';
 import { pack } from '../../src/store/codec.ts';
+import { Environment } from '../../src/store/environment.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { trimLog } from '../harness/trim.ts';
 
@@ -24,10 +26,8 @@ afterAll(async () => {
 
 const device = 'FLEET001DEVICE0001' as DeviceKey;
 const log = environment.table('log');
-const reader = new ShardReader(
-  environment,
-  new DeviceVersions(new Int32Array(new SharedArrayBuffer(65_536 * 4))),
-);
+const versions = new DeviceVersions(new Int32Array(new SharedArrayBuffer(65_536 * 4)));
+const reader = new ShardReader(environment, versions);
 const bytesOf = (payload: string): Buffer =>
   encodeLogRecord({ device, kind: 'message', schema: 'note', payload: Buffer.from(payload) });
 
@@ -113,4 +113,31 @@ it.each([
     log.putSync(sequenceKey(end + 2), encodeMovedBatch(append.records, append.newest)),
   );
   expect(payloads(reader.records(damaged.next).records)).toEqual(['{"behind":1}']);
+});
+
+it('what another thread has committed and not counted yet is never at the end of a log and missing in it', async () => {
+  const path = join(folder, 'uncounted');
+  const commits = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const own = new Environment({ path, tables: tableNames, mapBytesMax: 1024 ** 3, readersMax: 8, commits });
+  try {
+    const one = new ShardReader(own, versions);
+    const append = (): Promise<void> =>
+      own.write(() => {
+        const writer = new IngestLog(own.table('log'), Date.now);
+        writer.append(bytesOf('{}'));
+        writer.flush();
+      });
+    await append();
+    const end = one.logEnd();
+    await own.write(() => own.table('times').putSync(Buffer.from('other'), Buffer.of(1)));
+    expect(one.records(end).next).toBe(end);
+    // A commit is there for all threads before the one that made it has heard of it, and counts it.
+    await append();
+    Atomics.sub(commits, 0, 1);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    const now = one.logEnd();
+    expect(one.records(end).next).toBe(now);
+  } finally {
+    await own.close();
+  }
 });
