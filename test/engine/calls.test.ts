@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/core/errors.ts';
 import { Database } from '../../src/engine/database.ts';
+import { clockMs } from '../../src/engine/database-time.ts';
 import { migrate } from '../../src/engine/migrate.ts';
 import { Answerer, answerBytesMax, type Method } from '../../src/nodes/answerer.ts';
 import { Caller, callsMax, requestBytesMax } from '../../src/nodes/caller.ts';
@@ -152,6 +153,9 @@ describe('calls between nodes', () => {
     const caller = newCaller();
     const failure = await failureOf(caller.call('count', [], { timeoutMilliseconds: 300 }));
     expect(failure).toMatchObject({ code: 'unavailable', status: 503, options: { retryAfterSeconds: 5 } });
+    // Its time begins in the database when it is written down there: on a busy machine that is later than its caller's.
+    const inTime = `SELECT count(*) AS calls FROM call WHERE until_ms > ${clockMs}`;
+    await expect.poll(() => database.query(inTime)).toEqual([{ calls: 0 }]);
     let count = 0;
     newAnswerer({ count: async () => ++count });
     expect(await caller.call('count', [], { timeoutMilliseconds })).toBe(1);
