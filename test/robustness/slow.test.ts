@@ -120,7 +120,7 @@ describe.concurrent('slow clients', () => {
     const text = textOf(40);
     connection.write(datapointHead(slowDevice, { 'Content-Length': '40', Expect: '100-continue' }));
     expect((await connection.answer()).status).toBe(100);
-    expect(performance.now() - startMs).toBeLessThan(900);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
     connection.write(text);
     expect((await connection.answer()).status).toBe(201);
     connection.destroy();
