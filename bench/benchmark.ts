@@ -6,6 +6,8 @@ export interface BenchmarkOptions {
   seconds: number;
   /** The sizes that the goals name, of fleets above all: they take minutes to load. */
   full: boolean;
+  /** Of actions: many of them in use at once, in place of one. */
+  many: boolean;
   /** A line of progress: what runs now. */
   progress(text: string): void;
   skip(skipped: Omit<Skipped, 'benchmark'>): void;

@@ -14,7 +14,7 @@ function versionOf(folder: string): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** Of the binary that is loaded: the package in front of it may be a newer one. */
+/** Of the binary that is loaded. */
 function uwsVersion(): string | undefined {
   const binary = Object.keys(require.cache).find((file) => /@uwsjs.*\.node$/.test(file));
   if (binary === undefined) return undefined;

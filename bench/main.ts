@@ -15,6 +15,7 @@ interface Flags {
   out: string;
   data?: string;
   full: boolean;
+  many: boolean;
   list: boolean;
 }
 
@@ -29,6 +30,7 @@ const program = new Command('npm run bench --')
   .option('--rounds <n>', 'rounds, of which the median counts', wholeNumber, 5)
   .option('--seconds <n>', 'length of each measurement', wholeNumber, 3)
   .option('--full', 'with the largest fleets, which take minutes to load', false)
+  .option('--many', 'of actions: 8, 16 and 64 of them in use at once', false)
   .option('--out <dir>', 'where the report goes', 'bench-report')
   .option('--data <dir>', 'where data goes while it is measured: a disk, for fsync to be real')
   .option('--list', 'list the benchmarks', false)
@@ -82,7 +84,7 @@ async function run(names: readonly string[], flags: Flags): Promise<void> {
 /** A benchmark that fails is told of among the skipped, and ends the process with 1 when the others are done. */
 async function runOne(
   { name, missing, run }: Benchmark,
-  { rounds, seconds, full }: Flags,
+  { rounds, seconds, full, many }: Flags,
   results: Result[],
   skipped: Skipped[],
 ): Promise<void> {
@@ -100,6 +102,7 @@ async function runOne(
       rounds,
       seconds,
       full,
+      many,
       progress: (text) => line.show(`${name}: ${text}`),
       skip: ({ subject, reason }) => skip(subject, reason),
     });

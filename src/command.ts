@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { createProgram, run } from './client/program.ts';
 import { addConfigCommand } from './cluster/config-command.ts';
 import { addCopyCommand } from './cluster/copy-command.ts';
@@ -7,8 +8,8 @@ import { addRestoreCommand } from './cluster/restore-command.ts';
 import { addServeCommand } from './cluster/serve-command.ts';
 import { addVerifyCommand } from './cluster/verify-command.ts';
 
-/** Every command in this process. */
-export async function runCommand(argv: readonly string[]): Promise<void> {
+/** `fleetpost` with every command that there is. */
+export function createWholeProgram(): Command {
   const program = createProgram();
   addServeCommand(program);
   addConfigCommand(program);
@@ -17,5 +18,10 @@ export async function runCommand(argv: readonly string[]): Promise<void> {
   addRebalanceCommand(program);
   addRestoreCommand(program);
   addVerifyCommand(program);
-  await run(program, argv);
+  return program;
+}
+
+/** Runs any command in this process. */
+export async function runCommand(argv: readonly string[]): Promise<void> {
+  await run(createWholeProgram(), argv);
 }

@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
+/** What needs more of the machine than Node and this folder: `npm run test:all` runs these, and says what is missing. */
+const ofSystem = 'test/**/*.system.test.ts';
 /** Of the rules and of what must hold: with one shard and with several. */
 const ofRules = ['test/{spec,properties}/**/*.test.ts'];
 /** Of processes, threads, files, commands, connections, receivers and trouble: with several shards, which have more. */
@@ -13,7 +15,8 @@ const ofNodes = ['test/operation/{nodes,jobs}.test.ts'];
 const ofFolders = [
   'test/operation/{action-moves,consumer-moves,shard-count,shard-move-kills,upgrade}.test.ts',
   'test/operation/{backup,damage,health,parent,start}.test.ts',
-  'test/robustness/{clock,crash,full-disk,poison}.test.ts',
+  'test/robustness/{clock.system,crash,full-disk.system,poison}.test.ts',
+  'test/operation/{start,read-only-disk}.system.test.ts',
 ];
 /** Of trouble with databases: each has servers of its own, whatever the engine of the project is. */
 const ofDatabases = ['test/robustness/postgres-{faults,cut-off}.test.ts'];
@@ -28,7 +31,7 @@ const onServer = (shards: number, include: string[]) => ({
   test: {
     name: `shards-${shards}`,
     include,
-    exclude: ofNodes,
+    exclude: [...ofNodes, ofSystem],
     env: { SHARDS: String(shards) },
     // Each file has servers of its own and nothing else: so they share a process, and what they import.
     isolate: false,
@@ -39,7 +42,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     pool: 'forks',
-    globalSetup: ['test/harness/certificate-setup.ts'],
+    globalSetup: ['test/harness/certificate-setup.ts', 'test/harness/postgres-program-setup.ts'],
     // One more than the two cores of the smallest machine: much of what they do is to wait.
     maxWorkers: 3,
     testTimeout: 60_000,
@@ -52,7 +55,7 @@ export default defineConfig({
         test: {
           name: 'contract',
           include: ['test/{contract,engine}/**/*.test.ts'],
-          exclude: isWhole ? [] : ofTransfer,
+          exclude: isWhole ? [ofSystem] : [...ofTransfer, ofSystem],
           globalSetup: ['test/contract/postgres-setup.ts'],
           // Each test has a store of its own and nothing else: so the files share what they import.
           isolate: false,
@@ -65,13 +68,17 @@ export default defineConfig({
         test: {
           name: 'postgres',
           include: isWhole ? [...ofRules, ...ofOneServer] : ofDatabasesMost,
-          exclude: [...ofFolders, ...ofDatabases],
+          exclude: [...ofFolders, ...ofDatabases, ...(isWhole ? [] : [ofSystem])],
           globalSetup: ['test/contract/postgres-setup.ts'],
           env: { ENGINE: 'postgres', SHARDS: '1' },
         },
       },
       onServer(1, ofRules),
       onServer(3, [...ofRules, ...ofOneServer]),
+      {
+        extends: true,
+        test: { name: 'system', include: [ofSystem], env: { SHARDS: '3' } },
+      },
     ],
   },
 });

@@ -33,7 +33,7 @@ export async function credentials(): Promise<Group> {
   const shared = {
     config,
     lockouts: new Lockouts(allocateLockouts('seed'), config),
-    fleets: new Fleets([snapshot]),
+    fleets: new Fleets([snapshot], { limits: config, onDisabled() {} }),
     shards: { of: () => shard },
   };
   // The rest of the context belongs to endpoints.

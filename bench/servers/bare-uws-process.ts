@@ -4,7 +4,7 @@ const { port, tls } = JSON.parse(process.argv[2] ?? '') as { port: number; tls: 
 
 /** In one text, as Fleetpost sends it: fewer calls into the library. */
 const head =
-  '201 Created\r\nCache-Control: no-store\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nX-Messages-Available: false';
+  '201 Created\r\nCache-Control: no-store\r\nConnection: keep-alive\r\nKeep-Alive: timeout=8\r\nContent-Type: application/json\r\nX-Messages-Available: false';
 
 // Several processes share the port: the library listens with SO_REUSEPORT.
 createApp({ certFile: tls.certFile, keyFile: tls.keyFile })

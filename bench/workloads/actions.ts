@@ -8,13 +8,14 @@ import { openLoop } from '../load/open-loop.ts';
 import { type Requests, requestText, writeRequests } from '../load/requests.ts';
 import { StreamHolders } from '../load/stream-holders.ts';
 import type { Conditions, Result } from '../result.ts';
-import { BenchAction } from '../servers/actions.ts';
+import { answering, BenchAction } from '../servers/actions.ts';
 import { cpuMicroseconds } from '../servers/cpu-time.ts';
 import { fleetId } from '../servers/devices.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { payloadSchema } from '../servers/payload-schema.ts';
 import { ThreadClock, threadFigures } from '../servers/thread-times.ts';
 import { message, payloadBytes } from './device-requests.ts';
+import { manyActions } from './many-actions.ts';
 
 const shards = availableParallelism();
 const devices = 1_000;
@@ -28,10 +29,6 @@ const latencyRates = [10, 100];
 /** Of messages, for code to be compiled. */
 const warmUpSeconds = 3;
 
-/** The mail is named by the message: streams tell by that how old it is. */
-export const answering =
-  'export default (record, fleet) => fleet.send(record.device, record.payload.sensor, { seconds: 30 });';
-
 export const actions: Benchmark = {
   name: 'actions',
   about:
@@ -40,6 +37,7 @@ export const actions: Benchmark = {
     'the mails: their time is the ratio. Then how many messages a second become mails in mailboxes when there are always more, ' +
     'and how long after a message was due the event of its mail was read.',
   async run(options) {
+    if (options.many) return manyActions(options);
     const servers: Fleetpost[] = [];
     try {
       for (const actionThreads of [2, 1]) {

@@ -8,10 +8,10 @@ import { openLoop } from '../load/open-loop.ts';
 import { requestText, writeRequests } from '../load/requests.ts';
 import { StreamHolders } from '../load/stream-holders.ts';
 import type { Conditions, Figures } from '../result.ts';
-import { BenchAction } from '../servers/actions.ts';
+import { answering, BenchAction } from '../servers/actions.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import type { Credentials } from '../servers/subject.ts';
-import { answering } from './actions.ts';
+
 import { datapoint, heartbeat } from './device-requests.ts';
 
 const shards = availableParallelism();

@@ -1,7 +1,15 @@
 import type { AuditEntry, AuditEvent, AuditOutcome, AuditQuery } from '../admin/audit-log.ts';
+import { auditOwners } from '../admin/audit-log.ts';
+import { fleetIdPattern } from '../core/identity.ts';
 
-/** An entry without what the log gives it: its number, its book and its time. */
-export type AuditContent = Omit<AuditEntry, 'number' | 'book' | 'timeMs'>;
+/** An entry without what the log gives it: its number, its book, its owner and its time. */
+export type AuditContent = Omit<AuditEntry, 'number' | 'book' | 'owner' | 'timeMs'>;
+
+/** Of what was let in: the fleet it is about. */
+export function ownerOfEvent({ about }: AuditEvent): string {
+  const fleetId = String(about.fleet_id ?? '');
+  return fleetIdPattern.test(fleetId) ? fleetId : auditOwners.server;
+}
 
 /** What has begun and has no outcome yet. */
 export function begunContent(event: AuditEvent): AuditContent {

@@ -1,11 +1,19 @@
 import type { AuditBook, AuditEntry } from '../admin/audit-log.ts';
 import { auditBooks } from '../admin/audit-log.ts';
+import { fleetIdLength } from '../core/identity.ts';
 import { pack, unpack } from '../store/codec.ts';
 import { isContent } from './audit-entry.ts';
 
-const keyBytes = 7;
+/**
+ * audit: book 1, number 6 → the entry; those of a book lie together, oldest first. auditOwners: book 1, owner 8,
+ * number 6 → nothing; of each entry one, by which the oldest of an owner is found.
+ */
+export const auditTables = ['audit', 'auditOwners'] as const;
 
-/** book, number: the entries of a book lie together, oldest first. */
+const keyBytes = 7;
+const ownerAt = 1;
+const ownedKeyBytes = keyBytes + fleetIdLength;
+
 export function keyOf(book: number, number: number): Buffer {
   const key = Buffer.alloc(keyBytes);
   key.writeUInt8(book, 0);
@@ -13,8 +21,22 @@ export function keyOf(book: number, number: number): Buffer {
   return key;
 }
 
+/** Of an owner that is no fleet's id the rest is zeros. */
+export function ownedKeyOf(book: number, owner: string, number: number): Buffer {
+  const key = Buffer.alloc(ownedKeyBytes);
+  key.writeUInt8(book, 0);
+  key.write(owner, ownerAt, fleetIdLength, 'latin1');
+  key.writeUIntBE(number, ownerAt + fleetIdLength, 6);
+  return key;
+}
+
+export function ownerOf(ownedKey: Buffer): string {
+  return ownedKey.toString('latin1', ownerAt, ownerAt + fleetIdLength).replace(/\0+$/, '');
+}
+
+/** Of a key of either table. */
 export function numberOf(key: Buffer): number {
-  return key.readUIntBE(1, 6);
+  return key.readUIntBE(key.length - 6, 6);
 }
 
 export function packEntry({ number: _, book: __, ...rest }: AuditEntry): Buffer {
@@ -25,9 +47,18 @@ export function packEntry({ number: _, book: __, ...rest }: AuditEntry): Buffer 
 export function unpackEntry(key: Buffer, value: Buffer): AuditEntry {
   const book: AuditBook | undefined = auditBooks[key[0] ?? auditBooks.length];
   const rest = unpack(value);
-  const { timeMs } = (rest ?? {}) as Partial<AuditEntry>;
+  const { timeMs, owner } = (rest ?? {}) as Partial<AuditEntry>;
   const isEntry =
-    key.length === keyBytes && book !== undefined && typeof timeMs === 'number' && isContent(rest);
+    key.length === keyBytes &&
+    book !== undefined &&
+    typeof timeMs === 'number' &&
+    typeof owner === 'string' &&
+    isContent(rest);
   if (!isEntry) throw new Error('not an entry of the audit log');
-  return { ...rest, timeMs, number: numberOf(key), book };
+  return { ...rest, timeMs, owner, number: numberOf(key), book };
+}
+
+/** Whether it can be a key of `auditOwners`. */
+export function isOwnedKey(key: Buffer): boolean {
+  return key.length === ownedKeyBytes && (key[0] ?? auditBooks.length) < auditBooks.length;
 }

@@ -12,15 +12,26 @@ import type { Config } from '../core/config.ts';
 import type { Log } from '../core/log.ts';
 import type { Table } from '../store/environment.ts';
 import type { Journal } from '../store/journal.ts';
-import { begunContent, withOutcome } from './audit-entry.ts';
+import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import { chunkEntries, type NumberedEntry, numberMax, readAll, readPage } from './audit-reading.ts';
-import { keyOf, numberOf, packEntry, unpackEntry } from './audit-records.ts';
+import {
+  type auditTables,
+  keyOf,
+  numberOf,
+  ownedKeyOf,
+  ownerOf,
+  packEntry,
+  unpackEntry,
+} from './audit-records.ts';
+import { OwnerCounts } from './owner-counts.ts';
 import { RefusalLimit } from './refusal-limit.ts';
 
 /** Where the bound was lowered: removed with each entry that is added. */
 const trimmedMax = 100;
 
-type AuditJournal = Pick<Journal<'audit'>, 'commit' | 'refresh'> & { tables: { audit: Table } };
+type AuditTable = (typeof auditTables)[number];
+type AuditJournal = Pick<Journal<AuditTable>, 'commit' | 'refresh'> & { tables: Record<AuditTable, Table> };
+const nothing = Buffer.alloc(0);
 
 /**
  * The audit log, in the journal of the main thread. A change has its entry on disk before it is done and again,
@@ -30,13 +41,12 @@ type AuditJournal = Pick<Journal<'audit'>, 'commit' | 'refresh'> & { tables: { a
 export class Audit implements AuditLog {
   readonly #journal: AuditJournal;
   readonly #table: Table;
+  readonly #owners: Table;
   readonly #config: Config;
   readonly #log: Log;
   #last = 0;
   /** Entries of each book. */
-  #counts: number[] = [];
-  /** The last one removed of each book. */
-  #removed: number[] = [];
+  #counts: OwnerCounts[] = [];
   /** Whether a transaction was taken back, and with it what was added and removed in it. */
   #isStale = false;
   #lost = 0;
@@ -47,6 +57,7 @@ export class Audit implements AuditLog {
   constructor(journal: AuditJournal, config: Config, log: Log) {
     this.#journal = journal;
     this.#table = journal.tables.audit;
+    this.#owners = journal.tables.auditOwners;
     this.#config = config;
     this.#log = log;
     this.#count();
@@ -61,7 +72,7 @@ export class Audit implements AuditLog {
   }
 
   async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
-    const entry = this.#newEntry(book, event);
+    const entry = this.#newEntry(book, event, ownerOfEvent(event));
     await this.#commit(() => this.#add(entry));
     return { entry };
   }
@@ -69,23 +80,21 @@ export class Audit implements AuditLog {
   async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
     const ended = withOutcome(entry, outcome);
     await this.#write(() => {
-      const book = auditBooks.indexOf(entry.book);
+      const key = keyOf(auditBooks.indexOf(entry.book), entry.number);
       // Else it would come back, and be counted by nobody.
-      if (entry.number > (this.#removed[book] ?? 0)) {
-        this.#table.putSync(keyOf(book, entry.number), packEntry(ended));
-      }
+      if (this.#table.doesExist(key)) this.#table.putSync(key, packEntry(ended));
     });
   }
 
   note(event: AuditEvent, outcome: AuditOutcome): void {
-    const entry = withOutcome(this.#newEntry('change', event), outcome);
+    const entry = withOutcome(this.#newEntry('change', event, ownerOfEvent(event)), outcome);
     void this.#write(() => this.#add(entry));
   }
 
-  refused(event: AuditEvent, outcome: AuditOutcome): void {
-    const omitted = this.#refusals.take(this.#config.auditRefusalsPerMinuteMax);
+  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
+    const omitted = this.#refusals.take(owner, this.#config.auditRefusalsPerMinuteMax);
     if (omitted === undefined) return;
-    const entry = { ...withOutcome(this.#newEntry('refused', event), outcome), omitted };
+    const entry = { ...withOutcome(this.#newEntry('refused', event, owner), outcome), omitted };
     void this.#write(() => this.#add(entry));
   }
 
@@ -101,9 +110,9 @@ export class Audit implements AuditLog {
     return readAll((from, reverse) => this.#read(from, reverse), query, this.#last);
   }
 
-  #newEntry(book: AuditBook, event: AuditEvent): AuditEntry {
+  #newEntry(book: AuditBook, event: AuditEvent, owner: string): AuditEntry {
     this.#last += 1;
-    return { ...begunContent(event), number: this.#last, book, timeMs: Date.now() };
+    return { ...begunContent(event), number: this.#last, book, owner, timeMs: Date.now() };
   }
 
   async #commit(apply: () => void): Promise<void> {
@@ -115,14 +124,19 @@ export class Audit implements AuditLog {
     }
   }
 
-  /** Looks at what there is. */
+  /** Looks at what there is: from each owner to the next, of which LMDB counts the entries. */
   #count(): void {
-    // Each time in an object of its own: the library writes into that of a count.
-    const ranges = [...auditBooks.keys()].map((book) => ({ start: keyOf(book, 0), end: keyOf(book + 1, 0) }));
-    this.#counts = ranges.map((range) => this.#table.getKeysCount({ ...range }));
-    this.#removed = ranges.map((range) => {
-      const [first] = [...this.#table.getKeys({ ...range, limit: 1 })];
-      return first === undefined ? 0 : numberOf(first) - 1;
+    this.#counts = [...auditBooks.keys()].map((book) => {
+      const counts = new OwnerCounts();
+      const end = keyOf(book + 1, 0);
+      for (let start = keyOf(book, 0); ; ) {
+        const [first] = [...this.#owners.getKeys({ start, end, limit: 1 })];
+        if (first === undefined) return counts;
+        const owner = ownerOf(first);
+        const last = ownedKeyOf(book, owner, numberMax);
+        counts.add(owner, this.#owners.getKeysCount({ start: first, end: last }));
+        start = last;
+      }
     });
     this.#isStale = false;
   }
@@ -130,16 +144,28 @@ export class Audit implements AuditLog {
   /** Inside a write transaction. */
   #add(entry: AuditEntry): void {
     if (this.#isStale) this.#count();
+    const { number, owner } = entry;
     const book = auditBooks.indexOf(entry.book);
-    this.#table.putSync(keyOf(book, entry.number), packEntry(entry));
-    this.#counts[book] = (this.#counts[book] ?? 0) + 1;
-    const excess = (this.#counts[book] ?? 0) - this.#config.auditEntriesMax;
-    if (excess <= 0) return;
-    const range = { start: keyOf(book, 0), end: keyOf(book + 1, 0), limit: Math.min(excess, trimmedMax) };
-    for (const key of [...this.#table.getKeys(range)]) {
-      this.#table.removeSync(key);
-      this.#counts[book] = (this.#counts[book] ?? 0) - 1;
-      this.#removed[book] = numberOf(key);
+    const counts = this.#counts[book];
+    this.#table.putSync(keyOf(book, number), packEntry(entry));
+    this.#owners.putSync(ownedKeyOf(book, owner, number), nothing);
+    if (counts === undefined) return;
+    counts.add(owner);
+    const excess = counts.total - this.#config.auditEntriesMax;
+    for (let removed = 0; removed < Math.min(excess, trimmedMax); removed += 1) this.#removeOne(book, counts);
+  }
+
+  /** The oldest of whoever has most. */
+  #removeOne(book: number, counts: OwnerCounts): void {
+    const owner = counts.most() ?? '';
+    const range = { start: ownedKeyOf(book, owner, 0), end: ownedKeyOf(book, owner, numberMax), limit: 1 };
+    const keys = [...this.#owners.getKeys(range)];
+    // Counted wrongly, which is not to be so for ever.
+    this.#isStale = keys.length === 0;
+    for (const key of keys) {
+      this.#owners.removeSync(key);
+      this.#table.removeSync(keyOf(book, numberOf(key)));
+      counts.remove(owner);
     }
   }
 

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { AuditEvent, AuditLog } from '../admin/audit-log.ts';
+import { type AuditEvent, type AuditLog, auditOwners } from '../admin/audit-log.ts';
 import { digestOf, type NewDevice, newDevice } from '../admin/new-device.ts';
 import type { Config } from '../core/config.ts';
 import { ApiError, unavailable } from '../core/errors.ts';
+import { FairShare } from '../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../core/identity.ts';
 import type { Claim, ClaimedDevice, ClaimToken } from '../registry/claim-token.ts';
 import { type ClaimTokens, unknownToken } from '../registry/claim-tokens.ts';
@@ -34,12 +35,15 @@ const drawsMax = 3;
  */
 export class Claims {
   readonly #options: ClaimsOptions;
-  #underway = 0;
+  readonly #underway: FairShare;
   /** Claims that can be repeated, by all that they name: one that comes again meanwhile is the same. */
   readonly #repeatable = new Map<string, Promise<ClaimedDevice>>();
+  /** By the device that they name, when the last of its claims is over. */
+  readonly #last = new Map<DeviceKey, Promise<unknown>>();
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
+    this.#underway = new FairShare(options.config.claimsQueueMax);
   }
 
   /**
@@ -47,14 +51,14 @@ export class Claims {
    * unavailable.
    */
   async claim(claim: Claim): Promise<ClaimedDevice> {
-    const { claimsQueueMax } = this.#options.config;
-    if (this.#underway >= claimsQueueMax)
-      throw unavailable('Too many claims are under way (claimsQueueMax).');
-    this.#underway += 1;
+    this.#underway.max = this.#options.config.claimsQueueMax;
+    if (!this.#underway.take(claim.fleetId)) {
+      throw unavailable('Too many claims are under way, of this fleet or of all (claimsQueueMax).');
+    }
     try {
       return await this.#claim(claim);
     } finally {
-      this.#underway -= 1;
+      this.#underway.release(claim.fleetId);
     }
   }
 
@@ -73,7 +77,8 @@ export class Claims {
       return await same.finally(() => this.#repeatable.delete(name));
     } catch (error) {
       const { code, status } = error as ApiError;
-      if (status === 401 || status === 403) audit.refused(event, { status, error: code });
+      const owner = token === undefined ? auditOwners.nobody : claim.fleetId;
+      if (status === 401 || status === 403) audit.refused(owner, event, { status, error: code });
       throw error;
     }
   }
@@ -82,7 +87,20 @@ export class Claims {
     const before = await this.#repeated(claim);
     if (before !== undefined) return before;
     this.#options.claimTokens.check(token);
-    return this.#store(claim, token, event);
+    if (claim.deviceId === undefined) return this.#store(claim, token, event);
+    return this.#inTurn(deviceKeyOf(claim.fleetId, claim.deviceId), () => this.#store(claim, token, event));
+  }
+
+  /** One after another: at once, each would have a count until it is told that the id is taken. */
+  async #inTurn<T>(device: DeviceKey, store: () => Promise<T>): Promise<T> {
+    const stored = (this.#last.get(device) ?? Promise.resolve()).then(store);
+    const over = stored.catch(() => {});
+    this.#last.set(device, over);
+    try {
+      return await stored;
+    } finally {
+      if (this.#last.get(device) === over) this.#last.delete(device);
+    }
   }
 
   async #store(claim: Claim, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {

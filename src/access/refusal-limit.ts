@@ -1,21 +1,26 @@
-/** So many refused requests a minute have an entry, for there may be any number of them; the others are counted. */
+import { FairShare } from '../core/fair-share.ts';
+
+/**
+ * So many refused requests a minute have an entry, for there may be any number of them; the others are counted. Nobody
+ * takes up all of them.
+ */
 export class RefusalLimit {
   #minute = 0;
-  #taken = 0;
+  #taken = new FairShare(0);
   #omitted = 0;
 
   /** How many were omitted since the last one that was not; undefined where this one is omitted too. */
-  take(perMinuteMax: number): number | undefined {
+  take(owner: string, perMinuteMax: number): number | undefined {
     const minute = Math.floor(performance.now() / 60_000);
     if (minute !== this.#minute) {
       this.#minute = minute;
-      this.#taken = 0;
+      this.#taken = new FairShare(perMinuteMax);
     }
-    if (this.#taken >= perMinuteMax) {
+    this.#taken.max = perMinuteMax;
+    if (!this.#taken.take(owner)) {
       this.#omitted += 1;
       return undefined;
     }
-    this.#taken += 1;
     const omitted = this.#omitted;
     this.#omitted = 0;
     return omitted;

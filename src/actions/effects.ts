@@ -1,5 +1,6 @@
 import { mailLifeSecondsMax, tagLengthMax } from '../core/bounds.ts';
 import { deviceIdPattern, schemaNamePattern } from '../core/identity.ts';
+import { isNestedOver } from '../core/json-depth.ts';
 import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
 
@@ -69,6 +70,7 @@ export class Effects {
       throw new TypeError(`${call}: the name of a mail is 1 to 255 of A-Z, a-z, 0-9, _ and -.`);
     const text = payload ?? '{}';
     this.#checkSize(`${call}: the payload`, text, this.#limits.payloadBytesMax);
+    this.#checkDepth(`${call}: the payload`, text);
     if (!isObject(JSON.parse(text))) throw new TypeError(`${call}: the payload must be a JSON object.`);
     const lifeSeconds = lifeSecondsOf(call, options);
     // A list counts for each of its devices: so does an empty one for one, or it could be sent for ever.
@@ -85,6 +87,7 @@ export class Effects {
     const known = stateKeyOf('state.set', key);
     if (value === undefined) throw new TypeError('state.set: the value must be one that JSON has.');
     this.#checkSize('state.set: the value', value, this.#limits.stateValueBytesMax);
+    this.#checkDepth('state.set: the value', value);
     JSON.parse(value);
     this.#write(known, value === 'null' ? null : value);
   }
@@ -114,6 +117,12 @@ export class Effects {
   #checkSize(what: string, text: string, bytesMax: number): void {
     if (text.length > bytesMax || Buffer.byteLength(text) > bytesMax)
       throw new RangeError(`${what} is larger than ${bytesMax} bytes as JSON.`);
+  }
+
+  #checkDepth(what: string, text: string): void {
+    const { jsonDepthMax } = this.#limits;
+    if (isNestedOver(jsonDepthMax, Buffer.from(text)))
+      throw new RangeError(`${what} is nested over ${jsonDepthMax} levels (jsonDepthMax).`);
   }
 
   #keep(text: string): void {

@@ -8,10 +8,12 @@ import {
   type QuickJSRuntime,
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
+import { EngineMemory } from './engine-memory.ts';
 
 export interface Engine {
   runtime: QuickJSRuntime;
   context: QuickJSContext;
+  memory: EngineMemory;
 }
 
 const pageBytes = 65_536;
@@ -25,11 +27,23 @@ export const threadStackMegabytes = 16;
 
 /** What Node has of it, as far as it is needed here: TypeScript counts it among the browser's things. */
 declare const WebAssembly: {
-  Module: new (bytes: Uint8Array) => object;
-  Memory: new (limits: { initial: number; maximum: number }) => object;
+  compile(bytes: Uint8Array): Promise<object>;
+  Memory: new (limits: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
 };
 
 let compiled: object | undefined;
+
+/** The engine's machine code, which a thread can be handed: compiling it takes each of them some 20 ms. */
+export function compileEngine(): Promise<object> {
+  return WebAssembly.compile(
+    readFileSync(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')),
+  );
+}
+
+/** What `compileEngine` made, on another thread, is that of this one too. */
+export function useEngine(engine: object): void {
+  compiled = engine;
+}
 
 /**
  * A JavaScript engine in a WebAssembly instance of its own, for one action alone: a fault in the engine that
@@ -37,15 +51,14 @@ let compiled: object | undefined;
  * trapped is thrown away whole, and so is all memory that an action made it grow to.
  */
 export async function newEngine(memoryBytes: number): Promise<Engine> {
-  compiled ??= new WebAssembly.Module(
-    readFileSync(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')),
-  );
+  compiled ??= await compileEngine();
   // A block that grows is there twice for a moment, so that the engine's own bound is met first.
   const pages = pagesMin + Math.ceil((2 * memoryBytes) / pageBytes);
+  const wasmMemory = new WebAssembly.Memory({ initial: pagesMin, maximum: Math.min(pages, pagesMax) });
   const module = await newQuickJSWASMModuleFromVariant(
     newVariant(variant as unknown as QuickJSSyncVariant, {
       wasmModule: compiled,
-      wasmMemory: new WebAssembly.Memory({ initial: pagesMin, maximum: Math.min(pages, pagesMax) }),
+      wasmMemory,
       // It prints when it aborts.
       emscriptenModule: { print: () => {}, printErr: () => {} } as object,
     }),
@@ -55,5 +68,6 @@ export async function newEngine(memoryBytes: number): Promise<Engine> {
   runtime.setModuleLoader((name) => ({
     error: new Error(`An action can import nothing, also not '${name}'.`),
   }));
-  return { runtime, context: runtime.newContext() };
+  const context = runtime.newContext();
+  return { runtime, context, memory: new EngineMemory(wasmMemory) };
 }

@@ -1,15 +1,18 @@
+import { glueFile } from './glue.ts';
 import type { RunError, RunErrorCode } from './run.ts';
-import { asWritten } from './source-lines.ts';
+import { type ActionSource, asWritten } from './source-lines.ts';
 import { harmlessLines } from './text.ts';
 
 const charactersMax = 2_000;
 const framesMax = 5;
+/** Frames that are not the action's own. */
+const hidden = new RegExp(`\\((native|${glueFile}.*)\\)$`);
 
 /** Those that code in the sandbox may give its own end. */
 const ownCodes: readonly RunErrorCode[] = ['threw', 'invalid_call', 'memory_exceeded', 'stack_exceeded'];
 
 /** What the glue tells of a value that was thrown; it comes from the sandbox, so nothing of it is taken on trust. */
-export function errorOf(described: string | undefined, actionCode: string): RunError {
+export function errorOf(described: string | undefined, source: ActionSource): RunError {
   const { code, msg, stack }: Record<string, unknown> = described === undefined ? {} : JSON.parse(described);
   const known = ownCodes.find((one) => one === code);
   if (known === undefined)
@@ -18,11 +21,11 @@ export function errorOf(described: string | undefined, actionCode: string): RunE
     return { code: known, msg: 'The action used all of its memory (or threw null).' };
   const frames = String(stack ?? '')
     .split('\n')
-    .filter((line) => /^\s*at /.test(line) && !/\((native|glue\.js.*)\)$/.test(line))
+    .filter((line) => /^\s*at /.test(line) && !hidden.test(line))
     .slice(0, framesMax);
   return {
     code: known,
-    msg: harmlessLines([String(msg), ...asWritten(frames, actionCode)].join('\n'), charactersMax),
+    msg: harmlessLines([String(msg), ...asWritten(frames, source)].join('\n'), charactersMax),
   };
 }
 

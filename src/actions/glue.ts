@@ -1,3 +1,6 @@
+/** Where its frames stand in a stack: no action has a name like this. */
+export const glueFile = 'fleetpost:glue';
+
 /**
  * What the sandbox's inside may say to its outside: one text, for each handle that crosses costs microseconds.
  * Its lines are the operation, the number of the run and up to two JSON texts, which have no line breaks.
@@ -5,7 +8,9 @@
 export type Host = (said: string) => string | undefined;
 
 export interface Glue {
-  start(action: (record: unknown, fleet: unknown) => unknown, run: number, record: string): void;
+  /** What the action is given, of its JSON text; by itself, for nothing of the action has run before it. */
+  read(record: string): unknown;
+  start(action: (record: unknown, fleet: unknown) => unknown, run: number, record: unknown): void;
   /** The answer to a question: JSON text, or what went wrong. */
   settle(question: string, answer: string | undefined, error: string | undefined): void;
   /** As JSON text: an error that was thrown. */
@@ -111,13 +116,13 @@ export function glue(host: Host): Glue {
   };
   return {
     describe,
+    read: (record) => parse(record),
     start(action, run, record) {
       current = run;
-      const given = parse(record);
       const fleet = fleetOf(run);
       const settle = async () => {
         try {
-          await action(given, fleet);
+          await action(record, fleet);
           say('done', run);
         } catch (error) {
           say('failed', run, describe(error));

@@ -1,9 +1,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { threadStackMegabytes } from './engine.ts';
+import { type Log, logFailure } from '../core/log.ts';
+import { compileEngine, threadStackMegabytes } from './engine.ts';
 import { newProgress } from './progress.ts';
 import type { Answer, Question, RunError, RunLimits, RunReport, RunRequest } from './run.ts';
-import type { AnswerMessage, CompileTask, RunTask } from './task.ts';
+import type { AnswerMessage, CompileTask, RunTask, ThreadData } from './task.ts';
 import { harmless } from './text.ts';
 import { Watch } from './watch.ts';
 
@@ -16,26 +17,35 @@ const translationMilliseconds = 30_000;
 /** How much less than the server's other threads they count for the scheduler. */
 const niceIncrement = 10;
 
+export interface ActionPoolOptions {
+  config: { actionThreads: number; actionWarmMemoryBytesMax: number };
+  log: Log;
+}
+
 /** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
 export class ActionPool {
-  readonly #threads: number;
+  readonly #options: ActionPoolOptions;
   readonly #watch = new Watch();
   readonly #underWay = new Set<AbortController>();
-  #pool: Piscina | undefined;
+  #pool: Promise<Piscina> | undefined;
   #closed = false;
 
-  constructor({ threads }: { threads: number }) {
-    this.#threads = threads;
+  constructor(options: ActionPoolOptions) {
+    this.#options = options;
   }
 
   /** Never rejects: whatever becomes of the run is in its report. */
   async run(request: RunRequest, answer: Answer): Promise<RunReport> {
     const startedAt = performance.now();
     const { port1, port2 } = new MessageChannel();
+    let hasFailed = false;
     port1.on('message', (data: { number: number; question: Question }) => {
-      answerTo(data.question, answer).then((answered) =>
-        port1.postMessage({ number: data.number, ...answered } satisfies AnswerMessage),
-      );
+      answerTo(data.question, answer, (error) => {
+        // Once in a run: it may ask thousands of times.
+        if (!hasFailed)
+          logFailure(this.#options.log, error, 'a question of an action failed', { action: request.name });
+        hasFailed = true;
+      }).then((answered) => port1.postMessage({ number: data.number, ...answered } satisfies AnswerMessage));
     });
     const progress = newProgress();
     const task: RunTask = { request, port: port2, progress };
@@ -50,11 +60,10 @@ export class ActionPool {
 
   /** The source as JavaScript that can be run, tried in the sandbox as far as to its exports. */
   async compile(
-    source: string,
-    language: 'javascript' | 'typescript',
+    code: Pick<CompileTask, 'source' | 'language' | 'name'>,
     limits: RunLimits,
   ): Promise<{ code: string } | { error: RunError }> {
-    const task: CompileTask = { source, language, limits, progress: newProgress() };
+    const task: CompileTask = { ...code, limits, progress: newProgress() };
     const wallMilliseconds = limits.wallMilliseconds + translationMilliseconds;
     const compiled = await this.#perform<{ code: string } | { error: RunError }>(
       'compile',
@@ -69,7 +78,7 @@ export class ActionPool {
   async close(): Promise<void> {
     this.#closed = true;
     for (const abort of this.#underWay) abort.abort(closing);
-    await this.#pool?.destroy();
+    await (await this.#pool?.catch(() => undefined))?.destroy();
   }
 
   async #perform<T>(
@@ -83,7 +92,7 @@ export class ActionPool {
     this.#underWay.add(abort);
     const unwatch = this.#watch.add(task.progress, limits, (error) => abort.abort(error));
     try {
-      return (await this.#started().run(task, { name, signal: abort.signal, transferList })) as T;
+      return (await (await this.#started()).run(task, { name, signal: abort.signal, transferList })) as T;
     } catch (error) {
       if (abort.signal.aborted) return abort.signal.reason as RunError;
       return { code: 'thread_lost', msg: `Its thread ended: ${harmless(String(error), 500)}` };
@@ -93,33 +102,48 @@ export class ActionPool {
     }
   }
 
-  #started(): Piscina {
-    if (this.#pool !== undefined) return this.#pool;
-    this.#pool = new Piscina({
+  #started(): Promise<Piscina> {
+    this.#pool ??= this.#start();
+    return this.#pool;
+  }
+
+  async #start(): Promise<Piscina> {
+    const { actionThreads, actionWarmMemoryBytesMax } = this.#options.config;
+    const workerData: ThreadData = {
+      engine: await compileEngine(),
+      warmMemoryBytesMax: actionWarmMemoryBytesMax,
+    };
+    const pool = new Piscina({
       filename: new URL('./task.js', import.meta.url).href,
       minThreads: 0,
-      maxThreads: this.#threads,
+      maxThreads: actionThreads,
       idleTimeout: Number.POSITIVE_INFINITY,
       // Threads of actions have nothing to do with the server's environment and options.
       env: {},
       execArgv: [],
       argv: [],
+      workerData,
       // Where the cores are not enough for all, devices come first. On Linux this is of the thread alone.
       niceIncrement,
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
     });
     // A thread that fails between two tasks is replaced; without a listener this event would end the server.
-    this.#pool.on('error', () => {});
-    return this.#pool;
+    pool.on('error', () => {});
+    return pool;
   }
 }
 
 const closing: RunError = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
 
-async function answerTo(question: Question, answer: Answer): Promise<{ answer: string } | { error: string }> {
+async function answerTo(
+  question: Question,
+  answer: Answer,
+  onFailure: (error: unknown) => void,
+): Promise<{ answer: string } | { error: string }> {
   try {
     return { answer: await answer(question) };
-  } catch {
+  } catch (error) {
+    onFailure(error);
     return { error: 'The server could not answer.' };
   }
 }

@@ -23,13 +23,20 @@ export interface RunLimits {
   mailsMax: number;
   /** Of one mail, as JSON. */
   payloadBytesMax: number;
+  /** Nesting of its payload, and of a value of the state. */
+  jsonDepthMax: number;
   stateWritesMax: number;
   stateValueBytesMax: number;
 }
 
 export interface RunRequest {
-  /** Names this code: the same key always comes with the same code, so that a thread may keep it ready. */
-  key: string;
+  /**
+   * Names this code: the same key always comes with the same code, so that a thread may keep it ready. Undefined:
+   * what the run leaves in its realm is for nobody else.
+   */
+  key: string | undefined;
+  /** Of the action. */
+  name: string;
   /** JavaScript, an ES module, as `compile` answered it. */
   code: string;
   record: RunRecord;
@@ -55,6 +62,7 @@ export interface StateWrite {
 /** What a run can end with besides success; README's table says each in a sentence. */
 export const runErrorCodes = [
   'invalid_code',
+  'unreadable_record',
   'threw',
   'cpu_time_exceeded',
   'wall_time_exceeded',

@@ -3,9 +3,10 @@ import type { Allowance } from './allowance.ts';
 import { deviceIdOf, type Effects, stateKeyOf } from './effects.ts';
 import { type Engine, newEngine } from './engine.ts';
 import { engineFault, errorOf } from './fault.ts';
-import { glue } from './glue.ts';
+import { glue, glueFile } from './glue.ts';
 import type { Questions } from './questions.ts';
 import type { RunError, RunRecord } from './run.ts';
+import type { ActionSource } from './source-lines.ts';
 
 /** Jobs of promises between two looks at whether the run is over. */
 const jobsAtOnce = 64;
@@ -20,8 +21,9 @@ export interface RunUnderWay {
 /** One action's code in an engine of its own: it knows of nothing but what glue.ts hands it. */
 export class Realm {
   readonly #engine: Engine;
+  readonly #file: string;
   readonly #glue: QuickJSHandle;
-  #code = '';
+  #source: ActionSource = { file: '', code: '' };
   #action: QuickJSHandle | undefined;
   #underWay: RunUnderWay | undefined;
   #run = 0;
@@ -29,33 +31,40 @@ export class Realm {
   #failure: RunError | undefined;
   #done = false;
 
-  static async make(memoryBytes: number): Promise<Realm> {
-    const realm = new Realm(await newEngine(memoryBytes));
+  /** `name`: of the action, which its errors are to name. */
+  static async make(memoryBytes: number, name: string): Promise<Realm> {
+    const realm = new Realm(await newEngine(memoryBytes), `${name}.js`);
     realm.#engine.runtime.setMemoryLimit(memoryBytes);
     return realm;
   }
 
-  private constructor(engine: Engine) {
+  private constructor(engine: Engine, file: string) {
     this.#engine = engine;
+    this.#file = file;
     const { context, runtime } = engine;
     const host = context.newFunction('host', (said) => {
       const answer = this.#hear(this.#textOf(said) ?? '');
       return answer === undefined ? context.undefined : context.newString(answer);
     });
-    const make = context.unwrapResult(context.evalCode(`'use strict';(${glue})`, 'glue.js'));
+    const make = context.unwrapResult(context.evalCode(`'use strict';(${glue})`, glueFile));
     this.#glue = context.unwrapResult(context.callFunction(make, context.undefined, host));
     make.dispose();
     host.dispose();
     runtime.setInterruptHandler(() => this.#isOver());
   }
 
+  /** Memory that its code has ever used. */
+  grownBytes(): number {
+    return this.#engine.memory.grownBytes();
+  }
+
   /** Evaluates the module, whose default export must be a function. */
   load(code: string, underWay: RunUnderWay): RunError | undefined {
     this.#begin(underWay);
-    this.#code = code;
+    this.#source = { file: this.#file, code };
     const { context } = this.#engine;
     this.#enter(() => {
-      const evaluated = context.evalCode(code, 'action.js', { type: 'module', strict: true });
+      const evaluated = context.evalCode(code, this.#file, { type: 'module', strict: true });
       if (evaluated.error) return this.#fail(evaluated.error, 'invalid_code');
       this.#runJobs();
       // A module that awaits is a promise of its exports.
@@ -78,8 +87,9 @@ export class Realm {
     const { questions, allowance } = underWay;
     const { payload, ...others } = record;
     this.#enter(() => {
-      const text = `${JSON.stringify(others).slice(0, -1)},"payload":${payload}}`;
-      this.#callGlue('start', [this.#action, this.#engine.context.newNumber(this.#run), text]);
+      const given = this.#read(`${JSON.stringify(others).slice(0, -1)},"payload":${payload}}`);
+      if (given === undefined) return;
+      this.#callGlue('start', [this.#action, this.#engine.context.newNumber(this.#run), given]);
       this.#runJobs();
     });
     while (this.#failure === undefined && questions.open > 0) {
@@ -136,6 +146,25 @@ export class Realm {
     }
   }
 
+  /** The engine's own parser recurses, so its stack bounds how deep a record may be nested. */
+  #read(record: string): QuickJSHandle | undefined {
+    const { context } = this.#engine;
+    try {
+      const text = context.newString(record);
+      const read = context
+        .getProp(this.#glue, 'read')
+        .consume((method) => context.callFunction(method, context.undefined, text));
+      text.dispose();
+      if (read.error === undefined) return read.value;
+      read.error.dispose();
+    } catch {
+      // The engine broke off: it is not used again, as after any run that failed.
+    }
+    if (!this.#isOver())
+      this.#end('unreadable_record', 'The engine cannot read this record: its JSON is nested too deeply.');
+    return undefined;
+  }
+
   #callGlue(name: 'start' | 'settle', values: (QuickJSHandle | string | undefined)[]): void {
     const { context } = this.#engine;
     const handles = values.map((value) => {
@@ -157,7 +186,7 @@ export class Realm {
     const described = context
       .getProp(this.#glue, 'describe')
       .consume((method) => context.callFunction(method, context.undefined, error));
-    const found = errorOf(described.error ? undefined : this.#textOf(described.value), this.#code);
+    const found = errorOf(described.error ? undefined : this.#textOf(described.value), this.#source);
     this.#failure ??= code !== undefined && found.code === 'threw' ? { ...found, code } : found;
   }
 
@@ -200,7 +229,7 @@ export class Realm {
           this.#done = true;
           return undefined;
         case 'failed':
-          this.#failure ??= effects.failure ?? errorOf(a, this.#code);
+          this.#failure ??= effects.failure ?? errorOf(a, this.#source);
           return undefined;
         default:
           return 'TThere is no such call.';

@@ -1,11 +1,20 @@
 import type { MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
 import { Allowance } from './allowance.ts';
 import { Effects } from './effects.ts';
+import { useEngine } from './engine.ts';
 import { begin, type Progress } from './progress.ts';
 import { Questions } from './questions.ts';
 import type { Question, RunError, RunLimits, RunReport, RunRequest } from './run.ts';
 import { Realm, type RunUnderWay } from './sandbox.ts';
 import { javascriptOf } from './typescript.ts';
+import { WarmRealms } from './warm-realms.ts';
+
+/** What every thread is started with. */
+export interface ThreadData {
+  engine: object;
+  warmMemoryBytesMax: number;
+}
 
 /** What the pool hands to a thread, for a run and for a compilation. */
 export interface RunTask {
@@ -17,6 +26,8 @@ export interface RunTask {
 
 export interface CompileTask {
   source: string;
+  /** Of the action. */
+  name: string;
   language: 'javascript' | 'typescript';
   limits: RunLimits;
   progress: Progress;
@@ -28,31 +39,24 @@ export interface AnswerMessage {
   error?: string;
 }
 
-const realmsMax = 8;
-/** A realm keeps what its action leaves in it: after so many runs a new one is made, so that it cannot grow. */
-const runsOfRealmMax = 1_000;
-
-interface KeptRealm {
-  realm: Realm;
-  runs: number;
-}
-
-/** The one used last is last. */
-const realms = new Map<string, KeptRealm>();
+const { engine, warmMemoryBytesMax } = Piscina.workerData as ThreadData;
+useEngine(engine);
+const warm = new WarmRealms(warmMemoryBytesMax);
 
 export async function run({ request, port, progress }: RunTask): Promise<RunReport> {
-  const { key, code, record, limits } = request;
-  const name = `${limits.memoryBytes} ${key}`;
-  const kept = realms.get(name) ?? { realm: await Realm.make(limits.memoryBytes), runs: 0 };
-  realms.delete(name);
+  const { key, code, name, record, limits } = request;
+  const keptAs = key && `${limits.memoryBytes} ${key}`;
   const underWay = newRun(limits, progress, new Questions(asker(port)));
   const { effects, allowance } = underWay;
-  const error =
-    (kept.runs === 0 ? kept.realm.load(code, underWay) : undefined) ??
-    (await kept.realm.run(record, underWay));
-  kept.runs += 1;
+  let realm = keptAs === undefined ? undefined : warm.take(keptAs);
+  let error = await realm?.run(record, underWay);
+  // What others left in a realm may be why; as no code of this run has run, it can begin anew.
+  if (realm === undefined || error?.code === 'unreadable_record') {
+    realm = await Realm.make(limits.memoryBytes, name);
+    error = realm.load(code, underWay) ?? (await realm.run(record, underWay));
+  }
   // What a failed run leaves may be half of something.
-  if (error === undefined && kept.runs < runsOfRealmMax) keep(name, kept);
+  if (error === undefined && keptAs !== undefined) warm.keep(keptAs, realm);
   port.close();
   return {
     error,
@@ -66,14 +70,15 @@ export async function run({ request, port, progress }: RunTask): Promise<RunRepo
 
 export async function compile({
   source,
+  name,
   language,
   limits,
   progress,
 }: CompileTask): Promise<{ code: string } | { error: RunError }> {
   begin(progress);
-  const compiled = language === 'typescript' ? await javascriptOf(source) : { code: source };
+  const compiled = language === 'typescript' ? await javascriptOf(source, name) : { code: source };
   if ('error' in compiled) return compiled;
-  const realm = await Realm.make(limits.memoryBytes);
+  const realm = await Realm.make(limits.memoryBytes, name);
   const nothing = new Questions(() => Promise.reject(new Error('There is no run.')));
   const error = realm.load(compiled.code, newRun(limits, progress, nothing));
   return error === undefined ? compiled : { error };
@@ -81,12 +86,6 @@ export async function compile({
 
 function newRun(limits: RunLimits, progress: Progress, questions: Questions): RunUnderWay {
   return { effects: new Effects(limits), allowance: new Allowance(limits, progress), questions };
-}
-
-function keep(name: string, kept: KeptRealm): void {
-  realms.set(name, kept);
-  const [eldest] = realms.keys();
-  if (realms.size > realmsMax && eldest !== undefined) realms.delete(eldest);
 }
 
 function asker(port: MessagePort): (question: Question) => Promise<string> {

@@ -1,13 +1,16 @@
 import type { RunError } from './run.ts';
 import { harmless } from './text.ts';
 
-/** TypeScript's JavaScript; its types are taken off, not checked. */
-export async function javascriptOf(source: string): Promise<{ code: string } | { error: RunError }> {
+/** TypeScript's JavaScript; its types are taken off, not checked. `name`: of the action, for its errors. */
+export async function javascriptOf(
+  source: string,
+  name: string,
+): Promise<{ code: string } | { error: RunError }> {
   // The compiler takes 100 MB and half a second to load: only a thread that is given TypeScript does.
   const { default: ts } = await import('typescript');
   const translated = attempt(() =>
     ts.transpileModule(source, {
-      fileName: 'action.ts',
+      fileName: `${name}.ts`,
       reportDiagnostics: true,
       compilerOptions: {
         target: ts.ScriptTarget.ES2023,
@@ -28,7 +31,7 @@ export async function javascriptOf(source: string): Promise<{ code: string } | {
     character: 0,
   };
   const text = ts.flattenDiagnosticMessageText(first.messageText, ' ');
-  return invalid(`${text} (action.ts:${line + 1}:${character + 1})`);
+  return invalid(`${text} (${name}.ts:${line + 1}:${character + 1})`);
 }
 
 function invalid(msg: string): { error: RunError } {

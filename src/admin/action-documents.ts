@@ -115,7 +115,13 @@ const statusMembers = {
   filter: filterDocument,
   runs_per_second_max: Type.Integer(),
   held: Type.Union(
-    [Type.Literal('parked_full'), Type.Literal('limited'), Type.Literal('disk_full'), Type.Null()],
+    [
+      Type.Literal('parked_full'),
+      Type.Literal('devices_full'),
+      Type.Literal('limited'),
+      Type.Literal('disk_full'),
+      Type.Null(),
+    ],
     {
       description: 'Why it takes no records now, though it is enabled.',
     },
@@ -123,6 +129,10 @@ const statusMembers = {
   in_hand: Type.Integer({ description: 'Records being run, or waiting for a thread or another attempt.' }),
   behind: Type.Integer({ description: 'Positions of the log that it has not looked at yet.' }),
   parked: Type.Integer(),
+  devices_behind: Type.Integer({
+    description:
+      'Devices with their share of what is in hand or parked: their records wait, those of others pass.',
+  }),
   runs_last_minute: Type.Integer(),
   created_at: time,
 };
@@ -156,7 +166,7 @@ export function draftOf(body: Static<typeof draftBody>, before: ActionVersion | 
 
 /** With the rate that holds: its own or the configuration's. */
 export function describeAction(
-  { action, current, held, inHand, behind, parked, runsLastMinute }: ActionStatus,
+  { action, current, held, inHand, behind, parked, devicesBehind, runsLastMinute }: ActionStatus,
   config: { actionRunsPerSecondMax: number },
 ): Static<typeof actionDocument> {
   return {
@@ -172,6 +182,7 @@ export function describeAction(
     in_hand: inHand,
     behind,
     parked,
+    devices_behind: devicesBehind,
     runs_last_minute: runsLastMinute,
     created_at: isoTime(action.createdAtMs),
   };

@@ -21,8 +21,13 @@ export function addActionMetrics(metrics: Registry, { actions }: AdminContext): 
   );
   addGauge('fleetpost_action_parked', 'Runs that were given up.', ({ parked }) => parked);
   addGauge(
+    'fleetpost_action_devices_behind',
+    'Devices with their share of what is in hand or parked, whose records wait.',
+    ({ devicesBehind }) => devicesBehind,
+  );
+  addGauge(
     'fleetpost_action_held',
-    'Whether it takes no records though it is enabled: for its rate, or too many parked runs.',
+    'Whether it takes no records though it is enabled: for its rate, too many parked runs or devices behind.',
     ({ held }) => Number(held !== undefined),
   );
   const attempts = new Counter({

@@ -158,6 +158,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List attempts at runs of an action',
         description: 'Attempts at runs, newest first.',
         params: actionPath,
         querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
@@ -175,6 +176,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List log lines of an action',
         description: 'Lines of its log, newest first.',
         params: actionPath,
         querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
@@ -192,6 +194,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List parked runs of an action',
         description: 'Runs that were given up, newest first; one by itself has its payload.',
         params: actionPath,
         querystring: Type.Object(page),
@@ -208,7 +211,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     '/fleets/:fleet_id/actions/:name/parked/:run',
     {
       config: { scope: 'read' },
-      schema: { params: runPath, response: { 200: parkedWithPayload, ...errorAnswers } },
+      schema: {
+        summary: 'Show a parked run with its payload',
+        params: runPath,
+        response: { 200: parkedWithPayload, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, run } }, reply) =>
       reply.type('application/json').send(parkedText(await actions.parkedRun(fleet_id, name, run))),
@@ -218,7 +225,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     '/fleets/:fleet_id/actions/:name/parked/:run/retry',
     {
       config: { scope: 'admin' },
-      schema: { params: runPath, response: { 200: retriedDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Retry a parked run',
+        params: runPath,
+        response: { 200: retriedDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, run }, audited }) => {
       const retried = await actions.retry(fleet_id, name, run);
@@ -232,6 +243,7 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'Retry all parked runs of an action',
         description: 'Of all of them; each starts over with all its attempts.',
         params: actionPath,
         response: { 200: retriedDocument, ...errorAnswers },
@@ -248,7 +260,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     '/fleets/:fleet_id/actions/:name/parked/:run',
     {
       config: { scope: 'admin' },
-      schema: { params: runPath, response: { 200: droppedDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Drop a parked run',
+        params: runPath,
+        response: { 200: droppedDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, run }, audited }) => {
       const dropped = await actions.drop(fleet_id, name, run);
@@ -261,7 +277,11 @@ export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): vo
     '/fleets/:fleet_id/actions/:name/parked',
     {
       config: { scope: 'admin' },
-      schema: { params: actionPath, response: { 200: droppedDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Drop all parked runs of an action',
+        params: actionPath,
+        response: { 200: droppedDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name }, audited }) => {
       const dropped = await actions.drop(fleet_id, name);

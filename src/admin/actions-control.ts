@@ -6,13 +6,18 @@ import type { Awaitable, Page } from '../shard/shard.ts';
 export interface ActionStatus {
   action: Action;
   current: ActionVersion;
-  /** Why it takes no records now, though it is enabled: its parked runs, its rate, or the disk or map of actions. */
-  held: 'parked_full' | 'limited' | 'disk_full' | undefined;
+  /**
+   * Why it takes no records now, though it is enabled: its parked runs, devices that are behind, its rate, or the
+   * disk or map of actions.
+   */
+  held: 'parked_full' | 'devices_full' | 'limited' | 'disk_full' | undefined;
   /** Records in hand: being run, waiting for a thread, or for another attempt. */
   inHand: number;
   /** Positions of the log, of all shards, that it has not looked at yet. */
   behind: number;
   parked: number;
+  /** Devices of which records wait while those of others pass. */
+  devicesBehind: number;
   runsLastMinute: number;
   /** Attempts since the server started, by how they ended. */
   attempts: Readonly<Record<Run['outcome'], number>>;

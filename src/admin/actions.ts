@@ -60,7 +60,11 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
     '/fleets/:fleet_id/actions',
     {
       config: { scope: 'read' },
-      schema: { params: fleetPath, response: { 200: listOf(actionDocument), ...errorAnswers } },
+      schema: {
+        summary: 'List actions',
+        params: fleetPath,
+        response: { 200: listOf(actionDocument), ...errorAnswers },
+      },
     },
     async ({ params }) => {
       const all = await actions.list(params.fleet_id);
@@ -74,6 +78,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       config: { scope: 'admin' },
       bodyLimit: bodyLimitOf(config),
       schema: {
+        summary: 'Deploy a version of an action',
         description: 'Deploys a new version, once its tests have passed.',
         params: actionPath,
         body: newVersion,
@@ -106,7 +111,11 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
     '/fleets/:fleet_id/actions/:name',
     {
       config: { scope: 'read' },
-      schema: { params: actionPath, response: { 200: actionDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show an action',
+        params: actionPath,
+        response: { 200: actionDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name } }) => describeAction(await actions.get(fleet_id, name), config),
   );
@@ -116,6 +125,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'Enable, disable or pace an action',
         description: 'Disabled, it takes no notice of records that are stored meanwhile.',
         params: actionPath,
         body: actionChange,
@@ -130,7 +140,11 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
     '/fleets/:fleet_id/actions/:name',
     {
       config: { scope: 'admin' },
-      schema: { params: actionPath, response: { 204: Type.Null(), ...errorAnswers } },
+      schema: {
+        summary: 'Delete an action',
+        params: actionPath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name } }, reply) => {
       await actions.delete(fleet_id, name);
@@ -142,7 +156,11 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
     '/fleets/:fleet_id/actions/:name/versions/:version',
     {
       config: { scope: 'read' },
-      schema: { params: versionPath, response: { 200: versionDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show a version of an action',
+        params: versionPath,
+        response: { 200: versionDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, version } }) =>
       describeVersion(await actions.version(fleet_id, name, version)),
@@ -153,6 +171,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'Roll an action back to another version',
         description: 'Makes a version that is kept the one that runs, under its own number.',
         params: actionPath,
         body: Type.Object({ version: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
@@ -169,6 +188,7 @@ export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext
       config: { scope: 'admin' },
       bodyLimit: bodyLimitOf(config),
       schema: {
+        summary: 'Try an action on one record',
         description: 'What a run of this record would do. Sends and writes nothing.',
         params: actionPath,
         body: Type.Object(

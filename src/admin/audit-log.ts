@@ -33,10 +33,15 @@ export interface AuditOutcome {
   about?: AuditEvent['about'];
 }
 
+/** Whose entries are those that are of no one fleet, and of those whom no token names. */
+export const auditOwners = { server: '*', nobody: '-' } as const;
+
 export interface AuditEntry extends AuditEvent {
   /** Ascending over all books. */
   number: number;
   book: AuditBook;
+  /** Whose share of its book it has: a fleet's id, or one of `auditOwners`. */
+  owner: string;
   timeMs: number;
   /** Null: under way, or the server ended before it knew. */
   status: number | null;
@@ -58,7 +63,10 @@ export interface AuditQuery {
   toMs?: number;
 }
 
-/** Who did what. Implemented by the room `access`. */
+/**
+ * Who did what. Implemented by the room `access`. In a book that is full the oldest entry goes of whoever has most of
+ * them, so that no fleet's changes push out another's.
+ */
 export interface AuditLog {
   /** Settles when it is on disk, before anything is done. @throws ApiError unavailable: then it must not be done. */
   begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry>;
@@ -66,8 +74,11 @@ export interface AuditLog {
   end(begun: BegunEntry, outcome: AuditOutcome): Promise<void>;
   /** What nobody can be refused any more. */
   note(event: AuditEvent, outcome: AuditOutcome): void;
-  /** So many a minute; of the others their number is kept. */
-  refused(event: AuditEvent, outcome: AuditOutcome): void;
+  /**
+   * So many a minute; of the others their number is kept. `owner`: who asked, and not whom it would have been about, for
+   * anybody can name another fleet.
+   */
+  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void;
   /** Newest first. A page may be short, for one request looks at so many entries alone. */
   page(
     query: AuditQuery,

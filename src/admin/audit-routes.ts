@@ -87,6 +87,7 @@ export function addAuditRoutes(app: AdminApp, { audit }: AdminContext, exports: 
     {
       config: { scope: 'admin', narrowsToFleet: true },
       schema: {
+        summary: 'List entries of the audit log',
         description: 'Who did what, newest first. With a filter a page may be short, and `next` says more.',
         querystring: Type.Object({
           ...filter,
@@ -114,6 +115,7 @@ export function addAuditRoutes(app: AdminApp, { audit }: AdminContext, exports: 
     {
       config: { scope: 'admin', narrowsToFleet: true },
       schema: {
+        summary: 'Export the audit log',
         description: 'All entries up to now, oldest first, one a line.',
         querystring: filterQuery,
         response: {
@@ -127,7 +129,9 @@ export function addAuditRoutes(app: AdminApp, { audit }: AdminContext, exports: 
     },
     async ({ query, principal }, reply) => {
       const wanted = queryOf(query, principal);
-      return reply.type('application/x-ndjson').send(exports.begin(reply, (signal) => lines(wanted, signal)));
+      const owner = principal?.fleetId ?? '*';
+      const answer = exports.begin(reply, owner, (signal) => lines(wanted, signal));
+      return reply.type('application/x-ndjson').send(answer);
     },
   );
 }

@@ -1,8 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../core/errors.ts';
-import type { AuditActor, AuditBook, AuditEvent, AuditLog, BegunEntry } from './audit-log.ts';
-import type { AdminApp } from './context.ts';
+import {
+  type AuditActor,
+  type AuditBook,
+  type AuditEvent,
+  auditOwners,
+  type BegunEntry,
+} from './audit-log.ts';
+import { ChangeRate } from './change-rate.ts';
+import type { AdminApp, AdminContext } from './context.ts';
 import { routeOf } from './request-log.ts';
+import type { Principal } from './scope.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -52,6 +60,10 @@ function actorOf({ principal }: FastifyRequest): AuditActor {
   return { kind: principal.kind, id: principal.id, name: principal.name };
 }
 
+function ownerOf({ fleetId }: Principal): string {
+  return fleetId ?? auditOwners.server;
+}
+
 function eventOf(request: FastifyRequest): AuditEvent {
   const { headers, id, method, params } = request;
   const forwarded = headers['x-forwarded-for'] ?? headers.forwarded;
@@ -67,17 +79,23 @@ function eventOf(request: FastifyRequest): AuditEvent {
   };
 }
 
+/** On every route: what a request is refused for before its own hooks run has an entry too. */
+export function prepareAudit(app: AdminApp): void {
+  app.addHook('onRequest', async (request) => {
+    request.audited = { about: {} };
+  });
+}
+
 /**
  * Has every change that is asked of the routes added from here on in the audit log, with its outcome, and every
  * request that is refused for want of a token or a scope.
  */
-export function auditChanges(app: AdminApp, audit: AuditLog): void {
-  app.addHook('onRequest', async (request) => {
-    request.audited = { about: {} };
-  });
+export function auditChanges(app: AdminApp, { audit, config }: Pick<AdminContext, 'audit' | 'config'>): void {
+  const rate = new ChangeRate(config);
   // Behind all checks: what is not well-formed could change nothing.
   app.addHook('preHandler', async (request) => {
     const book = bookOf(request);
+    if (book === 'change' && request.principal !== null) rate.take(request.principal);
     if (book !== undefined) request.audited.begun = await audit.begin(book, eventOf(request));
   });
   app.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
@@ -85,7 +103,8 @@ export function auditChanges(app: AdminApp, audit: AuditLog): void {
     if (begun === undefined) {
       const { statusCode: status } = reply;
       const { error = null } = request.audited;
-      if (status === 401 || status === 403) audit.refused(eventOf(request), { status, error });
+      const owner = request.principal === null ? auditOwners.nobody : ownerOf(request.principal);
+      if (status === 401 || status === 403) audit.refused(owner, eventOf(request), { status, error });
       return payload;
     }
     const end = (cutOff = false): Promise<void> => {

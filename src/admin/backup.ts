@@ -41,7 +41,11 @@ export function addBackupRoutes(app: AdminApp, { backups }: AdminContext): void 
     '/backup',
     {
       config: { scope: 'admin' },
-      schema: { body: newBackup, response: { 202: backupDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Start a backup',
+        body: newBackup,
+        response: { 202: backupDocument, ...errorAnswers },
+      },
     },
     async ({ body }, reply) => {
       reply.code(202);
@@ -51,7 +55,13 @@ export function addBackupRoutes(app: AdminApp, { backups }: AdminContext): void 
 
   app.get(
     '/backup',
-    { config: { scope: 'admin' }, schema: { response: { 200: backupDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Show the backup under way, or the last one',
+        response: { 200: backupDocument, ...errorAnswers },
+      },
+    },
     async () => {
       const backup = backups.last();
       if (backup === undefined) throw new ApiError('backup_not_found');

@@ -137,6 +137,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
       bodyLimit: documentBytesMax + config.bodyBytesMax + listedBytes * config.broadcastDevicesMax,
       config: { scope: 'mail' },
       schema: {
+        summary: 'Start a broadcast',
         description: 'Sends a mail to a list of devices, to those that have a tag, or to all of the fleet.',
         params: fleetPath,
         headers: idempotencyHeaders,
@@ -186,6 +187,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List broadcasts',
         description: 'The newest first.',
         params: fleetPath,
         querystring: Type.Object({ after: Type.Optional(Type.String({ pattern: uuid })), limit: pageLimit }),
@@ -202,7 +204,11 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/broadcasts/:broadcast_id',
     {
       config: { scope: 'read' },
-      schema: { params: broadcastPath, response: { 200: broadcastDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show a broadcast',
+        params: broadcastPath,
+        response: { 200: broadcastDocument, ...errorAnswers },
+      },
     },
     async ({ params }) => describe(await broadcasts.get(fleetIdOf(params), params.broadcast_id)),
   );
@@ -212,6 +218,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List devices that a broadcast did not reach',
         description: 'Devices that did not get it, up to broadcastRefusalsMax of them, in order of id.',
         params: broadcastPath,
         querystring: Type.Object({
@@ -238,6 +245,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
       {
         config: { scope: 'mail' },
         schema: {
+          summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
           description,
           params: broadcastPath,
           body: Type.Object({}, { additionalProperties: false }),
@@ -257,6 +265,7 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'mail' },
       schema: {
+        summary: 'Forget a broadcast that has ended',
         description: 'Forgets one that has ended, with its refusals.',
         params: broadcastPath,
         response: { 204: Type.Null(), ...errorAnswers },

@@ -76,6 +76,7 @@ export function addClaimTokenRoutes(app: AdminApp, { claimTokens }: AdminContext
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List claim tokens',
         params: fleetPath,
         querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
         response: { 200: listOf(claimTokenDocument), ...errorAnswers },
@@ -93,6 +94,7 @@ export function addClaimTokenRoutes(app: AdminApp, { claimTokens }: AdminContext
     {
       config: { scope: 'provision' },
       schema: {
+        summary: 'Create a claim token',
         description:
           'A token with which devices register themselves at `POST /v1/claim`; its text is answered this once.',
         params: fleetPath,
@@ -120,6 +122,7 @@ export function addClaimTokenRoutes(app: AdminApp, { claimTokens }: AdminContext
     {
       config: { scope: 'provision' },
       schema: {
+        summary: 'Revoke a claim token',
         description: 'Revokes it; devices that have claimed with it stay.',
         params: Type.Interface([fleetPath], { claim_token_id: Type.String() }),
         response: { 204: Type.Null(), ...errorAnswers },

@@ -7,8 +7,8 @@ import fastJsonStringify from 'fast-json-stringify';
  * schemas.
  */
 const options = { allErrors: true, strict: false, validateSchema: false };
-/** Text in a path or query becomes a number where one is wanted; in a body a number must be a number. */
-const ofText = new Ajv({ ...options, useDefaults: true, coerceTypes: true });
+/** Text in a path or query becomes a number, or a list of one, where that is wanted; in a body nothing becomes anything. */
+const ofText = new Ajv({ ...options, useDefaults: true, coerceTypes: 'array' });
 const ofBody = new Ajv(options);
 
 /** What Fastify asks of a validator: why not is looked up behind it. */

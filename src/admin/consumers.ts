@@ -159,7 +159,11 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     '/fleets/:fleet_id/consumers',
     {
       config: { scope: 'read' },
-      schema: { params: fleetPath, response: { 200: listOf(consumerDocument), ...errorAnswers } },
+      schema: {
+        summary: 'List consumers',
+        params: fleetPath,
+        response: { 200: listOf(consumerDocument), ...errorAnswers },
+      },
     },
     async ({ params }) => {
       const { fleet } = registry.fleet(params.fleet_id);
@@ -172,6 +176,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'Create or change a consumer',
         description: 'Makes a consumer, or changes what it is given from now on: what is absent stays.',
         params: consumerPath,
         body: settings,
@@ -193,7 +198,11 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     '/fleets/:fleet_id/consumers/:name',
     {
       config: { scope: 'read' },
-      schema: { params: consumerPath, response: { 200: consumerDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show a consumer',
+        params: consumerPath,
+        response: { 200: consumerDocument, ...errorAnswers },
+      },
     },
     async ({ params }) => {
       const { fleet } = registry.fleet(params.fleet_id);
@@ -205,7 +214,11 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     '/fleets/:fleet_id/consumers/:name',
     {
       config: { scope: 'admin' },
-      schema: { params: consumerPath, response: { 204: Type.Null(), ...errorAnswers } },
+      schema: {
+        summary: 'Delete a consumer',
+        params: consumerPath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
     },
     async ({ params }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
@@ -219,6 +232,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Fetch a batch of records',
         description:
           'Records of one shard that nobody else is given until they are acknowledged, released, or their lease ends. Of each device they come in order.',
         params: consumerPath,
@@ -252,6 +266,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Acknowledge a batch',
         description: 'The records of a batch are done; answered once that is on disk.',
         params: consumerPath,
         body: batchBody,
@@ -269,6 +284,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Release a batch',
         description: 'The records of a batch are not done, and are given again at once.',
         params: consumerPath,
         body: batchBody,

@@ -87,7 +87,12 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     try {
       // Its schema may be another one by now.
       const { name, payload } = letter;
-      fleets.checkMail(fleetIdOf(device), name, parseMessage(payload) ?? {}, payload.length);
+      fleets.checkMail(
+        fleetIdOf(device),
+        name,
+        parseMessage(payload, config.jsonDepthMax) ?? {},
+        payload.length,
+      );
       const outcome = await shard.replayMail({
         device,
         mailId,
@@ -120,6 +125,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List dead letters',
         description:
           'Rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short, or empty, and have a next one.',
         params: fleetPath,
@@ -140,6 +146,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Show a dead letter with its payload',
         description: 'One letter: its payload as the body, the rest in headers named X-Mail-….',
         params: letterPath,
         response: { 200: payloadDocument, ...errorAnswers },
@@ -161,6 +168,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
       config: { scope: 'mail' },
       bodyLimit: selectionBytesMax,
       schema: {
+        summary: 'Replay dead letters',
         description:
           "Queues letters anew, each as a new mail with the fleet's life time and limits, and removes them: those named, or those that a filter takes. One call handles `limit` of them at most; `next` is the `after` of the next call.",
         params: fleetPath,
@@ -183,6 +191,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
       config: { scope: 'mail' },
       bodyLimit: selectionBytesMax,
       schema: {
+        summary: 'Drop dead letters',
         description: 'Removes letters for good: those named, or those that a filter takes, as in :replay.',
         params: fleetPath,
         body: letterSelection,

@@ -8,7 +8,7 @@ import { onEachShard } from './by-shard.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { deviceFilter, filterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
-import { deviceId, errorAnswers, fleetPath, nullable, tags } from './documents.ts';
+import { deviceId, errorAnswers, fleetPath, nullable, tag, tags } from './documents.ts';
 
 /** Devices that one call changes: some milliseconds of each shard. */
 const devicesPerCallMax = 500;
@@ -18,6 +18,7 @@ const selection = Type.Object(
     device_ids: Type.Optional(Type.Array(deviceId, { minItems: 1, maxItems: devicesPerCallMax })),
     all: Type.Optional(Type.Literal(true)),
     ...deviceFilter.properties,
+    tag: Type.Optional(Type.Union([tag, Type.Array(tag, { minItems: 1, maxItems: tagsMax })])),
   },
   {
     additionalProperties: false,
@@ -57,6 +58,7 @@ export function addDeviceChangeRoute(app: AdminApp, { config, registry, shards }
     {
       config: { scope: 'provision' },
       schema: {
+        summary: 'Change many devices',
         description:
           'Changes all devices that are selected, some at a call: call again with `next` as `after` until it is null. To do it again does no harm. Disabling ends streams within a second.',
         params: fleetPath,
@@ -74,7 +76,8 @@ export function addDeviceChangeRoute(app: AdminApp, { config, registry, shards }
     },
     async ({ params, audited, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
       const { fleet } = registry.fleet(params.fleet_id);
-      const { device_ids, all, ...given } = select;
+      const { device_ids, all, tag: tagged, ...rest } = select;
+      const given = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
       let devices: DeviceKey[];
       let next: string | null = null;
       if (device_ids !== undefined) {

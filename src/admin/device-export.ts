@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
+import { ApiError } from '../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { DeviceFilter, DeviceStatus } from '../shard/shard.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { deviceFilter, filterOf } from './device-filter.ts';
-import { csvLine, tagsCell } from './device-lines.ts';
-import { cursorPattern, listDevices } from './device-list.ts';
+import { csvLine, nameCell, tagsCell } from './device-lines.ts';
+import { listDevices } from './device-list.ts';
 import { errorAnswers, fleetPath } from './documents.ts';
 import type { Exports } from './exports.ts';
 
@@ -23,8 +24,8 @@ const exportQuery = Type.Object({
   ),
   after: Type.String({
     default: '',
-    pattern: cursorPattern,
-    description: 'Goes on behind that device id, where nothing else is asked for.',
+    pattern: '^[A-Za-z0-9]{0,10}$',
+    description: 'Goes on behind that device id; only where all devices are asked for, in order of id.',
   }),
 });
 
@@ -41,11 +42,26 @@ function line(status: DeviceStatus, format: Format, withDigests: boolean): strin
   const [digest] = secretDigests;
   const digestText = withDigests && digest !== undefined ? Buffer.from(digest).toString('hex') : undefined;
   if (format === 'csv') {
-    const cells = [fleetIdOf(device), deviceIdOf(device), name, tagsCell(tags), String(enabled), createdAt];
+    const cells = [
+      fleetIdOf(device),
+      deviceIdOf(device),
+      nameCell(name),
+      tagsCell(tags),
+      String(enabled),
+      createdAt,
+    ];
     return csvLine(withDigests ? [...cells, digestText ?? ''] : cells);
   }
   const document = { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), name, tags, enabled };
   return `${JSON.stringify({ ...document, created_at: createdAt, secret_digest: digestText })}\n`;
+}
+
+/** Devices that fit come in the order of the index that finds them. @throws ApiError bad_request. */
+function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exportQuery>): void {
+  if (after === '' || Object.keys(filter).length === 0) return;
+  throw new ApiError('bad_request', {
+    msg: '`after` goes with an export of all devices: leave the filters out.',
+  });
 }
 
 /** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
@@ -82,6 +98,7 @@ export function addExportRoute(
           (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
       },
       schema: {
+        summary: 'Export devices',
         description:
           'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
         params: fleetPath,
@@ -97,6 +114,7 @@ export function addExportRoute(
     },
     async ({ params, query, audited: { about } }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
+      checkAfter(query);
       const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
       const filter = filterOf(fleet, query, config);
       if (query.with !== undefined) about.with = query.with;
@@ -105,7 +123,7 @@ export function addExportRoute(
         devices += count;
         about.devices = devices;
       };
-      const answer = exports.begin(reply, (signal) => lines(filter, query, signal, onDevices));
+      const answer = exports.begin(reply, fleet.fleetId, (signal) => lines(filter, query, signal, onDevices));
       return reply.type(`${type}; charset=utf-8`).send(answer);
     },
   );

@@ -1,14 +1,15 @@
 import { type Static, Type } from 'typebox';
+import { tagsMax } from '../core/bounds.ts';
 import type { Config } from '../core/config.ts';
 import type { Fleet } from '../registry/fleet.ts';
 import type { DeviceFilter } from '../shard/shard.ts';
 import { activeSinceMs, stateParameter, withState } from './device-state.ts';
-import { name, tag } from './documents.ts';
+import { name, repeated, tag } from './documents.ts';
 import { parseTime, timeText } from './times.ts';
 
 /** Which devices of a fleet: all of what is given must fit. */
 export const deviceFilter = Type.Object({
-  tag: Type.Optional(tag),
+  tag: repeated(tag, tagsMax, 'It has all of these tags.'),
   name_prefix: Type.Optional(name),
   enabled: Type.Optional(Type.Boolean()),
   state: stateParameter,
@@ -24,7 +25,7 @@ export function filterOf(
 ): DeviceFilter {
   const filter: DeviceFilter = {
     fleetId: fleet.fleetId,
-    tag: given.tag,
+    tags: given.tag,
     namePrefix: given.name_prefix,
     enabled: given.enabled,
     seenAfterMs: parseTime('seen_after', given.seen_after),

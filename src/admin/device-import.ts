@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import { tagsMax } from '../core/bounds.ts';
 import { unavailable } from '../core/errors.ts';
 import { deviceIdOf } from '../core/identity.ts';
-import type { DeviceChange, DevicePut, PutOutcome } from '../shard/shard.ts';
+import type { Device, DeviceChange, DevicePut, PutOutcome } from '../shard/shard.ts';
 import { type BodyLine, bodyLines } from './body-lines.ts';
 import { onEachShard } from './by-shard.ts';
 import type { AdminContext } from './context.ts';
@@ -30,6 +31,8 @@ export interface ImportOptions {
   onExisting: (typeof existingPolicies)[number];
   /** Earlier lines are passed over: an earlier import has done them. */
   fromLine: number;
+  /** Lines that an earlier import has done, and nobody was told, may come again. */
+  isResumed: boolean;
 }
 
 /** What became of one line. */
@@ -104,6 +107,11 @@ function answerOf(
   }
 }
 
+/** All of a device that a line says. */
+function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
+  return [name, [...tags], enabled, secretDigests.map((digest) => Buffer.from(digest).toString('hex'))];
+}
+
 /** Devices that a body lists, a line each. Each line is answered once its device is on disk. */
 export class DeviceImport {
   readonly #shards: AdminContext['shards'];
@@ -161,6 +169,13 @@ export class DeviceImport {
     }
   }
 
+  /** Whether the device is what the line makes; with a secret that was made here it never is. */
+  async #isAsGiven({ device, made }: Put): Promise<boolean> {
+    if (made !== '') return false;
+    const found = await this.#shards.of(device.device).device(device.device);
+    return found !== undefined && isDeepStrictEqual(identityOf(found), identityOf(device));
+  }
+
   async #store(lines: readonly BodyLine[], read: LineReader, options: ImportOptions): Promise<LineAnswer[]> {
     const answers: LineAnswer[] = [];
     const puts: Put[] = [];
@@ -179,8 +194,11 @@ export class DeviceImport {
       ({ device }) => device.device,
       (shard, own) => shard.putDevices(own.map(({ device, change }) => ({ device, change }))),
     );
+    const mayBeDone = options.isResumed && options.onExisting === 'error';
     for (const [index, put] of puts.entries()) {
-      answers.push(answerOf(put, outcomes[index] ?? 'not_found', options));
+      const outcome = outcomes[index] ?? 'not_found';
+      const isDone = outcome === 'exists' && mayBeDone && (await this.#isAsGiven(put));
+      answers.push(answerOf(put, isDone ? 'unchanged' : outcome, options));
     }
     return answers.sort((a, b) => a.line - b.line);
   }

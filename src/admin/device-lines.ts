@@ -2,13 +2,13 @@ import { parse } from 'csv-parse/sync';
 import { type Static, Type } from 'typebox';
 import { deviceSecretPattern } from '../core/identity.ts';
 import { validatorOf } from './compiled-schemas.ts';
-import { deviceId, deviceName, tags } from './documents.ts';
+import { deviceId, name, tags } from './documents.ts';
 
 /** A device as a line of an import gives it, and as a line of an export does. */
 const deviceLine = Type.Partial(
   Type.Object({
     device_id: deviceId,
-    name: deviceName,
+    name,
     tags,
     enabled: Type.Boolean(),
     secret: Type.String({ pattern: deviceSecretPattern.source }),
@@ -102,8 +102,9 @@ export function csvReader(header: Buffer): LineReader {
   };
 }
 
-/** tags: separated by semicolons, or a JSON array where one of them has a semicolon. */
+/** name: without the mark that an export puts in front of a formula. tags: separated by semicolons, or a JSON array where one of them has a semicolon. */
 function ofCell(column: string, cell: string): unknown {
+  if (column === 'name') return ofNameCell(cell);
   if (column === 'enabled') return cell === 'true' ? true : cell === 'false' ? false : cell;
   if (column !== 'tags') return cell;
   if (!cell.startsWith('[')) return cell.split(';');
@@ -118,8 +119,23 @@ export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\n`;
 }
 
+/** How a cell begins that a spreadsheet would take for a formula, or that has the mark of one already. */
+const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const formulaMark = "'";
+
+/** With a mark in front of what would be a formula to a spreadsheet: devices may name themselves. */
+export function nameCell(name: string): string {
+  return formula.test(name) ? formulaMark + name : name;
+}
+
+/** The other way of `nameCell`. */
+function ofNameCell(cell: string): string {
+  return cell.startsWith(formulaMark) && formula.test(cell) ? cell.slice(1) : cell;
+}
+
 /** The other way of `ofCell`. */
 export function tagsCell(tags: readonly string[]): string {
-  const isPlain = tags.every((tag) => !/[;\p{Cc}]/u.test(tag)) && !tags[0]?.startsWith('[');
+  const isPlain =
+    tags.every((tag) => !/[;\p{Cc}]/u.test(tag) && !formula.test(tag)) && !tags[0]?.startsWith('[');
   return isPlain ? tags.join(';') : JSON.stringify(tags);
 }

@@ -34,7 +34,6 @@ const letters: Readonly<Record<DeviceIndex, string>> = {
   connected: 'c',
 };
 const plainId = /^[A-Za-z0-9]{10}$/;
-/** In order of device id the cursor is the id, which a client may know from elsewhere. */
 export const cursorPattern = '^([A-Za-z0-9]{0,10}|[a-z]\\.[A-Za-z0-9_-]{1,80})$';
 
 function formatCursor({ by, after }: Cursor): string {
@@ -47,13 +46,13 @@ function candidates(filter: DeviceFilter): DeviceIndex[] {
   const possible: DeviceIndex[] = [];
   if (filter.connected === true) possible.push('connected');
   if (filter.namePrefix !== undefined && filter.namePrefix !== '') possible.push('name');
-  if (filter.tag !== undefined) possible.push('tag');
+  if (filter.tags?.length) possible.push('tag');
   if (filter.enabled === false) possible.push('disabled');
   if (filter.seenAfterMs !== undefined || filter.seenBeforeMs !== undefined) possible.push('seen');
   return possible;
 }
 
-/** @throws ApiError bad_request for a cursor of a list that asked for something else. */
+/** @throws ApiError bad_request for a cursor that somebody made up. */
 async function begin(shards: readonly Shard[], filter: DeviceFilter, cursor: string): Promise<Cursor> {
   const possible = candidates(filter);
   if (plainId.test(cursor)) return { by: 'id', after: cursor };
@@ -65,7 +64,7 @@ async function begin(shards: readonly Shard[], filter: DeviceFilter, cursor: str
   const by = possible.find((index) => letters[index] === letter);
   const after = Buffer.from(text, 'base64url').toString('latin1');
   if (by === undefined || (by === 'connected' && !/^[0-9a-f]{3}[A-Za-z0-9]{10}$/.test(after))) {
-    throw new ApiError('bad_request', { msg: '`after` belongs to a list that asked for something else.' });
+    throw new ApiError('bad_request', { msg: '`after` is no place of this list.' });
   }
   return { by, after };
 }

@@ -9,11 +9,11 @@ import { describeDevices } from './device-state.ts';
 import {
   deviceDocument,
   deviceId,
-  deviceName,
   devicePath,
   errorAnswers,
   fleetPath,
   listOf,
+  name,
   nullable,
   pageLimit,
   secretDocument,
@@ -21,10 +21,10 @@ import {
 } from './documents.ts';
 import { digestOf, newDevice } from './new-device.ts';
 
-const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name: deviceName, tags }), {
+const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name, tags }), {
   additionalProperties: false,
 });
-const deviceChange = Type.Partial(Type.Object({ enabled: Type.Boolean(), name: deviceName, tags }), {
+const deviceChange = Type.Partial(Type.Object({ enabled: Type.Boolean(), name, tags }), {
   additionalProperties: false,
 });
 const createdDevice = Type.Interface(
@@ -52,6 +52,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List or find devices',
         description:
           'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
         params: fleetPath,
@@ -75,7 +76,12 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/devices',
     {
       config: { scope: 'provision' },
-      schema: { params: fleetPath, body: newDeviceBody, response: { 201: createdDevice, ...errorAnswers } },
+      schema: {
+        summary: 'Create a device',
+        params: fleetPath,
+        body: newDeviceBody,
+        response: { 201: createdDevice, ...errorAnswers },
+      },
     },
     async ({ params, body, audited }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
@@ -111,7 +117,11 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/devices/:device_id',
     {
       config: { scope: 'read' },
-      schema: { params: devicePath, response: { 200: deviceDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show a device',
+        params: devicePath,
+        response: { 200: deviceDocument, ...errorAnswers },
+      },
     },
     async ({ params }) => readDevice(params),
   );
@@ -120,7 +130,12 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/devices/:device_id',
     {
       config: { scope: 'provision' },
-      schema: { params: devicePath, body: deviceChange, response: { 200: deviceDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Change a device',
+        params: devicePath,
+        body: deviceChange,
+        response: { 200: deviceDocument, ...errorAnswers },
+      },
     },
     async ({ params, body }) => {
       const device = deviceOf(context, params);
@@ -134,7 +149,11 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/devices/:device_id',
     {
       config: { scope: 'provision' },
-      schema: { params: devicePath, response: { 204: Type.Null(), ...errorAnswers } },
+      schema: {
+        summary: 'Delete a device with its mailbox',
+        params: devicePath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
     },
     async ({ params }, reply) => {
       const device = deviceOf(context, params);
@@ -148,6 +167,7 @@ export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'provision' },
       schema: {
+        summary: 'Give a device a new secret',
         description:
           'A new secret, shown once. The old one stops working at once, or after `grace_seconds` in which both work.',
         params: devicePath,

@@ -15,6 +15,7 @@ import {
   fleetIdOf,
   fleetIdPattern,
 } from '../core/identity.ts';
+import { plainCharacter } from '../core/plain-text.ts';
 import type { Fleet } from '../registry/fleet.ts';
 import type { DeviceStatus } from '../shard/shard.ts';
 
@@ -24,15 +25,18 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
-export const name = Type.String({ maxLength: 255 });
-/** What is shown in terminals, and is a cell of a line in CSV, has no control character. */
-const noControls = '^\\P{Cc}*$';
-export const deviceName = Type.String({ maxLength: 255, pattern: noControls });
-export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax, pattern: noControls });
+const plainText = `^${plainCharacter}*$`;
+export const name = Type.String({ maxLength: 255, pattern: plainText });
+export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax, pattern: plainText });
 export const tags = Type.Array(tag, {
   maxItems: tagsMax,
   uniqueItems: true,
 });
+/** Of a query: a parameter that is given again for each value. */
+export function repeated<T extends TSchema>(item: T, maxItems: number, description: string) {
+  return Type.Optional(Type.Array(item, { minItems: 1, maxItems, description }));
+}
+
 export const time = Type.String({ description: 'ISO 8601, UTC' });
 
 export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
@@ -41,6 +45,7 @@ export const mailRequeuesMax = { minimum: 0, maximum: requeuesMaxMax };
 
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
+const bytesPerSecondMax = { minimum: 0, maximum: 1_073_741_824 };
 
 const logRetentionSeconds = { minimum: 60, maximum: 315_360_000 };
 const logBytesMax = { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER };
@@ -52,6 +57,7 @@ export const fleetLimits = Type.Object({
   mail_requeues_max: nullable('integer', mailRequeuesMax),
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
+  device_bytes_per_second_max: nullable('integer', bytesPerSecondMax),
   active_seconds: nullable('integer', { minimum: 1, maximum: activeSecondsMax }),
   log_retention_seconds: nullable('integer', logRetentionSeconds),
   log_bytes_max: nullable('integer', logBytesMax),
@@ -87,6 +93,7 @@ export const fleetDocument = Type.Object({
   mail_requeues_max: nullable('integer', { description: 'Null: mail may be requeued any number of times.' }),
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
+  device_bytes_per_second_max: Type.Integer(),
   active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
   log_retention_seconds: Type.Integer(),
   log_bytes_max: nullable('integer', { description: 'Null for no limit of its own.' }),
@@ -103,6 +110,7 @@ export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleet
     mail_requeues_max: fleet.mailRequeuesMax ?? null,
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,
+    device_bytes_per_second_max: fleet.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax,
     active_seconds: fleet.activeSeconds ?? config.activeSeconds,
     log_retention_seconds: fleet.logRetentionSeconds ?? config.logRetentionSeconds,
     log_bytes_max: fleet.logBytesMax ?? null,

@@ -1,60 +1,54 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Config } from '../core/config.ts';
+import { hostRefusal } from './host-check.ts';
+import { HttpListener, type ListenerLimits } from './http-listener.ts';
+import type { Scrape } from './metrics.ts';
+import type { Probe } from './probe.ts';
 import { type NotReady, readyAnswer } from './readiness.ts';
 
 /** Time that requests under way have when the admin server closes. */
 const closeTimeoutMs = 2_000;
-/** Longer than proxies keep a connection that nobody uses, so that it is they who close it. */
-const keepAliveTimeoutMs = 72_000;
+
+export interface DoorOptions {
+  address: { host: string; port: number };
+  /** Closed with it. */
+  probe: Probe | undefined;
+  config: ListenerLimits & Pick<Config, 'adminHosts'>;
+  reasons: () => readonly NotReady[];
+}
 
 /**
  * The admin address, held from the beginning of a start to the very end: `/healthz` and `/readyz` are answered
  * also while data moves for minutes and no route of the admin API is there yet, and while requests end.
  */
 export class AdminDoor {
-  readonly #server: Server;
-  readonly #reasons: () => readonly NotReady[];
+  readonly #options: DoorOptions;
   readonly #underWay = new Set<ServerResponse>();
-  /** What each connection was asked last and has not been answered yet. */
-  readonly #last = new WeakMap<Socket, ServerResponse>();
+  #listener: HttpListener | undefined;
   #handler: RequestListener | undefined;
 
-  private constructor(reasons: () => readonly NotReady[]) {
-    this.#reasons = reasons;
-    this.#server = createServer((request, response) => this.#queue(request, response));
-    this.#server.keepAliveTimeout = keepAliveTimeoutMs;
-    // An import may be sent for as long as it takes.
-    this.#server.requestTimeout = 0;
+  private constructor(options: DoorOptions) {
+    this.#options = options;
   }
 
   /** @throws Error when the address cannot be had. */
-  static async open(
-    address: { host: string; port: number },
-    reasons: () => readonly NotReady[],
-  ): Promise<AdminDoor> {
-    const door = new AdminDoor(reasons);
-    const server = door.#server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(address, () => resolve());
-    });
+  static async open(options: DoorOptions): Promise<AdminDoor> {
+    const door = new AdminDoor(options);
+    door.#listener = await HttpListener.open(options.address, options.config, (request, response) =>
+      door.#take(request, response),
+    );
     return door;
   }
 
   get port(): number {
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the door is closed');
-    return address.port;
+    if (this.#listener === undefined) throw new Error('the door is closed');
+    return this.#listener.port;
   }
 
-  /** From now on every request goes to the admin server. */
-  admit(handler: RequestListener): void {
+  /** From now on every request goes to the admin server, and there are metrics. */
+  admit(handler: RequestListener, scrape: Scrape): void {
     this.#handler = handler;
+    this.#options.probe?.admit(scrape);
   }
 
   /** No request goes there any more; settles when those under way have ended, or were ended. */
@@ -73,32 +67,12 @@ export class AdminDoor {
   }
 
   async close(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#server.closeAllConnections();
-    await closed;
-  }
-
-  /**
-   * Requests of one connection one after another: the answer to a pipelined one has no socket before its turn
-   * comes, and if the connection ends first nothing ever tells whoever works at it.
-   */
-  #queue(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    const before = this.#last.get(socket);
-    this.#last.set(socket, response);
-    response.once('close', () => {
-      if (this.#last.get(socket) === response) this.#last.delete(socket);
-    });
-    if (before === undefined) this.#take(request, response);
-    else
-      before.once('close', () => {
-        if (!socket.destroyed) this.#take(request, response);
-      });
+    await Promise.all([this.#listener?.close(), this.#options.probe?.close()]);
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#handler === undefined) {
-      this.#answer(request.url ?? '', response);
+      this.#answer(request, response);
       return;
     }
     this.#underWay.add(response);
@@ -106,10 +80,12 @@ export class AdminDoor {
     this.#handler(request, response);
   }
 
-  #answer(url: string, response: ServerResponse): void {
-    const reasons = this.#reasons();
-    const isHealth = url.split('?', 1)[0] === '/healthz';
-    const { status, body } = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons);
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const { config, reasons } = this.#options;
+    const isHealth = request.url?.split('?', 1)[0] === '/healthz';
+    const refusal = hostRefusal(request, config.adminHosts);
+    const said = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons());
+    const { status, body } = refusal === undefined ? said : { status: refusal.status, body: refusal };
     const head = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' };
     response.writeHead(status, head).end(JSON.stringify(body));
   }

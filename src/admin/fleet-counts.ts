@@ -85,6 +85,7 @@ export function addFleetCountRoute(app: AdminApp, { config, registry, shards }: 
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Count the devices of a fleet',
         description:
           'Devices of the fleet. `active` was counted at `counted_at`, some seconds ago at most, or ten times as long as counting takes; the others are as of now.',
         params: fleetPath,

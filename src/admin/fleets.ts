@@ -30,6 +30,7 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
     ['mailRequeuesMax', body.mail_requeues_max],
     ['requestsPerSecondMax', body.requests_per_second_max],
     ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
+    ['deviceBytesPerSecondMax', body.device_bytes_per_second_max],
     ['activeSeconds', body.active_seconds],
     ['logRetentionSeconds', body.log_retention_seconds],
     ['logBytesMax', body.log_bytes_max],
@@ -49,6 +50,7 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
     {
       config: { scope: 'read', narrowsToFleet: true },
       schema: {
+        summary: 'List fleets',
         querystring: Type.Object({ after: Type.String({ default: '', maxLength: 8 }), limit: pageLimit }),
         response: { 200: listOf(fleetDocument), ...errorAnswers },
       },
@@ -68,7 +70,11 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
     '/fleets',
     {
       config: { scope: 'provision' },
-      schema: { body: newFleet, response: { 201: fleetDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Create a fleet',
+        body: newFleet,
+        response: { 201: fleetDocument, ...errorAnswers },
+      },
     },
     async ({ body, audited }, reply) => {
       const id = body.fleet_id ?? generateFleetId();
@@ -88,7 +94,11 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
     '/fleets/:fleet_id',
     {
       config: { scope: 'read' },
-      schema: { params: fleetPath, response: { 200: fleetDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show a fleet',
+        params: fleetPath,
+        response: { 200: fleetDocument, ...errorAnswers },
+      },
     },
     async ({ params }) => describeFleet(registry.fleet(params.fleet_id).fleet, config),
   );
@@ -97,7 +107,12 @@ export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext
     '/fleets/:fleet_id',
     {
       config: { scope: 'provision' },
-      schema: { params: fleetPath, body: fleetChange, response: { 200: fleetDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Change a fleet',
+        params: fleetPath,
+        body: fleetChange,
+        response: { 200: fleetDocument, ...errorAnswers },
+      },
     },
     async ({ params, body }) =>
       describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config),

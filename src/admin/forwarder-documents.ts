@@ -121,6 +121,9 @@ export const forwarderDocument = Type.Object({
   delivered: Type.Integer({ description: 'Records since the server started; so are the next two.' }),
   failed: Type.Integer({ description: 'In attempts that are made again.' }),
   refused: Type.Integer({ description: 'That became dead letters.' }),
+  dropped: Type.Integer({
+    description: 'That were refused of devices with as many dead letters as they may have.',
+  }),
   last_delivered_at: nullable('string'),
   last_error: Type.Union([Type.Object({ at: time, msg: Type.String() }), Type.Null()]),
 });
@@ -214,6 +217,7 @@ export function describeForwarder(status: ForwarderStatus): Static<typeof forwar
     delivered: counts.delivered,
     failed: counts.failed,
     refused: counts.dead,
+    dropped: counts.dropped,
     last_delivered_at: lastDeliveredAtMs === undefined ? null : isoTime(lastDeliveredAtMs),
     last_error: lastError === undefined ? null : { at: isoTime(lastError.atMs), msg: lastError.msg },
   };

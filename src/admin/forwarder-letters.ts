@@ -55,6 +55,7 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List dead letters of a forwarder',
         description: 'Oldest record first; one by itself has its payload.',
         params: forwarderPath,
         querystring: Type.Object({
@@ -76,7 +77,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     `${root}/:record_id`,
     {
       config: { scope: 'read' },
-      schema: { params: letterPath, response: { 200: letterWithPayload, ...errorAnswers } },
+      schema: {
+        summary: 'Show a dead letter of a forwarder with its payload',
+        params: letterPath,
+        response: { 200: letterWithPayload, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, record_id } }, reply) =>
       reply.type('application/json').send(letterText(await forwarders.deadLetter(fleet_id, name, record_id))),
@@ -86,7 +91,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     `${root}/:record_id/replay`,
     {
       config: { scope: 'provision' },
-      schema: { params: letterPath, response: { 200: replayedDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Replay a dead letter of a forwarder',
+        params: letterPath,
+        response: { 200: replayedDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, record_id }, audited }) => {
       const replayed = await forwarders.replay(fleet_id, name, record_id);
@@ -100,6 +109,7 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     {
       config: { scope: 'provision' },
       schema: {
+        summary: 'Replay all dead letters of a forwarder',
         description: 'All of them, behind whatever was sent since: each stays until it is taken.',
         params: forwarderPath,
         response: { 200: replayedDocument, ...errorAnswers },
@@ -116,7 +126,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     `${root}/:record_id`,
     {
       config: { scope: 'provision' },
-      schema: { params: letterPath, response: { 200: droppedDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Drop a dead letter of a forwarder',
+        params: letterPath,
+        response: { 200: droppedDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name, record_id }, audited }) => {
       const dropped = await forwarders.drop(fleet_id, name, record_id);
@@ -129,7 +143,11 @@ export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminCon
     root,
     {
       config: { scope: 'provision' },
-      schema: { params: forwarderPath, response: { 200: droppedDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Drop all dead letters of a forwarder',
+        params: forwarderPath,
+        response: { 200: droppedDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name }, audited }) => {
       const dropped = await forwarders.drop(fleet_id, name);

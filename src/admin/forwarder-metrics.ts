@@ -7,7 +7,7 @@ export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminCont
   const registers = [metrics];
   const records = new Counter({
     name: 'fleetpost_forwarder_records_total',
-    help: 'Records since the start: delivered, failed (in an attempt that is made again) or dead.',
+    help: 'Records since the start: delivered, failed (in an attempt that is made again), dead or dropped.',
     labelNames: [...labelNames, 'outcome'],
     registers,
   });

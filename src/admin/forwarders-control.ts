@@ -17,8 +17,8 @@ export interface ForwarderStatus {
   /** Positions that were trimmed from the logs before it came there. */
   lost: number;
   deadLetters: number;
-  /** Records since the server started: delivered, in an attempt that failed, refused. */
-  counts: Readonly<Record<'delivered' | 'failed' | 'dead', number>>;
+  /** Records since the server started: delivered, in an attempt that failed, refused and kept, refused and not kept. */
+  counts: Readonly<Record<'delivered' | 'failed' | 'dead' | 'dropped', number>>;
   lastDeliveredAtMs: number | undefined;
   /** Why the last attempt that was not taken was not; also where a later one was. */
   lastError: { readonly atMs: number; readonly msg: string } | undefined;

@@ -20,7 +20,11 @@ export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: Admi
     '/fleets/:fleet_id/forwarders',
     {
       config: { scope: 'read' },
-      schema: { params: fleetPath, response: { 200: listOf(forwarderDocument), ...errorAnswers } },
+      schema: {
+        summary: 'List forwarders',
+        params: fleetPath,
+        response: { 200: listOf(forwarderDocument), ...errorAnswers },
+      },
     },
     async ({ params }) => ({
       items: (await forwarders.list(params.fleet_id)).map(describeForwarder),
@@ -33,6 +37,7 @@ export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: Admi
     {
       config: { scope },
       schema: {
+        summary: 'Create or change a forwarder',
         description: 'Sends the records of the fleet on, at least once each and in the order of each device.',
         params: forwarderPath,
         body: putForwarder,
@@ -52,7 +57,11 @@ export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: Admi
     '/fleets/:fleet_id/forwarders/:name',
     {
       config: { scope: 'read' },
-      schema: { params: forwarderPath, response: { 200: forwarderDocument, ...errorAnswers } },
+      schema: {
+        summary: 'Show a forwarder',
+        params: forwarderPath,
+        response: { 200: forwarderDocument, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, name } }) => describeForwarder(await forwarders.get(fleet_id, name)),
   );
@@ -62,6 +71,7 @@ export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: Admi
     {
       config: { scope },
       schema: {
+        summary: 'Pause or resume a forwarder',
         description: 'Paused, it keeps its place: what is stored meanwhile is sent when it goes on.',
         params: forwarderPath,
         body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
@@ -77,6 +87,7 @@ export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: Admi
     {
       config: { scope },
       schema: {
+        summary: 'Delete a forwarder',
         description: 'With its place in the logs and its dead letters.',
         params: forwarderPath,
         response: { 204: Type.Null(), ...errorAnswers },
@@ -93,6 +104,7 @@ export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: Admi
     {
       config: { scope },
       schema: {
+        summary: 'Give a webhook a new signing secret',
         description: 'Batches are signed with the new secret and, for that time, with the one before too.',
         params: forwarderPath,
         body: Type.Object(

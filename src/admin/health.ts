@@ -13,12 +13,22 @@ const notReady = Type.Object({
 export function addHealthRoutes(app: AdminApp, { notReady: reasons }: AdminContext): void {
   app.get(
     '/healthz',
-    { exposeHeadRoute: true, schema: { security: [], response: { 200: ok } } },
+    {
+      exposeHeadRoute: true,
+      schema: { summary: 'Tell whether the process answers', security: [], response: { 200: ok } },
+    },
     async () => ({ ok: true }),
   );
   app.get(
     '/readyz',
-    { exposeHeadRoute: true, schema: { security: [], response: { 200: ok, 503: notReady } } },
+    {
+      exposeHeadRoute: true,
+      schema: {
+        summary: 'Tell whether devices are served',
+        security: [],
+        response: { 200: ok, 503: notReady },
+      },
+    },
     async (_request, reply) => {
       const { status, body } = readyAnswer(reasons());
       reply.code(status);

@@ -31,6 +31,11 @@ const importQuery = Type.Object({
     description:
       'Of a listed device that is there: an error, passed over, or changed to what its line gives.',
   }),
+  resume: Type.Boolean({
+    default: false,
+    description:
+      'An earlier import of the same lines ended early: a device that is as its line says, its secret included, is `unchanged`, where it would be taken otherwise.',
+  }),
   from_line: Type.Integer({
     minimum: 1,
     default: 1,
@@ -116,8 +121,9 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
   app.post(
     '/fleets/:fleet_id/devices::import',
     {
-      config: { scope: 'provision' },
+      config: { scope: 'provision', hasLongBody: true },
       schema: {
+        summary: 'Make or import devices',
         description:
           'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',
         params: fleetPath,
@@ -131,7 +137,8 @@ export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext
       const { fleet } = registry.fleet(params.fleet_id);
       if (request.body instanceof Readable) {
         const { fleetId } = fleet;
-        const options = { fleetId, onExisting: query.on_existing, fromLine: query.from_line };
+        const { on_existing: onExisting, from_line: fromLine, resume: isResumed } = query;
+        const options = { fleetId, onExisting, fromLine, isResumed };
         const { type, stream } = listed.answer(request, options);
         return reply.type(type).send(stream);
       }

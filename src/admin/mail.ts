@@ -18,6 +18,7 @@ import {
   time,
 } from './documents.ts';
 import { idempotencyHeaders, idempotencyOf, replayHeader } from './idempotency.ts';
+import { sealCursor } from './list-cursor.ts';
 import { type Limits, parseDeliverAt, refusal } from './mail-refusal.ts';
 
 const waitingMail = Type.Object({
@@ -85,6 +86,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       config: { scope: 'mail', book: 'traffic' },
       bodyLimit: config.bodyBytesMax,
       schema: {
+        summary: 'Send a mail to a device',
         params: Type.Interface([devicePath], { name: Type.String() }),
         headers: idempotencyHeaders,
         querystring: Type.Object({
@@ -104,7 +106,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       const { fleet_id: fleetId, name } = params;
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
       const bytes = body ?? emptyPayload;
-      const message = parseMessage(bytes);
+      const message = parseMessage(bytes, config.jsonDepthMax);
       fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
       const fleet = fleets.get(fleetId);
       const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
@@ -137,6 +139,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'List the mail that waits for a device',
         description: 'The mailbox in its order, head first: a list of mails, each with its payload.',
         params: devicePath,
         querystring: Type.Object({
@@ -146,12 +149,16 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
         response: { 200: mailPage, ...errorAnswers },
       },
     },
-    async ({ params, query: { after, limit } }, reply) => {
+    async (request, reply) => {
+      const {
+        params,
+        query: { after, limit },
+      } = request;
       const device = deviceOf(context, params);
       const shard = shards.of(device);
       if ((await shard.credentials(device)) === undefined) throw new ApiError('device_not_found');
       const { items, next } = await shard.mails(device, after === undefined ? '' : String(after), limit);
-      return reply.type('application/json').send(describePage(items, next));
+      return reply.type('application/json').send(describePage(items, sealCursor(request, next)));
     },
   );
 }

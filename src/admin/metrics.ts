@@ -193,6 +193,15 @@ function createMetrics(context: AdminContext): Registry {
       this.inc(audit.lost);
     },
   });
+  new Gauge({
+    name: 'fleetpost_schemas_disabled',
+    help: 'Schemas that no body is held against, since a check took too long or they cannot be compiled.',
+    registers,
+    collect() {
+      const schemas = context.registry.snapshots().flatMap((fleet) => fleet.schemas);
+      this.set(schemas.filter(({ disabled }) => disabled !== undefined).length);
+    },
+  });
   const addStallCounter = (name: string, help: string, value: 'count' | 'seconds') =>
     new Counter({
       name,
@@ -213,30 +222,46 @@ function createMetrics(context: AdminContext): Registry {
   return registry;
 }
 
-/** `/metrics`, in Prometheus' text format. */
-export function addMetricsRoute(app: AdminApp, context: AdminContext): void {
+/** All metrics in Prometheus' text format, as they are now. */
+export type Scrape = () => Promise<{ type: string; text: string }>;
+
+export function createScrape(context: AdminContext): Scrape {
   const registry = createMetrics(context);
   addBroadcastMetrics(registry, context);
   addTraceMetrics(registry, context);
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
-  const scrape = async (): Promise<string> => {
+  const scrape = async (): Promise<{ type: string; text: string }> => {
     await lookAtActions();
     await lookAtForwarders();
     await lookAtConsumers();
-    return registry.metrics();
+    return { type: registry.contentType, text: await registry.metrics() };
   };
   // Whoever asks while one is under way shares it: each takes its figures anew, over some turns of the event loop.
-  let scraping: Promise<string> | undefined;
+  let scraping: ReturnType<Scrape> | undefined;
+  return () => {
+    scraping ??= scrape().finally(() => {
+      scraping = undefined;
+    });
+    return scraping;
+  };
+}
+
+/** `/metrics`. */
+export function addMetricsRoute(app: AdminApp, scrape: Scrape): void {
   app.get(
     '/metrics',
-    { schema: { security: [], response: { 200: { content: { 'text/plain': { schema: Type.String() } } } } } },
+    {
+      schema: {
+        summary: 'Scrape metrics for Prometheus',
+        security: [],
+        response: { 200: { content: { 'text/plain': { schema: Type.String() } } } },
+      },
+    },
     async (_request, reply) => {
-      scraping ??= scrape().finally(() => {
-        scraping = undefined;
-      });
-      return reply.type(registry.contentType).send(await scraping);
+      const { type, text } = await scrape();
+      return reply.type(type).send(text);
     },
   );
 }

@@ -68,6 +68,7 @@ export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Show the receipt of a mail',
         description:
           'The receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
         params: mailPath,
@@ -89,6 +90,7 @@ export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'mail' },
       schema: {
+        summary: 'Withdraw a mail that waits',
         description: 'Withdraws a mail that waits, in its mailbox or for its time of delivery.',
         params: mailPath,
         response: { 200: withdrawal, ...errorAnswers },

@@ -4,9 +4,10 @@ import type { RecordKind } from '../shard/shard.ts';
 /** Which records of a fleet, and from where on. */
 export interface RecordsQuery {
   fleetId: string;
-  kind?: RecordKind;
-  schema?: string;
-  device?: DeviceKey;
+  /** Of one of these, where they are given. */
+  kinds?: readonly RecordKind[];
+  schemas?: readonly string[];
+  devices?: readonly DeviceKey[];
   /** Stored then or later, and before. */
   fromMs?: number;
   toMs?: number;

@@ -3,12 +3,12 @@ import { Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import { type RecordKind, recordKinds } from '../shard/shard.ts';
 import { type AdminApp, type AdminContext, deviceOf } from './context.ts';
-import { errorAnswers, fleetPath } from './documents.ts';
+import { errorAnswers, fleetPath, repeated } from './documents.ts';
 import type { RecordsQuery } from './records-control.ts';
 import { parseTime, timeText } from './times.ts';
 
-/** A client that takes nothing for so long is gone. */
-const idleMsMax = 120_000;
+/** Names or devices that a reader of records asks for by one request. */
+const valuesMax = 100;
 
 const linesAnswer = {
   description:
@@ -16,11 +16,13 @@ const linesAnswer = {
   content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
 };
 const query = Type.Object({
-  kind: Type.Optional(Type.Enum([...recordKinds])),
-  schema: Type.Optional(
-    Type.String({ maxLength: 255, description: 'Its name; of receipts, that of the mail.' }),
+  kind: repeated(Type.Enum([...recordKinds]), recordKinds.length, 'It is of one of these kinds.'),
+  schema: repeated(
+    Type.String({ maxLength: 255 }),
+    valuesMax,
+    'It has one of these names; of receipts, the name is that of the mail.',
   ),
-  device: Type.Optional(Type.String({ description: 'Of this device alone.' })),
+  device: repeated(Type.String(), valuesMax, 'It is of one of these devices.'),
   from: Type.Optional(timeText('Stored then or later.')),
   to: Type.Optional(timeText('Stored before.')),
   after: Type.Optional(
@@ -56,6 +58,7 @@ export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
     {
       config: { scope: 'read' },
       schema: {
+        summary: 'Read or follow the records of a fleet',
         description:
           'Datapoints, messages and what else the log keeps of a fleet, as lines of JSON: of each device in order, of different ones about in order of time. A line without a record may come when there is none for a while.',
         params: fleetPath,
@@ -71,9 +74,9 @@ export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
         follow,
         progress,
         ...given({
-          kind: kind as RecordKind | undefined,
-          schema,
-          device: device === undefined ? undefined : deviceOf(context, { ...params, device_id: device }),
+          kinds: kind as RecordKind[] | undefined,
+          schemas: schema,
+          devices: device?.map((device_id) => deviceOf(context, { ...params, device_id })),
           fromMs: parseTime('from', query.from),
           toMs: parseTime('to', query.to),
           after,
@@ -88,7 +91,6 @@ export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
         controller.abort();
       });
       const lines = await context.records.read(records, controller.signal);
-      reply.raw.setTimeout(idleMsMax, () => reply.raw.destroy());
       reply.header('Cache-Control', 'no-store').type('application/x-ndjson');
       return reply.send(Readable.from(lines, { highWaterMark: 1 }));
     },

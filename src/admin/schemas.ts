@@ -1,16 +1,31 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import { schemaNamePattern } from '../core/identity.ts';
+import type { SchemaText } from '../registry/fleet.ts';
 import { schemaKinds } from '../registry/schema.ts';
 import { bytesBody } from './bodies.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import { errorAnswers, fleetPath, listOf } from './documents.ts';
+import { errorAnswers, fleetPath, listOf, nullable } from './documents.ts';
 
 const kind = Type.Enum([...schemaKinds]);
 const schemaPath = Type.Object({ fleet_id: Type.String(), kind, name: Type.String() });
 /** Sent as it is, not made of an object. */
 const schemaText = Type.Unsafe<string>({ type: 'object', description: 'The JSON Schema as it was put.' });
-const schemaDocument = Type.Object({ kind, name: Type.String() });
+const schemaDocument = Type.Object({
+  kind,
+  name: Type.String(),
+  disabled: nullable('string', {
+    description: 'Why bodies for it are answered 503, until it is put again or the server restarts.',
+  }),
+});
+
+function describe({
+  kind,
+  name,
+  disabled = null,
+}: Pick<SchemaText, 'kind' | 'name'> & { disabled?: string | null }): Static<typeof schemaDocument> {
+  return { kind, name, disabled };
+}
 
 /** `/fleets/{fleet_id}/schemas` and each schema under its kind and name. */
 export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContext): void {
@@ -18,11 +33,15 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
     '/fleets/:fleet_id/schemas',
     {
       config: { scope: 'read' },
-      schema: { params: fleetPath, response: { 200: listOf(schemaDocument), ...errorAnswers } },
+      schema: {
+        summary: 'List schemas',
+        params: fleetPath,
+        response: { 200: listOf(schemaDocument), ...errorAnswers },
+      },
     },
     async ({ params }) => {
       const { schemas } = registry.fleet(params.fleet_id);
-      return { items: schemas.map(({ kind, name }) => ({ kind, name })), next: null };
+      return { items: schemas.map(describe), next: null };
     },
   );
 
@@ -32,6 +51,7 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
       config: { scope: 'provision' },
       bodyLimit: config.schemaBytesMax,
       schema: {
+        summary: 'Store a schema',
         params: schemaPath,
         body: bytesBody('The JSON Schema 2020-12 itself, kept byte for byte.'),
         response: { 200: schemaDocument, 201: schemaDocument, ...errorAnswers },
@@ -43,7 +63,7 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
       }
       const isNew = await registry.putSchema(fleet_id, kind, name, body ?? Buffer.alloc(0));
       reply.code(isNew ? 201 : 200);
-      return { kind, name };
+      return describe({ kind, name });
     },
   );
 
@@ -51,7 +71,11 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
     '/fleets/:fleet_id/schemas/:kind/:name',
     {
       config: { scope: 'read' },
-      schema: { params: schemaPath, response: { 200: schemaText, ...errorAnswers } },
+      schema: {
+        summary: 'Show a schema',
+        params: schemaPath,
+        response: { 200: schemaText, ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, kind, name } }, reply) =>
       reply.type('application/json').send(registry.schema(fleet_id, kind, name).text),
@@ -61,7 +85,11 @@ export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContex
     '/fleets/:fleet_id/schemas/:kind/:name',
     {
       config: { scope: 'provision' },
-      schema: { params: schemaPath, response: { 204: Type.Null(), ...errorAnswers } },
+      schema: {
+        summary: 'Delete a schema',
+        params: schemaPath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
     },
     async ({ params: { fleet_id, kind, name } }, reply) => {
       await registry.deleteSchema(fleet_id, kind, name);

@@ -5,11 +5,12 @@ import { ApiError } from '../core/errors.ts';
 import { newRequestId } from '../core/request-id.ts';
 import { addActionRunRoutes } from './action-runs.ts';
 import { addActionRoutes } from './actions.ts';
-import { auditChanges } from './audit.ts';
+import { auditChanges, prepareAudit } from './audit.ts';
 import { addAuditRoutes } from './audit-routes.ts';
 import { requireToken } from './authorization.ts';
 import { addBackupRoutes } from './backup.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from './bodies.ts';
+import { limitBodyTimes } from './body-time.ts';
 import { addBroadcastRoutes } from './broadcasts.ts';
 import { addClaimTokenRoutes } from './claim-tokens.ts';
 import { serializerOf, validatorOf } from './compiled-schemas.ts';
@@ -26,10 +27,13 @@ import { addFleetRoutes } from './fleets.ts';
 import { addForwarderLetterRoutes } from './forwarder-letters.ts';
 import { addForwarderRoutes } from './forwarders.ts';
 import { addHealthRoutes } from './health.ts';
+import { hostRefusal } from './host-check.ts';
 import { addImportRoute } from './import.ts';
+import { bindCursors } from './list-cursor.ts';
 import { addMailRoutes } from './mail.ts';
-import { addMetricsRoute } from './metrics.ts';
+import { addMetricsRoute, createScrape, type Scrape } from './metrics.ts';
 import { OpenRequests } from './open-requests.ts';
+import { documented } from './openapi.ts';
 import { addReceiptRoutes } from './receipts.ts';
 import { addRecordRoutes } from './records.ts';
 import { logRequests, traceRequests } from './request-log.ts';
@@ -38,7 +42,11 @@ import { addTokenRoutes } from './tokens.ts';
 import { addTopRoute } from './top.ts';
 
 /** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
-export async function createAdminServer(context: AdminContext): Promise<FastifyInstance> {
+export async function createAdminServer(
+  context: AdminContext,
+): Promise<{ app: FastifyInstance; scrape: Scrape }> {
+  const { config } = context;
+  const scrape = createScrape(context);
   const onError = errorHandler(context.log);
   const app = Fastify({
     logger: false,
@@ -59,9 +67,16 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
   logRequests(app, context.log);
+  prepareAudit(app);
+  app.addHook('onRequest', async ({ raw }) => {
+    const refusal = hostRefusal(raw, config.adminHosts);
+    if (refusal !== undefined) throw refusal;
+  });
+  limitBodyTimes(app, config);
   if (context.traces !== undefined) traceRequests(app, context.traces.spans);
 
   await app.register(swagger, {
+    transform: ({ schema, url }) => ({ schema: schema && documented(schema), url }),
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Fleetpost admin API', version: '1' },
@@ -71,22 +86,23 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
   });
   await app.register(async (open) => {
     addHealthRoutes(open, context);
-    addMetricsRoute(open, context);
+    addMetricsRoute(open, scrape);
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   });
   await app.register(
     async (admin) => {
-      auditChanges(admin, context.audit);
+      auditChanges(admin, context);
       const open = new OpenRequests();
       admin.addHook('onClose', async () => open.close());
       requireToken(admin, context, open);
+      bindCursors(admin);
       await admin.register(async (documents) => {
-        takeDocuments(documents);
+        takeDocuments(documents, context.config);
         addFleetRoutes(documents, context);
         addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
         addDeviceChangeRoute(documents, context);
-        const exports = new Exports(documents, context.config);
+        const exports = new Exports(documents, config);
         addExportRoute(documents, context, exports);
         addReceiptRoutes(documents, context);
         addDeadLetterRoutes(documents, context);
@@ -104,7 +120,7 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
         addBroadcastRoutes(documents, context);
       });
       await admin.register(async (imports) => {
-        takeDocuments(imports);
+        takeDocuments(imports, context.config);
         addImportRoute(imports, context);
       });
       await admin.register(async (bytes) => {
@@ -116,5 +132,5 @@ export async function createAdminServer(context: AdminContext): Promise<FastifyI
     { prefix: '/admin/v1' },
   );
   await app.ready();
-  return app;
+  return { app, scrape };
 }

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import { isExpired, type Token } from '../registry/tokens.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import { errorAnswers, fleetId, listOf, nullable, pageLimit, time } from './documents.ts';
+import { errorAnswers, fleetId, listOf, name, nullable, pageLimit, time } from './documents.ts';
 import type { OpenRequests } from './open-requests.ts';
 import { scopes } from './scope.ts';
 
@@ -28,7 +28,7 @@ export const expiresAt = Type.Optional(
 
 const newToken = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 255, description: 'Who or what uses it.' }),
+    name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
     // Without its type, every two of them would be compared.
     scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
     fleet_id: Type.Optional(
@@ -71,6 +71,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'List API tokens',
         querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
         response: { 200: listOf(tokenDocument), ...errorAnswers },
       },
@@ -87,6 +88,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'Create an API token',
         description: 'A new API token; its text is answered this once and kept nowhere.',
         body: newToken,
         response: { 201: createdToken, ...errorAnswers },
@@ -118,6 +120,7 @@ export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext
     {
       config: { scope: 'admin' },
       schema: {
+        summary: 'Revoke an API token',
         description:
           'Revokes it: once this is answered it lets nobody in, and what was being answered to it is cut.',
         params: Type.Object({ token_id: Type.String() }),

@@ -51,7 +51,10 @@ export function addTopRoute(app: AdminApp, context: AdminContext): void {
   const { metrics, connections, queueDepth, notReady, activity } = context;
   app.get(
     '/top',
-    { config: { scope: 'read' }, schema: { response: { 200: topDocument, ...errorAnswers } } },
+    {
+      config: { scope: 'read' },
+      schema: { summary: 'Show what the server does now', response: { 200: topDocument, ...errorAnswers } },
+    },
     async () => {
       const talkers = await activity.talkers();
       const sizes = activity.sizes();
@@ -61,7 +64,7 @@ export function addTopRoute(app: AdminApp, context: AdminContext): void {
         for (const { route, status, count: requests } of worker.requests()) {
           const sum = routes.get(route) ?? { route, answered: 0, failed: 0 };
           sum.answered += requests;
-          if (status >= 500) sum.failed += requests;
+          if (status === 'other' || status >= 500) sum.failed += requests;
           routes.set(route, sum);
         }
         for (const [bucket, inBucket] of worker.latency().counts.entries()) {

@@ -1,6 +1,7 @@
 import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../admin/broadcasts-control.ts';
 import type { Config } from '../core/config.ts';
 import { ApiError } from '../core/errors.ts';
+import { FairShare } from '../core/fair-share.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import { type Log, logFailure } from '../core/log.ts';
 import type { Fleets } from '../registry/fleet.ts';
@@ -11,7 +12,8 @@ import { type Delivered, Delivery } from './delivery.ts';
 import { isOver, type Progress, statusOf } from './job.ts';
 import { JobStore } from './job-store.ts';
 import { MailRate } from './rate.ts';
-import type { BroadcastJournal } from './tables.ts';
+import { Rota } from './rota.ts';
+import { type BroadcastJournal, fleetIdOfJob } from './tables.ts';
 
 export interface BroadcasterOptions {
   config: Config;
@@ -37,28 +39,31 @@ export class Broadcaster {
   readonly #options: BroadcasterOptions;
   readonly #delivery: Delivery;
   readonly #rate: MailRate;
-  /** Whose turn it is comes first. */
-  readonly #jobs = new Map<string, ActiveJob>();
+  readonly #jobs = new Rota();
+  /** Of what may run or be paused; what is on its way to the disk is among it. */
+  readonly #share: FairShare;
   readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
   readonly #timers: NodeJS.Timeout[];
   #forgetting: Promise<void> | undefined;
   #upkeep: Promise<void> | undefined;
   /** Of which fleets there may be too many; undefined for all. */
   readonly #upkeepDue = new Set<string | undefined>();
-  /** On their way to the disk. */
-  #putting = 0;
   #isStopping = false;
   #wake: () => void = () => {};
   readonly #running: Promise<void>;
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
+    this.#share = new FairShare(options.config.broadcastsRunningMax);
     this.store = new JobStore(options.journal, options.config);
     this.#rate = new MailRate(options.config);
     this.#delivery = new Delivery({ ...options, rate: this.#rate });
     for (const { key, progress } of this.store.all()) {
       const job = isOver(progress) ? undefined : this.store.job(key);
-      if (job !== undefined) this.#begin(new ActiveJob(key, job, progress));
+      if (job === undefined) continue;
+      const active = new ActiveJob(key, job, progress);
+      this.#share.hold(active.fleetId);
+      this.#begin(active);
     }
     this.#running = this.#run();
     this.#timers = [
@@ -77,29 +82,39 @@ export class Broadcaster {
   }
 
   job(key: Buffer): ActiveJob | undefined {
-    return this.#jobs.get(key.toString('hex'));
+    return this.#jobs.get(fleetIdOfJob(key), key);
   }
 
   /** @throws ApiError limit_reached, unavailable, idempotency_key_reused, invalid_idempotency_key. */
   async put(fleetId: string, request: BroadcastRequest): Promise<{ key: Buffer; isReplay: boolean }> {
+    const { broadcastsPerFleetMax } = this.#options.config;
+    let isTaken = false;
+    let isBegun = false;
+    try {
+      const { key, isReplay } = await this.store.add(fleetId, request, () => {
+        const refusal = this.#take(fleetId);
+        isTaken = refusal === undefined;
+        return refusal;
+      });
+      const job = isReplay ? undefined : this.store.job(key);
+      const progress = this.store.progress(key);
+      isBegun = job !== undefined && progress !== undefined;
+      if (job !== undefined && progress !== undefined) this.#begin(new ActiveJob(key, job, progress));
+      if (!isReplay && this.store.keysOf(fleetId, broadcastsPerFleetMax + 1).length > broadcastsPerFleetMax) {
+        this.#upkeepSoon(fleetId);
+      }
+      return { key, isReplay };
+    } finally {
+      if (isTaken && !isBegun) this.#share.release(fleetId);
+    }
+  }
+
+  /** Answers why the fleet may have no broadcast more; else it is counted as one of it. */
+  #take(fleetId: string): ApiError | undefined {
     const { broadcastsPerFleetMax, broadcastsRunningMax } = this.#options.config;
-    const active = [...this.#jobs.values()].filter((job) => job.fleetId === fleetId).length;
-    // A replay makes none.
-    if (request.idempotency === undefined || !this.store.isKnown(fleetId, request.idempotency.key)) {
-      if (this.#jobs.size + this.#putting >= broadcastsRunningMax) throw limitReached('broadcastsRunningMax');
-      if (active >= broadcastsPerFleetMax) throw limitReached('broadcastsPerFleetMax');
-    }
-    this.#putting += 1;
-    const { key, isReplay } = await this.store.add(fleetId, request).finally(() => {
-      this.#putting -= 1;
-    });
-    const job = isReplay ? undefined : this.store.job(key);
-    const progress = this.store.progress(key);
-    if (job !== undefined && progress !== undefined) this.#begin(new ActiveJob(key, job, progress));
-    if (!isReplay && this.store.keysOf(fleetId, broadcastsPerFleetMax + 1).length > broadcastsPerFleetMax) {
-      this.#upkeepSoon(fleetId);
-    }
-    return { key, isReplay };
+    if (this.#share.usedBy(fleetId) >= broadcastsPerFleetMax) return limitReached('broadcastsPerFleetMax');
+    this.#share.max = broadcastsRunningMax;
+    return this.#share.take(fleetId) ? undefined : limitReached('broadcastsRunningMax');
   }
 
   /** Undefined when there is no such broadcast. */
@@ -138,7 +153,7 @@ export class Broadcaster {
   }
 
   #begin(active: ActiveJob): void {
-    this.#jobs.set(active.key.toString('hex'), active);
+    this.#jobs.add(active);
     if (active.devices === undefined) {
       const mayGoOn = (): boolean => !this.#isStopping && !isOver(active.progress);
       // Not known then, which is no more than a bar without an end.
@@ -148,13 +163,14 @@ export class Broadcaster {
   }
 
   #end(active: ActiveJob): void {
-    this.#jobs.delete(active.key.toString('hex'));
+    this.#jobs.remove(active);
+    this.#share.release(active.fleetId);
     this.#forgetSoon();
   }
 
   async #run(): Promise<void> {
     while (!this.#isStopping) {
-      const active = this.#next();
+      const active = this.#jobs.next();
       if (active === undefined) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -168,17 +184,6 @@ export class Broadcaster {
       });
       await active.turn;
     }
-  }
-
-  /** Round and round, so that a small one does not wait for a large one. */
-  #next(): ActiveJob | undefined {
-    for (const [name, active] of this.#jobs) {
-      if (!active.isReady) continue;
-      this.#jobs.delete(name);
-      this.#jobs.set(name, active);
-      return active;
-    }
-    return undefined;
   }
 
   async #sendChunk(active: ActiveJob): Promise<void> {
@@ -246,7 +251,7 @@ export class Broadcaster {
   }
 
   #noted(): BroadcastProgress[] {
-    return [...this.#jobs.values()].map(({ id, fleetId, progress }) => ({
+    return [...this.#jobs.all()].map(({ id, fleetId, progress }) => ({
       broadcast: id,
       after: fleetId + progress.after,
     }));
@@ -283,6 +288,6 @@ function furtherOf(one: Delivered, other: Delivered | undefined): Delivered {
 
 function limitReached(key: 'broadcastsRunningMax' | 'broadcastsPerFleetMax'): ApiError {
   return new ApiError('limit_reached', {
-    msg: `There are too many broadcasts that run or are paused (${key}).`,
+    msg: `There are too many broadcasts that run or are paused, of this fleet or of all (${key}).`,
   });
 }

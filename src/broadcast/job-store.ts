@@ -45,8 +45,15 @@ export class JobStore {
     this.#keys = new IdempotencyKeys(journal.tables.senderKeys, journal.tables.jobTimes, config);
   }
 
-  /** Answers its key, and whether it was there before. @throws ApiError */
-  async add(fleetId: string, request: BroadcastRequest): Promise<{ key: Buffer; isReplay: boolean }> {
+  /**
+   * Answers its key, and whether it was there before. `refusalOf` is asked before a new one is added, and never for a
+   * replay. @throws ApiError
+   */
+  async add(
+    fleetId: string,
+    request: BroadcastRequest,
+    refusalOf: () => ApiError | undefined,
+  ): Promise<{ key: Buffer; isReplay: boolean }> {
     if (!this.#journal.mayGrow()) {
       throw unavailable('The store of broadcasts has no room (diskFreeBytesMin, mapBytesMax).', 5);
     }
@@ -54,27 +61,26 @@ export class JobStore {
     const id = generateUuid();
     const key = jobKey(fleetId, id);
     let known: ReturnType<IdempotencyKeys['find']>;
+    let refusal: ApiError | undefined;
     await this.#journal.commit(() => {
       const { jobs, jobProgress, jobTargets } = this.#journal.tables;
       known = idempotency && this.#keys.find(fleetId, idempotency.key, idempotency.digest);
       if (known !== undefined) return;
+      refusal = refusalOf();
+      // Not thrown: others share the transaction.
+      if (refusal !== undefined) return;
       if (idempotency) this.#keys.remember(fleetId, idempotency.key, idempotency.digest, id);
       jobs.putSync(key, encodeJob(jobOf(request, Date.now())));
       jobProgress.putSync(key, encodeProgress(beginning));
       if ('devices' in to) jobTargets.putSync(key, encodeTargets(to.devices));
     });
+    if (refusal !== undefined) throw refusal;
     if (known === undefined) return { key, isReplay: false };
     if (typeof known === 'string') throw keyRefused(known);
     const before = jobKey(fleetId, known);
     // Deleted since, or given up for newer ones.
     if (this.progress(before) === undefined) throw new ApiError('broadcast_not_found');
     return { key: before, isReplay: true };
-  }
-
-  /** Whether a sender's key was taken before, for whatever it was. */
-  isKnown(fleetId: string, key: Uint8Array): boolean {
-    this.#journal.refresh();
-    return this.#keys.isKnown(fleetId, key);
   }
 
   job(key: Buffer): Job | undefined {

@@ -10,6 +10,17 @@ export interface List<T> {
   next: string | null;
 }
 
+/** Filters of a list; one with several values is given again for each. */
+export type Wanted = Readonly<Record<string, string | readonly string[]>>;
+
+export function queryOf(wanted: Wanted): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, values] of Object.entries(wanted)) {
+    for (const value of [values].flat()) query.append(name, value);
+  }
+  return query;
+}
+
 /** A body as it goes out: JSON of a value, or JSON text that is sent byte for byte. */
 export type Body = { json: unknown } | { bytes: Uint8Array };
 
@@ -48,14 +59,14 @@ export class AdminClient {
   async list<T>(
     path: string,
     { after, limit }: { after?: string; limit: number },
-    wanted: Record<string, string> = {},
+    wanted: Wanted = {},
     pageMax = pageItemsMax,
   ): Promise<List<T>> {
     const items: T[] = [];
     let next: string | null = after ?? null;
     do {
       const pageLimit = Math.min(limit - items.length, pageMax);
-      const query = new URLSearchParams({ ...wanted, limit: String(pageLimit) });
+      const query = queryOf({ ...wanted, limit: String(pageLimit) });
       if (next !== null) query.set('after', next);
       const page: List<T> = await this.request('GET', `${path}?${query}`);
       items.push(...page.items);

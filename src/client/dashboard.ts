@@ -89,6 +89,9 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       panel('Runs in hand', [[sum('fleetpost_action_in_hand', 'fleet, action'), '{{fleet}} {{action}}']]),
       panel('Attempts', [[rate('fleetpost_action_attempts_total', 'outcome'), '{{outcome}}']]),
       panel('Runs parked', [[sum('fleetpost_action_parked', 'fleet, action'), '{{fleet}} {{action}}']]),
+      panel('Devices behind their action', [
+        [sum('fleetpost_action_devices_behind', 'fleet, action'), '{{fleet}} {{action}}'],
+      ]),
       panel('Actions held', [[sum('fleetpost_action_held', 'fleet, action'), '{{fleet}} {{action}}']]),
     ],
   ],

@@ -1,17 +1,22 @@
+import { plainText } from '../core/plain-text.ts';
+
 /** Prints the one JSON document of `--json`, or else the text for people. */
 export function print(options: { json?: boolean }, document: unknown, text: string): void {
-  process.stdout.write(`${options.json ? JSON.stringify(document) : text}\n`);
+  process.stdout.write(`${options.json ? JSON.stringify(document) : printableLines(text)}\n`);
 }
 
-/** Names and payloads come from elsewhere: no control character of theirs reaches the terminal. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, '\u{fffd}');
+/** Names and payloads come from elsewhere: nothing of theirs moves the cursor, or turns round what stands after it. */
+export const printable = plainText;
+
+/** Of several lines, which may be indented. */
+export function printableLines(text: string): string {
+  return text.replace(/[^\n\t]+/g, printable);
 }
 
-/** Text as it came, byte for byte, but for a terminal: to that it is `printable`, line by line. */
+/** Text as it came, byte for byte, but for a terminal: to that it is `printableLines`. */
 export function printRaw(options: { json?: boolean }, text: string): void {
   const isShown = process.stdout.isTTY && !options.json;
-  process.stdout.write(`${isShown ? text.split('\n').map(printable).join('\n') : text}\n`);
+  process.stdout.write(`${isShown ? printableLines(text) : text}\n`);
 }
 
 /** Aligned columns under their titles; those behind the first `texts` are numbers, which end below each other. */
@@ -39,7 +44,13 @@ export function table(
 export function fields(document: object): string {
   const entries = Object.entries(document).filter(([, value]) => value !== undefined);
   const width = Math.max(...entries.map(([key]) => key.length));
-  return entries.map(([key, value]) => `${key.padEnd(width)}  ${printable(cellOf(value))}`).join('\n');
+  const indentation = ' '.repeat(width + 2);
+  return entries
+    .map(
+      ([key, value]) =>
+        `${key.padEnd(width)}  ${printableLines(cellOf(value)).replaceAll('\n', `\n${indentation}`)}`,
+    )
+    .join('\n');
 }
 
 /** Any value in one line; what there is none of is a dash. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/action.ts';
 import { addAuditCommands } from './commands/audit.ts';
@@ -18,6 +18,8 @@ import { addSchemaCommands } from './commands/schema.ts';
 import { addTailCommand } from './commands/tail.ts';
 import { addTokenCommands } from './commands/token.ts';
 import { addTopCommand } from './commands/top.ts';
+import { OnceCommand } from './once-command.ts';
+import { printableLines } from './output.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -26,7 +28,7 @@ function version(): string {
 
 /** `fleetpost` with every command that talks to a running server; whoever serves adds the rest. */
 export function createProgram(): Command {
-  const program = new Command('fleetpost')
+  const program = new OnceCommand('fleetpost')
     .description('A self-hosted HTTPS endpoint for devices.')
     .version(version())
     // Else a command could have no --version of its own.
@@ -60,6 +62,7 @@ export async function run(program: Command, argv: readonly string[]): Promise<vo
   } catch (error) {
     process.exitCode = 1;
     const reason = error instanceof OperatorError ? error.message : `unexpected: ${(error as Error).message}`;
-    process.stderr.write(`fleetpost: ${reason}\n`);
+    // A server's words may have a device's in them.
+    process.stderr.write(`fleetpost: ${printableLines(reason)}\n`);
   }
 }

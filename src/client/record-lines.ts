@@ -5,9 +5,9 @@ import { type ConnectionOptions, connect } from './connection.ts';
 /** Which records, as the commands have them. */
 export interface RecordsOptions extends ConnectionOptions {
   fleet: string;
-  kind?: string;
-  schema?: string;
-  device?: string;
+  kind?: string[];
+  schema?: string[];
+  device?: string[];
 }
 
 /** Some lines as they came, each a record, and how far the server has come in its logs. */
@@ -43,8 +43,7 @@ export async function* recordLines(
 ): AsyncGenerator<RecordChunk> {
   const query = new URLSearchParams({ ...given, progress: 'true' });
   for (const name of ['kind', 'schema', 'device'] as const) {
-    const value = options[name];
-    if (value !== undefined) query.set(name, value);
+    for (const value of options[name] ?? []) query.append(name, value);
   }
   const path = `${pathOf('fleets', options.fleet)}/records`;
   let awaySinceMs: number | undefined;

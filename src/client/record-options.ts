@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { several } from './options.ts';
 
 const durationPattern = /^(\d{1,9})(s|m|h|d)$/;
 const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
@@ -18,9 +19,13 @@ function time(text: string): string {
 /** What says which records are wanted. */
 export function withRecordOptions(command: Command): Command {
   return command
-    .option('--kind <kind>', 'of this kind alone: datapoint, message, ...')
-    .option('--schema <name>', 'of this schema alone')
-    .option('--device <id>', 'of this device alone')
+    .option(
+      '--kind <kind>',
+      'of this kind: datapoint, message, ...; given several times, of any of them',
+      several,
+    )
+    .option('--schema <name>', 'of this schema; given several times, of any of them', several)
+    .option('--device <id>', 'of this device; given several times, of any of them', several)
     .option('--since <time>', 'stored then or later: a time, or how long ago, like 1h', time);
 }
 

@@ -12,7 +12,7 @@ export interface RunningActions {
 }
 
 export function startActions(given: ActionsOptions): RunningActions {
-  const pool = new ActionPool({ threads: given.config.actionThreads });
+  const pool = new ActionPool(given);
   const options = { ...given, pool };
   const dispatcher = new Dispatcher(options);
   return { control: new Control({ ...options, dispatcher }), stop: () => dispatcher.stop() };

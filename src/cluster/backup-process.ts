@@ -1,3 +1,4 @@
+import '../core/private-process.ts';
 import { setPriority } from 'node:os';
 import { type BackupSource, takeBackup } from '../store/backup.ts';
 

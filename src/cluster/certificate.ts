@@ -51,7 +51,10 @@ async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): 
     algorithm: 'sha256',
     notAfterDate,
     extensions: [
-      { name: 'basicConstraints', cA: true },
+      // Of the server and no authority: who trusts it trusts no other certificate by it.
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
       {
         name: 'subjectAltName',
         altNames: [

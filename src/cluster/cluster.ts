@@ -19,12 +19,14 @@ import {
   uws,
 } from '../http/uws.ts';
 import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
-import type { FleetSnapshot } from '../registry/fleet.ts';
+import type { DisabledSchema, FleetSnapshot } from '../registry/fleet.ts';
 import type { Completion } from '../shard/write.ts';
 import { AddressCensus } from './address-census.ts';
 import { Channel } from './channel.ts';
 import { endProcess } from './end.ts';
-import type { Call, SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
+import { logRoom } from './log-room.ts';
+import { meshOfPorts } from './mesh-of-ports.ts';
+import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './messages.ts';
 import { connectionRoom } from './open-files.ts';
 import { allocateCounters, cellOf, type MainShards, openEmbedded } from './shards.ts';
 import { type Stalls, StallWatch, stallsOf } from './stalls.ts';
@@ -42,6 +44,8 @@ export interface ClusterOptions {
   fleets: readonly FleetSnapshot[];
   /** A device that registers itself, at whichever worker. */
   claim(claim: Claim): Promise<ClaimedDevice>;
+  /** A worker holds no body against it any more. */
+  onDisabledSchema(schema: DisabledSchema): void;
   log: Log;
 }
 
@@ -99,6 +103,7 @@ export class Cluster {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const { config, shardFolders, databases } = options;
     const workers = databases === undefined ? shardFolders.length : config.shards;
+    const logBytesByDisk = logRoom(shardFolders, config, options.log);
     const counters = allocateCounters(workers);
     // Those of databases have nothing to say to each other.
     const ports = databases === undefined ? meshOfPorts(workers) : [];
@@ -112,6 +117,7 @@ export class Cluster {
           workers,
           config,
           shardFolders,
+          logBytesByDisk,
           tls: options.tls,
           fleets: options.fleets,
           counters,
@@ -155,9 +161,7 @@ export class Cluster {
     if (this.#listenSocket === undefined) {
       throw new OperatorError(`${this.#config.listen} cannot be listened on: is another server using it?`);
     }
-    const taken = uws.us_socket_local_port(
-      this.#listenSocket as Parameters<typeof uws.us_socket_local_port>[0],
-    );
+    const taken = uws.us_socket_local_port(this.#listenSocket);
     this.#census.start(taken);
     return taken;
   }
@@ -251,19 +255,6 @@ export class Cluster {
   }
 }
 
-/** `mesh[a][b]` is a's end of the channel between workers a and b. */
-function meshOfPorts(size: number): (MessagePort | undefined)[][] {
-  const mesh: (MessagePort | undefined)[][] = Array.from({ length: size }, () => Array(size).fill(undefined));
-  for (let a = 0; a < size; a += 1) {
-    for (let b = a + 1; b < size; b += 1) {
-      const { port1, port2 } = new MessageChannel();
-      (mesh[a] as MessagePort[])[b] = port1;
-      (mesh[b] as MessagePort[])[a] = port2;
-    }
-  }
-  return mesh;
-}
-
 /**
  * A nursery of 4 MiB in place of 16 (a worker's new objects take three of them in all), so that what requests
  * leave behind stays in the processor's caches: 0.96 times the CPU of a heartbeat, and 0.8 times that of a
@@ -274,7 +265,7 @@ const youngGenerationMegabytes = 12;
 async function startMember(
   start: WorkerStart,
   port: MessagePort,
-  { claim, log }: Pick<ClusterOptions, 'claim' | 'log'>,
+  { claim, onDisabledSchema, log }: Pick<ClusterOptions, 'claim' | 'onDisabledSchema' | 'log'>,
 ): Promise<Member> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), {
     workerData: start,
@@ -290,5 +281,8 @@ async function startMember(
     if (call.type === 'claim') claim(call.claim).then(resolve, reject);
     else reject(new Error('the main thread owns no shard'));
   };
-  return { worker, channel: new Channel(port, onCall, () => {}), descriptor, exited };
+  const onNotice = (notice: Notice): void => {
+    if (notice.type === 'schemaDisabled') onDisabledSchema(notice.schema);
+  };
+  return { worker, channel: new Channel(port, onCall, onNotice), descriptor, exited };
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Config, loadConfig } from '../core/config.ts';
 import { OperatorError } from '../core/errors.ts';
+import { enteredByOthers } from '../store/entered-by-others.ts';
 import type { Comparison } from '../transfer/comparison.ts';
 import type { CopyOptions } from '../transfer/copy.ts';
 import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
@@ -85,6 +86,8 @@ async function copy(
     progress,
     log: createLog(logLevel),
   };
+  const openness = isToFolder ? enteredByOthers(folder) : undefined;
+  if (openness !== undefined) options.log.warn(openness);
   if (isToFolder) return (await import('../transfer/copy-to-folder.ts')).copyToDataFolder(options);
   return (await import('../transfer/copy-to-databases.ts')).copyToDatabases(options);
 }

@@ -53,7 +53,7 @@ export class DatabaseShards implements MainShards {
           timeoutMilliseconds: config.databaseTimeoutMilliseconds,
           keepAliveSeconds: config.streamKeepAliveSeconds,
           retention: {
-            retention: retentionOf(fleets, urls.length, config),
+            retention: retentionOf(fleets, urls.length, config, 0),
             bytesElsewhere: () => shards?.bytesElsewhere(shard) ?? new Map(),
           },
           metrics,

@@ -35,7 +35,7 @@ export function openEmbeddedShards({
     .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
     .filter((_, shard) => shard !== index);
   const retention = {
-    retention: retentionOf(fleets, shardFolders.length, config),
+    retention: retentionOf(fleets, shardFolders.length, config, start.logBytesByDisk),
     bytesElsewhere: () => sumOfBytes(others.map((other) => other.logBytes())),
   };
   const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, retention, metrics, log, () =>

@@ -1,4 +1,4 @@
-import { chmodSync } from 'node:fs';
+import { auditTables } from '../access/audit-records.ts';
 import { broadcastTables } from '../broadcast/tables.ts';
 import { consumerTables } from '../consume/tables.ts';
 import type { Config } from '../core/config.ts';
@@ -17,10 +17,7 @@ type Limits = Pick<Config, 'mapBytesMax' | 'diskFreeBytesMin'>;
 
 /** Its map is bounded by the same key as a shard's. */
 export function openRegistry(path: string, limits: Limits): Environment {
-  const environment = open(path, registryTables, limits);
-  // Forwarders have secrets there, whatever the mode of the data folder is that somebody made for us.
-  chmodSync(path, 0o700);
-  return environment;
+  return open(path, registryTables, limits);
 }
 
 export function actionJournalOf(stored: StoredTables): ActionJournal {
@@ -32,7 +29,12 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** What jobs and consumers keep; each belongs to the room that reads it. */
-export const controlTables = [...broadcastTables, ...consumerTables, ...forwarderTables, 'audit'] as const;
+export const controlTables = [
+  ...broadcastTables,
+  ...consumerTables,
+  ...forwarderTables,
+  ...auditTables,
+] as const;
 export type ControlJournal = Journal<(typeof controlTables)[number]>;
 
 export function controlJournalOf(stored: StoredTables): ControlJournal {

@@ -6,7 +6,7 @@ import type { LockoutMemory } from '../http/lockouts.ts';
 import type { RateMemory } from '../http/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../http/uws.ts';
 import type { Claim } from '../registry/claim-token.ts';
-import type { FleetSnapshot } from '../registry/fleet.ts';
+import type { DisabledSchema, FleetSnapshot } from '../registry/fleet.ts';
 import type { Presence } from '../shard/device-query.ts';
 import type { Announcement } from '../shard/shard.ts';
 import type { Answer, Write } from '../shard/write.ts';
@@ -41,6 +41,8 @@ export type Notice =
   | { type: 'refused'; call: number; code: ErrorCode; options: ErrorOptions }
   /** Addresses that have all the connections they may have. */
   | { type: 'fullAddresses'; addresses: readonly string[] }
+  /** To the main thread: no body may be held against it any more. */
+  | { type: 'schemaDisabled'; schema: DisabledSchema }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }
   | { type: 'recheckStream'; stream: number }
@@ -71,6 +73,8 @@ export interface WorkerStart {
   config: Config;
   /** Of LMDB: as many as workers. */
   shardFolders: readonly string[];
+  /** What their log may take on disk together where `logBytesMax` is 0; 0 for no limit. */
+  logBytesByDisk: number;
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
   counters: SharedCounters;

@@ -41,7 +41,7 @@ class Parent {
 
   #start(): void {
     this.#isReady = false;
-    const child = fork(this.#file, [...this.#arguments, ...this.#restartFlags]);
+    const child = fork(this.#file, withFlags(this.#arguments, this.#restartFlags));
     this.#child = child;
     child.on('message', (message) => this.#onReady(message as ReadyMessage));
     child.on('exit', (status, signal) => this.#onExit(status, signal));
@@ -101,6 +101,16 @@ class Parent {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   }
+}
+
+/** With these flags in place of the operator's own of the same names: each can be given once. */
+function withFlags(args: readonly string[], flags: readonly string[]): string[] {
+  const kept = [...args];
+  for (const flag of flags) {
+    const at = kept.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`));
+    if (at >= 0) kept.splice(at, kept[at] === flag ? 2 : 1);
+  }
+  return [...kept, ...flags];
 }
 
 /** As pino writes an error: its own code would be most of what this process loads. */

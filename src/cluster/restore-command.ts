@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../core/errors.ts';
+import { enteredByOthers } from '../store/entered-by-others.ts';
 import { progressBar } from './verify-command.ts';
 
 const mebibyte = 1024 ** 2;
@@ -22,6 +23,8 @@ export function addRestoreCommand(program: Command): void {
       } catch (error) {
         throw new OperatorError(`${folder} cannot be restored into: ${(error as Error).message}.`);
       }
+      const openness = enteredByOthers(folder);
+      if (openness !== undefined) process.stderr.write(`fleetpost: ${openness}\n`);
       const bytes = backup.files.reduce((sum, file) => sum + file.bytes, 0);
       const bar = progressBar('Restore', 'MiB', !json);
       let restored = 0;

@@ -7,6 +7,8 @@ export function retentionOf(
   fleets: Fleets,
   shards: number,
   config: Pick<Config, 'logRetentionSeconds' | 'logBytesMax'>,
+  /** Where the configuration has none: 0 for no limit. */
+  logBytesByDisk: number,
 ): () => LogRetention {
   return () => {
     const own = new Map<string, FleetRetention>();
@@ -17,7 +19,7 @@ export function retentionOf(
         ...(logBytesMax !== undefined && { bytesMax: logBytesMax }),
       });
     }
-    const bytesMax = Math.ceil(config.logBytesMax / shards);
+    const bytesMax = Math.ceil((config.logBytesMax || logBytesByDisk) / shards);
     return { lifeSeconds: config.logRetentionSeconds, bytesMax, fleets: own };
   };
 }

@@ -14,6 +14,7 @@ interface ServeFlags {
   shards?: string;
   json?: boolean;
   parent?: boolean;
+  demo?: boolean;
 }
 
 /** The flags that `serve` and `config` share; each stands for the key of its name. */
@@ -26,13 +27,15 @@ export function withConfigFlags(command: Command): Command {
     .option('--shards <n>', 'worker threads and shards');
 }
 
-export function effectiveConfig({ config, json: _, parent: __, ...flags }: ServeFlags): EffectiveConfig {
-  return loadConfig(config, process.env, flags);
+export function effectiveConfig(flags: ServeFlags): EffectiveConfig {
+  const { config, json: _json, parent: _parent, demo: _demo, ...values } = flags;
+  return loadConfig(config, process.env, values);
 }
 
 export function addServeCommand(program: Command): void {
   withConfigFlags(program.command('serve').description('run the server until SIGTERM or SIGINT'))
     .option('--json', 'print one JSON document when ready')
+    .option('--demo', 'in a new data folder make a demo fleet, and print its device with the secret')
     .option('--no-parent', 'serve in this very process: nothing starts it again when it dies')
     .action(async (flags: ServeFlags) => {
       // Before anything is started, so that no signal ends the process on the way; a second one ends drainSeconds.
@@ -42,7 +45,7 @@ export function addServeCommand(program: Command): void {
       // Without its parent the server must not go on unnoticed.
       process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
       const load = (): EffectiveConfig => effectiveConfig(flags);
-      const starting = startUnless(stopping.signal, load);
+      const starting = startUnless(stopping.signal, load, flags);
       process.on('SIGHUP', () => {
         // A start that fails says so below.
         starting.then((server) => server?.reload(load)).catch(() => {});
@@ -91,11 +94,14 @@ function announce(server: RunningServer, text: string): void {
 async function startUnless(
   signal: AbortSignal,
   load: () => EffectiveConfig,
+  { demo = false }: ServeFlags,
 ): Promise<RunningServer | undefined> {
   // Loaded here, so that the other commands need not wait for the server's libraries.
+  const { checkBinaries } = await import('../http/uws-installation.ts');
+  checkBinaries();
   const { startServer } = await import('./serve.ts');
   try {
-    return await startServer(load(), signal);
+    return await startServer(load(), signal, demo);
   } catch (error) {
     if (error !== signal.reason) throw error;
     console.error('Stopped while the data folder was moving to another shard count: the next start goes on.');
@@ -119,13 +125,19 @@ function report(server: RunningServer): string {
 function greeting(server: RunningServer): string {
   const { url, adminUrl, folder, config, shards, certFile, fleets, demo } = server;
   const inDatabases = config.store.engine === 'postgres';
-  const kept = inDatabases ? `${shards} ${shards === 1 ? 'database' : 'databases'}` : `${shards} shards`;
+  const where = inDatabases ? '' : `${folder.path}: `;
+  const kept = counted(shards, inDatabases ? 'database' : 'shard');
   const lines = [
     `Fleetpost answers devices on ${url} and operators on ${adminUrl}.`,
     demo === undefined
-      ? `Found ${inDatabases ? '' : `${folder.path}: `}${kept}, ${fleets} ${fleets === 1 ? 'fleet' : 'fleets'}. Certificate: ${certFile}.`
-      : `Made ${folder.path} with ${kept}, and a demo device. Its secret is shown this once. Try:`,
+      ? `${folder.isNew && !inDatabases ? 'Made' : 'Found'} ${where}${kept}, ${counted(fleets, 'fleet')}. Certificate: ${certFile}.`
+      : `Made ${where}${kept}, and a demo device. Its secret is shown this once. Try:`,
   ];
   if (demo !== undefined) lines.push('', ...demoCommands(demo, url, certFile), '');
+  else if (fleets === 0) lines.push('Make a fleet with "fleetpost fleet create".');
   return lines.join('\n');
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

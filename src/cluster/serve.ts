@@ -7,19 +7,21 @@ import type { AdminDoor } from '../admin/door.ts';
 import { LogReader } from '../consume/log-reader.ts';
 import { Records } from '../consume/records.ts';
 import type { Config, EffectiveConfig } from '../core/config.ts';
-import { OperatorError } from '../core/errors.ts';
-import { bracketed, isLoopback, parseHostPort } from '../core/host-port.ts';
+import { bracketed, parseHostPort } from '../core/host-port.ts';
 import { createLog, type Log } from '../core/log.ts';
-import { Fleets } from '../registry/fleet.ts';
+import { outliveRejections } from '../core/rejections.ts';
+import { type DisabledSchema, Fleets } from '../registry/fleet.ts';
 import { DataFolder } from '../store/data-folder.ts';
+import { enteredByOthers } from '../store/entered-by-others.ts';
 import { BackupRunner, NoBackups } from './backups.ts';
 import { certificateFiles, findCertificate } from './certificate.ts';
 import { CertificateRenewal } from './certificate-renewal.ts';
 import { Cluster } from './cluster.ts';
 import { createDemo, type Demo } from './demo.ts';
+import { logDisabled } from './disabled-schemas.ts';
 import { keepInFolder } from './folder-keeping.ts';
 import type { Work } from './keeping.ts';
-import { openDoor } from './open-door.ts';
+import { checkAdminAddress, openDoor } from './open-door.ts';
 import { type Preparation, prepareFolder } from './prepare-folder.ts';
 import { Readiness, starting, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
@@ -34,7 +36,7 @@ export interface RunningServer {
   shards: number;
   certFile: string;
   fleets: number;
-  /** Only on a first start. */
+  /** Only where this start was asked for one and made the data folder. */
   demo: Demo | undefined;
   /** In use; what can change at run time changes in it. */
   config: Config;
@@ -56,23 +58,21 @@ export interface RunningServer {
 export async function startServer(
   { values, sources }: EffectiveConfig,
   signal: AbortSignal,
+  wantsDemo: boolean,
 ): Promise<RunningServer> {
   const config = { ...values };
   const log = createLog(config.logLevel);
-  const admin = parseHostPort(config.admin);
-  if (!isLoopback(admin.host)) {
-    throw new OperatorError(
-      `The admin API speaks plain HTTP and cannot listen on ${admin.host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy.`,
-    );
-  }
+  checkAdminAddress(config);
   const { engine } = config.store;
   const folder = DataFolder.open(config.data, engine, config.shards);
+  const openness = enteredByOthers(folder.path);
+  if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
   let door: AdminDoor | undefined;
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
     door = await openDoor(config, readiness);
-    return await startIn({ folder, shards, config, log, signal, readiness, door });
+    return await startIn({ folder, shards, config, log, signal, readiness, door, wantsDemo });
   } catch (error) {
     await door?.close();
     folder.close();
@@ -86,6 +86,7 @@ const farewellSeconds = 10;
 interface Start extends Preparation {
   log: Log;
   door: AdminDoor;
+  wantsDemo: boolean;
 }
 
 async function startIn(start: Start): Promise<RunningServer> {
@@ -103,7 +104,21 @@ async function startIn(start: Start): Promise<RunningServer> {
       ? keepInFolder({ folder, config, isBackupRunning: () => backups.isRunning, log })
       : await shared.openSharedKeeping({ folder: folder.mirrorFolder, config, signal: start.signal, log });
   const { registry, tokens, claimTokens, audit } = keeping;
-  const fleets = new Fleets(registry.snapshots());
+  const disableSchema = (schema: DisabledSchema): void => {
+    registry.disableSchema(schema).catch((error: unknown) => {
+      log.error(
+        { err: error, schema: schema.name },
+        'the other threads could not be told of a disabled schema',
+      );
+    });
+  };
+  const fleets = new Fleets(registry.snapshots(), {
+    limits: config,
+    onDisabled: (schema) => {
+      logDisabled(log, schema);
+      disableSchema(schema);
+    },
+  });
   const cluster: Cluster = await Cluster.start({
     config,
     shardFolders: folder.shardFolders,
@@ -111,6 +126,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     tls,
     fleets: registry.snapshots(),
     claim: (claim) => claims.claim(claim),
+    onDisabledSchema: disableSchema,
     log,
   });
   const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
@@ -155,7 +171,7 @@ async function startIn(start: Start): Promise<RunningServer> {
     const { createAdminServer } = await import('../admin/server.ts');
     const reader = new LogReader(cluster.shards.all, log);
     work = await keeping.startWork({ fleets, shards: cluster.shards, reader });
-    const admin = await createAdminServer({
+    const { app, scrape } = await createAdminServer({
       config,
       tokens,
       bootstrap,
@@ -179,13 +195,20 @@ async function startIn(start: Start): Promise<RunningServer> {
       backups,
       log,
     });
-    adminServer = admin;
+    adminServer = app;
     const adminUrl = `http://${bracketed(parseHostPort(config.admin).host)}:${door.port}`;
-    door.admit(admin.routing);
+    door.admit(app.routing, scrape);
     const publishToken = (): void => {
       bootstrap.turn(config.bootstrapToken);
       const { token } = bootstrap;
-      folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
+      try {
+        folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
+      } catch (err) {
+        log.error(
+          { err },
+          `${folder.adminFile} cannot be written: commands need --admin ${adminUrl} --token T`,
+        );
+      }
       if (token !== undefined || tokens.hasAdmin) return;
       log.warn(
         'nobody can manage this server: there is no API token with the scope admin, and bootstrapToken is false',
@@ -194,12 +217,13 @@ async function startIn(start: Start): Promise<RunningServer> {
     publishToken();
     const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
     const demo =
-      folder.isNew && databases === undefined
+      start.wantsDemo && folder.isNew && databases === undefined
         ? await createDemo(registry, cluster.shards, limits)
         : undefined;
     if (folder.isNew) folder.complete();
     audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
     readiness.phase = undefined;
+    outliveRejections(log);
     readiness.watch(cluster);
     cluster.watchStalls();
     const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };

@@ -73,19 +73,24 @@ export class StallWatch {
     }));
     // From here on its silence counts, though it never came to its first turn.
     this.#add(0, 1);
-    this.#timer = setInterval(() => this.#beat(), beatMs).unref();
+    this.#timer = setInterval(() => this.#tick(), beatMs).unref();
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  #beat(): void {
+  /** Tells the others that this thread goes on, though its turn is a long one. */
+  beat(): void {
+    this.#add(0, 1);
+  }
+
+  #tick(): void {
     const { limits, log } = this.#options;
     const nowMs = performance.now();
     const lateMs = nowMs - this.#lastMs - beatMs;
     this.#lastMs = nowMs;
-    this.#add(0, 1);
+    this.beat();
     if (lateMs >= limits.stallMilliseconds) {
       this.#add(1, 1);
       this.#add(2, lateMs);

@@ -2,8 +2,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../core/config.ts';
 import { createLog } from '../core/log.ts';
 import { WorkerMetrics } from '../core/metrics.ts';
+import { outliveRejections } from '../core/rejections.ts';
 import { SpanBuffer } from '../core/trace.ts';
 import { ActivityNotes } from '../http/activity.ts';
+import { AnonymousRate } from '../http/anonymous-rate.ts';
 import { ConnectionCounts, ConnectionGate } from '../http/connection-gate.ts';
 import { EventStreams } from '../http/event-streams.ts';
 import { KnownDevices } from '../http/known-device.ts';
@@ -12,9 +14,10 @@ import { RequestRates } from '../http/request-rates.ts';
 import { DeviceServer, routeNames } from '../http/server.ts';
 import { Talkers } from '../http/talkers.ts';
 import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
-import { Fleets } from '../registry/fleet.ts';
+import { type DisabledSchema, Fleets } from '../registry/fleet.ts';
 import type { Completion } from '../shard/write.ts';
 import { Channel } from './channel.ts';
+import { logDisabled } from './disabled-schemas.ts';
 import { openEmbeddedShards } from './embedded-shards.ts';
 import type { Call, WorkerReady, WorkerStart } from './messages.ts';
 import { StallWatch } from './stalls.ts';
@@ -24,7 +27,7 @@ const start = workerData as WorkerStart;
 const { config, counters, index } = start;
 const log = createLog(config.logLevel, { worker: index });
 const metrics = new WorkerMetrics(routeNames, start.metrics);
-const fleets = new Fleets(start.fleets);
+const fleets = new Fleets(start.fleets, { limits: config, onDisabled: tellOfDisabled });
 
 if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;
@@ -81,6 +84,7 @@ const known = new KnownDevices(config.knownDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
 const lockouts = new Lockouts(counters.lockouts, config);
 const rates = new RequestRates(counters.rates);
+const anonymous = new AnonymousRate(config, rates, start.workers);
 const claims = {
   claim: (claim: Claim) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
@@ -95,16 +99,24 @@ const server = new DeviceServer(
     connections,
     lockouts,
     rates,
+    anonymous,
     activity,
     streams,
     claims,
     talkers,
     spans,
     metrics,
+    beat: () => stalls.beat(),
     log,
   },
   start.tls,
 );
+
+/** All threads are to know of it. */
+function tellOfDisabled(schema: DisabledSchema): void {
+  logDisabled(log, schema);
+  mainChannel.tell({ type: 'schemaDisabled', schema });
+}
 
 /** Where a value can change, it is read off `config` each time. */
 function configure(values: Partial<Config>): void {
@@ -139,6 +151,8 @@ const stalls = new StallWatch({
   log,
 });
 
+// From here on: a start that fails ends the process.
+outliveRejections(log);
 // Holds the thread's event loop open: an app that is only dealt connections does not.
 parent.on('message', () => {});
 parent.postMessage({ descriptor: server.descriptor } satisfies WorkerReady);

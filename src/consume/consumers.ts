@@ -40,9 +40,7 @@ export class Consumers {
   private constructor(options: ConsumersOptions) {
     this.#options = options;
     this.#upkeepTimer = setInterval(() => {
-      this.#storeProgress().catch((error: unknown) =>
-        logFailure(options.log, error, 'consumers: their places cannot be stored now'),
-      );
+      void this.#storeOrSay('consumers: their places cannot be stored now');
     }, upkeepMs);
   }
 
@@ -145,7 +143,7 @@ export class Consumers {
     clearInterval(this.#upkeepTimer);
     await this.#changing;
     this.stopWaiting();
-    await this.#storeProgress().catch(() => {});
+    await this.#storeOrSay('consumers: their last places are not stored; what was passed is looked at again');
   }
 
   #add(fleetId: string, name: string, kept: KeptConsumer, logEnds: readonly number[]): Consumer {
@@ -166,6 +164,10 @@ export class Consumers {
     const changed = this.#changing.then(change);
     this.#changing = changed.catch(() => {});
     return changed;
+  }
+
+  async #storeOrSay(otherwise: string): Promise<void> {
+    await this.#storeProgress().catch((error: unknown) => logFailure(this.#options.log, error, otherwise));
   }
 
   async #storeProgress(): Promise<void> {

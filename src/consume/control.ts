@@ -9,6 +9,7 @@ import {
   consumerNamePattern,
 } from '../admin/consumers-control.ts';
 import { ApiError, unavailable } from '../core/errors.ts';
+import { FairShare } from '../core/fair-share.ts';
 import type { Consumer } from './consumer.ts';
 import type { Consumers } from './consumers.ts';
 
@@ -22,11 +23,12 @@ export interface ConsumerLimits {
 export class ConsumerControl implements ConsumersControl {
   readonly #consumers: Consumers;
   readonly #limits: ConsumerLimits;
-  #fetches = 0;
+  readonly #fetches: FairShare;
 
   constructor(consumers: Consumers, limits: ConsumerLimits) {
     this.#consumers = consumers;
     this.#limits = limits;
+    this.#fetches = new FairShare(limits.consumerFetchesMax);
   }
 
   async list(fleetId: string): Promise<ConsumerStatus[]> {
@@ -73,15 +75,14 @@ export class ConsumerControl implements ConsumersControl {
     signal: AbortSignal,
   ): Promise<ConsumerBatch | undefined> {
     const consumer = this.#find(fleetId, name);
-    const { consumerFetchesMax, consumerBatchBytesMax: bytesMax } = this.#limits;
-    if (this.#fetches >= consumerFetchesMax) {
-      throw unavailable(`${consumerFetchesMax} fetches of consumers wait (consumerFetchesMax).`);
+    const { consumerBatchBytesMax: bytesMax } = this.#limits;
+    if (!this.#fetches.take(fleetId)) {
+      throw unavailable('Too many fetches of consumers wait, of this fleet or of all (consumerFetchesMax).');
     }
-    this.#fetches += 1;
     try {
       return await consumer.fetch({ recordsMax, bytesMax, worker }, signal);
     } finally {
-      this.#fetches -= 1;
+      this.#fetches.release(fleetId);
     }
   }
 

@@ -5,7 +5,7 @@ import type { RecordKind, StoredRecord } from '../shard/shard.ts';
 export interface RecordFilter {
   kinds?: readonly RecordKind[];
   schemas?: readonly string[];
-  device?: DeviceKey;
+  devices?: readonly DeviceKey[];
   /** Stored then or later, and before. */
   fromMs?: number;
   toMs?: number;
@@ -13,11 +13,12 @@ export interface RecordFilter {
 
 /** A filter as something to ask of each record. */
 export function matcherOf(fleetId: string, filter: RecordFilter): (record: StoredRecord) => boolean {
-  const { device, fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = filter;
+  const { fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = filter;
   const kinds = new Set(filter.kinds ?? []);
   const schemas = new Set(filter.schemas ?? []);
+  const devices = new Set(filter.devices ?? []);
   return (record) =>
-    (device === undefined ? record.device.slice(0, fleetIdLength) === fleetId : record.device === device) &&
+    (devices.size === 0 ? record.device.slice(0, fleetIdLength) === fleetId : devices.has(record.device)) &&
     (kinds.size === 0 || kinds.has(record.kind)) &&
     (schemas.size === 0 || schemas.has(record.schema)) &&
     record.storedAtMs >= fromMs &&

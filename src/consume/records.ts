@@ -1,6 +1,7 @@
 import { recordLine } from '../admin/record-line.ts';
 import type { RecordsControl, RecordsQuery } from '../admin/records-control.ts';
 import { ApiError, unavailable } from '../core/errors.ts';
+import { FairShare } from '../core/fair-share.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Shard } from '../shard/shard.ts';
 import { isCursor, positionsOf, startsAt } from './cursor.ts';
@@ -26,37 +27,38 @@ export interface RecordsOptions {
 /** The records of a fleet out of all logs. */
 export class Records implements RecordsControl {
   readonly #options: RecordsOptions;
-  #streams = 0;
+  readonly #streams: FairShare;
 
   constructor(options: RecordsOptions) {
     this.#options = options;
+    this.#streams = new FairShare(options.config.recordStreamsMax);
   }
 
   async read(query: RecordsQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
-    const { recordStreamsMax } = this.#options.config;
     if (query.after !== undefined && query.after !== 'latest' && !isCursor(query.after)) {
       throw new ApiError('bad_request', { msg: 'after is the cursor of a record, or latest.' });
     }
-    if (this.#streams >= recordStreamsMax) {
-      throw unavailable(`${recordStreamsMax} streams of records are open (recordStreamsMax).`);
+    const { fleetId } = query;
+    if (!this.#streams.take(fleetId)) {
+      throw unavailable('Too many streams of records are open, of this fleet or of all (recordStreamsMax).');
     }
-    this.#streams += 1;
     try {
-      return this.#counted(this.#lines(query, await this.#open(query), signal), signal);
+      return this.#counted(fleetId, this.#lines(query, await this.#open(query), signal), signal);
     } catch (error) {
-      this.#streams -= 1;
+      this.#streams.release(fleetId);
       throw error;
     }
   }
 
   /** One that is never begun ends with the signal. */
-  #counted(lines: AsyncGenerator<Buffer>, signal: AbortSignal): AsyncIterable<Buffer> {
+  #counted(fleetId: string, lines: AsyncGenerator<Buffer>, signal: AbortSignal): AsyncIterable<Buffer> {
     let isOpen = true;
     const end = (): void => {
-      if (isOpen) this.#streams -= 1;
+      if (isOpen) this.#streams.release(fleetId);
       isOpen = false;
     };
-    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
     async function* counted(): AsyncGenerator<Buffer> {
       try {
         yield* lines;
@@ -69,7 +71,7 @@ export class Records implements RecordsControl {
 
   async #open(query: RecordsQuery): Promise<RecordStream> {
     const { reader, shards } = this.#options;
-    const { fleetId, kind, schema, device, fromMs, toMs, after, follow } = query;
+    const { fleetId, kinds, schemas, devices, fromMs, toMs, after, follow } = query;
     const ends = await reader.ends();
     const positions = await this.#positions(after, ends);
     if (fromMs !== undefined) {
@@ -78,9 +80,9 @@ export class Records implements RecordsControl {
         positions[shard] = Math.max(positions[shard] ?? 0, front);
     }
     const wants = matcherOf(fleetId, {
-      ...(kind && { kinds: [kind] }),
-      ...(schema !== undefined && { schemas: [schema] }),
-      ...(device && { device }),
+      ...(kinds && { kinds }),
+      ...(schemas && { schemas }),
+      ...(devices && { devices }),
       ...(fromMs !== undefined && { fromMs }),
       ...(toMs !== undefined && { toMs }),
     });
@@ -89,7 +91,9 @@ export class Records implements RecordsControl {
       ...(!follow && { ends }),
       ...(toMs !== undefined && { toMs }),
       // What a device sent before the count grew lies in the log of a lower shard.
-      shards: device === undefined ? ends.length : reader.shards.indexOf(shards.of(device)) + 1,
+      shards: Math.max(
+        ...(devices?.map((device) => reader.shards.indexOf(shards.of(device)) + 1) ?? [ends.length]),
+      ),
       wants,
     });
   }

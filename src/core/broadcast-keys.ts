@@ -6,7 +6,7 @@ export const broadcastKeys = {
     10_000,
     1,
     1_000_000,
-    'Mails a second that all broadcasts together put into mailboxes.',
+    'Mails a second that all broadcasts together put into mailboxes; fleets take turns.',
   ),
   broadcastDevicesMax: integer(
     10_000,
@@ -14,7 +14,12 @@ export const broadcastKeys = {
     100_000,
     'Devices in the list of one broadcast; a tag or a fleet may have any number.',
   ),
-  broadcastsRunningMax: integer(100, 1, 10_000, 'Broadcasts of all fleets that run or are paused at once.'),
+  broadcastsRunningMax: integer(
+    100,
+    1,
+    10_000,
+    'Broadcasts that run or are paused at once, shared by fleets: one alone has half; one more is answered 409.',
+  ),
   broadcastsPerFleetMax: integer(
     1_000,
     1,

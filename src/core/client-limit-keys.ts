@@ -6,7 +6,14 @@ export const clientLimitKeys = {
     67_108_864,
     1_048_576,
     17_179_869_184,
-    'Bytes of bodies, half received or half sent, that one worker keeps in memory; more is answered 503.',
+    'Bytes of bodies, half received or half sent, that one worker keeps in memory. A device or an address gets a share of it; beyond, the oldest goes with a 503.',
+  ),
+  claimBytesMax: integer(4_096, 1_024, 65_536, 'Largest body of a claim.'),
+  claimMemoryBytesMax: integer(
+    1_048_576,
+    262_144,
+    1_073_741_824,
+    'Bytes of claims, half received, that one worker keeps in memory; likewise, by address.',
   ),
   connectionsMax: integer(
     100_000,
@@ -44,10 +51,22 @@ export const clientLimitKeys = {
     1_000_000,
     'Requests of one device, unless its fleet says otherwise; beyond twice as many at once, 429; 0 for no limit.',
   ),
+  deviceBytesPerSecondMax: integer(
+    1_048_576,
+    0,
+    1_073_741_824,
+    'Bytes of bodies of one device, unless its fleet says otherwise; beyond twice as many at once, 429; 0 for no limit.',
+  ),
   fleetRequestsPerSecondMax: integer(
     0,
     0,
     100_000_000,
     'Requests of all devices of one fleet, likewise; 0 for no limit.',
+  ),
+  anonymousRequestsPerSecondMax: integer(
+    1_000,
+    0,
+    1_000_000,
+    'Requests of one address without valid credentials, likewise; 0 for no limit.',
   ),
 };

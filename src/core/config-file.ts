@@ -10,6 +10,12 @@ export function jsonOrText(value: string): unknown {
   }
 }
 
+/** The number that the text says, or the text. */
+export function numberOrText(value: string): unknown {
+  const number = Number(value);
+  return value.trim() === '' || !Number.isFinite(number) ? value : number;
+}
+
 /** @throws OperatorError where it is no JSON object. */
 export function readConfigFile(path: string): Record<string, unknown> {
   let parsed: unknown;

@@ -8,6 +8,8 @@ export interface Key<T> {
   minLength?: number;
   maxLength?: number;
   pattern?: string;
+  /** What the pattern wants, for whoever gave something else. */
+  patternText?: string;
   enum?: readonly T[];
   required?: readonly string[];
   properties?: Readonly<Record<string, unknown>>;
@@ -16,6 +18,9 @@ export interface Key<T> {
   then?: object;
   else?: object;
 }
+
+/** `host:port`, with brackets around an IPv6 host. */
+const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
 
 export const integer = (
   value: number,
@@ -41,3 +46,9 @@ export const boolean = (value: boolean, description: string): Key<boolean> => ({
   default: value,
   description,
 });
+/** HOST:PORT; empty only where the default is. */
+export const address = (value: string, description: string): Key<string> =>
+  text(value, description, {
+    pattern: value === '' ? `^$|${hostPort}` : hostPort,
+    patternText: 'HOST:PORT',
+  });

@@ -3,24 +3,23 @@ import { availableParallelism } from 'node:os';
 import type { ValidateFunction } from 'ajv';
 import { accessKeys } from './access-keys.ts';
 import { actionKeys } from './action-keys.ts';
+import { adminKeys } from './admin-keys.ts';
 import { broadcastKeys } from './broadcast-keys.ts';
 import { clientLimitKeys } from './client-limit-keys.ts';
-import { jsonOrText, readConfigFile } from './config-file.ts';
-import { boolean, integer, type Key, text } from './config-key.ts';
+import { jsonOrText, numberOrText, readConfigFile } from './config-file.ts';
+import { address, boolean, integer, type Key, text } from './config-key.ts';
 import { consumerKeys } from './consumer-keys.ts';
 import { deviceKeys } from './device-keys.ts';
 import { OperatorError } from './errors.ts';
 import { forwarderKeys } from './forwarder-keys.ts';
 import { logKeys } from './log-keys.ts';
 import { mailKeys } from './mail-keys.ts';
+import { schemaKeys } from './schema-keys.ts';
 import { type StoreSetting, storeKeys } from './store-keys.ts';
 import { tokenVariable } from './token-variable.ts';
 import { traceKeys } from './trace-keys.ts';
 
 const gibibyte = 1024 ** 3;
-/** `host:port`, with brackets around an IPv6 host. */
-const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
-
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 const logLevel: Key<(typeof logLevels)[number]> = {
   type: 'string',
@@ -31,14 +30,8 @@ const logLevel: Key<(typeof logLevels)[number]> = {
 
 /** Every key with its default, bound and doc line; README's table and `fleetpost config` are made from it. */
 const keys = {
-  listen: text('127.0.0.1:8443', 'Address of the device API, HTTPS only. Port 0 takes any free port.', {
-    pattern: hostPort,
-  }),
-  admin: text(
-    '127.0.0.1:8444',
-    'Address of the admin API, plain HTTP: loopback only. Port 0 takes any free port.',
-    { pattern: hostPort },
-  ),
+  listen: address('127.0.0.1:8443', 'Address of the device API, HTTPS only. Port 0 takes any free port.'),
+  ...adminKeys,
   data: text('./data', 'The data folder.', { minLength: 1 }),
   ...storeKeys,
   tlsCertFile: text(
@@ -67,7 +60,12 @@ const keys = {
   hostSuffix: text('', 'With device.example.com, the host FLEET.device.example.com names the fleet (D5).'),
   strictStatuses: boolean(false, "Answer only statuses of the specification's table (D8)."),
   bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
-  bodyTimeoutSeconds: integer(60, 1, 3_600, 'Time a request body may take to arrive (D22).'),
+  bodyTimeoutSeconds: integer(
+    60,
+    1,
+    3_600,
+    'Time a request body may take to arrive (D22); of an import of devices, its next piece.',
+  ),
   ...clientLimitKeys,
   knownDevicesMax: integer(
     200_000,
@@ -104,14 +102,7 @@ const keys = {
   ),
   ...mailKeys,
   fleetsMax: integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
-  schemasPerFleetMax: integer(1_000, 1, 10_000, 'Schemas of one fleet.'),
-  schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
-  schemaStepsMax: integer(
-    1_000,
-    10,
-    1_000_000,
-    'Steps that checking one value of a body may take: a schema that could take more is refused.',
-  ),
+  ...schemaKeys,
   ...logKeys,
   ...traceKeys,
   ...actionKeys,
@@ -206,7 +197,7 @@ export function environmentName(key: ConfigKey): string {
 /** Text from the environment or a flag as the key's own type; what does not convert is left for the check. */
 function fromText(key: ConfigKey, value: string): unknown {
   const fallback = configDefault(key);
-  if (typeof fallback === 'number') return value.trim() === '' ? value : Number(value);
+  if (typeof fallback === 'number') return numberOrText(value);
   if (typeof fallback === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
   if (typeof fallback === 'object') return jsonOrText(value);
   return value;
@@ -218,7 +209,8 @@ let compiled: ValidateFunction | undefined;
 function checkOf(): ValidateFunction {
   const { Ajv } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
   // Not held against JSON Schema's own schema: it is ours, and to compile that takes as long as all the rest.
-  const options = { allErrors: true, strictRequired: false, validateSchema: false };
+  const keywords: readonly (keyof Key<unknown>)[] = ['patternText'];
+  const options = { allErrors: true, strictRequired: false, validateSchema: false, keywords: [...keywords] };
   compiled ??= new Ajv(options).compile(configSchema);
   return compiled;
 }
@@ -246,7 +238,7 @@ function refuse(
     key === 'logLevel'
       ? 'must be one of trace, debug, info, warn, error, silent'
       : first.keyword === 'pattern'
-        ? 'must be HOST:PORT'
+        ? `must be ${(keys as Record<string, Key<unknown>>)[key]?.patternText ?? 'of another form'}`
         : (first.message ?? 'is not valid');
   throw new OperatorError(
     `Configuration: ${key} ${allowed}, not ${JSON.stringify(values[key])} (from ${origin(key)}).`,

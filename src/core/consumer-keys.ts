@@ -6,7 +6,7 @@ export const consumerKeys = {
     32,
     1,
     10_000,
-    'Open streams of records for all fleets, followed or not; one more is answered 503.',
+    'Open streams of records, followed or not, shared by fleets: one alone has half; one more is answered 503.',
   ),
   consumersPerFleetMax: integer(20, 0, 1_000, 'Named consumers of one fleet.'),
   consumerBatchRecordsMax: integer(1_000, 1, 100_000, 'Records of one batch of a consumer.'),
@@ -20,7 +20,7 @@ export const consumerKeys = {
     256,
     1,
     100_000,
-    'Fetches of consumers that wait for records at once; one more is answered 503.',
+    'Fetches of consumers that wait for records at once, shared by fleets: one alone has half; one more is answered 503.',
   ),
   consumerLeaseSeconds: integer(
     30,

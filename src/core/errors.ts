@@ -34,6 +34,10 @@ export const claimErrors = {
 export const adminErrors = {
   invalid_token: { status: 401, msg: 'The admin API needs a bearer token.' },
   forbidden: { status: 403, msg: 'This token may not do this.' },
+  host_refused: {
+    status: 403,
+    msg: 'The admin API is not asked under this host name: use its address, or put the name into adminHosts.',
+  },
   fleet_not_found: { status: 404, msg: 'There is no such fleet.' },
   device_not_found: { status: 404, msg: 'There is no such device.' },
   letter_not_found: { status: 404, msg: 'This fleet has no such dead letter.' },

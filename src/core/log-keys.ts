@@ -12,6 +12,6 @@ export const logKeys = {
     0,
     0,
     16_384 * 1024 ** 3,
-    'Largest size of the ingest log on disk, all shards together, each with its part; 0 for no limit. The oldest records go first.',
+    'Largest size of the ingest log on disk, all shards together, each with its part. The oldest records go first. 0: half of the disk that is free or the shards have at the start; on databases, no limit.',
   ),
 };

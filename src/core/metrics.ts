@@ -2,7 +2,7 @@
  * Counters that worker threads write and the main thread reads, in shared memory: counting costs an array
  * access, and a scrape disturbs no worker. Each worker has a block of its own and is its only writer.
  */
-export const statuses = [200, 201, 204, 400, 401, 403, 404, 409, 413, 415, 429, 500, 503] as const;
+const statuses = [200, 201, 204, 400, 401, 403, 404, 409, 413, 415, 429, 500, 503];
 /** Upper bounds of the latency histogram, in seconds; one more cell holds what is beyond. */
 export const latencyBounds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
@@ -11,6 +11,8 @@ export const latencyBounds = [
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
 const commitCells = 8;
+/** Of each route; the last is for a status that is not listed. */
+const statusCells = statuses.length + 1;
 
 /** Why a shard refuses writes: its disk is full, it is, or its store does not take them. */
 const refusals = ['none', 'disk', 'map', 'store'] as const;
@@ -40,19 +42,20 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
   constructor(routes: readonly string[], buffer: SharedArrayBuffer) {
     this.#cells = new Float64Array(buffer);
     this.#routes = routes;
-    this.#latencyAt = commitCells + routes.length * statuses.length;
+    this.#latencyAt = commitCells + routes.length * statusCells;
     this.#batchAt = this.#latencyAt + latencyBounds.length + 2;
   }
 
   static allocate(routes: readonly string[]): SharedArrayBuffer {
     const cells =
-      commitCells + routes.length * statuses.length + latencyBounds.length + 2 + batchBounds.length + 2;
+      commitCells + routes.length * statusCells + latencyBounds.length + 2 + batchBounds.length + 2;
     return new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT);
   }
 
   answered(routeIndex: number, status: number, seconds: number): void {
-    const statusIndex = statuses.indexOf(status as (typeof statuses)[number]);
-    this.#add(commitCells + routeIndex * statuses.length + statusIndex, 1);
+    const known = statuses.indexOf(status);
+    const cell = known < 0 ? statuses.length : known;
+    this.#add(commitCells + routeIndex * statusCells + cell, 1);
     this.#observe(this.#latencyAt, latencyBounds, seconds);
   }
 
@@ -126,11 +129,11 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
   }
 
   /** Every count of requests that is not zero. */
-  *requests(): Generator<{ route: string; status: number; count: number }> {
+  *requests(): Generator<{ route: string; status: number | 'other'; count: number }> {
     for (const [routeIndex, route] of this.#routes.entries()) {
-      for (const [statusIndex, status] of statuses.entries()) {
-        const count = this.#read(commitCells + routeIndex * statuses.length + statusIndex);
-        if (count > 0) yield { route, status, count };
+      for (let cell = 0; cell < statusCells; cell += 1) {
+        const count = this.#read(commitCells + routeIndex * statusCells + cell);
+        if (count > 0) yield { route, status: statuses[cell] ?? 'other', count };
       }
     }
   }

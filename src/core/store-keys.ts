@@ -43,7 +43,7 @@ export const storeKeys = {
     5_000,
     100,
     60_000,
-    'What a statement, and a connection, of a database of `store` may last; then it is answered 503.',
+    'Timeout for what a request asks of a database of `store`, waiting for a connection included; then it is answered 503, within a second.',
   ),
 };
 

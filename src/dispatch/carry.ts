@@ -1,7 +1,8 @@
 import type { Action, ActionVersion } from '../registry/action.ts';
 import type { LogPage } from '../shard/shard.ts';
 import type { Move } from '../store/manifest.ts';
-import { storedPosition } from './progress.ts';
+import { storedPlaces } from './devices-behind.ts';
+import { storedLowest, storedPosition } from './progress.ts';
 import type { ActionJournal } from './tables.ts';
 import { actionKey, carriedKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
 import { Trigger } from './trigger.ts';
@@ -34,9 +35,9 @@ export async function carryRecords(
 
 /** What was kept of the logs of shards that a layout does not have, once that layout is the one that holds. */
 export async function dropShards(journal: ActionJournal, shards: number): Promise<void> {
-  const { positions, done } = journal.tables;
+  const { positions, done, behind } = journal.tables;
   await journal.commit(() => {
-    for (const table of [positions, done]) {
+    for (const table of [positions, done, behind]) {
       for (const key of [...table.getKeys({})]) if (readShard(key) >= shards) table.removeSync(key);
     }
   });
@@ -60,12 +61,15 @@ function* pendingRecords(
     const key = shardKey(id, shard);
     const end = logEnds[shard] ?? Number.POSITIVE_INFINITY;
     const done = new Set([...tables.done.getKeys(rangeOf(key))].map(readNumber));
-    let from = storedPosition(tables, id, shard);
+    const position = storedPosition(tables, id, shard);
+    const places = new Map([...storedPlaces(tables, key)].map((place) => [place.device, place.position]));
+    let from = storedLowest(tables, id, shard);
     while (from < end) {
       const page = read(from);
       if (page.next === from) break;
       for (const record of page.records) {
         if (record.position >= end) break;
+        if (record.position < (places.get(record.device) ?? position)) continue;
         if (done.has(record.position) || !trigger.listensTo(record)) continue;
         const isPending = record.isMoved ? tables.carried.doesExist(carriedKey(id, record.id)) : shard >= to;
         if (isPending) yield record.id;

@@ -39,7 +39,11 @@ export class Control implements ActionsControl {
   constructor(options: ControlOptions) {
     this.#options = options;
     this.#dispatcher = options.dispatcher;
-    this.#trials = new Trials(options);
+    const { dispatcher } = options;
+    this.#trials = new Trials({
+      ...options,
+      onThread: (fleetId, work) => dispatcher.tests.onThread(fleetId, work),
+    });
   }
 
   async list(fleetId: string): Promise<ActionStatus[]> {
@@ -68,8 +72,10 @@ export class Control implements ActionsControl {
   ): Promise<{ status: ActionStatus; isNew: boolean; tests: readonly TestOutcome[] }> {
     const { actions, config, journal, fleet } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
-    const code = await this.#trials.compile(draft);
-    const tests = await this.#trials.test(fleetId, draft, code);
+    const { code, tests } = await this.#dispatcher.tests.admit(fleetId, async () => {
+      const compiled = await this.#trials.compile({ fleetId, name }, draft);
+      return { code: compiled, tests: await this.#trials.test({ fleetId, name }, draft, compiled) };
+    });
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw failureOf(failed);
     return this.#inTurn(fleetId, name, async () => {
@@ -130,13 +136,18 @@ export class Control implements ActionsControl {
   ): Promise<RunTrial> {
     const { actions, config, fleet } = this.#options;
     checkTestRecord(record, 'the test', config);
+    const tried = { fleetId, name };
+    const { tests } = this.#dispatcher;
     const known = actions.list(fleetId).find((one) => one.name === name);
     if (draft !== undefined) {
       checkDraft(draft, fleet(fleetId).schemas, config);
-      return this.#trials.try(fleetId, draft, await this.#trials.compile(draft), record, known);
+      return tests.admit(fleetId, async () => {
+        const code = await this.#trials.compile(tried, draft);
+        return this.#trials.try(tried, draft, code, record, known);
+      });
     }
     const version = actions.current(actions.get(fleetId, name));
-    return this.#trials.try(fleetId, version, version.code, record, known);
+    return tests.admit(fleetId, () => this.#trials.try(tried, version, version.code, record, known));
   }
 
   runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
@@ -172,8 +183,7 @@ export class Control implements ActionsControl {
       const lane = this.#dispatcher.lane(action);
       if (lane === undefined)
         throw new ApiError('limit_reached', { msg: 'The action is disabled: enable it first.' });
-      const run = { lane, record: recordOf(one), shard: undefined, attempt: 1, conflicts: 0 };
-      if (lane.pushParked({ ...run, parked: one.number })) retried += 1;
+      if (lane.retry(one.number, recordOf(one))) retried += 1;
     }
     return retried;
   }
@@ -210,6 +220,7 @@ export class Control implements ActionsControl {
       inHand: this.#dispatcher.inHand(action),
       behind: this.#dispatcher.behind(action, logEnds),
       parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
+      devicesBehind: lane?.devicesBehind ?? 0,
       runsLastMinute: lane?.pace.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),
     };

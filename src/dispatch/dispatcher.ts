@@ -10,12 +10,13 @@ import { AttemptCounts } from './attempts.ts';
 import { Lane, type PendingRun } from './lane.ts';
 import { Outbox } from './outbox.ts';
 import { type KeptParkedRun, recordOf } from './parked.ts';
-import { storedPosition } from './progress.ts';
+import { storedLowest } from './progress.ts';
 import { Runner } from './runner.ts';
 import { LogScanner } from './scanner.ts';
-import { LaneSchedule } from './schedule.ts';
+import { ThreadSchedule } from './schedule.ts';
 import type { ActionJournal } from './tables.ts';
 import { actionKey } from './tables.ts';
+import { TestTurns } from './test-turns.ts';
 
 export interface DispatcherOptions {
   config: Config;
@@ -49,7 +50,8 @@ export class Dispatcher {
   readonly #scanner: LogScanner;
   readonly #lanes = new Map<string, Lane>();
   readonly #starts = new Map<string, Promise<void>>();
-  readonly #schedule: LaneSchedule;
+  readonly #schedule: ThreadSchedule;
+  readonly tests: TestTurns;
   readonly attempts = new AttemptCounts();
   #looking = false;
   #lastFoundMs = 0;
@@ -67,7 +69,7 @@ export class Dispatcher {
         const isKept = options.actions.all().some(({ id }) => actionKey(id).equals(parcel.action));
         if (isKept) this.runner.parkMails(parcel, refused);
       },
-      onParked: (action) => this.#countParked(action, 1),
+      onParked: ({ action, record }) => this.runner.parkedCounts.change(action, record.device, 1),
     });
     this.#scanner = new LogScanner({
       shards: options.shards,
@@ -76,7 +78,8 @@ export class Dispatcher {
       mayTake: () => !this.#isStopping && !this.#outbox.isFull,
     });
     this.runner = new Runner(options, this.#outbox);
-    this.#schedule = new LaneSchedule(options.config.actionThreads);
+    this.#schedule = new ThreadSchedule(options.config.actionThreads);
+    this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
     this.#recovered = this.#outbox.recover();
     // Whoever waits for it fails, and says so; with no action enabled nobody does.
     this.#recovered.catch(() => {});
@@ -132,12 +135,12 @@ export class Dispatcher {
   behind(action: Action, logEnds: readonly number[]): number {
     if (!action.enabled) return 0;
     const { journal } = this.#options;
-    const { progress } = this.lane(action) ?? {};
+    const { progress } = this.lane(action)?.intake ?? {};
     if (progress === undefined) journal.refresh();
     let behind = 0;
     for (const [index, end] of logEnds.entries()) {
       const scanned =
-        progress?.[index]?.scanned ?? storedPosition(journal.tables, actionKey(action.id), index);
+        progress?.[index]?.lookedAt ?? storedLowest(journal.tables, actionKey(action.id), index);
       behind += Math.max(0, end - scanned);
     }
     return behind;
@@ -157,24 +160,20 @@ export class Dispatcher {
       if (this.runner.unpark(id, kept.number)) key = this.#outbox.put(parcel);
     });
     if (key === undefined) return false;
-    this.#countParked(id, -1);
     void this.#outbox.deliver(key, parcel);
+    this.runner.parkedCounts.change(id, parcel.record.device, -1);
     return true;
   }
 
   /** Answers how many there still were. */
   async dropParked(action: Action, parked: readonly KeptParkedRun[]): Promise<number> {
     const id = actionKey(action.id);
-    let dropped = 0;
+    let dropped: readonly KeptParkedRun[] = [];
     await this.#options.journal.commit(() => {
-      dropped = parked.filter(({ number }) => this.runner.unpark(id, number)).length;
+      dropped = parked.filter(({ number }) => this.runner.unpark(id, number));
     });
-    this.#countParked(id, -dropped);
-    return dropped;
-  }
-
-  #countParked(action: Buffer, change: number): void {
-    for (const lane of this.#lanes.values()) if (lane.id.equals(action)) lane.parked += change;
+    for (const { record } of dropped) this.runner.parkedCounts.change(id, record.device, -1);
+    return dropped.length;
   }
 
   /** Runs that are under way are given up: they run again after the next start. */
@@ -182,9 +181,13 @@ export class Dispatcher {
     this.#isStopping = true;
     clearTimeout(this.#lookTimer);
     clearInterval(this.#upkeepTimer);
-    await this.#storeProgress().catch(() => {});
+    await this.#storeProgress().catch((error: unknown) => {
+      const msg = 'actions: how far they are could not be stored at the stop; what is done is not done again';
+      logFailure(this.#options.log, error, msg);
+    });
     for (const lane of this.#lanes.values()) lane.isStopped = true;
     await this.#options.pool.close();
+    this.tests.close();
     await this.#outbox.stop();
     await this.#options.journal.close();
   }
@@ -203,7 +206,8 @@ export class Dispatcher {
       config,
       journal,
       logEnds,
-      parked: this.runner.parked.count(actionKey(action.id)),
+      parked: this.runner.parkedCounts.of(actionKey(action.id)),
+      onTheirWay: () => this.#outbox.count(actionKey(action.id)),
     });
     this.#lanes.set(action.id, lane);
     this.#lookSoon(0);
@@ -246,8 +250,9 @@ export class Dispatcher {
 
   /** Gives threads that are free something to run. */
   #pump(): void {
-    while (!this.#isStopping && !this.#outbox.isFull && this.#options.journal.mayGrow()) {
-      const lane = this.#schedule.next([...this.#lanes.values()]);
+    while (!this.#isStopping) {
+      const mayRun = !this.#outbox.isFull && this.#options.journal.mayGrow();
+      const lane = this.tests.next(mayRun ? [...this.#lanes.values()] : []);
       const run = lane?.next();
       if (lane === undefined || run === undefined) return;
       void this.#run(lane, run);
@@ -282,12 +287,12 @@ export class Dispatcher {
 
   async #storeProgress(): Promise<void> {
     const moved = [...this.#lanes.values()].filter(
-      (lane) => !lane.isStopped && lane.progress.some(({ isStored }) => !isStored),
+      (lane) => !lane.isStopped && lane.intake.progress.some(({ isStored }) => !isStored),
     );
     if (moved.length === 0) return;
     await this.#options.journal.commit(() => {
-      for (const { isStopped, progress } of moved) {
-        if (!isStopped) for (const one of progress) one.store();
+      for (const { isStopped, intake } of moved) {
+        if (!isStopped) for (const one of intake.progress) one.store();
       }
     });
   }

@@ -14,6 +14,7 @@ export async function startAtEnds(
   const { tables } = journal;
   await journal.commit(() => {
     removeUnder(tables.done, action);
+    removeUnder(tables.behind, action);
     removeUnder(tables.carried, action);
     for (const [shard, end] of logEnds.entries()) {
       tables.positions.putSync(shardKey(action, shard), numberValue(end));

@@ -37,7 +37,7 @@ export interface OutboxOptions {
   /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
   onRefused(parcel: Parcel, refused: readonly RefusedMail[]): void;
   /** Once that is on disk. */
-  onParked(action: Buffer): void;
+  onParked(parcel: Parcel): void;
   log: Log;
 }
 
@@ -58,6 +58,8 @@ export class Outbox {
   readonly #options: OutboxOptions;
   readonly #gate: Gate;
   readonly #parcels = new Map<string, Parcel>();
+  /** By action, how many of them. */
+  readonly #counts = new Map<string, number>();
   #bytes = 0;
   readonly #underway = new Map<Promise<void>, Buffer>();
   #delivered = false;
@@ -74,7 +76,7 @@ export class Outbox {
 
   /** How many of that action are on their way. */
   count(action: Buffer): number {
-    return [...this.#parcels.values()].filter((parcel) => parcel.action.equals(action)).length;
+    return this.#counts.get(action.toString('hex')) ?? 0;
   }
 
   /** What a crash has left here, delivered before anything else runs: so the order of a device's mails holds. */
@@ -157,8 +159,17 @@ export class Outbox {
 
   #note(key: Buffer, parcel: Parcel): void {
     const name = key.toString('hex');
-    if (!this.#parcels.has(name)) this.#bytes += bytesOf(parcel);
+    if (this.#parcels.has(name)) return;
     this.#parcels.set(name, parcel);
+    this.#bytes += bytesOf(parcel);
+    this.#count(parcel, 1);
+  }
+
+  #count({ action }: Parcel, change: number): void {
+    const name = action.toString('hex');
+    const count = (this.#counts.get(name) ?? 0) + change;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
   }
 
   async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
@@ -187,7 +198,8 @@ export class Outbox {
         this.#parcels.delete(key.toString('hex'));
         this.#bytes -= bytesOf(parcel);
         this.#delivered = true;
-        if (refused.length > 0) onParked(parcel.action);
+        if (refused.length > 0) onParked(parcel);
+        this.#count(parcel, -1);
         return;
       } catch (error) {
         logFailure(log, error, 'a parcel of mails was delivered, but this could not be noted yet');

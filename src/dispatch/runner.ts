@@ -11,6 +11,7 @@ import type { PendingRun } from './lane.ts';
 import { type Addressing, mailsOf } from './mails.ts';
 import type { Outbox, Parcel } from './outbox.ts';
 import type { KeptParkedRun, RefusedMail } from './parked.ts';
+import { ParkedCounts } from './parked-counts.ts';
 import { answerFor, type Sources } from './questions.ts';
 import { areCurrent, type Reads, writeState } from './state.ts';
 import { numberKey } from './tables.ts';
@@ -40,6 +41,7 @@ export function limitsOf(config: Config): RunLimits {
     memoryBytes: config.actionMemoryBytesMax,
     mailsMax: config.actionMailsMax,
     payloadBytesMax: config.bodyBytesMax,
+    jsonDepthMax: config.jsonDepthMax,
     stateWritesMax: config.actionStateKeysMax,
     stateValueBytesMax: config.actionStateValueBytesMax,
   };
@@ -66,6 +68,7 @@ export class Runner {
   readonly runs: History<Run>;
   readonly lines: History<ActionLogLine>;
   readonly parked: History<KeptParkedRun>;
+  readonly parkedCounts: ParkedCounts;
   readonly #options: RunnerOptions;
   readonly #outbox: Outbox;
 
@@ -76,6 +79,7 @@ export class Runner {
     this.runs = new History(tables.runs);
     this.lines = new History(tables.logs);
     this.parked = new History(tables.parked);
+    this.parkedCounts = new ParkedCounts(this.parked);
   }
 
   /**
@@ -87,6 +91,7 @@ export class Runner {
     if (parked !== undefined && this.parked.get(lane.id, parked) === undefined) {
       // Dropped while it waited for its turn.
       onThreadFree();
+      lane.decided(run);
       lane.finish(run);
       return 'done';
     }
@@ -101,7 +106,14 @@ export class Runner {
       lane.delay(run, ending.afterMs);
       return 'failed';
     }
-    if (ending.type === 'done' && ending.key !== undefined) await this.#outbox.deliver(ending.key, parcel);
+    // What may still be parked is counted there from now on, and all before anything else may start.
+    const delivery =
+      ending.type === 'done' && ending.key !== undefined
+        ? this.#outbox.deliver(ending.key, parcel)
+        : undefined;
+    this.parkedCounts.change(lane.id, record.device, ending.parked);
+    lane.decided(run);
+    await delivery;
     lane.finish(run);
     return ending.type;
   }
@@ -122,6 +134,7 @@ export class Runner {
 
   forget(action: Buffer): void {
     for (const history of [this.runs, this.lines, this.parked]) history.forget(action);
+    this.parkedCounts.forget(action);
   }
 
   #runCode({ lane, record }: PendingRun, reads: Reads): Promise<RunReport> {
@@ -130,6 +143,7 @@ export class Runner {
       {
         key: `${lane.action.id}.${lane.version.number}`,
         code: lane.version.code,
+        name: lane.action.name,
         record: describeRecord(record),
         limits: limitsOf(config),
       },
@@ -150,8 +164,6 @@ export class Runner {
       if (run.lane.isStopped) return;
       ending = this.#store(run, report, error, parcel, reads);
     });
-    // Not before it is on disk, where whoever reads the number looks for them.
-    if (ending !== undefined && ending.type !== 'again') run.lane.parked += ending.parked;
     return ending;
   }
 
@@ -183,7 +195,8 @@ export class Runner {
       const msg = `The state would have more than ${config.actionStateKeysMax} keys (actionStateKeysMax).`;
       error = { code: 'state_full', msg };
     }
-    const isLast = run.attempt >= config.actionAttemptsMax;
+    // What the engine cannot read it never can: no code of the action has run.
+    const isLast = run.attempt >= config.actionAttemptsMax || error?.code === 'unreadable_record';
     const outcome = error === undefined ? 'done' : isLast ? 'parked' : 'failed';
     this.#note(run, report, error, outcome, parcel.mails.length);
     if (error !== undefined && !isLast) {

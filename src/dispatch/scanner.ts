@@ -29,21 +29,32 @@ export class LogScanner {
   /** One look at every log. Answers whether there was anything. */
   async look(): Promise<boolean> {
     let hasFound = false;
+    for (const { intake } of this.#options.lanes()) intake.makeRoom();
     let sinceMs = performance.now();
-    for (const [shard] of this.#options.shards.all.entries()) {
-      for (const position of this.#positions(shard)) {
-        let from: number | undefined = position;
-        for (let pages = 0; pages < pagesPerLook; pages += 1) {
-          from = await this.#readPage(shard, from);
-          if (from === undefined) break;
-          hasFound = true;
-          if (performance.now() - sinceMs < lookMsMax) continue;
-          await new Promise((resolve) => setImmediate(resolve));
-          sinceMs = performance.now();
-        }
+    for (const reading of this.#readings()) {
+      for (let pages = 0; pages < pagesPerLook; pages += 1) {
+        if (!(await reading())) break;
+        hasFound = true;
+        if (performance.now() - sinceMs < lookMsMax) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        sinceMs = performance.now();
       }
     }
     return hasFound;
+  }
+
+  /** Each reads a page, and the one behind it the next time; it answers whether there was one. */
+  *#readings(): Generator<() => Promise<boolean>> {
+    for (const [shard] of this.#options.shards.all.entries()) {
+      for (const position of this.#positions(shard)) {
+        let from: number | undefined = position;
+        yield async () => {
+          from = from === undefined ? undefined : await this.#readPage(shard, from);
+          return from !== undefined;
+        };
+      }
+      for (const lane of this.#options.lanes()) yield () => this.#readAgain(shard, lane);
+    }
   }
 
   /**
@@ -53,38 +64,66 @@ export class LogScanner {
   #positions(index: number): ReadonlySet<number> {
     const positions = new Set<number>();
     for (const lane of this.#options.lanes()) {
-      if (lane.wants(index)) positions.add(lane.progress[index]?.scanned ?? 0);
+      if (lane.intake.wants(index)) positions.add(lane.intake.progress[index]?.scanned ?? 0);
     }
     return positions;
   }
 
   /** Answers where to go on; undefined where nothing stands from there on, or nobody wants it. */
   async #readPage(index: number, from: number): Promise<number | undefined> {
-    const { shards, log, lanes, mayTake } = this.#options;
+    const { shards, lanes, mayTake } = this.#options;
     if (!mayTake()) return undefined;
     const wanting = [...lanes()].filter(
-      (lane) => lane.wants(index) && lane.progress[index]?.scanned === from,
+      ({ intake }) => intake.wants(index) && intake.progress[index]?.scanned === from,
     );
     if (wanting.length === 0) return undefined;
     const page = await shards.all[index]?.records(from);
     if (page === undefined) return undefined;
     if (page.next === from) {
       for (const lane of wanting) {
-        lane.passGap(index, from);
+        lane.intake.passGap(index, from);
         this.#missed.get(lane)?.delete(index);
       }
       return undefined;
     }
+    await this.#offer(index, from, page, wanting, ({ intake }, devices) =>
+      intake.offer(index, page, devices),
+    );
+    return page.next;
+  }
+
+  /** For devices that a lane has left behind, from where the first of them goes on. Answers whether there was one. */
+  async #readAgain(index: number, lane: Lane): Promise<boolean> {
+    const { shards, mayTake } = this.#options;
+    const from = mayTake() ? lane.intake.wantsAgain(index) : undefined;
+    const page = from === undefined ? undefined : await shards.all[index]?.records(from);
+    if (from === undefined || page === undefined) return false;
+    // All that the others have passed may have been trimmed meanwhile.
+    const found = page.next === from ? { ...page, next: Number.POSITIVE_INFINITY } : page;
+    await this.#offer(index, from, page, [lane], ({ intake }, devices) =>
+      intake.offerAgain(index, from, found, devices),
+    );
+    return true;
+  }
+
+  async #offer(
+    index: number,
+    from: number,
+    page: LogPage,
+    lanes: readonly Lane[],
+    offer: (lane: Lane, devices: ReadonlyMap<DeviceKey, Device>) => void,
+  ): Promise<void> {
+    const { log } = this.#options;
     if (page.damaged) {
       log.error({ shard: index, position: from }, 'actions: a damaged batch of the log is passed over');
     }
     if (!page.damaged && page.next - from > page.records.length) {
-      for (const lane of wanting) this.#tellMissed(lane, index, from);
+      for (const lane of lanes) this.#tellMissed(lane, index, from);
     }
-    const devices = await this.#devicesOf(page, wanting);
-    for (const lane of wanting) {
+    const devices = await this.#devicesOf(page, lanes);
+    for (const lane of lanes) {
       try {
-        lane.offer(index, page, devices);
+        offer(lane, devices);
       } catch (error) {
         const { fleetId, name } = lane.action;
         log.error(
@@ -93,14 +132,13 @@ export class LogScanner {
         );
       }
     }
-    return page.next;
   }
 
   /** The devices that the lanes ask for, as they are now: all at once, for some engines are a network away. */
   async #devicesOf(page: LogPage, lanes: readonly Lane[]): Promise<ReadonlyMap<DeviceKey, Device>> {
     const asked = new Set<DeviceKey>();
     for (const record of page.records) {
-      if (lanes.some((lane) => lane.asksForDevice(record))) asked.add(record.device);
+      if (lanes.some((lane) => lane.intake.asksForDevice(record))) asked.add(record.device);
     }
     const devices = new Map<DeviceKey, Device>();
     await Promise.all(

@@ -1,16 +1,21 @@
-import type { Lane } from './lane.ts';
+/** Whoever has work for threads: an action with its runs, or a fleet with its tests. */
+export interface Claimant {
+  readonly fleetId: string;
+  /** Whether there is something to start now. */
+  hasReady(nowMs: number): boolean;
+}
 
 /**
  * Whose turn it is when a thread is free. Fleets take turns, and so do the actions of a fleet; and where several
  * fleets have actions, none has all threads at once, so that one whose actions compute as long as they may
  * leaves room for the others.
  */
-export class LaneSchedule {
+export class ThreadSchedule {
   readonly #threads: number;
   #running = 0;
   readonly #runningOfFleet = new Map<string, number>();
   /** When each fleet, and each action, had its last turn. */
-  readonly #turns = new WeakMap<Lane, number>();
+  readonly #turns = new WeakMap<Claimant, number>();
   readonly #fleetTurns = new Map<string, number>();
   #turn = 0;
 
@@ -18,40 +23,41 @@ export class LaneSchedule {
     this.#threads = threads;
   }
 
-  /** The lane that runs next; undefined where no thread is free or nothing is ready. */
-  next(lanes: readonly Lane[]): Lane | undefined {
+  /** Who is next; undefined where no thread is free or nothing is ready. */
+  next<T extends Claimant>(claimants: readonly T[]): T | undefined {
     if (this.#running >= this.#threads) return undefined;
-    const isShared = lanes.some(({ action }) => action.fleetId !== lanes[0]?.action.fleetId);
+    const isShared = claimants.some(({ fleetId }) => fleetId !== claimants[0]?.fleetId);
     const fleetMax = isShared ? Math.max(1, this.#threads - 1) : this.#threads;
     const nowMs = performance.now();
-    let chosen: Lane | undefined;
-    for (const lane of lanes) {
-      if ((this.#runningOfFleet.get(lane.action.fleetId) ?? 0) >= fleetMax) continue;
-      if ((chosen === undefined || this.#isBefore(lane, chosen)) && lane.hasReady(nowMs)) chosen = lane;
+    let chosen: T | undefined;
+    for (const claimant of claimants) {
+      if ((this.#runningOfFleet.get(claimant.fleetId) ?? 0) >= fleetMax) continue;
+      if ((chosen === undefined || this.#isBefore(claimant, chosen)) && claimant.hasReady(nowMs)) {
+        chosen = claimant;
+      }
     }
     return chosen;
   }
 
-  begin(lane: Lane): void {
-    const { fleetId } = lane.action;
+  begin(claimant: Claimant): void {
+    const { fleetId } = claimant;
     this.#turn += 1;
-    this.#turns.set(lane, this.#turn);
+    this.#turns.set(claimant, this.#turn);
     this.#fleetTurns.set(fleetId, this.#turn);
     this.#running += 1;
     this.#runningOfFleet.set(fleetId, (this.#runningOfFleet.get(fleetId) ?? 0) + 1);
   }
 
-  end({ action: { fleetId } }: Lane): void {
+  end({ fleetId }: Claimant): void {
     this.#running -= 1;
     const left = (this.#runningOfFleet.get(fleetId) ?? 1) - 1;
     if (left > 0) this.#runningOfFleet.set(fleetId, left);
     else this.#runningOfFleet.delete(fleetId);
   }
 
-  #isBefore(lane: Lane, other: Lane): boolean {
-    const fleets =
-      (this.#fleetTurns.get(lane.action.fleetId) ?? 0) - (this.#fleetTurns.get(other.action.fleetId) ?? 0);
+  #isBefore(claimant: Claimant, other: Claimant): boolean {
+    const fleets = (this.#fleetTurns.get(claimant.fleetId) ?? 0) - (this.#fleetTurns.get(other.fleetId) ?? 0);
     if (fleets !== 0) return fleets < 0;
-    return (this.#turns.get(lane) ?? 0) < (this.#turns.get(other) ?? 0);
+    return (this.#turns.get(claimant) ?? 0) < (this.#turns.get(other) ?? 0);
   }
 }

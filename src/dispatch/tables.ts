@@ -5,6 +5,7 @@ import type { Journal } from '../store/journal.ts';
 export const actionTables = [
   'positions',
   'done',
+  'behind',
   'carried',
   'outbox',
   'state',
@@ -19,6 +20,7 @@ export const actionTables = [
  *
  * positions: action 16, shard 2 → position 6: every record of that shard's log before it is done.
  * done: action, shard, position 6: a record behind that position which is done too.
+ * behind: action, shard, device → position 6: of this device every record before it is done, and none from there on.
  * carried: action, record id 16: a record that was still to be done when a move to fewer shards took it along.
  * outbox: UUIDv7 16 → mails of one run on their way (outbox.ts). state: action, key in UTF-8 → version 16, JSON.
  * runs, logs, parked: action, number 6.

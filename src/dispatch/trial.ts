@@ -16,6 +16,14 @@ export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
   config: Config;
   pool: ActionPool;
+  /** Settles with what `work` does when it has a thread. */
+  onThread<T>(fleetId: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** Whose code it is, deployed or not. */
+export interface Tried {
+  fleetId: string;
+  name: string;
 }
 
 /** Runs of which nothing comes: what an action would do. They ask of the fleet as it is now. */
@@ -27,17 +35,19 @@ export class Trials {
   }
 
   /** The source as JavaScript that runs. @throws ApiError invalid_action. */
-  async compile({ source, language }: ActionDraft): Promise<string> {
-    const { pool, config } = this.#options;
-    const compiled = await pool.compile(source, language, limitsOf(config));
+  async compile({ fleetId, name }: Tried, { source, language }: ActionDraft): Promise<string> {
+    const { pool, config, onThread } = this.#options;
+    const compiled = await onThread(fleetId, () =>
+      pool.compile({ source, language, name }, limitsOf(config)),
+    );
     if ('error' in compiled) throw new ApiError('invalid_action', { msg: compiled.error.msg });
     return compiled.code;
   }
 
-  async test(fleetId: string, draft: ActionDraft, code: string): Promise<TestOutcome[]> {
+  async test(tried: Tried, draft: ActionDraft, code: string): Promise<TestOutcome[]> {
     const outcomes: TestOutcome[] = [];
     for (const [index, test] of draft.tests.entries()) {
-      const trial = await this.try(fleetId, draft, code, test.record, undefined);
+      const trial = await this.try(tried, draft, code, test.record, undefined);
       outcomes.push({ test: index + 1, reason: reasonOf(test, trial) });
     }
     return outcomes;
@@ -45,13 +55,13 @@ export class Trials {
 
   /** With the state of `action`, or none. */
   async try(
-    fleetId: string,
+    { fleetId, name }: Tried,
     draft: ActionDraft,
     code: string,
     given: ActionTest['record'],
     action: Action | undefined,
   ): Promise<RunTrial> {
-    const { pool, config } = this.#options;
+    const { pool, config, onThread } = this.#options;
     const [first] = draft.on;
     const record = {
       id: formatUuid(generateUuid()),
@@ -61,11 +71,9 @@ export class Trials {
       payload: JSON.stringify(given.payload),
       time: new Date().toISOString(),
     };
-    // A key of its own: what a trial leaves in its realm is for nobody else.
-    const report = await pool.run(
-      { key: `trial.${record.id}`, code, record, limits: limitsOf(config) },
-      answerFor(fleetId, action && actionKey(action.id), new Map(), this.#options),
-    );
+    const request = { key: undefined, code, name, record, limits: limitsOf(config) };
+    const answer = answerFor(fleetId, action && actionKey(action.id), new Map(), this.#options);
+    const report = await onThread(fleetId, () => pool.run(request, answer));
     const { error, mails } = await mailsOf(fleetId, report, this.#options);
     return {
       error,
@@ -92,11 +100,11 @@ function reasonOf({ mails: expected }: ActionTest, { error, mails }: RunTrial): 
     payload: JSON.parse(payload) as unknown,
   }));
   if (isDeepStrictEqual(sent, expected)) return undefined;
-  return `It would send ${JSON.stringify(sent).slice(0, 500)}.`;
+  return `It would send ${JSON.stringify(sent).slice(0, 500)}, not ${JSON.stringify(expected).slice(0, 500)}.`;
 }
 
 /** Of tests that failed. */
 export function failureOf(failed: readonly TestOutcome[]): ApiError {
   const sentences = failed.map(({ test, reason }) => `Test ${test} failed: ${reason}`);
-  return new ApiError('action_test_failed', { msg: sentences.join(' ').slice(0, 4_000) });
+  return new ApiError('action_test_failed', { msg: sentences.join('\n').slice(0, 4_000) });
 }

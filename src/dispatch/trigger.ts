@@ -1,8 +1,8 @@
-import { ApiError } from '../core/errors.ts';
+import { ApiError, isUnavailable } from '../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { Action, ActionFilter, ActionVersion } from '../registry/action.ts';
 import { type JsonObject, parseJson } from '../registry/payload.ts';
-import { Schema } from '../registry/schema.ts';
+import { Schema, unwatched } from '../registry/schema.ts';
 import type { Device, IngestKind, StoredRecord } from '../shard/shard.ts';
 
 /** Decides, without running any code, which records an action is for. */
@@ -13,12 +13,12 @@ export class Trigger {
   readonly #tags: ActionFilter['tags'];
   readonly #payload: Schema | undefined;
 
-  constructor(action: Action, { on, filter }: ActionVersion) {
+  constructor(action: Action, { on, filter }: ActionVersion, limits = unwatched.limits) {
     this.#fleetId = action.fleetId;
     this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
     this.#devices = filter.devices && new Set(filter.devices);
     this.#tags = filter.tags;
-    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload));
+    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, limits });
   }
 
   /** Whether the record is of its fleet, and of a schema that it names: whatever its filter says. */
@@ -31,7 +31,10 @@ export class Trigger {
     return this.#tags !== undefined && this.listensTo(record);
   }
 
-  /** Cheapest first: nearly all records fail at their names. `sender`: the device as it is now, if it is asked for. */
+  /**
+   * Cheapest first: nearly all records fail at their names. `sender`: the device as it is now, if it is asked for.
+   * @throws ApiError unavailable where its filter of payloads is disabled.
+   */
   matches(record: StoredRecord, sender: Device | undefined): boolean {
     const { device } = record;
     if (!this.listensTo(record)) return false;
@@ -50,10 +53,11 @@ export function sentKind({ kind }: StoredRecord): IngestKind {
 
 function matchesSchema(schema: Schema, payload: Buffer): boolean {
   try {
-    schema.check(parseJson(payload) as JsonObject, payload.length);
+    // How deep it is was looked at before it was stored, by the limit of then.
+    schema.check(parseJson(payload, Number.POSITIVE_INFINITY) as JsonObject, payload.length);
     return true;
   } catch (error) {
-    if (error instanceof ApiError) return false;
+    if (error instanceof ApiError && !isUnavailable(error)) return false;
     throw error;
   }
 }

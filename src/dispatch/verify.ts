@@ -16,6 +16,7 @@ const stateKeyBytesMax = 3 * 128;
 const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean>> = {
   positions: (key, value) => key.length === shardKeyBytes && value.length === numberBytes,
   done: (key, value) => key.length === shardKeyBytes + numberBytes && value.length === 0,
+  behind: (key, value) => isDeviceKey(key.toString('latin1', shardKeyBytes)) && value.length === numberBytes,
   carried: (key, value) =>
     key.length === 2 * uuidBytesLength && isUuid(key.subarray(uuidBytesLength)) && value.length === 0,
   outbox: (key, value) => {

@@ -1,4 +1,12 @@
-import { type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
+import {
+  type ClientBase,
+  type ClientConfig,
+  Pool,
+  type PoolClient,
+  type QueryConfig,
+  type QueryResult,
+  types,
+} from 'pg';
 import { unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { arraysOf, binaryArray } from './binary-array.ts';
@@ -10,7 +18,7 @@ export interface DatabaseOptions {
   /** `postgres://…`, as database-url.ts reads it. */
   url: string;
   connectionsMax: number;
-  /** A statement, a connection and a free connection are waited for so long each. */
+  /** A connection and the answer to a statement are waited for so long together. */
   timeoutMilliseconds: number;
   log: Log;
 }
@@ -18,8 +26,9 @@ export interface DatabaseOptions {
 /** A row as the library gives it; numbers of 8 bytes are JavaScript's, all here stay far below 2^53. */
 export type Row = Record<string, unknown>;
 
-/** A connection, with what the library's typings leave out of it. */
+/** A connection, and a query, with what the library's typings leave out of them. */
 type Connected = PoolClient & { connection: { stream: { destroy(): void } } };
+type TimedQuery = QueryConfig & { query_timeout: number };
 
 /** What can be asked inside a transaction, or outside of one: statements in order, without waiting in between. */
 export interface Session {
@@ -43,6 +52,8 @@ const waitingMax = 1_000;
 const plannerOptions = '-c enable_seqscan=off -c jit=off';
 /** A peer that is silent for so long is asked whether it is there. */
 const keepAliveMilliseconds = 10_000;
+/** The share of the timeout that a statement must have left: one that is given up takes its connection along. */
+const shareForStatement = 0.1;
 /** Between two lines of the log that say the same. */
 const tellMilliseconds = 1_000;
 
@@ -110,7 +121,7 @@ export class Database {
 
   /** One statement by itself. */
   async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
-    return this.#with((client) => ask<T>(client, text, values));
+    return this.#with((client, milliseconds) => ask<T>({ client, milliseconds }, text, values));
   }
 
   /**
@@ -118,8 +129,8 @@ export class Database {
    * throws takes all of it back. @throws ApiError unavailable, also where nobody knows whether it was committed.
    */
   async transaction<A>(run: (transaction: Transaction) => Promise<A>): Promise<A> {
-    return this.#with(async (client) => {
-      const transaction = new Transaction(client);
+    return this.#with(async (client, milliseconds) => {
+      const transaction = new Transaction({ client, milliseconds });
       try {
         const answer = await run(transaction);
         if (!transaction.isEnded) throw new Error('a transaction was not ended');
@@ -150,12 +161,18 @@ export class Database {
     clearTimeout(patience);
   }
 
-  async #with<A>(use: (client: PoolClient) => Promise<A>): Promise<A> {
+  /** `use` is told how long the answer to each of its statements may take. */
+  async #with<A>(use: (client: PoolClient, milliseconds: number) => Promise<A>): Promise<A> {
+    const untilMs = performance.now() + this.timeoutMilliseconds;
     let client: PoolClient | undefined;
     let failure: DatabaseFailure | undefined;
     try {
       client = await this.#connect();
-      return await use(client);
+      const milliseconds = Math.round(untilMs - performance.now());
+      if (milliseconds < this.timeoutMilliseconds * shareForStatement) {
+        throw unavailable('The database is too slow (databaseTimeoutMilliseconds).');
+      }
+      return await use(client, milliseconds);
     } catch (error) {
       if (!(error instanceof DatabaseFailure)) throw error;
       failure = error;
@@ -189,14 +206,20 @@ export class Database {
   }
 }
 
+/** A connection, and how long the answer to a statement may take on it. */
+interface Connection {
+  client: PoolClient;
+  milliseconds: number;
+}
+
 /** Statements of one transaction, which go out one behind another without waiting for answers. */
 export class Transaction implements Session {
-  readonly #client: PoolClient;
+  readonly #connection: Connection;
   readonly #sent: Promise<unknown>[] = [];
   isEnded = false;
 
-  constructor(client: PoolClient) {
-    this.#client = client;
+  constructor(connection: Connection) {
+    this.#connection = connection;
     this.#send('BEGIN', []);
   }
 
@@ -207,7 +230,7 @@ export class Transaction implements Session {
   /** Settles when everything that was asked has been done and is durable. */
   async commit(): Promise<void> {
     this.isEnded = true;
-    const committed = this.#client.query('COMMIT').catch((error: unknown) => {
+    const committed = this.#end('COMMIT').catch((error: unknown) => {
       throw failureOf(error);
     });
     this.#sent.push(committed);
@@ -219,13 +242,19 @@ export class Transaction implements Session {
   }
 
   async rollback(): Promise<void> {
-    if (!this.isEnded) this.#sent.push(this.#client.query('ROLLBACK'));
+    if (!this.isEnded) this.#sent.push(this.#end('ROLLBACK'));
     this.isEnded = true;
     await Promise.allSettled(this.#sent);
   }
 
+  #end(text: 'COMMIT' | 'ROLLBACK'): Promise<QueryResult> {
+    const { client, milliseconds } = this.#connection;
+    const query: TimedQuery = { text, query_timeout: milliseconds };
+    return client.query(query);
+  }
+
   #send<T extends Row>(text: string, values: readonly unknown[]): Promise<T[]> {
-    const answer = ask<T>(this.#client, text, values);
+    const answer = ask<T>(this.#connection, text, values);
     // Awaited by `commit` or `rollback`, whoever else does.
     answer.catch(() => {});
     this.#sent.push(answer);
@@ -234,12 +263,14 @@ export class Transaction implements Session {
 }
 
 async function ask<T extends Row>(
-  client: PoolClient,
+  { client, milliseconds }: Connection,
   text: string,
   values: readonly unknown[],
 ): Promise<T[]> {
   try {
-    const { rows } = await client.query<T>(values.length === 0 ? { text } : preparedOf(text, values));
+    const prepared = values.length === 0 ? { text } : preparedOf(text, values);
+    const query: TimedQuery = { ...prepared, query_timeout: milliseconds };
+    const { rows } = await client.query<T>(query);
     return rows;
   } catch (error) {
     throw failureOf(error);

@@ -36,7 +36,7 @@ export function entriesOf(by: DeviceIndex, filter: DeviceFilter, after: string):
       return {
         from: 'device_tag e WHERE e.fleet_id = $1 AND e.tag = $2 AND e.device > $3',
         order: 'e.device',
-        values: [fleetId, textOf(filter.tag ?? ''), fleetId + textOf(after)],
+        values: [fleetId, textOf(filter.tags?.[0] ?? ''), fleetId + textOf(after)],
         positionOf: idPosition,
       };
     case 'name':

@@ -136,7 +136,7 @@ export class DeviceReads {
   }
 
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Promise<string[]> {
-    return this.#ids('tag', { fleetId, tag }, after, limit);
+    return this.#ids('tag', { fleetId, tags: [tag] }, after, limit);
   }
 
   async #ids(by: DeviceIndex, filter: DeviceFilter, after: string, limit: number): Promise<string[]> {

@@ -14,6 +14,7 @@ import {
   repeated,
   settle,
   wantEnqueue,
+  wantSettle,
   wantWithdrawal,
   withdraw,
 } from './mailbox.ts';
@@ -38,7 +39,7 @@ export function mailOperations(options: MailOptions): Operations {
       apply: (work, given) => enqueueOnce(work, given, options),
     },
     settle: {
-      need: (work, { device, mailId }) => work.places.want(device, mailId),
+      need: wantSettle,
       apply: (work, given) => settle(work, given, options),
     },
     withdrawMail: {

@@ -112,6 +112,8 @@ export function settle(
   if (mailbox === undefined) return { result: 'not_found', mailboxSize: 0 };
   const found = work.places.find(device, mailId);
   if (found === undefined) {
+    // Noted by another front end than the one that ended it, and on their way with a repetition.
+    if (fetched !== undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
     const before = settledVerb(mailbox, mailId);
     const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
     return { result, mailboxSize: mailbox.size };
@@ -124,6 +126,12 @@ export function settle(
     noteEvent(work, requeued, 'requeued');
   } else end(work, mailbox, found, verb, limits, fetched);
   return { result: 'settled', mailboxSize: mailbox.size };
+}
+
+/** Names what `settle` looks at. */
+export function wantSettle(work: Work, { device, mailId, fetched }: Settle): void {
+  work.places.want(device, mailId);
+  if (fetched !== undefined) work.receipts.want({ device, mail_id: viewOf(mailId) });
 }
 
 /** Names what `withdraw` looks at. */

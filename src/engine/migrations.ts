@@ -225,10 +225,12 @@ export const migrations: readonly string[] = [
     number bigint PRIMARY KEY,
     -- Its place among auditBooks.
     book smallint NOT NULL,
+    -- Whose share of the book it has.
+    owner text COLLATE "C" NOT NULL,
     at_ms bigint NOT NULL,
     entry text NOT NULL
   );
-  CREATE INDEX audit_by_book ON audit (book, number);
+  CREATE INDEX audit_by_owner ON audit (book, owner, number);
 
   -- What a node asks of the one that has the jobs, and what it is answered; for moments, so that a crash of the
   -- database may forget them. Without a request: whoever asked does not wait any more.

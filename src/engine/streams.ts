@@ -6,11 +6,12 @@ import { connectedPosition } from '../shard/connected-devices.ts';
 import type { StreamSink } from '../shard/shard.ts';
 import type { Database } from './database.ts';
 import { clockMs } from './database-time.ts';
+import { LeftStreams } from './left-streams.ts';
 import type { Listener } from './listener.ts';
 import { Membership } from './membership.ts';
+import { type FoundMail, findNewMail } from './new-mail.ts';
 import { StreamEnds } from './stream-ends.ts';
 import { channelOf, type Given, news, readNews } from './stream-news.ts';
-import { oneByOne } from './table.ts';
 
 /** Of ends that no notification told: D21 has a second. */
 const endsMilliseconds = 700;
@@ -25,18 +26,7 @@ const displace = `
     RETURNING node, stream_id)
   SELECT pg_notify('fleetpost_' || node, string_agg('${news.displaced}' || encode(stream_id, 'hex'), ' '))
   FROM gone GROUP BY node`;
-const removeStream = 'DELETE FROM stream WHERE device = $1 AND stream_id = $2';
 const tailOf = 'SELECT tail FROM mailbox WHERE device = $1';
-/** What a mailbox has taken in since its tail was `from`; a row without a mail tells the tail alone. */
-const newMail = `
-  SELECT k.device, m.tail, m.size, t.sequence, t.mail_id, t.name
-  FROM unnest($1::text[], $2::bigint[]) AS k (device, since)
-  JOIN mailbox m ON m.device = k.device AND m.tail > k.since
-  LEFT JOIN LATERAL (
-    SELECT device, sequence, mail_id, name FROM mail
-    WHERE device = k.device AND sequence >= k.since AND requeue_count = 0 ${oneByOne}
-  ) AS t ON true
-  ORDER BY t.device, t.sequence`;
 const restore = `
   INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position
   FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
@@ -53,16 +43,6 @@ interface HeldDevice {
   /** The first sequence that was not announced here. */
   tail: number;
 }
-
-type FoundMail = {
-  device: DeviceKey;
-  tail: number;
-  size: number;
-  // Null, as the rest, where only the tail moved on.
-  sequence: number | null;
-  mail_id: Buffer | null;
-  name: string | null;
-};
 
 export interface StreamsOptions {
   database: Database;
@@ -88,12 +68,14 @@ export class Streams {
   readonly #ends: StreamEnds;
   #asked = new Set<DeviceKey>();
   #looking: Promise<void> | undefined;
+  readonly #left: LeftStreams;
   readonly #membership: Membership;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
     const { database, checkMilliseconds, log } = options;
     this.#ends = new StreamEnds(database);
+    this.#left = new LeftStreams(database);
     this.#membership = new Membership(database, log, () => this.#tellAgain());
     this.#listener = database.listen({
       channel: channelOf(this.node),
@@ -102,7 +84,10 @@ export class Streams {
     });
     this.#timers = [
       setInterval(() => void this.#lookForEnds(), endsMilliseconds),
-      setInterval(() => this.#lookAtAll(), checkMilliseconds),
+      setInterval(() => {
+        this.#lookAtAll();
+        this.#left.remove();
+      }, checkMilliseconds),
     ];
   }
 
@@ -119,6 +104,11 @@ export class Streams {
     this.#opening.set(id, false);
     try {
       return await this.#open(device, sink, streamId);
+    } catch (error) {
+      this.#forget(device, streamId);
+      // Nobody knows whether it was written down: a device whose stream stays there counts as connected.
+      this.#left.add(device, streamId);
+      throw error;
     } finally {
       const isDisplaced = this.#opening.get(id);
       this.#opening.delete(id);
@@ -148,13 +138,13 @@ export class Streams {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#listener.close();
     await this.#looking;
+    await this.#left.settled();
     await this.#membership.leave();
   }
 
   #leave(device: DeviceKey, streamId: Buffer): void {
     if (!this.#forget(device, streamId)) return;
-    // A node that is gone takes its streams along; one that cannot be reached now is asked again by `#renew`.
-    this.#options.database.query(removeStream, [device, streamId]).catch(() => {});
+    this.#left.add(device, streamId);
   }
 
   /** False for one that is not held any more. */
@@ -216,9 +206,11 @@ export class Streams {
   #look(device: DeviceKey): void {
     if (!this.#devices.has(device)) return;
     this.#asked.add(device);
-    this.#looking ??= this.#announce().finally(() => {
-      this.#looking = undefined;
-    });
+    this.#looking ??= this.#announce()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'announcing mail failed'))
+      .finally(() => {
+        this.#looking = undefined;
+      });
   }
 
   #lookAtAll(): void {
@@ -231,17 +223,18 @@ export class Streams {
       const devices = [...this.#asked].slice(0, devicesAtOnce);
       for (const device of devices) this.#asked.delete(device);
       const tails = devices.map((device) => this.#devices.get(device)?.tail ?? Number.MAX_SAFE_INTEGER);
+      let rows: FoundMail[];
       try {
-        const rows = await this.#options.database.query<FoundMail>(newMail, [devices, tails]);
-        for (const device of new Set(rows.map((row) => row.device))) {
-          this.#catchUp(
-            device,
-            rows.filter((row) => row.device === device),
-          );
-        }
+        rows = await findNewMail(this.#options.database, devices, tails);
       } catch {
-        // Asked again by the next look at all of them; at once would be in vain.
+        // The database has logged it. Asked again by the next look at all of them; at once would be in vain.
         return;
+      }
+      for (const device of new Set(rows.map((row) => row.device))) {
+        this.#catchUp(
+          device,
+          rows.filter((row) => row.device === device),
+        );
       }
     }
   }
@@ -261,10 +254,19 @@ export class Streams {
 
   async #lookForEnds(): Promise<void> {
     if (this.#devices.size === 0) return;
+    let ends: Awaited<ReturnType<StreamEnds['look']>>;
     try {
-      for (const { device, what, at_ms: atMs } of await this.#ends.look()) this.#end(device, what, atMs);
+      ends = await this.#ends.look();
     } catch {
-      // The next look is due in less than a second.
+      // The database has logged it. The next look is due in less than a second.
+      return;
+    }
+    for (const { device, what, at_ms: atMs } of ends) {
+      try {
+        this.#end(device, what, atMs);
+      } catch (error) {
+        this.#options.log.error({ err: error }, 'ending a stream failed');
+      }
     }
   }
 

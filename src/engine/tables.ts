@@ -276,10 +276,10 @@ export const stored = new Table<StoredRow>({
   key: ['store', 'name', 'key'],
 });
 
-export type AuditRow = { number: number; book: number; at_ms: number; entry: string };
+export type AuditRow = { number: number; book: number; owner: string; at_ms: number; entry: string };
 
 export const audit = new Table<AuditRow>({
   table: 'audit',
-  columns: { number: 'bigint', book: 'smallint', at_ms: 'bigint', entry: 'text' },
+  columns: { number: 'bigint', book: 'smallint', owner: 'text', at_ms: 'bigint', entry: 'text' },
   key: ['number'],
 });

@@ -24,7 +24,7 @@ interface NewRecord {
 
 /**
  * Times only grow with positions, though transactions overtake each other by some seconds: so a time is found by
- * halves. A clock that was set back by more is followed.
+ * halves. A clock that was set back by more is followed. The id tells the time that is stored (RFC 9562, 5.7).
  */
 const appendRecords = `
   WITH ended AS (
@@ -32,7 +32,7 @@ const appendRecords = `
       at_ms = CASE WHEN at_ms > $2::bigint AND at_ms < $2::bigint + 60000 THEN at_ms ELSE $2::bigint END
     RETURNING next - $1 AS first, at_ms)
   INSERT INTO record (position, stored_at_ms, id, device, kind, schema, payload)
-  SELECT ended.first + k.ordinal - 1, ended.at_ms, k.id, k.device, k.kind, k.schema, k.payload
+  SELECT ended.first + k.ordinal - 1, ended.at_ms, substr(int8send(ended.at_ms << 16), 1, 6) || substr(k.id, 7), k.device, k.kind, k.schema, k.payload
   FROM ended, unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::bytea[])
     WITH ORDINALITY AS k (id, device, kind, schema, payload, ordinal)`;
 

@@ -8,7 +8,7 @@ import { Turns } from '../consume/turns.ts';
 import { ApiError } from '../core/errors.ts';
 import { formatUuid, generateUuid } from '../core/uuid.ts';
 import type { Forwarder } from '../registry/forwarder.ts';
-import { checkForwarder, checkSigningSecret } from '../registry/forwarder-draft.ts';
+import { checkForwarder, checkSigningSecret, parsedDestination } from '../registry/forwarder-draft.ts';
 import { mergedSecrets } from '../registry/forwarder-secrets.ts';
 import type { Forwarders } from '../registry/forwarders.ts';
 import { generateSigningSecret } from '../registry/signing-secret.ts';
@@ -56,10 +56,11 @@ export class Control implements ForwardersControl {
   put(
     fleetId: string,
     name: string,
-    { settings, secrets, start }: ForwarderDraft,
+    { settings: given, secrets, start }: ForwarderDraft,
   ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }> {
     return this.#inTurn(async () => {
       const { forwarders, readings, config } = this.#options;
+      const settings = { ...given, destination: parsedDestination(given.destination) };
       const known = forwarders.find(fleetId, name);
       if (known === undefined) forwarders.checkNew(fleetId, name);
       const merged = mergedSecrets(settings.destination, secrets, known);

@@ -1,3 +1,4 @@
+import { FairShare } from '../core/fair-share.ts';
 import { formatUuid, generateUuid, parseUuid, uuidBytesLength } from '../core/uuid.ts';
 import type { Page, StoredRecord } from '../shard/shard.ts';
 import { pack, unpack } from '../store/codec.ts';
@@ -13,6 +14,9 @@ export interface DeadLetter {
   replay: Buffer | undefined;
 }
 
+/** What became of one that was refused. `full`: nobody may have one more; `share_full`: its device may not. */
+export type Burial = 'kept' | 'full' | 'share_full';
+
 /** Of one transaction. */
 const changedMax = 1_000;
 const lastId = Buffer.alloc(uuidBytesLength, 0xff);
@@ -24,6 +28,8 @@ export class DeadLetters {
   readonly #replays: Table;
   readonly #lettersMax: number;
   readonly #counts = new Map<string, number>();
+  /** Who has them, of forwarders whose letters became more since the start. */
+  readonly #owners = new Map<string, FairShare>();
 
   constructor(journal: ForwarderJournal, lettersMax: number) {
     this.#journal = journal;
@@ -43,18 +49,23 @@ export class DeadLetters {
     return count;
   }
 
-  /** False where the forwarder has all it may have. Durable when it settles. @throws ApiError unavailable. */
-  async add(forwarder: Buffer, record: StoredRecord, reason: string): Promise<boolean> {
+  /** Durable when it settles. @throws ApiError unavailable. */
+  async add(forwarder: Buffer, record: StoredRecord, reason: string): Promise<Burial> {
     const key = Buffer.concat([forwarder, record.id]);
-    const count = this.count(forwarder);
-    let isTaken = false;
+    const id = forwarder.toString('hex');
+    let burial: Burial = 'kept';
     await this.#change(forwarder, () => {
-      isTaken = count < this.#lettersMax || this.#letters.doesExist(key);
-      if (!isTaken) return;
+      const isKnown = this.#letters.doesExist(key);
+      const owners = this.#owners.get(id) ?? this.#ownersOf(forwarder);
+      this.#owners.set(id, owners);
+      if (!isKnown && !owners.take(record.device)) {
+        burial = owners.used >= this.#lettersMax ? 'full' : 'share_full';
+        return;
+      }
       this.#letters.putSync(key, encode(record, reason));
       this.#replays.removeSync(key);
     });
-    return isTaken;
+    return burial;
   }
 
   get(forwarder: Buffer, recordId: string): DeadLetter | undefined {
@@ -134,16 +145,31 @@ export class DeadLetters {
 
   /** How many there are is counted anew: LMDB alone knows what became of a transaction. */
   async #change(forwarder: Buffer, apply: () => void): Promise<void> {
+    const id = forwarder.toString('hex');
     try {
       await this.#journal.commit(apply);
+    } catch (error) {
+      this.#owners.delete(id);
+      throw error;
     } finally {
-      this.#counts.delete(forwarder.toString('hex'));
+      this.#counts.delete(id);
     }
   }
 
+  /** By reading them all: once, and again when some were removed. */
+  #ownersOf(forwarder: Buffer): FairShare {
+    const owners = new FairShare(this.#lettersMax);
+    for (const { key, value } of this.#letters.getRange(rangeOf(forwarder))) {
+      owners.hold(decodeLetter(key, value).record.device);
+    }
+    return owners;
+  }
+
+  /** Inside a write transaction. */
   #remove(key: Buffer): void {
     this.#letters.removeSync(key);
     this.#replays.removeSync(key);
+    this.#owners.delete(key.toString('hex', 0, uuidBytesLength));
   }
 
   #read(key: Buffer): DeadLetter | undefined {

@@ -79,8 +79,8 @@ async function senderOf(forwarder: Forwarder, forwardHosts: string): Promise<Sen
   if (!hostsOf(destination).every((host) => isHostAllowed(host, forwardHosts))) return forbidden;
   if (destination.type === 'webhook') {
     const { WebhookSender } = await import('./webhook.ts');
-    return new WebhookSender(forwarder, destination);
+    return new WebhookSender(forwarder, destination, forwardHosts);
   }
   const { NatsSender } = await import('./nats.ts');
-  return new NatsSender(forwarder, destination);
+  return new NatsSender(forwarder, destination, forwardHosts);
 }

@@ -4,9 +4,11 @@ import type { Forwarder } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
 import { type BackoffLimits, pause, waitOf } from './backoff.ts';
 import type { ByteBudget } from './byte-budget.ts';
+import type { Burial } from './dead-letters.ts';
 import { Ending } from './ending.ts';
 import type { Progress } from './progress.ts';
-import type { Sender } from './sender.ts';
+import type { Outcome, Sender } from './sender.ts';
+import { isTakingOthers, keepTaken } from './sift.ts';
 import type { Batch, Source } from './source.ts';
 
 export interface LaneOptions {
@@ -15,10 +17,12 @@ export interface LaneOptions {
   sender: Sender;
   budget: ByteBudget;
   backoff: BackoffLimits;
+  /** With the same answer, before a batch is looked into; and of a record alone, before it is given up. */
+  attemptsMax: number;
   progress: Progress;
   log: Log;
-  /** Keeps one that was refused. False while there is no room for it. @throws ApiError unavailable. */
-  bury(record: StoredRecord, reason: string): Promise<boolean>;
+  /** Keeps one that was refused. @throws ApiError unavailable. */
+  bury(record: StoredRecord, reason: string): Promise<Burial>;
   signal: AbortSignal;
 }
 
@@ -35,6 +39,9 @@ export class Lane {
   readonly #options: LaneOptions;
   /** Attempts that failed since the last one that did not. */
   #failures = 0;
+  /** What the last of them answered, and how many did one behind the other. */
+  #answer: string | undefined;
+  #sameAnswers = 0;
   #resumeAtMs = 0;
   /** Of a batch that was let go of while it waited: it is to be the same one when it is read again. */
   #recordsAgain: number | undefined;
@@ -63,11 +70,12 @@ export class Lane {
 
   /** Whether it was acknowledged. */
   async #forward(batch: Batch): Promise<boolean> {
-    const { budget, signal } = this.#options;
+    const { budget, signal, forwarder } = this.#options;
+    const { fleetId } = forwarder;
     const bytes = batch.records.reduce((sum, { payload }) => sum + payload.length + overheadBytes, 0);
-    if (!budget.take(bytes)) {
+    if (!budget.take(fleetId, bytes)) {
       batch.release();
-      await budget.freed(signal);
+      await budget.freed(fleetId, bytes, signal);
       return false;
     }
     let isDone = false;
@@ -77,39 +85,88 @@ export class Lane {
       this.#recordsAgain = isDone ? undefined : batch.records.length;
     } finally {
       if (!isDone) batch.release();
-      budget.give(bytes);
+      budget.give(fleetId, bytes);
     }
     return isDone;
   }
 
   /**
    * Tries until they are delivered or buried; false where the lane has to let go of them before. A batch that is
-   * refused is cut in two until the record is found that nobody will take.
+   * refused is cut in two until the record is found that nobody will take; so is one that is answered again and again
+   * with the same error while the destination takes another record.
    */
   async #deliver(records: readonly StoredRecord[]): Promise<boolean> {
-    const { sender, progress, signal } = this.#options;
+    const { sender, progress, signal, attemptsMax } = this.#options;
     while (!signal.aborted) {
-      const outcome = await sender.send(records, signal);
-      if (outcome.result === 'delivered') {
-        this.#failures = 0;
-        progress.delivered(records.length);
-        return true;
+      const outcome = await this.#send(records);
+      if (outcome === undefined) return false;
+      if (outcome.result === 'delivered') return true;
+      if (outcome.result === 'refused') return this.#refuse(records, outcome.reason);
+      if (this.#sameAnswers >= attemptsMax && (await isTakingOthers(records, sender, progress, signal))) {
+        return this.#sift(records, outcome.reason);
       }
-      // What was under way at the end of the server is neither well nor ill: it comes again.
-      if (signal.aborted) return false;
-      if (outcome.result === 'refused') {
-        this.#failures = 0;
-        const [only] = records;
-        if (records.length === 1 && only !== undefined) return this.#bury(only, outcome.reason);
-        const middle = records.length >> 1;
-        return (
-          (await this.#deliver(records.slice(0, middle))) && (await this.#deliver(records.slice(middle)))
-        );
-      }
-      progress.failed(records.length, outcome.reason);
       if (!(await this.#backOff(outcome.retryAfterMs))) return false;
     }
     return false;
+  }
+
+  /** Undefined at the end of the server: what was under way then is neither well nor ill, and comes again. */
+  async #send(records: readonly StoredRecord[]): Promise<Outcome | undefined> {
+    const { sender, progress, signal } = this.#options;
+    const outcome = await sender.send(records, signal);
+    if (outcome.result === 'delivered') {
+      progress.delivered(records.length);
+      keepTaken(progress, records);
+    } else if (signal.aborted) return undefined;
+    const answer = outcome.result === 'failed' && outcome.isAnswer ? outcome.reason : undefined;
+    this.#sameAnswers = answer === undefined ? 0 : answer === this.#answer ? this.#sameAnswers + 1 : 1;
+    this.#answer = answer;
+    if (outcome.result === 'failed') progress.failed(records.length, outcome.reason);
+    else this.#failures = 0;
+    return outcome;
+  }
+
+  async #refuse(records: readonly StoredRecord[], reason: string): Promise<boolean> {
+    const [only] = records;
+    if (records.length === 1 && only !== undefined) return this.#bury(only, reason);
+    return this.#inHalves(records, (half) => this.#deliver(half));
+  }
+
+  /** Of records one of which is the cause, as the others are taken: those that are not are delivered, in their order. */
+  async #sift(records: readonly StoredRecord[], reason: string): Promise<boolean> {
+    const [only] = records;
+    if (records.length === 1 && only !== undefined) return this.#condemn(only, reason);
+    return this.#inHalves(records, async (half) => {
+      const outcome = await this.#send(half);
+      if (outcome === undefined) return false;
+      if (outcome.result === 'delivered') return true;
+      if (outcome.result === 'refused') return this.#refuse(half, outcome.reason);
+      if (outcome.isAnswer && outcome.reason === reason) return this.#sift(half, reason);
+      return (await this.#backOff(outcome.retryAfterMs)) && this.#deliver(half);
+    });
+  }
+
+  /** It fails by itself again and again, and right after that another record is taken: so it is not the destination. */
+  async #condemn(record: StoredRecord, reason: string): Promise<boolean> {
+    const { sender, progress, signal, attemptsMax } = this.#options;
+    for (let attempt = 1; attempt < attemptsMax; attempt += 1) {
+      const outcome = await this.#send([record]);
+      if (outcome === undefined) return false;
+      if (outcome.result === 'delivered') return true;
+      if (outcome.result === 'refused') return this.#bury(record, outcome.reason);
+      const isSame = outcome.isAnswer === true && outcome.reason === reason;
+      if (!isSame) return (await this.#backOff(outcome.retryAfterMs)) && this.#deliver([record]);
+    }
+    if (await isTakingOthers([record], sender, progress, signal)) return this.#bury(record, reason);
+    return (await this.#backOff(undefined)) && this.#deliver([record]);
+  }
+
+  async #inHalves(
+    records: readonly StoredRecord[],
+    handle: (half: readonly StoredRecord[]) => Promise<boolean>,
+  ): Promise<boolean> {
+    const middle = records.length >> 1;
+    return (await handle(records.slice(0, middle))) && (await handle(records.slice(middle)));
   }
 
   /** False where somebody else needs the bytes meanwhile: then the batch is read again when its time has come. */
@@ -128,18 +185,32 @@ export class Lane {
     return isOver && !signal.aborted;
   }
 
+  /** False where the lane has to let go before there is room for it. */
   async #bury(record: StoredRecord, reason: string): Promise<boolean> {
-    const { bury, progress, signal } = this.#options;
-    let outcome = await this.#store(() => bury(record, reason));
-    const isHeld = outcome?.result === false;
+    const { progress, signal } = this.#options;
+    let burial = await this.#put(record, reason);
+    const isHeld = burial === 'held';
     if (isHeld) progress.held += 1;
-    while (outcome?.result === false && !signal.aborted) {
+    while (burial === 'held' && !signal.aborted) {
       await pause(failureMs, signal);
-      outcome = await this.#store(() => bury(record, reason));
+      burial = await this.#put(record, reason);
     }
     if (isHeld) progress.held -= 1;
-    if (outcome?.result) progress.dead(reason);
-    return outcome?.result ?? false;
+    if (burial === undefined || burial === 'held') return false;
+    progress.dead(reason, burial === 'kept');
+    return true;
+  }
+
+  /**
+   * A device that has its share of dead letters is not to stop the others: what else of it is refused is dropped, as
+   * long as something else is taken. Where nothing is, it is the destination that refuses, and nothing is dropped.
+   */
+  async #put(record: StoredRecord, reason: string): Promise<'kept' | 'dropped' | 'held' | undefined> {
+    const { bury, sender, progress, signal } = this.#options;
+    const outcome = await this.#store(() => bury(record, reason));
+    if (outcome === undefined) return undefined;
+    if (outcome.result !== 'share_full') return outcome.result === 'full' ? 'held' : 'kept';
+    return (await isTakingOthers([record], sender, progress, signal)) ? 'dropped' : 'held';
   }
 
   /**

@@ -1,20 +1,24 @@
 import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import {
   type Authenticator,
-  connect,
   credsAuthenticator,
   errors,
   headers,
   type NatsConnection,
+  NatsConnectionImpl,
+  setTransportFactory,
 } from '@nats-io/transport-node';
+import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import { recordDocument } from '../admin/record-line.ts';
 import { deviceIdOf } from '../core/identity.ts';
-import { formatUuid } from '../core/uuid.ts';
+import { formatUuid, generateUuid } from '../core/uuid.ts';
+import { isAnyHostAllowed } from '../registry/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
+import { addressesOf, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
 import { Ending } from './ending.ts';
 import { errorCode } from './error-code.ts';
-import type { Outcome, Sender } from './sender.ts';
+import type { Outcome, Sender, SendOptions } from './sender.ts';
 
 /** JetStream's own number of a message that is larger than its stream takes. */
 const messageTooLarge = 10_054;
@@ -30,12 +34,18 @@ export class NatsSender implements Sender {
   #connecting: Promise<NatsConnection> | undefined;
   #isClosed = false;
 
-  constructor(forwarder: Forwarder, destination: NatsDestination) {
+  constructor(forwarder: Forwarder, destination: NatsDestination, forwardHosts: string) {
     this.#forwarder = forwarder;
     this.#destination = destination;
+    const isNamed = !isAnyHostAllowed(forwardHosts);
+    // As the library's own `connect` does, but for the addresses: it goes to those alone that are given here.
+    setTransportFactory({
+      factory: () => new NodeTransport(),
+      dnsResolveFn: (host) => addressesOf(host, isNamed),
+    });
   }
 
-  async send(records: readonly StoredRecord[], stop: AbortSignal): Promise<Outcome> {
+  async send(records: readonly StoredRecord[], stop: AbortSignal, how: SendOptions = {}): Promise<Outcome> {
     const { timeoutSeconds } = this.#forwarder;
     using ending = new Ending(stop, timeoutSeconds * 1_000);
     const ended = new Promise<never>((_, reject) => {
@@ -51,7 +61,7 @@ export class NatsSender implements Sender {
           reason: 'The record is larger than the NATS server takes (max_payload).',
         };
       }
-      await Promise.race([this.#publish(connection, records, documents, ending.signal), ended]);
+      await Promise.race([this.#publish(connection, records, documents, how, ending.signal), ended]);
       return { result: 'delivered' };
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === messageTooLarge) {
@@ -60,7 +70,7 @@ export class NatsSender implements Sender {
       const reason = ending.isLate
         ? `NATS has not acknowledged it within ${timeoutSeconds} seconds.`
         : reasonOf(error);
-      return { result: 'failed', reason };
+      return { result: 'failed', reason, ...(isAnswer(error) && { isAnswer: true }) };
     }
   }
 
@@ -100,7 +110,7 @@ export class NatsSender implements Sender {
     const { name, fleetId, secrets, timeoutSeconds } = this.#forwarder;
     // By itself the client would hold the certificate of a server that is given by its address against "localhost".
     const tls = { ...secrets.tls, host: hostname.replace(/^\[|\]$/g, '') };
-    const connection = await connect({
+    const connection = await NatsConnectionImpl.connect({
       name: `fleetpost ${fleetId} ${name}`,
       servers: host,
       reconnect: false,
@@ -122,6 +132,7 @@ export class NatsSender implements Sender {
     connection: NatsConnection,
     records: readonly StoredRecord[],
     documents: readonly Buffer[],
+    how: SendOptions,
     signal: AbortSignal,
   ): Promise<void> {
     if (this.#destination.delivery === 'at-most-once') {
@@ -133,12 +144,16 @@ export class NatsSender implements Sender {
     }
     const timeout = this.#forwarder.timeoutSeconds * 1_000;
     const stream = jetstream(connection, { timeout });
+    const again = how.isAgain ? `.${formatUuid(generateUuid())}` : '';
     // Of each device one at a time: a later one must not be kept where an earlier one was not.
     const kept = await Promise.allSettled(
       byDevice(records).map(async (indexes) => {
         for (const index of indexes) {
           if (signal.aborted) return;
-          await this.#keep(stream, records[index] as StoredRecord, documents[index] as Buffer, timeout);
+          const record = records[index] as StoredRecord;
+          // With the forwarder's own: two of them may fill one stream with the same record.
+          const msgID = `${this.#forwarder.id}.${formatUuid(record.id)}${again}`;
+          await this.#keep(stream, record, documents[index] as Buffer, msgID);
         }
       }),
     );
@@ -146,18 +161,12 @@ export class NatsSender implements Sender {
     if (failed?.status === 'rejected') throw failed.reason;
   }
 
-  async #keep(
-    stream: JetStreamClient,
-    record: StoredRecord,
-    document: Buffer,
-    timeout: number,
-  ): Promise<void> {
+  async #keep(stream: JetStreamClient, record: StoredRecord, document: Buffer, msgID: string): Promise<void> {
     await stream.publish(this.#subjectOf(record), document, {
-      // With the forwarder's own: two of them may fill one stream with the same record.
-      msgID: `${this.#forwarder.id}.${formatUuid(record.id)}`,
+      msgID,
       headers: this.#headersOf(record),
       retries: 0,
-      timeout,
+      timeout: this.#forwarder.timeoutSeconds * 1_000,
     });
   }
 
@@ -199,6 +208,16 @@ function authenticationOf(
   return { authenticator: credsAuthenticator(new TextEncoder().encode(credentials.creds)) };
 }
 
+/** Whether NATS was there and said it of what was published, so that another record may be taken. */
+function isAnswer(error: unknown): boolean {
+  return [error, (error as Error).cause].some(
+    (cause) =>
+      cause instanceof JetStreamApiError ||
+      cause instanceof errors.PermissionViolationError ||
+      (cause instanceof errors.RequestError && cause.isNoResponders()),
+  );
+}
+
 /** Sentences of ours: what a server writes of an error is not shown. */
 function reasonOf(error: unknown): string {
   const causes = [error, (error as Error).cause];
@@ -213,5 +232,6 @@ function reasonOf(error: unknown): string {
   if (is(errors.PermissionViolationError)) return 'NATS does not let these credentials publish there.';
   if (is(errors.TimeoutError)) return 'NATS has not answered in time.';
   if (error instanceof JetStreamApiError) return `The stream does not take it now (error ${error.code}).`;
+  if (errorCode(error) === forbiddenAddressCode) return forbiddenAddressReason;
   return `NATS cannot be reached (${errorCode(error) ?? 'unknown'}).`;
 }

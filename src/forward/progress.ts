@@ -1,8 +1,12 @@
+import type { StoredRecord } from '../shard/shard.ts';
+
 /** How one forwarder is doing, since the server started. */
 export class Progress {
-  readonly counts = { delivered: 0, failed: 0, dead: 0 };
+  readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
   lastError: { atMs: number; msg: string } | undefined;
   lastDeliveredAtMs: number | undefined;
+  /** Some of what was taken last, by device, to see whether the destination takes anything. */
+  readonly taken = new Map<string, StoredRecord>();
   /** Lanes that wait to try again. */
   backingOff = 0;
   /** Lanes that wait for room among the dead letters. */
@@ -19,8 +23,9 @@ export class Progress {
     this.lastError = { atMs: Date.now(), msg };
   }
 
-  dead(msg: string): void {
-    this.counts.dead += 1;
+  /** One that will not be sent again; kept among the dead letters or not. */
+  dead(msg: string, isKept: boolean): void {
+    this.counts[isKept ? 'dead' : 'dropped'] += 1;
     this.lastError = { atMs: Date.now(), msg };
   }
 }

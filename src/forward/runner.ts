@@ -11,7 +11,7 @@ import type { Sender } from './sender.ts';
 import { forwarderKey } from './tables.ts';
 
 export interface RunnerOptions {
-  config: Pick<Config, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax'>;
+  config: Pick<Config, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax' | 'forwardSameErrorsMax'>;
   letters: DeadLetters;
   budget: ByteBudget;
   /** How many there are. */
@@ -47,6 +47,7 @@ export class Runner {
           firstMs: config.forwardRetryMilliseconds,
           longestMs: config.forwardRetrySecondsMax * 1_000,
         },
+        attemptsMax: config.forwardSameErrorsMax,
         progress,
         log,
         bury: (record, reason) => letters.add(key, record, reason),

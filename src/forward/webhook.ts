@@ -1,7 +1,10 @@
+import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { recordDocument } from '../admin/record-line.ts';
+import { isAnyHostAllowed } from '../registry/forward-hosts.ts';
 import type { Forwarder, WebhookDestination } from '../registry/forwarder.ts';
 import type { StoredRecord } from '../shard/shard.ts';
+import { allowedLookup, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
 import { Ending } from './ending.ts';
 import { errorCode } from './error-code.ts';
 import type { Outcome, Sender } from './sender.ts';
@@ -22,12 +25,16 @@ export class WebhookSender implements Sender {
   readonly #url: string;
   readonly #agent: Agent;
 
-  constructor(forwarder: Forwarder, { url }: WebhookDestination) {
+  constructor(forwarder: Forwarder, { url }: WebhookDestination, forwardHosts: string) {
     this.#forwarder = forwarder;
     this.#url = url;
     const timeoutMs = forwarder.timeoutSeconds * 1_000;
     this.#agent = new Agent({
-      connect: { ...forwarder.secrets.tls, timeout: timeoutMs },
+      connect: {
+        ...forwarder.secrets.tls,
+        timeout: timeoutMs,
+        ...(isAnyHostAllowed(forwardHosts) && { lookup: allowedLookup() as LookupFunction }),
+      },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     });
@@ -55,6 +62,7 @@ export class WebhookSender implements Sender {
       return outcomeOf(answer.statusCode, answer.headers['retry-after']);
     } catch (error) {
       const code = errorCode(error) ?? 'unknown';
+      if (code === forbiddenAddressCode) return { result: 'failed', reason: forbiddenAddressReason };
       const isLate = ending.isLate || code.includes('TIMEOUT');
       const reason = isLate
         ? `There was no answer within ${timeoutSeconds} seconds.`
@@ -82,7 +90,8 @@ function outcomeOf(status: number, retryAfter: string | string[] | undefined): O
   const reason = `The receiver answered with status ${status}.`;
   if (refusals.has(status)) return { result: 'refused', reason };
   const retryAfterMs = typeof retryAfter === 'string' ? waitOf(retryAfter) : undefined;
-  return { result: 'failed', reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  if (retryAfterMs !== undefined) return { result: 'failed', reason, retryAfterMs };
+  return { result: 'failed', reason, ...(status >= 500 && { isAnswer: true }) };
 }
 
 /** RFC 9110, 10.2.3: seconds or a date. */

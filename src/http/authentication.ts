@@ -40,7 +40,7 @@ export function authenticate(
   const { lockouts } = context;
   const known = context.known.get(deviceId);
   // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
-  if (known?.isCurrent && known.fleetId === fleetId && known.accepts(secret) && !known.isOver) {
+  if (known?.isValid && known.fleetId === fleetId && known.accepts(secret)) {
     if (context.config.hostSuffix === '' && !lockouts.isGuarded(known.fingerprint)) return known;
   }
   if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
@@ -61,7 +61,7 @@ export function authenticate(
   const admit = (found: Authentication | undefined, from: { readonly address: string }): KnownDevice => {
     let untilMs: number | undefined;
     try {
-      untilMs = checkSecret(secret, found);
+      untilMs = checkSecret(secretDigest(secret), found);
     } catch (error) {
       lockouts.failed(device, from);
       throw error;
@@ -94,14 +94,18 @@ export function checkHost(host: string, suffix: string, fleetId: string): void {
   if (name.slice(0, -ending.length) !== fleetId.toLowerCase()) throw new ApiError('fleet_host_mismatch');
 }
 
+/** As it is stored (D3). */
+export function secretDigest(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
+
 /**
  * Every digest is compared, in constant time each, whichever of them fits (D3). Answers until when this secret
  * works, if it is one that ends.
  * @throws ApiError unauthorized.
  */
-export function checkSecret(secret: string, found: DeviceCredentials | undefined): number | undefined {
+export function checkSecret(digest: Buffer, found: DeviceCredentials | undefined): number | undefined {
   if (found === undefined) throw refused('device_not_found');
-  const digest = hash('sha256', secret, 'buffer');
   let matching: Uint8Array | undefined;
   for (const known of found.secretDigests) if (timingSafeEqual(known, digest)) matching = known;
   const untilMs = matching === found.secretDigests.at(-1) ? found.oldSecretUntilMs : undefined;

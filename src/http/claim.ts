@@ -1,26 +1,27 @@
 import { ApiError } from '../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceSecretPattern, fleetIdPattern } from '../core/identity.ts';
+import { plainCharacter } from '../core/plain-text.ts';
 import type { Claim } from '../registry/claim-token.ts';
 import { parseMessage } from '../registry/payload.ts';
 import { checkHost } from './authentication.ts';
-import { BodyReader, checkDeclared } from './body.ts';
-import { type BodyMemory, bodiesFull } from './body-memory.ts';
+import { type BodyLimits, BodyReader, checkDeclared } from './body.ts';
 import { isJson } from './content-type.ts';
 import type { HttpContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
+import { refuse } from './refuse.ts';
 import { createReply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
-/** Under which wrong claim tokens of an address are counted: no device has this key. */
-const lockoutKey = 'POST /v1/claim' as DeviceKey;
+/** Under which wrong claim tokens of an address are counted, all together: no device has this key. */
+const anyToken = 'POST /v1/claim' as DeviceKey;
 
 const fields: Readonly<Record<string, RegExp>> = {
   fleet_id: fleetIdPattern,
   claim_token: /^[\x21-\x7e]{1,64}$/,
   device_id: deviceIdPattern,
   device_secret: deviceSecretPattern,
-  name: /^\P{Cc}{0,255}$/u,
+  name: new RegExp(`^${plainCharacter}{0,255}$`, 'u'),
 };
 const required: readonly string[] = ['fleet_id', 'claim_token'];
 
@@ -31,46 +32,78 @@ const required: readonly string[] = ['fleet_id', 'claim_token'];
  */
 export function acceptClaim(
   context: HttpContext,
-  bodyMemory: BodyMemory,
+  limits: BodyLimits,
   response: HttpResponse,
   request: HttpRequest,
   exchange: Exchange,
 ): void {
   const headers = new RequestHeaders(request);
-  const declaredBytes = headers.bodyBytes;
+  const declaredBytes = exchange.frame(headers);
   // Now: of a client that has gone there is none.
   const { address } = exchange;
   const client = { address };
-  context.lockouts.check(lockoutKey, context.lockouts.fingerprint(lockoutKey), client);
-  if (declaredBytes === 0) throw new ApiError('invalid_body');
-  if (!isJson(headers.contentType)) throw new ApiError('unsupported_media_type');
-  checkDeclared(declaredBytes, context.config);
-  if (bodyMemory.isFull) throw bodiesFull();
+  const { anonymous } = context;
+  // Once it is known to be one: behind the same NAT others have good tokens.
+  const onError = (error: unknown): void =>
+    refuse(exchange, isUnauthorized(error) ? error : (anonymous.refusal(exchange) ?? error), anonymous);
+  try {
+    checkHead(headers, declaredBytes, limits);
+  } catch (error) {
+    onError(error);
+    return;
+  }
   const onBody = (body: Buffer): void => {
-    answer(parseClaim(body, address), headers.host, context).then(
-      (reply) => exchange.reply(reply),
-      (error: unknown) => {
-        if (error instanceof ApiError && error.code === 'unauthorized') {
-          context.lockouts.failed(lockoutKey, client);
-        }
-        exchange.fail(error);
-      },
-    );
+    try {
+      const claim = parseClaim(body, address, context.config.jsonDepthMax);
+      const token = tokenKeyOf(claim);
+      context.lockouts.check(token, context.lockouts.fingerprint(token), client);
+      answer(claim, headers.host, context).then(
+        (reply) => exchange.reply(reply),
+        (error: unknown) =>
+          onError(isUnauthorized(error) ? wrongToken(error, token, context, client) : error),
+      );
+    } catch (error) {
+      onError(error);
+    }
   };
-  const onError = (error: unknown): void => exchange.fail(error);
-  exchange.body = new BodyReader(
-    response,
-    context.config,
-    bodyMemory,
-    (body) => {
-      try {
-        onBody(body);
-      } catch (error) {
-        onError(error);
-      }
-    },
-    onError,
-  );
+  exchange.body = new BodyReader(response, limits, exchange, onBody, onError);
+}
+
+/** @throws ApiError unsupported_media_type, request_too_large, invalid_body. */
+function checkHead({ contentType }: RequestHeaders, declaredBytes: number, limits: BodyLimits): void {
+  if (declaredBytes === 0) throw new ApiError('invalid_body');
+  if (!isJson(contentType)) throw new ApiError('unsupported_media_type');
+  checkDeclared(declaredBytes, limits);
+}
+
+/** Under which it is counted how often an address sends this token for nothing. */
+function tokenKeyOf({ fleetId, claimToken }: Claim): DeviceKey {
+  return `${anyToken} ${fleetId} ${claimToken}` as DeviceKey;
+}
+
+function isUnauthorized(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === 'unauthorized';
+}
+
+/**
+ * Counts a wrong token against its address, and against the two together: a device that goes on with a token of old is
+ * refused before anybody is asked. Of an address that guesses only what is wrong is refused: behind the same NAT others
+ * have good ones.
+ */
+function wrongToken(
+  error: ApiError,
+  token: DeviceKey,
+  { lockouts }: HttpContext,
+  client: { readonly address: string },
+): unknown {
+  try {
+    lockouts.check(anyToken, lockouts.fingerprint(anyToken), client);
+  } catch (locked) {
+    return locked;
+  }
+  lockouts.failed(anyToken, client);
+  lockouts.failed(token, client);
+  return error;
 }
 
 async function answer(claim: Claim, host: string, { config, claims }: HttpContext) {
@@ -81,8 +114,8 @@ async function answer(claim: Claim, host: string, { config, claims }: HttpContex
 }
 
 /** @throws ApiError invalid_json, invalid_body. */
-function parseClaim(bytes: Buffer, address: string): Claim {
-  const given = parseMessage(bytes) ?? {};
+function parseClaim(bytes: Buffer, address: string, depthMax: number): Claim {
+  const given = parseMessage(bytes, depthMax) ?? {};
   for (const [key, value] of Object.entries(given)) {
     const isField = Object.hasOwn(fields, key) && typeof value === 'string' && fields[key]?.test(value);
     // A name that is no field's is the device's text, and not repeated.

@@ -7,6 +7,7 @@ import type { Claim, ClaimedDevice } from '../registry/claim-token.ts';
 import type { Fleets } from '../registry/fleet.ts';
 import type { Shard } from '../shard/shard.ts';
 import type { ActivityNotes } from './activity.ts';
+import type { AnonymousRate } from './anonymous-rate.ts';
 import type { ConnectionGate } from './connection-gate.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { KnownDevices } from './known-device.ts';
@@ -23,6 +24,7 @@ export interface HttpContext {
   connections: ConnectionGate;
   lockouts: Lockouts;
   rates: RequestRates;
+  anonymous: AnonymousRate;
   activity: ActivityNotes;
   streams: EventStreams;
   /** Devices that register themselves: the same on whichever thread they ask. */
@@ -31,5 +33,7 @@ export interface HttpContext {
   /** Undefined where nothing is traced. */
   spans: SpanBuffer | undefined;
   metrics: WorkerMetrics;
+  /** Tells whoever watches this thread that it goes on, in the midst of a long turn. */
+  beat: () => void;
   log: Log;
 }

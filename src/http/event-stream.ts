@@ -1,8 +1,12 @@
+import { randomInt } from 'node:crypto';
 import type { DeviceKey } from '../core/identity.ts';
 import { deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { Announcement, StreamSink } from '../shard/shard.ts';
 import type { HttpResponse } from './uws.ts';
 
+/** D20: drawn for each stream, so that not all come back at once to a server that was started again. */
+const retryMsMin = 2_500;
+const retryMsMax = 7_500;
 /** Announcements kept for a stream that is not open yet; beyond, hints are dropped: the mailbox is the truth. */
 const earlyAnnouncementsMax = 64;
 
@@ -56,7 +60,8 @@ export class EventStream implements StreamSink {
       device_id: deviceIdOf(this.#device),
       mailbox_size: mailboxSize,
     };
-    this.#opening = `retry: 5000\n\n${formatEvent('connected', connected)}`;
+    const retryMs = randomInt(retryMsMin, retryMsMax + 1);
+    this.#opening = `retry: ${retryMs}\n\n${formatEvent('connected', connected)}`;
     if (head !== undefined) this.#opening += newMail({ ...head, mailboxSize });
     for (const announcement of this.#early) {
       if (announcement.mailId !== head?.mailId) this.#opening += newMail(announcement);

@@ -1,12 +1,16 @@
 import { addressOf } from '../core/address.ts';
 import { ApiError } from '../core/errors.ts';
+import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/log.ts';
 import type { WorkerMetrics } from '../core/metrics.ts';
 import { newRequestId } from '../core/request-id.ts';
 import type { RequestTrace } from '../core/trace.ts';
 import type { BodyReader } from './body.ts';
 import type { BodyMemory } from './body-memory.ts';
-import { errorReply, type Reply } from './reply.ts';
+import { HalfSentAnswer } from './half-sent-answer.ts';
+import { errorReply, lastHead, type Reply } from './reply.ts';
+import { chunked, type RequestHeaders } from './request-headers.ts';
+import type { TurnBudget } from './turn-budget.ts';
 import type { HttpResponse } from './uws.ts';
 
 /** Time that a 429 is held back: a client on one connection that floods gets ten of them a second. */
@@ -21,6 +25,7 @@ export interface FrontEnd {
   /** Those whose handler has returned without an answer. */
   readonly pending: PendingExchanges;
   readonly bodyMemory: BodyMemory;
+  readonly turn: TurnBudget;
   /** Set when the server stops: connections end with their next answer, so that the last ones can finish. */
   isClosing: boolean;
 }
@@ -64,11 +69,20 @@ export class Exchange {
   readonly #isHead: boolean;
   readonly #frontEnd: FrontEnd;
   readonly startedAtMs = performance.now();
+  /** Since when nothing but the engine is waited for, where that may take its time. */
+  waitsForEngineSinceMs = Number.POSITIVE_INFINITY;
   #open = true;
   /** Whether its handler has returned without an answer. */
   #deferred = false;
+  #clientCloses = false;
+  /** Of a chunked body. */
+  #chunks: 'arriving' | 'ended' | undefined;
+  /** What waits for their end. */
+  #due: Reply | undefined;
   /** Its place among the pending. */
   pendingIndex = 0;
+  /** Once it has shown its credentials. */
+  known: DeviceKey | undefined;
   /** Being read; nobody waits for it once the exchange is over. */
   body: BodyReader | undefined;
   /** Only where its sender asked to trace it. */
@@ -79,6 +93,7 @@ export class Exchange {
     this.#routeIndex = routeIndex;
     this.#isHead = isHead;
     this.#frontEnd = frontEnd;
+    frontEnd.turn.count();
   }
 
   get isOpen(): boolean {
@@ -90,9 +105,35 @@ export class Exchange {
     return addressOf(new Uint8Array(this.#response.getRemoteAddress()));
   }
 
+  /** Whose memory it takes: of nobody that is known, its address's. */
+  get device(): string {
+    return this.known ?? this.address;
+  }
+
   /** Not to be asked of a response that is over. */
   get addressBytes(): Uint8Array | undefined {
     return this.#open ? new Uint8Array(this.#response.getRemoteAddress()) : undefined;
+  }
+
+  /**
+   * What the headers say of the request's end: answers the length of its body. What the library makes of a chunked body
+   * can differ from what others do: it parses trailers as a request, and passes sizes that are none. So a request
+   * that has one is the last of its connection, and answered a turn after its end: what came behind it finds an
+   * answer due, and the library closes the connection.
+   * @throws ApiError bad_request for a request that can be read in two ways.
+   */
+  frame(headers: RequestHeaders): number {
+    this.#clientCloses = headers.asksToClose;
+    const bodyBytes = headers.bodyBytes;
+    if (bodyBytes === chunked) {
+      this.#chunks = 'arriving';
+      this.defer();
+      // Unless somebody reads the body, who then takes the place of this.
+      this.#response.onData((_, isLast) => {
+        if (isLast) this.#endChunks();
+      });
+    }
+    return bodyBytes;
   }
 
   /** Must be called before a handler returns that has not answered: the library ends the process else. */
@@ -104,6 +145,29 @@ export class Exchange {
   }
 
   reply(reply: Reply): void {
+    if (this.#chunks !== undefined) this.#replyBehindChunks(reply);
+    else if (!this.#deferred && this.#frontEnd.turn.isSpent) this.#replyLater(reply);
+    else this.#answer(reply);
+  }
+
+  #replyLater(reply: Reply): void {
+    this.defer();
+    setImmediate(() => this.#answer(reply));
+  }
+
+  /** A client reads no answer before it has sent all. A second reply is the deadline's, and waits for nothing. */
+  #replyBehindChunks(reply: Reply): void {
+    const isRead = this.#chunks === 'ended' || this.body !== undefined;
+    if (isRead || this.#due !== undefined) this.#replyLater(reply);
+    else this.#due = reply;
+  }
+
+  #endChunks(): void {
+    this.#chunks = 'ended';
+    if (this.#due !== undefined) this.#replyLater(this.#due);
+  }
+
+  #answer(reply: Reply): void {
     if (!this.#open) {
       reply.stream?.close();
       return;
@@ -150,15 +214,14 @@ export class Exchange {
 
   #write(reply: Reply): void {
     const response = this.#response;
+    const isLast = this.#chunks !== undefined || reply.closeConnection || this.#frontEnd.isClosing;
     if (reply.stream) {
-      response.writeStatus(reply.head);
+      response.writeStatus(this.#clientCloses ? lastHead(reply.head, true) : reply.head);
       reply.stream.open(response);
     } else if (reply.body === undefined || this.#isHead) {
-      response.writeStatus(reply.head);
-      response.endWithoutBody();
-    } else if (reply.closeConnection || this.#frontEnd.isClosing) {
-      // The library writes the header of a connection that is closed by itself.
-      response.writeStatus(reply.head.replace('Connection: keep-alive\r\n', ''));
+      this.#writeHead(reply.head, isLast);
+    } else if (isLast || this.#clientCloses) {
+      response.writeStatus(lastHead(reply.head, this.#clientCloses));
       response.end(reply.body, true);
     } else {
       response.writeStatus(reply.head);
@@ -167,27 +230,28 @@ export class Exchange {
   }
 
   /**
-   * Hands over as much as the socket takes, the rest when there is room: what `end` is given the library keeps
-   * in memory, and a client may ask again and again and never read. Without room for it the connection ends.
+   * An answer without a body. The library closes no connection with one, unless the client has asked for it; and it
+   * does not say how many of them wait for a client that reads none, so whoever is not known gets one alone.
    */
-  #end(body: string | Buffer): void {
+  #writeHead(head: string, isLast: boolean): void {
     const response = this.#response;
-    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    const [, isDone] = response.tryEnd(body, bytes);
-    if (isDone) return;
-    const { bodyMemory } = this.#frontEnd;
-    if (!bodyMemory.keep(bytes)) {
+    if (this.#clientCloses) {
+      response.writeStatus(lastHead(head, true));
+      response.endWithoutBody();
+    } else if (isLast || this.known === undefined) {
+      response.writeStatus(`${lastHead(head, true)}\r\nDate: ${new Date().toUTCString()}\r\n`);
       this.#cut();
-      return;
+    } else {
+      response.writeStatus(head);
+      response.endWithoutBody();
     }
-    const whole = Buffer.from(body);
-    response.onAborted(() => bodyMemory.free(bytes));
-    response.onWritable((offset) => {
-      const [isTaken, isOver] = response.tryEnd(whole.subarray(offset), bytes);
-      // The library tells of an abort no more once the answer is over.
-      if (isOver) bodyMemory.free(bytes);
-      return isTaken;
-    });
+  }
+
+  /** Hands over as much as the socket takes, the rest when there is room. */
+  #end(body: string | Buffer): void {
+    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    const [, isDone] = this.#response.tryEnd(body, bytes);
+    if (!isDone) new HalfSentAnswer(this.#response, this.#frontEnd.bodyMemory, this).send(body, bytes);
   }
 
   /** A turn later: the library is still in the middle of the answer. */

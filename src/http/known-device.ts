@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../core/identity.ts';
 import type { Awaitable, MailboxHead, Shard, Watch } from '../shard/shard.ts';
 import type { Note } from './activity.ts';
+import { SecretFingerprint } from './secret-fingerprint.ts';
 
 export interface AdmittedDevice {
   device: DeviceKey;
@@ -25,7 +26,7 @@ export class KnownDevice {
   readonly shard: Shard;
   /** Where it was last noted that the device is there. */
   note: Note | undefined;
-  readonly secret: string;
+  readonly #secret: SecretFingerprint;
   /** Under which limits know it. */
   readonly fingerprint: number;
   /** Under which its fleet's limit is counted, once it was. */
@@ -38,7 +39,7 @@ export class KnownDevice {
     this.device = admitted.device;
     this.fleetId = admitted.fleetId;
     this.shard = admitted.shard;
-    this.secret = admitted.secret;
+    this.#secret = new SecretFingerprint(admitted.secret);
     this.fingerprint = admitted.fingerprint;
     this.#watch = admitted.watch;
     this.#untilMs = admitted.untilMs;
@@ -58,17 +59,18 @@ export class KnownDevice {
     return this.#watch?.isCurrent() ?? false;
   }
 
+  /** Whether what it has shown still stands. */
+  get isValid(): boolean {
+    return this.isCurrent && !this.isOver;
+  }
+
   /** Where nothing tells of changes, what was read along with its credentials is for this request alone, as it is. */
   get #isSizeCurrent(): boolean {
     return this.#watch?.isCurrent() ?? true;
   }
 
-  /** In constant time for a secret of the right length (D3). */
   accepts(secret: string): boolean {
-    if (secret.length !== this.secret.length) return false;
-    let difference = 0;
-    for (let i = 0; i < secret.length; i += 1) difference |= secret.charCodeAt(i) ^ this.secret.charCodeAt(i);
-    return difference === 0;
+    return this.#secret.fits(secret);
   }
 
   /** Most who ask have no mail, and of a device that asks again that is known without a look at the store. */

@@ -31,15 +31,26 @@ const statusLines: Readonly<Record<number, string>> = {
   503: '503 Service Unavailable',
 };
 
+/** D22: the library ends an idle connection after 8 to 12 s. */
+const keptConnection = 'Connection: keep-alive\r\nKeep-Alive: timeout=8\r\n';
+
 /**
  * Status line and headers in one text, which the library takes in one call: each call into it costs as much
  * as all the rest of a heartbeat. It filters no line break, so every value must be of our own making or have
  * been checked for its characters.
  */
 function headOf(status: number, contentType: string, headers: ReplyHeaders): string {
-  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\nConnection: keep-alive\r\nContent-Type: ${contentType}`;
+  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\n${keptConnection}Content-Type: ${contentType}`;
   for (const [name, value] of headers) head += `\r\n${name}: ${value}`;
   return head;
+}
+
+/**
+ * The head of an answer that is the last of its connection. Unless the client has asked for that, the library adds the
+ * header that says so.
+ */
+export function lastHead(head: string, isAskedFor: boolean): string {
+  return head.replace(keptConnection, isAskedFor ? 'Connection: close\r\n' : '');
 }
 
 /** A reply with the headers that every response carries (D22). */

@@ -2,7 +2,7 @@ import { ApiError } from '../core/errors.ts';
 import type { HttpRequest } from './uws.ts';
 
 /** What `bodyBytes` is for a chunked body, whose length is not known before its end. */
-const chunked = -1;
+export const chunked = -1;
 
 function refused(msg: string): ApiError {
   return new ApiError('bad_request', { msg, closeConnection: true });
@@ -20,8 +20,10 @@ export class RequestHeaders {
   host = '';
   accept = '';
   contentType = '';
-  idempotencyKey = '';
+  /** Empty is a key too, and a wrong one (D18). */
+  idempotencyKey: string | undefined;
   traceparent = '';
+  #connection: string | undefined;
   #length: string | undefined;
   #encoding: string | undefined;
   #framings = 0;
@@ -30,6 +32,11 @@ export class RequestHeaders {
     request.forEach((name, value) => {
       this.#take(name, value);
     });
+  }
+
+  /** Whether the client wants no further answer here: by the library's own test, which then ends the connection. */
+  get asksToClose(): boolean {
+    return this.#connection?.length === 'close'.length;
   }
 
   /**
@@ -59,6 +66,7 @@ export class RequestHeaders {
         break;
       case 10:
         if (name === 'x-fleet-id') this.fleetId ||= value;
+        else if (name === 'connection') this.#connection ??= value;
         break;
       case 11:
         if (name === 'x-device-id') this.deviceId ||= value;
@@ -75,7 +83,7 @@ export class RequestHeaders {
         break;
       case 15:
         if (name === 'x-device-secret') this.secret ||= value;
-        else if (name === 'idempotency-key') this.idempotencyKey ||= value;
+        else if (name === 'idempotency-key') this.idempotencyKey ??= value;
         break;
       case 17:
         if (name === 'transfer-encoding') {

@@ -9,6 +9,9 @@ const placeCells = 2;
 /** What may come at once is what may come in this time. */
 export const burstSeconds = 2;
 
+/** Fingerprints end below: of what is counted twice, the second bucket lies beside the first. */
+const fingerprintEnd = 2 ** 48;
+
 /** Shared by all workers. */
 export interface RateMemory {
   seed: string;
@@ -38,17 +41,23 @@ export class RequestRates {
     this.#seed = seed;
   }
 
-  /** Of a fleet, where a device's own is its bucket. */
-  fleetBucket(fleetId: string): number {
-    return fingerprint(this.#seed, fleetId);
+  /** Of a fleet or of an address; a device's own is its fingerprint. */
+  bucketOf(owner: string): number {
+    return fingerprint(this.#seed, owner);
   }
 
-  /** 0 when the request may pass, and is counted; else the seconds until one may. */
-  take(bucket: number, perSecondMax: number, nowSeconds: number): number {
+  /** Of a device's bytes, where its requests have that bucket. */
+  bytesBucket(bucket: number): number {
+    return bucket + fingerprintEnd;
+  }
+
+  /** 0 when so much may pass, and is counted; else the seconds until it may. A full bucket lets anything pass. */
+  take(bucket: number, perSecondMax: number, nowSeconds: number, amount = 1): number {
     const cells = this.#cells;
     const at = this.#find(bucket);
-    const fullAt = Math.max(cells[at + 1] ?? 0, nowSeconds) + 1 / perSecondMax;
-    const wait = fullAt - nowSeconds - burstSeconds;
+    const fullBefore = cells[at + 1] ?? 0;
+    const fullAt = Math.max(fullBefore, nowSeconds) + amount / perSecondMax;
+    const wait = Math.min(fullAt - burstSeconds, fullBefore) - nowSeconds;
     if (wait > 0) return wait;
     cells[at + 1] = fullAt;
     return 0;

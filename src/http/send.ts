@@ -23,7 +23,7 @@ export function send(request: DeviceRequest, kind: IngestKind, check: () => Buff
   const { headers, parameter: schema } = request.given;
   const payload = check();
   const ingest: Ingest = { device, kind, schema, payload };
-  if (headers.idempotencyKey !== '') {
+  if (headers.idempotencyKey !== undefined) {
     const key = parseIdempotencyKey(headers.idempotencyKey);
     ingest.idempotency = { key, digest: requestDigest(`${kind}/${schema}`, payload) };
   }

@@ -1,7 +1,8 @@
 import { ApiError, queueFull, unavailable } from '../core/errors.ts';
+import { answerAnyone } from './answer-anyone.ts';
+import { arrivedBody } from './arrived-body.ts';
 import { authenticate } from './authentication.ts';
-import { BodyReader, checkDeclared } from './body.ts';
-import { BodyMemory, bodiesFull } from './body-memory.ts';
+import { type BodyLimits, BodyReader, bodyLimits, checkDeclared } from './body.ts';
 import { acceptClaim } from './claim.ts';
 import { isJson } from './content-type.ts';
 import type { HttpContext } from './context.ts';
@@ -10,9 +11,11 @@ import { endpoints } from './endpoints/index.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
 import { type FrontApp, FrontApps } from './front-apps.ts';
 import type { KnownDevice } from './known-device.ts';
-import { checkRate } from './rate-limit.ts';
-import { createReply, errorReply, type Reply } from './reply.ts';
+import { checkBytes, checkRate } from './rate-limit.ts';
+import { refuse } from './refuse.ts';
+import { createReply, errorReply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
+import { TurnBudget } from './turn-budget.ts';
 import {
   type App,
   type AppDescriptor,
@@ -45,15 +48,19 @@ const drainPollMs = 20;
 /** The front end of one worker: the device API on apps without a listener of their own. */
 export class DeviceServer {
   readonly #context: HttpContext;
-  readonly #bodyMemory: BodyMemory;
+  readonly #bodies: BodyLimits;
+  readonly #claims: BodyLimits;
+  readonly #turn: TurnBudget;
   readonly #apps = new FrontApps();
   readonly #deadline: NodeJS.Timeout;
 
   constructor(context: HttpContext, tls: TlsFiles) {
     this.#context = context;
-    this.#bodyMemory = new BodyMemory(context.config.bodyMemoryBytesMax);
+    this.#bodies = bodyLimits(context.config, 'bodyBytesMax', 'bodyMemoryBytesMax');
+    this.#claims = bodyLimits(context.config, 'claimBytesMax', 'claimMemoryBytesMax');
+    this.#turn = new TurnBudget(context.beat);
     // Leaves the library's name out of every response.
-    (uws as unknown as { _cfg(option: string): void })._cfg('silent');
+    uws._cfg('silent');
     this.renewCertificate(tls);
     this.#deadline = setInterval(() => this.#watchPending(), 1_000);
   }
@@ -85,40 +92,42 @@ export class DeviceServer {
   }
 
   #open(tls: TlsFiles): FrontApp {
-    const { config, metrics, log } = this.#context;
+    const { config, anonymous, metrics, log } = this.#context;
     const { strictStatuses } = config;
     const pending = new PendingExchanges();
-    const bodyMemory = this.#bodyMemory;
-    const frontEnd = { strictStatuses, metrics, log, routeNames, pending, bodyMemory, isClosing: false };
+    const frontEnd = {
+      strictStatuses,
+      metrics,
+      log,
+      routeNames,
+      pending,
+      bodyMemory: this.#bodies.memory,
+      turn: this.#turn,
+      isClosing: false,
+    };
     const app = createApp(tls);
     this.#context.connections.watch(app);
     for (const [index, endpoint] of endpoints.entries()) this.#register(app, frontEnd, endpoint, index);
     app.get('/', (response, request) =>
-      this.#answerAnyone(new Exchange(response, endpoints.length, isHead(request), frontEnd), request, root),
+      answerAnyone(
+        new Exchange(response, endpoints.length, isHead(request), frontEnd),
+        request,
+        root,
+        anonymous,
+      ),
     );
     const unknown = errorReply(new ApiError('route_not_found'), strictStatuses);
     const answerUnknown = (response: HttpResponse, request: HttpRequest): void => {
       const exchange = new Exchange(response, endpoints.length + 2, isHead(request), frontEnd);
-      this.#answerAnyone(exchange, request, unknown);
+      answerAnyone(exchange, request, unknown, anonymous);
     };
     app.post('/v1/claim', (response, request) => {
       if (!this.#context.config.claiming) return answerUnknown(response, request);
       const exchange = new Exchange(response, endpoints.length + 1, false, frontEnd);
-      this.#guard(exchange, () => acceptClaim(this.#context, this.#bodyMemory, response, request, exchange));
+      this.#guard(exchange, () => acceptClaim(this.#context, this.#claims, response, request, exchange));
     });
     app.any('/*', answerUnknown);
     return { app, frontEnd };
-  }
-
-  /** Routes without credentials: the same answer for all, unless it is unclear where the request ends. */
-  #answerAnyone(exchange: Exchange, request: HttpRequest, reply: Reply): void {
-    try {
-      // Throws for a request that can be read in two ways.
-      new RequestHeaders(request).bodyBytes;
-      exchange.reply(reply);
-    } catch (error) {
-      exchange.refuse(error);
-    }
   }
 
   #register(app: App, frontEnd: FrontEnd, endpoint: Endpoint, index: number): void {
@@ -134,7 +143,7 @@ export class DeviceServer {
     try {
       accept();
     } catch (error) {
-      refuse(exchange, error);
+      refuse(exchange, error, this.#context.anonymous);
     }
     if (exchange.isOpen) exchange.defer();
   }
@@ -148,7 +157,7 @@ export class DeviceServer {
     exchange: Exchange,
   ): void {
     const headers = new RequestHeaders(request);
-    const declaredBytes = headers.bodyBytes;
+    const declaredBytes = exchange.frame(headers);
     const given: Given = {
       parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
       query: endpoint.takesQuery ? (request.getQuery() ?? '') : '',
@@ -160,7 +169,7 @@ export class DeviceServer {
         const elapsedMs = performance.now() - exchange.startedAtMs;
         exchange.trace = this.#context.spans?.begin(headers.traceparent, elapsedMs);
       }
-      checkRate(device, this.#context, nowMs);
+      checkRate(device, this.#context, nowMs, declaredBytes);
       return device;
     };
     const found = authenticate(headers, this.#context, exchange);
@@ -173,6 +182,7 @@ export class DeviceServer {
       this.#acceptLater(endpoint, known, given, declaredBytes, response, exchange);
       return;
     }
+    exchange.known = known.device;
     const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
     if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
     if (endpoint.writes && !known.shard.accepts()) throw queueFull();
@@ -180,19 +190,21 @@ export class DeviceServer {
       this.#handle(endpoint, known, given, exchange);
       return;
     }
-    this.#checkBody(declaredBytes);
+    checkDeclared(declaredBytes, this.#bodies);
     const onBody = (body: Buffer): void => {
       given.body = body;
       try {
         if (body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-        this.#handle(endpoint, known, given, exchange);
+        if (declaredBytes < 0) checkBytes(known, this.#context, body.length);
+        if (known.isValid) this.#handle(endpoint, known, given, exchange);
+        else this.#handleAnew(endpoint, given, exchange);
       } catch (error) {
-        exchange.fail(error);
+        refuse(exchange, error, this.#context.anonymous);
       }
     };
     const onError = (error: ApiError): void =>
       exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
-    exchange.body = new BodyReader(response, this.#context.config, this.#bodyMemory, onBody, onError);
+    exchange.body = new BodyReader(response, this.#bodies, exchange, onBody, onError);
   }
 
   /**
@@ -208,45 +220,45 @@ export class DeviceServer {
     exchange: Exchange,
   ): void {
     const isWelcome = !endpoint.takesBody || isJson(given.headers.contentType);
-    const reading = this.#readBody(declaredBytes, isWelcome, response, exchange);
-    // Whatever it is, it is told below.
-    reading.catch(() => {});
+    const isUnread = declaredBytes === 0 || (declaredBytes > 0 && !isWelcome);
+    const reading = isUnread ? undefined : arrivedBody(declaredBytes, response, this.#bodies, exchange);
+    if (reading === undefined) exchange.waitsForEngineSinceMs = performance.now();
+    // Whatever is wrong with it is told below.
+    else reading.catch(() => {});
     known
       .then(async (device) => {
+        exchange.known = device.device;
+        exchange.body?.belongTo(exchange.known);
         if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
         if (endpoint.writes && !device.shard.accepts()) throw queueFull();
-        given.body = await reading;
+        const body = await reading?.catch((error: unknown) => {
+          throw isWelcome ? error : new ApiError('unsupported_media_type');
+        });
+        given.body = body?.bytes ?? noBody;
         if (given.body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-        this.#handle(endpoint, device, given, exchange);
+        if (declaredBytes < 0) checkBytes(device, this.#context, given.body.length);
+        // Nothing tells here whether the device has changed: it was read no earlier than what came with its head.
+        if (body?.isLate) this.#handleAnew(endpoint, given, exchange);
+        else this.#handle(endpoint, device, given, exchange);
       })
-      .catch((error: unknown) => refuse(exchange, error));
+      .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
   }
 
-  /** Settles with a copy of it, or as what is wrong with it. */
-  async #readBody(
-    declaredBytes: number,
-    isWelcome: boolean,
-    response: HttpResponse,
-    exchange: Exchange,
-  ): Promise<Buffer> {
-    if (declaredBytes === 0) return noBody;
-    if (declaredBytes > 0 && !isWelcome) return noBody;
-    this.#checkBody(declaredBytes);
-    return new Promise((resolve, reject) => {
-      const onError = (error: ApiError): void =>
-        reject(isWelcome ? error : new ApiError('unsupported_media_type'));
-      const onBody = (body: Buffer): void => resolve(Buffer.from(body));
-      exchange.body = new BodyReader(response, this.#context.config, this.#bodyMemory, onBody, onError);
-    });
-  }
-
-  /** Before any of it is read. @throws ApiError request_too_large, unavailable. */
-  #checkBody(declaredBytes: number): void {
-    checkDeclared(declaredBytes, this.#context.config);
-    if (this.#bodyMemory.isFull) throw bodiesFull();
+  /** While its body was on its way the device may have been disabled, re-keyed, or deleted and made anew. */
+  #handleAnew(endpoint: Endpoint, given: Given, exchange: Exchange): void {
+    if (!exchange.isOpen) return;
+    const found = authenticate(given.headers, this.#context, exchange);
+    if (!(found instanceof Promise)) {
+      this.#handle(endpoint, found, given, exchange);
+      return;
+    }
+    found
+      .then((device) => this.#handle(endpoint, device, given, exchange))
+      .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
   }
 
   #handle(endpoint: Endpoint, device: KnownDevice, given: Given, exchange: Exchange): void {
+    this.#context.beat();
     this.#context.activity.seen(device, exchange);
     this.#context.talkers.heard(device.device);
     if (exchange.trace !== undefined) {
@@ -266,22 +278,20 @@ export class DeviceServer {
   /** Nothing should take this long; should it, the device is told rather than left hanging. */
   #watchPending(): void {
     const nowMs = performance.now();
-    const oldestMs = nowMs - this.#context.config.requestTimeoutSeconds * 1_000;
+    const { requestTimeoutSeconds, databaseTimeoutMilliseconds } = this.#context.config;
+    const oldestMs = nowMs - requestTimeoutSeconds * 1_000;
+    const longestMs = nowMs - databaseTimeoutMilliseconds;
     for (const { frontEnd } of this.#apps.all()) {
       for (const exchange of frontEnd.pending.all()) {
         exchange.body?.watch(nowMs);
         if (exchange.startedAtMs < oldestMs) {
           exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
+        } else if (exchange.waitsForEngineSinceMs < longestMs) {
+          // Its statements have deadlines of their own, and there are several behind each other.
+          exchange.fail(unavailable('The database is too slow (databaseTimeoutMilliseconds).'));
         }
       }
     }
     this.#apps.closeLeft(nowMs);
   }
-}
-
-/** As an answer, at once; but see what each of the two others is for. */
-function refuse(exchange: Exchange, error: unknown): void {
-  if (error instanceof ApiError && error.options.closeConnection) exchange.refuse(error);
-  else if (error instanceof ApiError && error.code === 'rate_limited') exchange.hold(error);
-  else exchange.fail(error);
 }

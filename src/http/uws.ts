@@ -1,40 +1,29 @@
-import type * as UwsModule from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import { OperatorError } from '../core/errors.ts';
+import type { App, Uws } from './uws-api.ts';
+import { explainMissing, glibc, installedBinaries } from './uws-installation.ts';
 
-export type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+export type { App, AppDescriptor, HttpRequest, HttpResponse, ListenSocket } from './uws-api.ts';
 
-/** Opaque and sent between threads as it is; the older package has it, its typings do not. */
-export type AppDescriptor = UwsModule.AppDescriptor;
-export type App = UwsModule.TemplatedApp;
-export type ListenSocket = UwsModule.us_listen_socket;
-type Uws = typeof UwsModule;
-
-/** Newest first. Each package carries binaries for some Node versions and a C library of some age. */
-const packages = ['uWebSockets.js', 'uWebSockets.js-20.51'];
-
+/** The newest that loads: only that tells whether the C library has all that a binary calls. */
 function load(): Uws {
   const require = createRequire(import.meta.url);
-  const reasons: string[] = [];
-  for (const name of packages) {
+  let failure: string | undefined;
+  for (const { path } of installedBinaries()) {
     try {
-      return require(name) as Uws;
+      return require(path) as Uws;
     } catch (error) {
-      reasons.push(`${name}: ${(error as Error).message.trim().split('\n').at(-1)}`);
+      failure = (error as Error).message.trim();
     }
   }
-  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
-  throw new OperatorError(
-    `No uWebSockets.js binary loads here: Node ${process.versions.node} on ${process.platform}-${process.arch}, ` +
-      `C library ${report?.header?.glibcVersionRuntime ?? 'unknown'} (glibc 2.27 or newer is needed). ${reasons.join(' | ')}`,
-  );
+  const platform = `${process.platform}-${process.arch}`;
+  throw new OperatorError(explainMissing(platform, process.versions.node, glibc(), failure));
 }
 
 export const uws: Uws = load();
 
-/** An option of `listen` that the typings leave out. */
-export const listenExclusively = (uws as unknown as { LIBUS_LISTEN_EXCLUSIVE_PORT: number })
-  .LIBUS_LISTEN_EXCLUSIVE_PORT;
+/** Without it any number of servers may listen on one port. */
+export const listenExclusively = uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
 
 /** TLS 1.3 has its own suites; of 1.2's only those with forward secrecy and authenticated encryption. */
 const ciphers = [

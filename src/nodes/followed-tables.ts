@@ -38,6 +38,8 @@ export class FollowedTables extends MirroredTables implements StoredTables {
   #changing: Promise<unknown> = Promise.resolve();
   #transaction: Transaction | undefined;
   #onChange: (changes: readonly StoredChange[]) => Promise<void> = async () => {};
+  /** Settles when this node's threads know what was followed: not to be waited for with the version locked. */
+  #published: Promise<unknown> = Promise.resolve();
 
   private constructor(options: FollowedTablesOptions) {
     super(new Mirror(options));
@@ -59,7 +61,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
     return tables;
   }
 
-  /** Who is told of what other nodes have changed. */
+  /** Who is told of what other nodes have changed: at once, and settles when all threads of this node know. */
   onChange(onChange: (changes: readonly StoredChange[]) => Promise<void>): void {
     this.#onChange = onChange;
   }
@@ -67,6 +69,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
   /** Settles when everything is seen that was committed before. @throws ApiError unavailable */
   async catchUp(): Promise<void> {
     await this.#follow(this.#options.database);
+    await this.#published;
   }
 
   exclusively<T>(change: () => Promise<T>): Promise<T> {
@@ -98,7 +101,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
     await this.mirror.environment.close();
   }
 
-  #change<T>(change: () => Promise<T>): Promise<T> {
+  async #change<T>(change: () => Promise<T>): Promise<T> {
     const { database, store } = this.#options;
     const changeOnce = async (transaction: Transaction): Promise<T> => {
       try {
@@ -114,7 +117,9 @@ export class FollowedTables extends MirroredTables implements StoredTables {
         this.#transaction = undefined;
       }
     };
-    return retryConflicts(() => database.transaction(changeOnce));
+    const answer = await retryConflicts(() => database.transaction(changeOnce));
+    await this.#published;
+    return answer;
   }
 
   async #look(): Promise<void> {
@@ -122,6 +127,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
     if (performance.now() - this.#looked > blindMillisecondsMax) await this.#load();
     const [row] = await database.query<{ version: number }>(versionNow, [store]);
     if (row !== undefined && row.version !== this.#seen) await this.#follow(database);
+    await this.#published;
     if (Math.random() < 1 / 600) await database.query(forgetRemoved, [store]);
     this.#looked = performance.now();
   }
@@ -139,7 +145,14 @@ export class FollowedTables extends MirroredTables implements StoredTables {
     this.#seen = Math.max(this.#seen, rows.at(-1)?.version ?? 0);
     if (changes.length === 0) return;
     this.mirror.put(changes);
-    await this.#onChange(changes);
+    this.#publish(changes);
+  }
+
+  #publish(changes: readonly StoredChange[]): void {
+    const publishing = this.#onChange(changes).catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'a thread was not told of what another node declared');
+    });
+    this.#published = Promise.all([this.#published, publishing]);
   }
 
   async #load(): Promise<void> {
@@ -147,6 +160,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
     const [row] = await database.query<{ version: number }>(versionNow, [store]);
     const changes = await this.mirror.load(database, store);
     this.#seen = Math.max(this.#seen, row?.version ?? 0);
-    await this.#onChange(changes);
+    this.#publish(changes);
+    await this.#published;
   }
 }

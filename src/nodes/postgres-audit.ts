@@ -1,6 +1,13 @@
 import { setTimeout as elapse } from 'node:timers/promises';
-import { type AuditContent, begunContent, isContent, withOutcome } from '../access/audit-entry.ts';
+import {
+  type AuditContent,
+  begunContent,
+  isContent,
+  ownerOfEvent,
+  withOutcome,
+} from '../access/audit-entry.ts';
 import { chunkEntries, type NumberedEntry, readAll, readPage } from '../access/audit-reading.ts';
+import { fairLevel } from '../access/fair-level.ts';
 import { RefusalLimit } from '../access/refusal-limit.ts';
 import type {
   AuditBook,
@@ -34,22 +41,29 @@ const write = `
   WITH ended AS (
     UPDATE audit SET entry = k.entry FROM unnest($1::bigint[], $2::text[]) AS k (number, entry)
     WHERE audit.number = k.number)
-  INSERT INTO audit (number, book, at_ms, entry)
-  SELECT nextval('audit_number'), k.book, ${clockMs}, k.entry
-  FROM unnest($3::smallint[], $4::text[]) WITH ORDINALITY AS k (book, entry, ordinal) ORDER BY k.ordinal
+  INSERT INTO audit (number, book, owner, at_ms, entry)
+  SELECT nextval('audit_number'), k.book, k.owner, ${clockMs}, k.entry
+  FROM unnest($3::smallint[], $4::text[], $5::text[]) WITH ORDINALITY AS k (book, owner, entry, ordinal)
+  ORDER BY k.ordinal
   RETURNING number, at_ms`;
-const columns = 'SELECT number, book, at_ms, entry FROM audit';
+const columns = 'SELECT number, book, owner, at_ms, entry FROM audit';
 const readNewer = `${columns} WHERE number > $1 ORDER BY number LIMIT ${chunkEntries}`;
 const readOlder = `${columns} WHERE number < $1 ORDER BY number DESC LIMIT ${chunkEntries}`;
 const newest = 'SELECT coalesce(max(number), 0) AS number FROM audit';
-/** The newest one beyond the bound. */
-const beyond = 'SELECT number FROM audit WHERE book = $1 ORDER BY number DESC OFFSET $2 LIMIT 1';
-/** Whoever waited here could hold up, and be held up by, one who writes outcomes. */
+const counted = 'SELECT owner, count(*) AS entries FROM audit WHERE book = $1 GROUP BY owner';
+/**
+ * The oldest of each of these owners that are more than so many. Whoever waited here could hold up, and be held up by,
+ * one who writes outcomes.
+ */
 const trim = `
   WITH gone AS (
     DELETE FROM audit WHERE number IN (
-      SELECT number FROM audit WHERE book = $1 AND number <= $2 ORDER BY number LIMIT ${trimmedMax}
-      FOR UPDATE SKIP LOCKED)
+      SELECT oldest.number FROM unnest($2::text[]) AS k (owner)
+      CROSS JOIN LATERAL (
+        SELECT number FROM audit WHERE book = $1 AND owner = k.owner AND number <= (
+          SELECT number FROM audit WHERE book = $1 AND owner = k.owner ORDER BY number DESC OFFSET $3 LIMIT 1)
+        ORDER BY number LIMIT ${trimmedMax} FOR UPDATE SKIP LOCKED) AS oldest
+      LIMIT ${trimmedMax})
     RETURNING number)
   SELECT count(*) AS trimmed FROM gone`;
 
@@ -57,6 +71,7 @@ const trim = `
 interface Write {
   number: number | undefined;
   book: AuditBook;
+  owner: string;
   content: AuditContent;
 }
 
@@ -102,27 +117,28 @@ export class PostgresAudit implements AuditLog {
 
   async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
     const content = begunContent(event);
-    const given = await this.#put({ number: undefined, book, content });
+    const owner = ownerOfEvent(event);
+    const given = await this.#put({ number: undefined, book, owner, content });
     if (given === undefined) throw new Error('an entry of the audit log was given no number');
-    return { entry: { ...content, number: given.number, book, timeMs: given.at_ms } };
+    return { entry: { ...content, number: given.number, book, owner, timeMs: given.at_ms } };
   }
 
   async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
-    const { number, book, timeMs: _, ...content } = withOutcome(entry, outcome);
-    await this.#keep({ number, book, content });
+    const { number, book, owner, timeMs: _, ...content } = withOutcome(entry, outcome);
+    await this.#keep({ number, book, owner, content });
     if (this.#late.length > 0) this.#retrying ??= this.#retry();
   }
 
   note(event: AuditEvent, outcome: AuditOutcome): void {
     const content = withOutcome(begunContent(event), outcome);
-    void this.#keep({ number: undefined, book: 'change', content });
+    void this.#keep({ number: undefined, book: 'change', owner: ownerOfEvent(event), content });
   }
 
-  refused(event: AuditEvent, outcome: AuditOutcome): void {
-    const omitted = this.#refusals.take(this.#config.auditRefusalsPerMinuteMax);
+  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
+    const omitted = this.#refusals.take(owner, this.#config.auditRefusalsPerMinuteMax);
     if (omitted === undefined) return;
     const content = { ...withOutcome(begunContent(event), outcome), omitted };
-    void this.#keep({ number: undefined, book: 'refused', content });
+    void this.#keep({ number: undefined, book: 'refused', owner, content });
   }
 
   page(
@@ -189,6 +205,7 @@ export class PostgresAudit implements AuditLog {
       ended.map(({ number }) => number),
       ended.map(text),
       added.map(({ book }) => auditBooks.indexOf(book)),
+      added.map(({ owner }) => owner),
       added.map(text),
     ];
     const given = await retryConflicts(() => this.#database.query<Given>(write, values));
@@ -224,27 +241,28 @@ export class PostgresAudit implements AuditLog {
   }
 
   async #trimBook(book: number): Promise<void> {
-    const [excess] = await this.#database.query<{ number: number }>(beyond, [
-      book,
-      this.#config.auditEntriesMax,
-    ]);
-    if (excess === undefined) return;
+    const { auditEntriesMax } = this.#config;
+    const owners = await this.#database.query<{ owner: string; entries: number }>(counted, [book]);
+    const counts = owners.map(({ entries }) => entries);
+    const level = fairLevel(counts, auditEntriesMax);
+    const over = owners.filter(({ entries }) => entries > level).map(({ owner }) => owner);
+    if (over.length === 0) return;
     for (let trimmed = trimmedMax; trimmed === trimmedMax; ) {
-      const [gone] = await this.#database.query<{ trimmed: number }>(trim, [book, excess.number]);
+      const [gone] = await this.#database.query<{ trimmed: number }>(trim, [book, over, level]);
       trimmed = gone?.trimmed ?? 0;
     }
   }
 
   async #read(from: number, reverse: boolean): Promise<NumberedEntry[]> {
-    const rows = await this.#database.query<Given & { book: number; entry: string }>(
+    const rows = await this.#database.query<Given & { book: number; owner: string; entry: string }>(
       reverse ? readOlder : readNewer,
       [from],
     );
-    return rows.map(({ number, book, at_ms: timeMs, entry }) => {
+    return rows.map(({ number, book, owner, at_ms: timeMs, entry }) => {
       const content = this.#decode(number, entry);
       const name = auditBooks[book];
       const isWhole = content !== undefined && name !== undefined;
-      return { number, entry: isWhole ? { ...content, number, book: name, timeMs } : undefined };
+      return { number, entry: isWhole ? { ...content, number, book: name, owner, timeMs } : undefined };
     });
   }
 

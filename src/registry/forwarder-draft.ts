@@ -54,7 +54,24 @@ export function checkSigningSecret(secret: string): void {
 /** Every host that it sends to. */
 export function hostsOf(destination: Destination): string[] {
   const urls = destination.type === 'webhook' ? [destination.url] : destination.servers;
-  return urls.map((url) => new URL(url).hostname);
+  return urls.map(hostOf);
+}
+
+/** An address in the one way of writing it, which URL sees to where the protocol is one of the web. */
+function hostOf(url: string): string {
+  const { protocol, host, hostname } = new URL(url);
+  if (protocol === 'https:' || protocol === 'http:') return hostname;
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : hostname;
+}
+
+/** With its URLs as they are understood: line ends in them, say, are no part of that. What is none stays as it is. */
+export function parsedDestination(destination: Destination): Destination {
+  if (destination.type === 'webhook') return { ...destination, url: parsed(destination.url) };
+  return { ...destination, servers: destination.servers.map(parsed) };
+}
+
+function parsed(url: string): string {
+  return URL.canParse(url) ? new URL(url).href : url;
 }
 
 function checkDestination(destination: Destination, forwardHosts: string): void {

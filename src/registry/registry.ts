@@ -4,7 +4,7 @@ import { pack, unpack } from '../store/codec.ts';
 import type { Table } from '../store/environment.ts';
 import type { StoredChange, StoredTables } from '../store/stored-tables.ts';
 import { Changes } from './changes.ts';
-import type { Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
+import type { DisabledSchema, Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './payload.ts';
 import { checkSchema, type SchemaKind, schemaKinds } from './schema.ts';
 
@@ -22,6 +22,7 @@ export interface RegistryLimits {
   fleetsMax: number;
   schemasPerFleetMax: number;
   schemaStepsMax: number;
+  jsonDepthMax: number;
 }
 
 /** Fields of a fleet that an operator changes: an absent one stays, null goes back to the configuration's. */
@@ -32,6 +33,7 @@ export interface FleetChange {
   mailRequeuesMax?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;
+  deviceBytesPerSecondMax?: number | null;
   activeSeconds?: number | null;
   logRetentionSeconds?: number | null;
   logBytesMax?: number | null;
@@ -141,7 +143,7 @@ export class Registry {
   putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
-      const value = parseJson(bytes);
+      const value = parseJson(bytes, this.#limits.jsonDepthMax);
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
         throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
       }
@@ -170,6 +172,18 @@ export class Registry {
         this.#schemaTable.removeSync(schemaKey(fleetId, kind, name));
       });
       await this.#replace({ ...snapshot, schemas: snapshot.schemas.filter((one) => one !== schema) });
+    });
+  }
+
+  /** On all threads, until it is put again; nothing is stored. */
+  disableSchema({ fleetId, kind, name, text, disabled }: DisabledSchema): Promise<void> {
+    return this.#changes.run(async () => {
+      const snapshot = this.#fleets.get(fleetId);
+      const schema = snapshot?.schemas.find((one) => one.kind === kind && one.name === name);
+      // Another has been put meanwhile, or another thread was first.
+      if (snapshot === undefined || schema?.text !== text || schema.disabled !== undefined) return;
+      const schemas = snapshot.schemas.map((one) => (one === schema ? { ...one, disabled } : one));
+      await this.#replace({ ...snapshot, schemas });
     });
   }
 

@@ -1,21 +1,18 @@
 import { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
-import { SchemaReferences } from './schema-references.ts';
-
-/** A subschema: an object, or true or false. */
-type Subschema = JsonObject | boolean;
+import type { Subschema } from './schema-keywords.ts';
 
 /** Why a schema is refused, as a sentence for whoever put it. */
 export class SchemaTooCostly extends Error {}
 
-/** A string of 64 KiB takes a pattern of 200 states almost two seconds; short ones hardly anything. */
+/** A string of 64 KiB takes a pattern of 200 states a second, and so do 65 of 1,000 characters. */
 const stepsPerState = 5;
-const shortPatternSteps = 10;
-const shortLengthMax = 1_000;
+/** The length of text that a step of a pattern is measured by: that of the largest body. */
+const measuredLength = 65_536;
+/** Numbering all values of a list of 64 KiB takes up to 8 ms. */
+const uniqueItemsSteps = 10;
 /** Values compared or names looked up in the time of one subschema. */
 const namesPerStep = 10;
-/** With `uniqueItems` every item may be compared with every other. */
-const uniqueItemsMax = 1_000;
 /** A body has one value at the end of each path of names, but thousands in lists and under names of its own. */
 const repeatedFactor = 10;
 /** Work of the analysis itself, as a multiple of the steps that one value may take. */
@@ -24,54 +21,90 @@ const analysisFactor = 1_000;
 /** The subschemas that one value is held against, and how often each. */
 type Load = Map<Subschema, number>;
 
+/** What one subschema costs by itself. */
+interface Cost {
+  /** Whatever the value is. */
+  looks: number;
+  /** By the length of the value: of names and items, and of its pattern. */
+  text: number;
+  pattern: number;
+  /** Of its pattern where a `maxLength` keeps longer text from it: of one value. */
+  shortText: number | undefined;
+}
+
 /**
  * The most steps that checking any one value of a body takes: subschemas it is held against, however it is
  * reached, weighed by what they do. `anyOf` in `anyOf`, or a schema that refers to itself twice, would else
  * double the work at each level. Multiplied by the values of a body it bounds the time of a check: the worst
- * that was found within 1,000 steps and 64 KiB is a second.
+ * that was found within 1,000 steps and 64 KiB is a second. Patterns of short text are counted by that text where
+ * a body has one such value, and their sum is bounded likewise.
  * @throws SchemaTooCostly where that is more than `stepsMax`, or cannot be told.
  */
 export function schemaSteps(schema: JsonObject, stepsMax: number): number {
-  return new Analysis(schema, stepsMax).most();
+  return new Analysis(schema, stepsMax, true).most();
+}
+
+/** The same where a check goes on behind a `maxLength` that does not hold. */
+export function exhaustiveSteps(schema: JsonObject): number {
+  return new Analysis(schema, Number.MAX_SAFE_INTEGER, false).most();
 }
 
 class Analysis {
   readonly #root: JsonObject;
   readonly #stepsMax: number;
-  readonly #references: SchemaReferences;
+  readonly #heedsLengths: boolean;
+  readonly #costs = new Map<JsonObject, Cost>();
   /** Numbers of subschemas, to know a load again. */
   readonly #numbers = new Map<Subschema, number>();
-  /** Loads that were followed, and those whose members are being followed. */
-  readonly #done = new Set<string>();
+  /** Loads that were followed, with the steps of short texts from there on, and those whose members are being followed. */
+  readonly #done = new Map<string, number>();
   readonly #open = new Set<string>();
   #most = 0;
   #workLeft: number;
 
-  constructor(root: JsonObject, stepsMax: number) {
+  constructor(root: JsonObject, stepsMax: number, heedsLengths: boolean) {
     this.#root = root;
     this.#stepsMax = stepsMax;
-    this.#references = new SchemaReferences(root);
+    this.#heedsLengths = heedsLengths;
     this.#workLeft = stepsMax * analysisFactor;
   }
 
   most(): number {
-    this.#follow(new Map([[this.#root, 1]]), false);
-    return this.#most;
+    const shortTexts = this.#follow(new Map([[this.#root, 1]]), false);
+    return this.#most + shortTexts;
   }
 
-  /** Each load is followed once, or twice where it is found to be repeated: from there on all is as before. */
-  #follow(load: Load, isRepeated: boolean): void {
+  /**
+   * Each load is followed once, or twice where it is found to be repeated: from there on all is as before. Answers
+   * the steps of all short texts that a body can have there once.
+   */
+  #follow(load: Load, isRepeated: boolean): number {
+    if (load.size === 0) return 0;
+    this.#work(load.size);
     const names = [...load].map(([schema, times]) => `${this.#numberOf(schema)}*${times}`);
     const name = names.sort().join();
     const repeats = isRepeated || this.#open.has(name);
     const key = `${repeats}:${name}`;
-    if (load.size === 0 || this.#done.has(key)) return;
-    this.#done.add(key);
+    const known = this.#done.get(key);
+    if (known !== undefined) return known;
+    this.#done.set(key, 0);
     this.#open.add(name);
-    const applied = this.#apply(load, repeats);
-    this.#followMembers(applied, repeats);
-    this.#followItems(applied);
+    const { applied, shortText } = this.#apply(load, repeats);
+    const shortTexts = shortText + this.#followMembers(applied, repeats) + this.#followItems(applied);
+    if (shortTexts > this.#stepsMax) throw this.#tooMany('its patterns may take');
     this.#open.delete(name);
+    this.#done.set(key, shortTexts);
+    return shortTexts;
+  }
+
+  #work(units: number): void {
+    this.#workLeft -= units;
+    if (this.#workLeft < 0)
+      throw new SchemaTooCostly('it refers to itself in too many ways (schemaStepsMax)');
+  }
+
+  #tooMany(what: string): SchemaTooCostly {
+    return new SchemaTooCostly(`${what} more than ${this.#stepsMax} steps (schemaStepsMax)`);
   }
 
   #numberOf(schema: Subschema): number {
@@ -80,31 +113,37 @@ class Analysis {
     return number;
   }
 
+  #costOf(schema: JsonObject): Cost {
+    const cost = this.#costs.get(schema) ?? costOf(schema, this.#heedsLengths);
+    this.#costs.set(schema, cost);
+    return cost;
+  }
+
   /** All subschemas that a value under this load is held against, counting their steps. */
-  #apply(load: Load, isRepeated: boolean): Load {
+  #apply(load: Load, isRepeated: boolean): { applied: Load; shortText: number } {
     const applied: Load = new Map();
+    const path = new Set<Subschema>();
     let steps = 0;
-    const apply = (schema: Subschema, times: number, path: ReadonlySet<Subschema>): void => {
+    let shortText = 0;
+    const apply = (schema: Subschema, times: number): void => {
       if (typeof schema === 'boolean') return;
       if (path.has(schema)) throw new SchemaTooCostly('it refers to itself without going deeper');
-      steps += times * (looks(schema) * (isRepeated ? repeatedFactor : 1) + patternSteps(schema));
-      this.#workLeft -= 1;
-      if (steps > this.#stepsMax) {
-        throw new SchemaTooCostly(
-          `checking one value may take more than ${this.#stepsMax} steps (schemaStepsMax)`,
-        );
-      }
-      if (this.#workLeft < 0)
-        throw new SchemaTooCostly('it refers to itself in too many ways (schemaStepsMax)');
+      this.#work(1);
+      const cost = this.#costOf(schema);
+      // Where they are repeated there can be as many short texts as the body has room for.
+      const isShort = cost.shortText !== undefined && !isRepeated;
+      const text = cost.text + (isShort ? 0 : cost.pattern);
+      steps += times * (cost.looks * (isRepeated ? repeatedFactor : 1) + text);
+      if (isShort) shortText += times * (cost.shortText ?? 0);
+      if (steps > this.#stepsMax) throw this.#tooMany('checking one value may take');
       applied.set(schema, (applied.get(schema) ?? 0) + times);
-      const inPlace = this.#inPlace(schema);
-      if (inPlace.length === 0) return;
-      const deeper = new Set(path).add(schema);
-      for (const next of inPlace) apply(next, times, deeper);
+      path.add(schema);
+      for (const next of this.#inPlace(schema)) apply(next, times);
+      path.delete(schema);
     };
-    for (const [schema, times] of load) apply(schema, times, new Set());
+    for (const [schema, times] of load) apply(schema, times);
     this.#most = Math.max(this.#most, steps);
-    return applied;
+    return { applied, shortText };
   }
 
   /** Subschemas that are applied to the same value. */
@@ -113,12 +152,18 @@ class Analysis {
       ...['allOf', 'anyOf', 'oneOf'].flatMap((keyword) => listOf(schema[keyword])),
       ...['not', 'if', 'then', 'else'].flatMap((keyword) => oneOf(schema[keyword])),
       ...Object.values(mapOf(schema.dependentSchemas)),
-      ...Object.values(mapOf(schema.dependencies)).flatMap(oneOf),
-      ...this.#references.targets(schema),
+      ...this.#referredTo(schema),
     ];
   }
 
-  #followMembers(applied: Load, isRepeated: boolean): void {
+  /** `#` or `#/$defs/N`: there are no others in a plain schema. */
+  #referredTo({ $ref }: JsonObject): Subschema[] {
+    if (typeof $ref !== 'string') return [];
+    if ($ref === '#') return [this.#root];
+    return oneOf(mapOf(this.#root.$defs)[$ref.slice('#/$defs/'.length)]);
+  }
+
+  #followMembers(applied: Load, isRepeated: boolean): number {
     const named = new Map<string, Load>();
     const others: Load = new Map();
     const names: Load = new Map();
@@ -128,6 +173,7 @@ class Analysis {
         oneOf(schema[keyword]),
       );
       for (const [name, member] of Object.entries(mapOf(schema.properties))) {
+        this.#work(1 + rest.length);
         const own = getOrMake(named, name);
         add(own, member, times);
         for (const other of rest) add(own, other, -times);
@@ -137,12 +183,17 @@ class Analysis {
         add(others, member, times);
       for (const member of oneOf(schema.propertyNames)) add(names, member, times);
     }
-    for (const own of named.values()) this.#follow(sum(own, others), isRepeated);
+    let shortTexts = 0;
+    for (const own of named.values()) {
+      this.#work(others.size);
+      shortTexts += this.#follow(sum(own, others), isRepeated);
+    }
     this.#follow(others, true);
     this.#follow(names, true);
+    return shortTexts;
   }
 
-  #followItems(applied: Load): void {
+  #followItems(applied: Load): number {
     const places: Load[] = [];
     const others: Load = new Map();
     for (const [schema, times] of applied) {
@@ -155,35 +206,34 @@ class Analysis {
       }
       for (const item of [...rest, ...oneOf(schema.contains)]) add(others, item, times);
     }
-    for (const own of places) this.#follow(sum(own, others), true);
+    for (const own of places) {
+      this.#work(others.size);
+      this.#follow(sum(own, others), true);
+    }
     this.#follow(others, true);
+    return 0;
   }
 }
 
-/** Of one subschema by itself, but for patterns. @throws SchemaTooCostly for `uniqueItems` without a bound. */
-function looks(schema: JsonObject): number {
-  if (schema.uniqueItems === true && !(Number(schema.maxItems) <= uniqueItemsMax)) {
-    throw new SchemaTooCostly(`uniqueItems needs a maxItems of at most ${uniqueItemsMax} beside it`);
-  }
-  const names =
-    ['properties', 'dependentRequired', 'dependentSchemas', 'dependencies'].reduce(
-      (count, keyword) => count + Object.values(mapOf(schema[keyword])).flat().length,
-      0,
-    ) + ['required', 'enum'].reduce((count, keyword) => count + listOf(schema[keyword]).length, 0);
-  return 1 + Math.floor(names / namesPerStep);
+function costOf(schema: JsonObject, heedsLengths: boolean): Cost {
+  const listed = ['required', 'enum'].map((keyword) => listOf(schema[keyword]));
+  const named = ['properties', 'dependentSchemas'].map((keyword) => Object.keys(mapOf(schema[keyword])));
+  const names = [...listed, ...named].reduce((count, { length }) => count + length, 0);
+  const looks = 1 + Math.floor(names / namesPerStep);
+  // Each name is tried twice where it matters to `additionalProperties` too.
+  const tries = schema.additionalProperties === undefined ? 1 : 2;
+  const ofNames = Object.keys(mapOf(schema.patternProperties)).map((source) => tries * stepsOf(source));
+  const ofItems = schema.uniqueItems === true ? uniqueItemsSteps : 0;
+  const text = ofNames.reduce((sum, steps) => sum + steps, ofItems);
+  const pattern = typeof schema.pattern === 'string' ? stepsOf(schema.pattern) : 0;
+  // Text that is too long is refused before its pattern is tried.
+  const length = heedsLengths ? Number(schema.maxLength) : Number.NaN;
+  const shortText = length < measuredLength ? (pattern * length) / measuredLength : undefined;
+  return { looks, text, pattern, shortText };
 }
 
-/** Of one subschema's patterns: what they cost depends on the length of the text, not on how many there are. */
-function patternSteps(schema: JsonObject): number {
-  const steps = (source: string): number => new Pattern(source).states * stepsPerState;
-  const ofNames = Object.keys(mapOf(schema.patternProperties)).reduce(
-    (sum, source) => sum + steps(source),
-    0,
-  );
-  if (typeof schema.pattern !== 'string') return ofNames;
-  // What is too long is refused before its pattern is tried.
-  const isShort = Number(schema.maxLength) <= shortLengthMax;
-  return ofNames + (isShort ? shortPatternSteps : steps(schema.pattern));
+function stepsOf(source: string): number {
+  return new Pattern(source).states * stepsPerState;
 }
 
 function getOrMake(loads: Map<string, Load>, name: string): Load {

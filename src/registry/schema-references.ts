@@ -1,66 +1,87 @@
 import type { JsonObject } from './payload.ts';
+import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-keywords.ts';
 
 /** Schemas without an `$id` lie here; nothing is ever fetched. */
 const nowhere = 'schema://fleetpost/';
+const dialect = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 
 /**
- * Where the references of one schema lead (JSON Schema Core 2020-12, 8.2): JSON Pointers, anchors, and the
- * `$id`s of subschemas. Only within the schema: there is nothing else that one could refer to.
+ * The subschemas of one schema by their JSON Pointers, and where its references lead (JSON Schema Core 2020-12, 8.2):
+ * JSON Pointers, anchors, and the `$id`s of subschemas. Only within the schema: there is nothing else that one could
+ * refer to; and only to a subschema: a value of `const`, say, was never looked at as one.
  */
 export class SchemaReferences {
+  readonly #subschemas = new Map<string, Subschema>();
   /** The URI that a subschema's references are relative to. */
   readonly #bases = new Map<JsonObject, string>();
-  readonly #resources = new Map<string, JsonObject>();
-  readonly #anchors = new Map<string, JsonObject>();
-  readonly #dynamicAnchors = new Map<string, JsonObject[]>();
+  /** Pointers by URI, with the anchor behind it or without. */
+  readonly #addresses = new Map<string, string>();
+  readonly #dynamicAnchors = new Map<string, number>();
 
+  /** @throws Error for a member that is no keyword of JSON Schema 2020-12, with its path. */
   constructor(root: JsonObject) {
-    this.#resources.set(nowhere, root);
-    this.#collect(root, nowhere);
+    this.#addresses.set(nowhere, '');
+    this.#collect(root, '', nowhere);
   }
 
-  /** What `$ref`, `$dynamicRef` and `$recursiveRef` of a subschema apply; one that leads nowhere applies nothing. */
-  targets(schema: JsonObject): JsonObject[] {
-    const { $ref, $dynamicRef, $recursiveRef } = schema;
+  subschema(pointer: string): Subschema {
+    return this.#subschemas.get(pointer) ?? false;
+  }
+
+  /** The pointers of what `$ref` and `$dynamicRef` of a subschema apply. @throws Error where one leads nowhere. */
+  targets(schema: JsonObject): string[] {
+    const { $ref, $dynamicRef } = schema;
     const base = this.#bases.get(schema) ?? nowhere;
-    const found = [$ref, $dynamicRef, $recursiveRef].map((reference) =>
-      typeof reference === 'string' ? this.#resolve(reference, base) : undefined,
-    );
-    // Which of the anchors it is depends on the way taken to it: as if it were all of them.
-    const name = typeof $dynamicRef === 'string' ? $dynamicRef.replace(/^.*#/, '') : '';
-    const all = new Set([...found, ...(this.#dynamicAnchors.get(name) ?? [])]);
-    return [...all].filter((target) => target !== undefined);
+    const pointers: string[] = [];
+    if (typeof $ref === 'string') pointers.push(this.#resolve($ref, base));
+    if (typeof $dynamicRef === 'string') {
+      const name = $dynamicRef.replace(/^.*#/, '');
+      // Which one it is would depend on the way taken to it.
+      if ((this.#dynamicAnchors.get(name) ?? 0) > 1)
+        throw new Error(`the $dynamicAnchor that a $dynamicRef leads to must be the only one of its name`);
+      pointers.push(this.#resolve($dynamicRef, base));
+    }
+    return pointers;
   }
 
-  #collect(value: unknown, outerBase: string): void {
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      for (const item of value) this.#collect(item, outerBase);
-      return;
+  #collect(value: Subschema, pointer: string, outerBase: string): void {
+    this.#subschemas.set(pointer, value);
+    if (typeof value === 'boolean') return;
+    for (const keyword of Object.keys(value)) {
+      if (formOfKeyword(keyword) === undefined) {
+        throw new Error(`${shown(`${pointer}/${escapeToken(keyword)}`)} is no keyword of it`);
+      }
     }
-    const schema = value as JsonObject;
-    const base = typeof schema.$id === 'string' ? absolute(schema.$id, outerBase) : outerBase;
-    this.#bases.set(schema, base);
-    if (base !== outerBase) this.#resources.set(base, schema);
-    if (typeof schema.$anchor === 'string') this.#anchors.set(`${base}#${schema.$anchor}`, schema);
-    if (typeof schema.$dynamicAnchor === 'string') {
-      const name = schema.$dynamicAnchor;
-      this.#anchors.set(`${base}#${name}`, schema);
-      this.#dynamicAnchors.set(name, [...(this.#dynamicAnchors.get(name) ?? []), schema]);
+    const { $id, $anchor, $dynamicAnchor, $schema } = value;
+    if (typeof $schema === 'string' && !dialect.test($schema))
+      throw new Error(`${shown(`${pointer}/$schema`)} names another dialect`);
+    const base = typeof $id === 'string' ? absolute($id, outerBase) : outerBase;
+    this.#bases.set(value, base);
+    if (base !== outerBase) this.#name(base, pointer);
+    if (typeof $anchor === 'string') this.#name(`${base}#${$anchor}`, pointer);
+    if (typeof $dynamicAnchor === 'string') {
+      this.#name(`${base}#${$dynamicAnchor}`, pointer);
+      this.#dynamicAnchors.set($dynamicAnchor, (this.#dynamicAnchors.get($dynamicAnchor) ?? 0) + 1);
     }
-    for (const member of Object.values(schema)) this.#collect(member, base);
+    for (const [rest, member] of membersOf(value)) this.#collect(member, pointer + rest, base);
   }
 
-  #resolve(reference: string, base: string): JsonObject | undefined {
+  #name(address: string, pointer: string): void {
+    const known = this.#addresses.get(address);
+    if (known !== undefined && known !== pointer)
+      throw new Error(`${shown(pointer)} has an $id or anchor that another subschema has too`);
+    this.#addresses.set(address, pointer);
+  }
+
+  #resolve(reference: string, base: string): string {
     const [before = '', fragment = ''] = reference.split('#', 2);
     const uri = before === '' ? base : absolute(before, base);
-    if (fragment !== '' && !fragment.startsWith('/')) return this.#anchors.get(`${uri}#${fragment}`);
-    let target: unknown = this.#resources.get(uri);
-    for (const token of fragment.split('/').slice(1)) {
-      if (typeof target !== 'object' || target === null) return undefined;
-      target = (target as JsonObject)[unescapePointer(token)];
-    }
-    return typeof target === 'object' && target !== null ? (target as JsonObject) : undefined;
+    const isPointer = fragment === '' || fragment.startsWith('/');
+    const start = this.#addresses.get(isPointer ? uri : `${uri}#${fragment}`);
+    const pointer = start === undefined || !isPointer ? start : start + canonical(fragment);
+    if (pointer === undefined || !this.#subschemas.has(pointer))
+      throw new Error(`the reference ${shown(reference)} does not lead to one of its subschemas`);
+    return pointer;
   }
 }
 
@@ -70,17 +91,26 @@ function absolute(uri: string, base: string): string {
     url.hash = '';
     return url.href;
   } catch {
-    return base;
+    throw new Error(`${shown(uri)} is no URI reference`);
   }
 }
 
-/** RFC 6901, 6: percent-encoding of the fragment, then `~1` and `~0`. */
-function unescapePointer(token: string): string {
-  let text = token;
+/** RFC 6901, 6: percent-encoding of the fragment; then as this file writes it. */
+function canonical(fragment: string): string {
+  const tokens = decoded(fragment).split('/');
+  return tokens.map((token) => escapeToken(token.replaceAll('~1', '/').replaceAll('~0', '~'))).join('/');
+}
+
+function decoded(fragment: string): string {
   try {
-    text = decodeURIComponent(token);
+    return decodeURIComponent(fragment);
   } catch {
     // Not encoded, then.
+    return fragment;
   }
-  return text.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** An operator's text, for a sentence to an operator. */
+function shown(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200);
 }

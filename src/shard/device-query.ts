@@ -12,7 +12,8 @@ export type DeviceIndex = 'id' | 'tag' | 'name' | 'seen' | 'disabled' | 'connect
 /** Devices of one fleet that are all of what is asked. */
 export interface DeviceFilter {
   fleetId: string;
-  tag?: string | undefined;
+  /** It has all of them; an index finds by the first. */
+  tags?: readonly string[] | undefined;
   /** The name begins with it. */
   namePrefix?: string | undefined;
   enabled?: boolean | undefined;

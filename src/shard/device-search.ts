@@ -23,7 +23,7 @@ interface Range {
 }
 
 function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
-  const { fleetId, tag = '', namePrefix = '', seenAfterMs, seenBeforeMs } = filter;
+  const { fleetId, tags: [tag = ''] = [], namePrefix = '', seenAfterMs, seenBeforeMs } = filter;
   const all = { from: '', to: last };
   switch (by) {
     case 'tag':

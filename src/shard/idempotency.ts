@@ -55,10 +55,6 @@ export class IdempotencyKeys {
     return keyRefusal(key, Date.now(), this.#forgottenMs, this.#limits);
   }
 
-  isKnown(scope: string, key: Uint8Array): boolean {
-    return this.#table.doesExist(keyOfIdempotency(key, scope));
-  }
-
   /** With what is to be answered when it comes again. */
   remember(scope: string, key: Uint8Array, digest: Uint8Array, result = nothing): void {
     this.#table.putSync(keyOfIdempotency(key, scope), Buffer.concat([digest, result]));

@@ -11,20 +11,24 @@ import {
 /**
  * The values of the ingest log, one a commit. A batch as it was ingested: format 1, the first record's id 16,
  * count 4; then the records. The id of record i is the first id plus i in its last four bytes; its time is
- * the id's, in the shard's life time (clock.ts). A batch that was moved from the logs of other shards: format 2,
- * the newest id up to there 16, count 4; then each record behind its own id, so that a move changes no id.
+ * the id's, in the shard's life time (clock.ts). A batch of records that have ids and times of their own, since they
+ * were moved from the logs of other shards or copied from a database: format 2, an id of the newest time up to there
+ * 16, count 4; then each record behind its id 16, its time 6 and whether it was moved 1.
  * Either of them after records were cut out of it (log-cut.ts): formats 3 and 4, the same header, its count still
  * that of the positions; then runs of what is left, each behind how many positions it leaves out 4, and how many
  * records it has 4.
  */
 const ingestedFormat = 1;
-const movedFormat = 2;
+const listedFormat = 2;
 const cutIngestedFormat = 3;
-const cutMovedFormat = 4;
+const cutListedFormat = 4;
 export const runHeaderBytes = 8;
 const countAt = 1 + uuidBytesLength;
 const idLowAt = uuidBytesLength - 4;
 export const batchHeaderBytes = countAt + 4;
+const timeBytes = 6;
+/** In front of each record of a listed batch. */
+const listingBytes = uuidBytesLength + timeBytes + 1;
 
 /** One record without its place in the log. */
 export interface BatchRecord extends Omit<DecodedLogRecord, 'end'> {
@@ -32,12 +36,17 @@ export interface BatchRecord extends Omit<DecodedLogRecord, 'end'> {
   index: number;
   /** UUIDv7, 16 bytes. */
   id: Buffer;
+  /** When it was stored, in the shard's life time. */
+  timeMs: number;
+  /** Whether it came from the log of another shard. */
+  isMoved: boolean;
 }
 
-/** One record as a move takes it along. */
-export interface MovedRecord {
-  device: DeviceKey;
+/** One record with all that does not follow from its batch. */
+export interface ListedRecord {
   id: Buffer;
+  timeMs: number;
+  isMoved: boolean;
   bytes: Uint8Array;
 }
 
@@ -53,22 +62,26 @@ export function encodeBatch(firstId: Uint8Array, records: readonly Uint8Array[],
 }
 
 /**
- * `newestId` is that of the batch in front of it: what comes behind newer records is not to look older than
+ * `newestMs` is the time of the batch in front of it: what comes behind newer records is not to look older than
  * they are, or trimming, which goes by the front of the log, would take them with it.
  */
-export function encodeMovedBatch(records: readonly MovedRecord[], newestId: Buffer): Buffer {
+export function encodeListedBatch(records: readonly ListedRecord[], newestMs: number): Buffer {
   let byteLength = batchHeaderBytes;
-  let newest = newestId;
-  for (const { id, bytes } of records) {
-    byteLength += uuidBytesLength + bytes.length;
-    if (id.compare(newest) > 0) newest = id;
+  let headMs = newestMs;
+  for (const { timeMs, bytes } of records) {
+    byteLength += listingBytes + bytes.length;
+    headMs = Math.max(headMs, timeMs);
   }
   const batch = Buffer.allocUnsafe(byteLength);
-  let at = writeHeader(batch, movedFormat, newest, records.length);
-  for (const { id, bytes } of records) {
+  const headId = Buffer.from(records[0]?.id ?? Buffer.alloc(uuidBytesLength));
+  headId.writeUIntBE(headMs, 0, timeBytes);
+  let at = writeHeader(batch, listedFormat, headId, records.length);
+  for (const { id, timeMs, isMoved, bytes } of records) {
     batch.set(id, at);
-    batch.set(bytes, at + uuidBytesLength);
-    at += uuidBytesLength + bytes.length;
+    at = batch.writeUIntBE(timeMs, at + uuidBytesLength, timeBytes);
+    at = batch.writeUInt8(isMoved ? 1 : 0, at);
+    batch.set(bytes, at);
+    at += bytes.length;
   }
   return batch;
 }
@@ -96,16 +109,11 @@ export function countOf(batch: Buffer): number {
   return batch.readUInt32BE(countAt);
 }
 
-/** The newest id up to the end of a batch, where it was ingested: its first record's, all of one time. */
-export function newestIdOf(batch: Buffer): Buffer {
-  return Buffer.from(batch.subarray(1, countAt));
-}
-
 /** How many records are in a batch; undefined when it is not exactly what is encoded here. @throws RangeError */
 export function countBatch(batch: Buffer): number | undefined {
   const count = countOf(batch);
   if (!isFormat(batch.readUInt8(0)) || count === 0 || !isUuid(batch.subarray(1))) return undefined;
-  const isMoved = isMovedBatch(batch);
+  const isListed = isListedBatch(batch);
   const isCut = isCutBatch(batch);
   let at = batchHeaderBytes;
   let index = 0;
@@ -119,8 +127,8 @@ export function countBatch(batch: Buffer): number | undefined {
       if (kept === 0 || index + kept > count) return undefined;
     }
     for (const end = index + kept; index < end; index += 1) {
-      if (isMoved && !isUuid(batch.subarray(at))) return undefined;
-      const { isSound, end: recordEnd } = checkLogRecord(batch, isMoved ? at + uuidBytesLength : at);
+      if (isListed && !isUuid(batch.subarray(at))) return undefined;
+      const { isSound, end: recordEnd } = checkLogRecord(batch, isListed ? at + listingBytes : at);
       if (!isSound || recordEnd > batch.length) return undefined;
       at = recordEnd;
       records += 1;
@@ -138,8 +146,8 @@ export function newestTimeMs(batch: Buffer): number {
 export interface Place {
   /** How many positions it is behind the first. */
   index: number;
-  /** Where its own id is; undefined where that follows from the first one. */
-  idAt: number | undefined;
+  /** Where its listing is; undefined where id and time follow from the batch. */
+  listingAt: number | undefined;
   at: number;
   end: number;
 }
@@ -148,7 +156,7 @@ export interface Place {
 export function* placesIn(batch: Buffer): Generator<Place> {
   const format = batch.readUInt8(0);
   if (!isFormat(format)) throw new Error(`log batch of format ${format}`);
-  const isMoved = isMovedBatch(batch);
+  const isListed = isListedBatch(batch);
   const isCut = isCutBatch(batch);
   const count = countOf(batch);
   let at = batchHeaderBytes;
@@ -161,18 +169,28 @@ export function* placesIn(batch: Buffer): Generator<Place> {
       at += runHeaderBytes;
     }
     for (const runEnd = index + kept; index < runEnd; index += 1) {
-      const idAt = isMoved ? at : undefined;
-      if (isMoved) at += uuidBytesLength;
+      const listingAt = isListed ? at : undefined;
+      if (isListed) at += listingBytes;
       const end = endOfLogRecord(batch, at);
-      yield { index, idAt, at, end };
+      yield { index, listingAt, at, end };
       at = end;
     }
   }
 }
 
-function idOf(batch: Buffer, { index, idAt }: Place): Buffer {
-  if (idAt === undefined) return idBehind(batch.subarray(1, countAt), index);
-  return Buffer.from(batch.subarray(idAt, idAt + uuidBytesLength));
+function idOf(batch: Buffer, { index, listingAt }: Place): Buffer {
+  if (listingAt === undefined) return idBehind(batch.subarray(1, countAt), index);
+  return Buffer.from(batch.subarray(listingAt, listingAt + uuidBytesLength));
+}
+
+/** When the record was stored, in the shard's life time. */
+export function timeMsOf(batch: Buffer, { listingAt }: Place): number {
+  if (listingAt === undefined) return newestTimeMs(batch);
+  return batch.readUIntBE(listingAt + uuidBytesLength, timeBytes);
+}
+
+function isMoved(batch: Buffer, { listingAt }: Place): boolean {
+  return listingAt !== undefined && batch.readUInt8(listingAt + uuidBytesLength + timeBytes) === 1;
 }
 
 /** The id of the record that is so many behind the first of a batch as it was ingested. */
@@ -183,13 +201,12 @@ export function idBehind(first: Buffer, index: number): Buffer {
 }
 
 function isFormat(format: number): boolean {
-  return format >= ingestedFormat && format <= cutMovedFormat;
+  return format >= ingestedFormat && format <= cutListedFormat;
 }
 
-/** Whether a batch was moved from the logs of other shards. */
-export function isMovedBatch(batch: Buffer): boolean {
+function isListedBatch(batch: Buffer): boolean {
   const format = batch.readUInt8(0);
-  return format === movedFormat || format === cutMovedFormat;
+  return format === listedFormat || format === cutListedFormat;
 }
 
 /** Whether records were cut out of it. */
@@ -199,20 +216,26 @@ export function isCutBatch(batch: Buffer): boolean {
 
 /** The format of a batch of which records are cut out. */
 export function cutFormatOf(batch: Buffer): number {
-  return isMovedBatch(batch) ? cutMovedFormat : cutIngestedFormat;
+  return isListedBatch(batch) ? cutListedFormat : cutIngestedFormat;
 }
 
 export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
   for (const place of placesIn(batch)) {
     const { end: _, ...record } = decodeLogRecord(batch, place.at);
-    yield { index: place.index, id: idOf(batch, place), ...record };
+    const listing = {
+      id: idOf(batch, place),
+      timeMs: timeMsOf(batch, place),
+      isMoved: isMoved(batch, place),
+    };
+    yield { index: place.index, ...listing, ...record };
   }
 }
 
 /** The records of a batch as views of it, for a move. */
-export function* splitBatch(batch: Buffer): Generator<MovedRecord> {
+export function* splitBatch(batch: Buffer): Generator<{ device: DeviceKey; record: ListedRecord }> {
   for (const place of placesIn(batch)) {
     const { at, end } = place;
-    yield { device: deviceOfLogRecord(batch, at), id: idOf(batch, place), bytes: batch.subarray(at, end) };
+    const listing = { id: idOf(batch, place), timeMs: timeMsOf(batch, place), isMoved: true };
+    yield { device: deviceOfLogRecord(batch, at), record: { ...listing, bytes: batch.subarray(at, end) } };
   }
 }

@@ -1,12 +1,11 @@
 import { fleetIdLength } from '../core/identity.ts';
-import { uuidTimeMs } from '../core/uuid.ts';
 import {
   batchHeaderBytes,
   cutFormatOf,
-  newestTimeMs,
   type Place,
   placesIn,
   runHeaderBytes,
+  timeMsOf,
 } from './log-batch.ts';
 
 /** What is left of a batch, and of whom what was taken. */
@@ -25,14 +24,13 @@ export function cutBatch(
   batch: Buffer,
   isOver: (fleetId: string, timeMs: number, bytes: number) => boolean,
 ): Cut | undefined {
-  const batchTimeMs = newestTimeMs(batch);
   const kept: Place[] = [];
   const gone = new Map<string, number>();
   for (const place of placesIn(batch)) {
-    const { idAt, at, end } = place;
+    const { at, end } = place;
     const fleetId = batch.toString('latin1', at, at + fleetIdLength);
-    const timeMs = idAt === undefined ? batchTimeMs : uuidTimeMs(batch.subarray(idAt));
-    if (isOver(fleetId, timeMs, end - at)) gone.set(fleetId, (gone.get(fleetId) ?? 0) + end - at);
+    if (isOver(fleetId, timeMsOf(batch, place), end - at))
+      gone.set(fleetId, (gone.get(fleetId) ?? 0) + end - at);
     else kept.push(place);
   }
   if (gone.size === 0) return undefined;
@@ -53,12 +51,12 @@ function encodeCut(batch: Buffer, kept: readonly Place[]): Buffer {
   // Records that stand beside each other are copied together.
   const runs: { skipped: number; count: number; from: number; to: number }[] = [];
   let next = -1;
-  for (const { index, idAt, at, end } of kept) {
+  for (const { index, listingAt, at, end } of kept) {
     const run = runs.at(-1);
     if (run !== undefined && index === next) {
       run.count += 1;
       run.to = end;
-    } else runs.push({ skipped: index - Math.max(next, 0), count: 1, from: idAt ?? at, to: end });
+    } else runs.push({ skipped: index - Math.max(next, 0), count: 1, from: listingAt ?? at, to: end });
     next = index + 1;
   }
   const head = Buffer.from(batch.subarray(0, batchHeaderBytes));

@@ -1,9 +1,8 @@
-import { uuidTimeMs } from '../core/uuid.ts';
 import type { Table } from '../store/environment.ts';
 import { isDamage } from '../store/store-error.ts';
 import { storedJumpsMs } from './clock.ts';
 import { readSequence, sequenceKey } from './keys.ts';
-import { countBatch, countOf, decodeBatch, isDamaged, isMovedBatch } from './log-batch.ts';
+import { countBatch, countOf, decodeBatch, isDamaged } from './log-batch.ts';
 import type { LogPage, StoredRecord } from './shard.ts';
 import type { Tables } from './tables.ts';
 
@@ -33,11 +32,11 @@ function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | 
   }
   const records: StoredRecord[] = [];
   const next = first + countOf(batch);
-  const isMoved = isMovedBatch(batch);
-  for (const { index, ...record } of decodeBatch(batch)) {
+  for (const { index, timeMs, ...record } of decodeBatch(batch)) {
     const position = first + index;
-    if (position >= from) records.push({ position, ...record, storedAtMs: uuidTimeMs(record.id), isMoved });
+    if (position >= from) records.push({ position, ...record, storedAtMs: timeMs });
   }
+  // Behind the last look at the batch: a read ends the view.
   const jumpsMs = storedJumpsMs(times);
   for (const record of records) record.storedAtMs += jumpsMs;
   return { records, next, damaged: false };

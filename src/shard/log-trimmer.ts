@@ -34,6 +34,8 @@ export interface TrimmerOptions {
   lifeMs(): number;
   /** What the log takes on disk. */
   logBytes(): number;
+  /** Records go before their time, for there is so much more of them than there may be. */
+  onExcess(bytes: number): void;
 }
 
 /**
@@ -140,6 +142,7 @@ export class LogTrimmer {
   *#fit(bytesMax: number, state: TrimState | undefined): Generator<TrimStep> {
     let excess = bytesMax === 0 ? 0 : this.#options.logBytes() - bytesMax;
     if (excess <= 0) return;
+    this.#options.onExcess(excess);
     yield* this.#walk(0, state, (batch) => {
       if (excess <= 0) return 'stop';
       excess -= batch.length;

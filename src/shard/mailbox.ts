@@ -91,6 +91,8 @@ export class Mailboxes {
     const record = this.#places.load(device);
     const found = this.#places.find(device, record, mailId);
     if (found === undefined) {
+      // Noted by another front end than the one that ended it, and on their way with a repetition.
+      if (fetched !== undefined) this.#ledger.addLateFetches(device, mailId, fetched);
       const before = settledVerb(record, mailId);
       const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
       return { result, mailboxSize: record.size };

@@ -1,9 +1,8 @@
 import type { DeviceKey } from '../core/identity.ts';
-import { uuidBytesLength } from '../core/uuid.ts';
 import type { Environment, Table } from '../store/environment.ts';
 import { batchBytesMax, endOfLog } from './ingest-log.ts';
 import { readSequence, sequenceKey } from './keys.ts';
-import { encodeMovedBatch, type MovedRecord, newestIdOf, placesIn, splitBatch } from './log-batch.ts';
+import { encodeListedBatch, type ListedRecord, newestTimeMs, placesIn, splitBatch } from './log-batch.ts';
 import { deviceOfLogRecord } from './log-record.ts';
 import { storeMovedEnd } from './log-times.ts';
 import type { Size, Step } from './move-devices.ts';
@@ -32,10 +31,10 @@ export function endOfShardLog(environment: Environment): number {
 
 /** Behind the logs of other shards, each record behind that of its device's new shard. Ids stay. */
 class LogsToExtend {
-  readonly #gathered = new Map<Environment, MovedRecord[]>();
+  readonly #gathered = new Map<Environment, ListedRecord[]>();
   #bytes = 0;
 
-  add(target: Environment, record: MovedRecord): void {
+  add(target: Environment, record: ListedRecord): void {
     const records = this.#gathered.get(target);
     if (records === undefined) this.#gathered.set(target, [record]);
     else records.push(record);
@@ -50,13 +49,13 @@ class LogsToExtend {
     for (const [target, records] of this.#gathered) {
       const table = target.table('log');
       let position = endOfLog(table);
-      let newestId = newestIdOfLog(table);
+      let newestMs = newestMsOfLog(table);
       target.writeSync(() => {
         for (const batch of cut(records)) {
-          const bytes = encodeMovedBatch(batch, newestId);
+          const bytes = encodeListedBatch(batch, newestMs);
           table.putSync(sequenceKey(position), bytes, { append: true });
           position += batch.length;
-          newestId = newestIdOf(bytes);
+          newestMs = newestTimeMs(bytes);
         }
         storeMovedEnd(target.table('times'), position);
       });
@@ -66,13 +65,13 @@ class LogsToExtend {
   }
 }
 
-function newestIdOfLog(table: Table): Buffer {
-  for (const { value } of table.getRange({ reverse: true, limit: 1 })) return newestIdOf(value);
-  return Buffer.alloc(uuidBytesLength);
+function newestMsOfLog(table: Table): number {
+  for (const { value } of table.getRange({ reverse: true, limit: 1 })) return newestTimeMs(value);
+  return 0;
 }
 
-function* cut(records: readonly MovedRecord[]): Generator<MovedRecord[]> {
-  let batch: MovedRecord[] = [];
+function* cut(records: readonly ListedRecord[]): Generator<ListedRecord[]> {
+  let batch: ListedRecord[] = [];
   let bytes = 0;
   for (const record of records) {
     if (batch.length > 0 && bytes + record.bytes.length > batchBytesMax) {
@@ -106,7 +105,7 @@ function* devicesInBatch(first: number, batch: Buffer): Generator<PlacedDevice> 
 export function* moveLog(source: Environment, placeOf: (device: DeviceKey) => Environment): Generator<Step> {
   const logs = new LogsToExtend();
   for (const { value } of source.table('log').getRange({})) {
-    for (const record of splitBatch(value)) logs.add(placeOf(record.device), record);
+    for (const { device, record } of splitBatch(value)) logs.add(placeOf(device), record);
     if (logs.isFull) logs.flush();
     yield { passed: value.length / bytesPerRecord, devices: 0 };
   }

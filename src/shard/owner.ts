@@ -48,6 +48,8 @@ export class ShardOwner implements OwnerLink {
   #isSweeping = false;
   /** A pass over the log that is under way: it may take minutes, and mail does not wait for it. */
   #trimming: Promise<void> | undefined;
+  /** Once is enough: a log that is full stays so. */
+  #isExcessTold = false;
   #isClosing = false;
 
   constructor(
@@ -78,6 +80,10 @@ export class ShardOwner implements OwnerLink {
       source: retention,
       lifeMs: () => this.#state.clock.lifeMs(),
       logBytes: () => environment.sizeOf('log').bytes,
+      onExcess: () => {
+        if (!this.#isExcessTold) log.warn('the oldest records go before their time (logBytesMax)');
+        this.#isExcessTold = true;
+      },
     });
     this.#commits = new GroupCommit({
       environment,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../core/errors.ts';
-import { writeDurable } from './durable.ts';
+import { isDiskFull, overwriteInPlace, writeDurable } from './durable.ts';
 import { FolderLock } from './folder-lock.ts';
 import {
   checkEngine,
@@ -207,10 +207,15 @@ export class DataFolder {
     }
   }
 
-  /** Not where it says so already: a server comes back on a full disk. */
+  /** Over the old one where a new one does not fit: a server comes back on a full disk. */
   writeAdminFile(content: { url: string; token?: string }): void {
     if (JSON.stringify(this.readAdminFile()) === JSON.stringify(content)) return;
-    writeDurable(this.adminFile, content, 0o600);
+    try {
+      writeDurable(this.adminFile, content, 0o600);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      overwriteInPlace(this.adminFile, content);
+    }
   }
 
   close(): void {

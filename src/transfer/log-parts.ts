@@ -2,7 +2,7 @@ import { OperatorError } from '../core/errors.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
 import * as rows from '../engine/tables.ts';
 import { readSequence, sequenceKey } from '../shard/keys.ts';
-import { countBatch, decodeBatch, isDamaged, isMovedBatch, newestTimeMs } from '../shard/log-batch.ts';
+import { countBatch, decodeBatch, isDamaged, newestTimeMs } from '../shard/log-batch.ts';
 import type { Tables } from '../shard/tables.ts';
 import { behind, type Part, type ShardSide } from './part.ts';
 import { RecordBatches } from './record-batches.ts';
@@ -21,30 +21,16 @@ function records({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.RecordRow> {
   return {
     name: 'records',
     table: rows.record,
-    // The time is in the id, and the other way is as exact as ids are (record-batches.ts).
-    compared: ({ position, id, device, kind, schema, payload }) => [
-      position,
-      id,
-      device,
-      kind,
-      schema,
-      payload,
-    ],
     *read(after) {
       for (const { key, value } of tables.log.getRange(behind(after))) {
         if (!isSound(value)) throw new OperatorError('A batch of the log is damaged.');
         const first = readSequence(key, 0);
         const stored_at_ms = newestTimeMs(value) + jumpsMs;
-        const isMoved = isMovedBatch(value);
-        const found = [...decodeBatch(value)].map(({ index, id, device, kind, schema, payload }) => ({
+        const found = [...decodeBatch(value)].map(({ index, timeMs, isMoved, ...record }) => ({
           position: first + index,
           stored_at_ms,
-          id,
-          device,
-          kind,
-          schema,
-          payload,
-          own_at_ms: isMoved ? uuidTimeMs(id) + jumpsMs : null,
+          own_at_ms: isMoved ? timeMs + jumpsMs : null,
+          ...record,
         }));
         yield { key, rows: found };
       }

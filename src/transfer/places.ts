@@ -45,7 +45,7 @@ export function openPlaces(options: PlacesOptions): Place[] {
   });
   const shared = stores.map((layout): Place => {
     const environment = open(join(folder.path, layout.name), layout.tables, options);
-    const tables = layout.tables.filter((name) => name !== 'audit');
+    const tables = layout.tables.filter((name) => !name.startsWith('audit'));
     const parts = storeParts({ ...layout, tables }, environment);
     if (tables.length < layout.tables.length) parts.push(auditPart(environment));
     return { environment, tables: layout.tables, index: 0, parts, side: undefined };
@@ -71,7 +71,18 @@ export function sizesOf({ environment, tables }: Place): Record<string, number> 
 }
 
 /** Tables of a shard that have no rows of their own: indexes. */
-const indexes = ['tags', 'names', 'seen', 'retiring', 'requeued', 'expiry', 'due', 'activity', 'mailboxes'];
+const indexes = [
+  'tags',
+  'names',
+  'seen',
+  'retiring',
+  'requeued',
+  'expiry',
+  'due',
+  'activity',
+  'mailboxes',
+  'auditOwners',
+];
 
 /** About how many rows stand for what is there: batches of the log hold as many records as they have positions. */
 export function rowsIn(place: Place): number {

@@ -2,16 +2,13 @@ import { uuidTimeMs } from '../core/uuid.ts';
 import type { RecordRow } from '../engine/tables.ts';
 import { batchBytesMax } from '../shard/ingest-log.ts';
 import { sequenceKey } from '../shard/keys.ts';
-import { batchHeaderBytes, encodeBatch, encodeMovedBatch, idBehind } from '../shard/log-batch.ts';
+import { batchHeaderBytes, encodeBatch, encodeListedBatch, idBehind } from '../shard/log-batch.ts';
 import { encodeLogRecord } from '../shard/log-record.ts';
 import type { Table } from '../store/environment.ts';
 
-/** More than transactions overtake each other by, whose records have the time of their id and stand by another. */
-const differenceMsMax = 60_000;
-
 interface Batch {
   position: number;
-  isMoved: boolean;
+  isListed: boolean;
   first: RecordRow;
   records: { row: RecordRow; bytes: Buffer }[];
   byteLength: number;
@@ -20,7 +17,7 @@ interface Batch {
 /**
  * The log of a data folder, made of records one by one. A batch has records whose ids follow from the first one's:
  * those that were in one before are in one again, and any other is in a batch of its own, as it would be if it had been
- * the only one of a commit. Records that were moved have ids of their own in their batch.
+ * the only one of a commit. Records whose ids do not tell their times are listed with both.
  */
 export class RecordBatches {
   readonly #log: Table;
@@ -43,31 +40,33 @@ export class RecordBatches {
       }
       if (batch !== undefined) this.#store(batch);
       const byteLength = batchHeaderBytes + bytes.length;
-      batch = { position: row.position, isMoved: this.#isMoved(row), first: row, records: [], byteLength };
-      batch.records.push({ row, bytes });
+      const isListed = this.#isListed(row);
+      batch = { position: row.position, isListed, first: row, records: [{ row, bytes }], byteLength };
     }
     if (batch !== undefined) this.#store(batch);
   }
 
   #hasPlace(
-    { position, isMoved, first, records, byteLength }: Batch,
+    { position, isListed, first, records, byteLength }: Batch,
     row: RecordRow,
     bytes: Buffer,
   ): boolean {
     const index = records.length;
     if (row.position !== position + index || byteLength + bytes.length > batchBytesMax) return false;
-    if (isMoved || this.#isMoved(row)) {
-      return isMoved && this.#isMoved(row) && row.stored_at_ms === first.stored_at_ms;
-    }
-    return row.id.equals(idBehind(first.id, index));
+    if (this.#isListed(row) !== isListed) return false;
+    return isListed ? row.stored_at_ms === first.stored_at_ms : row.id.equals(idBehind(first.id, index));
   }
 
-  #store({ position, isMoved, first, records, byteLength }: Batch): void {
+  #store({ position, isListed, first, records, byteLength }: Batch): void {
     const key = sequenceKey(position);
-    if (isMoved) {
-      const moved = records.map(({ row: { device, id }, bytes }) => ({ device, id, bytes }));
-      const newest = idOfTime(first.id, first.stored_at_ms - this.#jumpsMs);
-      this.#log.putSync(key, encodeMovedBatch(moved, newest));
+    if (isListed) {
+      const listed = records.map(({ row: { id, own_at_ms: ownMs, stored_at_ms: storedAtMs }, bytes }) => ({
+        id,
+        timeMs: (ownMs ?? storedAtMs) - this.#jumpsMs,
+        isMoved: ownMs !== null,
+        bytes,
+      }));
+      this.#log.putSync(key, encodeListedBatch(listed, first.stored_at_ms - this.#jumpsMs));
       return;
     }
     const all = records.map(({ bytes }) => bytes);
@@ -75,16 +74,10 @@ export class RecordBatches {
   }
 
   /**
-   * What stands where its id does not say it was stored is kept as what was moved, or retention would take it for older
-   * than it is: the clock of the machine that it is from had jumped.
+   * What was moved, and what stands where its id does not say it was stored: the clock of the machine that it is from
+   * had jumped, or was behind that of another node.
    */
-  #isMoved({ own_at_ms: ownMs, id, stored_at_ms: storedAtMs }: RecordRow): boolean {
-    return ownMs !== null || Math.abs(storedAtMs - this.#jumpsMs - uuidTimeMs(id)) > differenceMsMax;
+  #isListed({ own_at_ms: ownMs, id, stored_at_ms: storedAtMs }: RecordRow): boolean {
+    return ownMs !== null || storedAtMs - this.#jumpsMs !== uuidTimeMs(id);
   }
-}
-
-function idOfTime(id: Buffer, timeMs: number): Buffer {
-  const other = Buffer.from(id);
-  other.writeUIntBE(timeMs, 0, 6);
-  return other;
 }

@@ -23,7 +23,10 @@ const fleet: readonly Found[] = Array.from({ length: 60 }, (_, n) => ({
 
 const filters: readonly Omit<DeviceFilter, 'fleetId'>[] = [
   {},
-  ...tags.map((tag) => ({ tag })),
+  ...tags.map((tag) => ({ tags: [tag] })),
+  { tags: ['door', 'hall'] },
+  { tags: ['hall', 'h', 'Öl'], enabled: true },
+  { tags: ['hall', 'nothing'] },
   ...['A', 'Ab', 'Ab ', 'a', 'Ö', '%', '_', 'x', `${'x'.repeat(31)}Ö`, `${'x'.repeat(31)}Ö1`].map(
     (namePrefix) => ({ namePrefix }),
   ),
@@ -34,19 +37,19 @@ const filters: readonly Omit<DeviceFilter, 'fleetId'>[] = [
   { seenBeforeMs: 21 * (hourMs / 12) + 21 },
   { seenAfterMs: 0 },
   { seenAfterMs: 11 * (hourMs / 12) + 12, seenBeforeMs: 41 * (hourMs / 12) + 41 },
-  { tag: 'hall', namePrefix: 'A', enabled: true },
-  { tag: 'door', enabled: false, seenBeforeMs: 30 * (hourMs / 12) },
-  { tag: 'nothing' },
+  { tags: ['hall'], namePrefix: 'A', enabled: true },
+  { tags: ['door'], enabled: false, seenBeforeMs: 30 * (hourMs / 12) },
+  { tags: ['nothing'] },
   { namePrefix: 'nothing' },
 ];
 
 function fits(
   known: Found,
-  { tag, namePrefix = '', enabled, seenAfterMs, seenBeforeMs }: DeviceFilter,
+  { tags: asked = [], namePrefix = '', enabled, seenAfterMs, seenBeforeMs }: DeviceFilter,
 ): boolean {
   const { seenMs } = known;
   return (
-    (tag === undefined || known.tags.includes(tag)) &&
+    asked.every((tag) => known.tags.includes(tag)) &&
     known.name.startsWith(namePrefix) &&
     (enabled === undefined || known.enabled === enabled) &&
     (seenAfterMs === undefined || (seenMs !== undefined && seenMs >= seenAfterMs)) &&
@@ -56,14 +59,14 @@ function fits(
 
 /** The indexes that a filter can be asked by: those that have every device it is about. */
 function indexesFor({
-  tag,
+  tags: asked,
   namePrefix = '',
   enabled,
   seenAfterMs,
   seenBeforeMs,
 }: DeviceFilter): DeviceIndex[] {
   const indexes: DeviceIndex[] = ['id'];
-  if (tag !== undefined) indexes.push('tag');
+  if (asked !== undefined) indexes.push('tag');
   if (namePrefix !== '') indexes.push('name');
   if (enabled === false) indexes.push('disabled');
   if (seenAfterMs !== undefined || seenBeforeMs !== undefined) indexes.push('seen');
@@ -126,7 +129,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     await store.send(device);
     const address = Buffer.of(10, 0, 0, 1);
     await store.shard.noteActivity([{ device, lastSeenMs: 5_000, address, fetches: [] }]);
-    const asked = { fleetId, tag: 'x', namePrefix: 'o', enabled: false, seenAfterMs: 1 };
+    const asked = { fleetId, tags: ['x'], namePrefix: 'o', enabled: false, seenAfterMs: 1 };
     for (const by of indexesFor(asked)) {
       const { items } = await store.shard.findDevices({ ...asked, by, after: '', looks: 9 });
       const { position: _, ...status } = items[0] ?? { position: '' };
@@ -168,12 +171,12 @@ describe.each(engines)('finding devices on $name', (engine) => {
       return answers[0] === true;
     };
     const was = [
-      { tag: 'before' },
+      { tags: ['before'] },
       { namePrefix: 'before' },
       { enabled: false },
       { seenBeforeMs: 2 * hourMs },
     ];
-    const is = [{ tag: 'after' }, { namePrefix: 'after' }, { enabled: true }, { seenAfterMs: 9 * hourMs }];
+    const is = [{ tags: ['after'] }, { namePrefix: 'after' }, { enabled: true }, { seenAfterMs: 9 * hourMs }];
     for (const filter of was) expect(await found(filter), JSON.stringify(filter)).toBe(false);
     for (const filter of is) expect(await found(filter), JSON.stringify(filter)).toBe(true);
     await store.shard.deleteDevice(device);
@@ -184,7 +187,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     await createFleet();
     const found: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const step = await store.shard.findDevices({ fleetId, tag: 'hall', by: 'tag', after, looks: 4 });
+      const step = await store.shard.findDevices({ fleetId, tags: ['hall'], by: 'tag', after, looks: 4 });
       found.push(...step.items.map(({ device }) => deviceIdOf(device)));
       const [last] = step.items.slice(-1);
       if (last !== undefined) await store.shard.deleteDevice(last.device);
@@ -209,7 +212,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
       }
     }
     expect(await store.shard.countEntries('id', { fleetId }, 1_000)).toBe(fleet.length);
-    expect(await store.shard.countEntries('tag', { fleetId, tag: 'nothing' }, 1_000)).toBe(0);
+    expect(await store.shard.countEntries('tag', { fleetId, tags: ['nothing'] }, 1_000)).toBe(0);
   });
 
   it('a fleet counts its devices, and those that are disabled', async () => {

@@ -82,7 +82,7 @@ async function openNodes(url: string, options: EngineOptions): Promise<[Postgres
   return [await openPostgresShard(of), await openPostgresShard(of)];
 }
 
-/** PostgreSQL as Debian has it, durable, with two nodes on it. */
+/** PostgreSQL with two nodes on it. */
 export const postgresEngine: Engine = {
   name: 'PostgreSQL',
   open: (options = {}) => OpenPostgres.open(options),

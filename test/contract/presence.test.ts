@@ -74,7 +74,14 @@ describe.each(engines)('presence on $name', (engine) => {
     const find = async (connectedIs: boolean, by: 'id' | 'connected' | 'tag', tag?: string) => {
       const found: string[] = [];
       for (let after: string | undefined = ''; after !== undefined; ) {
-        const query = { fleetId, connected: connectedIs, tag, by, after, looks: 2 };
+        const query = {
+          fleetId,
+          connected: connectedIs,
+          tags: tag === undefined ? undefined : [tag],
+          by,
+          after,
+          looks: 2,
+        };
         const { items, reached } = await store.shard.findDevices(query);
         found.push(...items.map(({ device }) => deviceIdOf(device)));
         after = reached;

@@ -141,7 +141,7 @@ describe('the audit log of several nodes', () => {
           }),
         ),
       );
-      nodes[0].refused(refused, { status: 401, error: 'invalid_token' });
+      nodes[0].refused('-', refused, { status: 401, error: 'invalid_token' });
     }
     const counts = async (): Promise<number[]> => {
       const entries = await exported();
@@ -158,15 +158,42 @@ describe('the audit log of several nodes', () => {
     expect(lines).toEqual([]);
   });
 
+  it('no fleet pushes out what another did, while that has less: the oldest go of whoever has most', async () => {
+    config.auditEntriesMax = 100;
+    const quiet = ['QUIET001', 'QUIET002'];
+    for (const fleet_id of quiet) {
+      for (let n = 0; n < 30; n += 1) await nodes[0].begin('change', eventOf({ fleet_id, n }));
+    }
+    await nodes[1].begin('change', eventOf({ of: 'all' }));
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(
+        nodes.flatMap((node) =>
+          Array.from({ length: 20 }, (_, n) =>
+            node.begin('change', eventOf({ fleet_id: 'LOUD0001', n: round * 20 + n })),
+          ),
+        ),
+      );
+    }
+    const numbers = async (fleet: unknown): Promise<unknown[]> =>
+      (await exported()).filter(({ about }) => about.fleet_id === fleet).map(({ about }) => about.n);
+    await expect.poll(async () => (await exported()).length).toBe(100);
+    for (const fleet of quiet) expect(await numbers(fleet)).toEqual(Array.from({ length: 30 }, (_, n) => n));
+    expect(await numbers(undefined)).toHaveLength(1);
+    const loud = await numbers('LOUD0001');
+    expect(loud).toHaveLength(39);
+    expect(Math.min(...(loud as number[]))).toBeGreaterThanOrEqual(360);
+    expect(lines).toEqual([]);
+  });
+
   it('of refused requests so many a minute have an entry on each node, and the next one counts the others', async () => {
     config.auditRefusalsPerMinuteMax = 5;
     for (let n = 0; n < 20; n += 1) {
-      for (const node of nodes) node.refused(eventOf({ n }), { status: 403, error: 'forbidden' });
+      for (const node of nodes) node.refused('-', eventOf({ n }), { status: 403, error: 'forbidden' });
     }
     await Promise.all(nodes.map((node) => node.close()));
     const entries = await exported();
-    // The minute may have turned in between.
-    expect(entries.length).toBeGreaterThanOrEqual(10);
+    // Nobody has all five; and the minute may have turned in between.
+    expect(entries.length).toBeGreaterThanOrEqual(6);
     expect(entries.length).toBeLessThanOrEqual(20);
     expect(
       entries.every(

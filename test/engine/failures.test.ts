@@ -2,8 +2,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError, OperatorError } from '../../src/core/errors.ts';
 import { checkUrl } from '../../src/engine/database-url.ts';
-import { giveAway, Postgres } from '../harness/postgres.ts';
-import { SmallDisk } from '../harness/small-disk.ts';
+import { Postgres } from '../harness/postgres.ts';
 import { device, ShardNode } from './shard-node.ts';
 
 /** How it ended: an outcome, or the code of the refusal and after how long to come again. */
@@ -69,27 +68,6 @@ describe('a database that fails', () => {
     }
     await works(node).toBe('stored');
     expect(node.lines.join()).toContain('"code":"25006"');
-  });
-
-  it('whose disk is full refuses what does not fit, and takes it when there is room', async () => {
-    using disk = new SmallDisk(64);
-    giveAway(disk.path);
-    const name = new URL(url.replace('@/', '@host/')).pathname.slice(1);
-    await postgres.run(
-      `CREATE TABLESPACE small LOCATION '${disk.path}'`,
-      `ALTER DATABASE ${name} SET TABLESPACE small`,
-    );
-    {
-      await using node = await ShardNode.open(url);
-      disk.fill();
-      const large = Buffer.alloc(60_000, 'x');
-      await expect.poll(() => endOf(node.ingest(large)), { interval: 1 }).toEqual(refused);
-      expect(node.lines.join()).toContain('"code":"53100"');
-      expect(await node.shard.credentials(device)).toBeDefined();
-      disk.makeRoom();
-      await works(node).toBe('stored');
-    }
-    await postgres.run(`DROP DATABASE ${name} WITH (FORCE)`, 'DROP TABLESPACE small');
   });
 
   it('that has no connection left refuses, and is used when it has', async () => {

@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-async function open(url: string): Promise<PostgresShard> {
+async function open(url: string, keepAliveSeconds = 600): Promise<PostgresShard> {
   const shard = await openPostgresShard({
     ...loadConfig(undefined, {}, {}).values,
     url,
     connectionsMax: 4,
     timeoutMilliseconds: 1_000,
-    keepAliveSeconds: 600,
+    keepAliveSeconds,
     retention: {
       retention: () => ({ lifeSeconds: 86_400, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
@@ -52,6 +52,21 @@ it('a server that dies with writes under way has them refused, and is used again
     await postgres.begin();
     for (const number of devices) await expect.poll(() => send(number)).toBe('queued');
   }
+});
+
+it('a stream that ends while its database is away is not taken for open when that is back', async () => {
+  const url = await postgres.create();
+  await prepare(url, 2);
+  const shard = await open(url, 1);
+  const sink = { announce: () => {}, recheck: () => {}, end: () => {} };
+  const leave = await shard.subscribe(deviceOf(1), sink);
+  const isConnected = () => shard.presence.areConnected([deviceOf(1)]).catch(() => undefined);
+  expect(await isConnected()).toEqual([true]);
+  await postgres.end('SIGKILL');
+  leave();
+  await expect(shard.subscribe(deviceOf(1), sink)).rejects.toMatchObject({ code: 'unavailable' });
+  await postgres.begin();
+  await expect.poll(isConnected).toEqual([false]);
 });
 
 it('connections that carry nothing any more, and say nothing of it, are given up: also the one that listens', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { generateUuid } from '../../src/core/uuid.ts';
+import { generateUuid, uuidTimeMs } from '../../src/core/uuid.ts';
 import { keepKeys } from '../../src/engine/key-retention.ts';
 import { dropPartition, keyPartitions, partitionsOf, recordPartitions } from '../../src/engine/partitions.ts';
 import { type DeviceNode, deviceOf, useNodes } from './device-node.ts';
@@ -102,6 +102,14 @@ describe('records of several nodes in one database', () => {
     expect([await send(key), await send(other)]).toEqual(['key_too_old', 'key_too_old']);
     expect(await send(generateUuid(Date.now() - 60_000))).toBe('stored');
     expect(await node.log()).toHaveLength(2);
+  });
+
+  it('the id of a record tells when it was stored, also where a node is behind', async () => {
+    const [node] = nodes;
+    await node.ingest();
+    await node.database.query('UPDATE record_end SET at_ms = at_ms + 5000');
+    await node.ingest();
+    for (const { id, storedAtMs } of await node.log()) expect(uuidTimeMs(id)).toBe(storedAtMs);
   });
 
   it('a part that somebody reads is not waited for for long, and writes go on', async () => {

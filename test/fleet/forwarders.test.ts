@@ -13,7 +13,7 @@ const patience = { timeout: 30_000, interval: 50 };
 const config = {
   forwardRetryMilliseconds: 20,
   forwardRetrySecondsMax: 1,
-  forwardDeadLettersMax: 3,
+  forwardDeadLettersMax: 6,
   forwardersPerFleetMax: 2,
   forwardHosts: 'localhost, *.example.com',
 };
@@ -196,21 +196,27 @@ it('one whose place is not in a backup, since it was made meanwhile, begins wher
   expectAllInOrder(receiver.taken, from);
 }, 60_000);
 
-it('a record that is refused becomes a dead letter, alone; too many of them stop it, and none is dropped', async () => {
+const stateOf = async () => (await ask('GET', '/hook')).body;
+const poisoned = (device: TestDevice, ns: (n: number) => boolean) => (record: ReceivedRecord) =>
+  record.device_id === device.deviceId && ns(record.payload.n);
+
+it('a record that is refused becomes a dead letter, alone; beyond the share of its device it is dropped and counted', async () => {
   const from = marks();
   const [first] = devices as [TestDevice];
-  const isPoisoned = ({ device_id, payload }: ReceivedRecord): boolean =>
-    device_id === first.deviceId && payload.n % 2 === 0;
+  const isPoisoned = poisoned(first, (n) => n % 2 === 0);
   receiver.react = ({ records }) => ({ status: records.some(isPoisoned) ? 400 : 204 });
   await putHook();
   const before = sent.get(first.deviceId) ?? 0;
   await send(10);
-  // Five of them are poisoned, and three find room.
+  // Five of them are poisoned, and three are half of all.
   await vi.waitFor(async () => {
-    expect((await ask('GET', '/hook')).body).toMatchObject({
-      state: 'dead_letters_full',
+    expect(await stateOf()).toMatchObject({
+      state: 'running',
+      behind: 0,
       dead_letters: 3,
       refused: 3,
+      dropped: 2,
+      delivered: 35,
     });
   }, patience);
   const list = (await ask('GET', '/hook/dead-letters?limit=2')).body;
@@ -230,25 +236,119 @@ it('a record that is refused becomes a dead letter, alone; too many of them stop
   expect((await ask('GET', one)).body.payload.n).toBeGreaterThan(before);
   expect((await ask('DELETE', one)).body).toEqual({ dropped: 1 });
   expect(await ask('GET', one)).toMatchObject({ status: 404, body: { error: 'dead_letter_not_found' } });
-  await vi.waitFor(async () => expect((await ask('GET', '/hook')).body.refused).toBe(4), patience);
 
   // Refused once more, they stay; mended, all of them are taken.
-  expect((await ask('POST', '/hook/dead-letters/replay')).body).toEqual({ replayed: 3 });
+  expect((await ask('POST', '/hook/dead-letters/replay')).body).toEqual({ replayed: 2 });
   await vi.waitFor(async () => {
     const { items } = (await ask('GET', '/hook/dead-letters')).body;
-    expect(items.map(({ replayed }: { replayed: boolean }) => replayed)).toEqual([false, false, false]);
-    expect((await ask('GET', '/hook')).body.refused).toBe(7);
+    expect(items.map(({ replayed }: { replayed: boolean }) => replayed)).toEqual([false, false]);
+    expect((await stateOf()).refused).toBe(5);
   }, patience);
+  // There is room again for one of it.
+  const taken = new Set(receiver.taken.map(({ record_id }) => record_id));
+  expect(taken.size).toBe(35);
+  await send(2);
+  await vi.waitFor(
+    async () => expect(await stateOf()).toMatchObject({ dead_letters: 3, refused: 6 }),
+    patience,
+  );
   receiver.react = () => ({ status: 204 });
   expect((await ask('POST', '/hook/dead-letters/replay')).body).toEqual({ replayed: 3 });
-  // The last one still had no room: it may have become a dead letter just before the receiver was mended.
+  await vi.waitFor(async () => {
+    expect(await stateOf()).toMatchObject({ state: 'running', dead_letters: 0, behind: 0 });
+  }, patience);
+  const all = [...sent].reduce((sum, [device, count]) => sum + count - (from.get(device) ?? 0), 0);
+  expect(new Set(receiver.taken.map(({ record_id }) => record_id)).size).toBe(all - 3);
+}, 60_000);
+
+it('of a receiver that refuses all of them none is dropped: it stops, and goes on when there is room', async () => {
+  const from = marks();
+  await putHook();
+  await send(1);
+  await untilTaken(from);
+  receiver.react = () => ({ status: 422 });
+  await send(4);
+  await vi.waitFor(async () => {
+    expect(await stateOf()).toMatchObject({ state: 'dead_letters_full', dropped: 0 });
+  }, patience);
+  expect((await stateOf()).dead_letters).toBeGreaterThan(3);
+  receiver.react = () => ({ status: 204 });
   await vi.waitFor(async () => {
     await ask('POST', '/hook/dead-letters/replay');
-    expect((await ask('GET', '/hook')).body).toMatchObject({ state: 'running', dead_letters: 0, behind: 0 });
+    expect(await stateOf()).toMatchObject({ state: 'running', dead_letters: 0, behind: 0 });
   }, patience);
-  const taken = new Set(receiver.taken.map(({ record_id }) => record_id));
+  // One that found no room is refused already when there is.
   const all = [...sent].reduce((sum, [device, count]) => sum + count - (from.get(device) ?? 0), 0);
-  expect(taken.size).toBe(all - 1);
+  const { dropped } = await stateOf();
+  expect(new Set(receiver.taken.map(({ record_id }) => record_id)).size).toBe(all - dropped);
+}, 60_000);
+
+it('records that a receiver fails at for ever become dead letters while it takes others, of one device or of several', async () => {
+  const from = marks();
+  const [first, second] = devices as [TestDevice, TestDevice];
+  const start = sent.get(first.deviceId) ?? 0;
+  const isPoison = [
+    poisoned(first, (n) => n - start === 3 || n - start === 4),
+    poisoned(second, (n) => n - (from.get(second.deviceId) ?? 0) === 7),
+  ];
+  receiver.react = ({ records }) =>
+    records.some((record) => isPoison.some((is) => is(record))) ? { status: 500 } : { status: 204 };
+  await putHook();
+  await send(10);
+  await vi.waitFor(async () => {
+    expect(await stateOf()).toMatchObject({
+      state: 'running',
+      behind: 0,
+      dead_letters: 3,
+      refused: 3,
+      dropped: 0,
+    });
+  }, patience);
+  const { items } = (await ask('GET', '/hook/dead-letters')).body;
+  expect(items.every(({ reason }: { reason: string }) => reason.endsWith('status 500.'))).toBe(true);
+  // All others have come, and of each device in order.
+  for (const { deviceId } of devices) {
+    const ns = new Set(
+      receiver.taken.filter((one) => one.device_id === deviceId).map(({ payload }) => payload.n),
+    );
+    const base = from.get(deviceId) ?? 0;
+    const missing = deviceId === first.deviceId ? [3, 4] : deviceId === second.deviceId ? [7] : [];
+    const wanted = Array.from({ length: 10 }, (_, i) => i + 1).filter((n) => !missing.includes(n));
+    expect([...ns].map((n) => n - base)).toEqual(wanted);
+  }
+  // Of the same device alone too, once anything was taken.
+  receiver.react = ({ records }) => ({
+    status: records.some(({ device_id, payload }) => device_id === first.deviceId && payload.n % 2 === 1)
+      ? 502
+      : 204,
+  });
+  await Promise.all(
+    [1, 3].map((n) => first.on(server).request('POST', '/v1/datapoint/reading', `{"n":${n}}`)),
+  );
+  await vi.waitFor(
+    async () => expect(await stateOf()).toMatchObject({ behind: 0, state: 'running' }),
+    patience,
+  );
+  expect((await stateOf()).refused + (await stateOf()).dropped).toBe(5);
+  await ask('DELETE', '/hook/dead-letters');
+}, 60_000);
+
+it('of a receiver that fails at all of them, or is away, nothing becomes a dead letter', async () => {
+  const from = marks();
+  await putHook();
+  await send(1);
+  await untilTaken(from);
+  for (const reaction of [{ status: 500 }, { status: 503 }, 'cut'] as const) {
+    const count = receiver.batches.length;
+    receiver.react = () => reaction;
+    await send(5);
+    // Far more attempts than it takes to give up a record.
+    await vi.waitFor(() => expect(receiver.batches.length).toBeGreaterThan(count + 15), patience);
+    expect(await stateOf()).toMatchObject({ state: 'backing_off', dead_letters: 0, refused: 0, dropped: 0 });
+  }
+  receiver.react = () => ({ status: 204 });
+  await untilTaken(from);
+  expectAllInOrder(receiver.taken, from);
 }, 60_000);
 
 it('secrets are told once or never, stay with their destination, and can be rotated', async () => {
@@ -297,6 +397,7 @@ it('what cannot be a forwarder is refused in a sentence', async () => {
   expect(await put({ ...hook, url: 'ftp://localhost/' })).toContain('https://');
   expect(await put({ ...hook, url: 'https://user:word@localhost/' })).toContain('user');
   expect(await put({ ...hook, url: 'https://169.254.169.254/' })).toContain('forwardHosts');
+  expect(await put({ ...hook, url: 'https://[::ffff:169.254.169.254]/' })).toContain('forwardHosts');
   expect(await put({ ...hook, headers: { 'webhook-id': 'x' } })).toContain('name');
   expect(await put({ ...hook, headers: { 'x-a': 'a\r\nb: c' } })).toContain('printable');
   expect(await put({ ...hook, secret: 'short' })).toContain('whsec_');
@@ -314,4 +415,15 @@ it('what cannot be a forwarder is refused in a sentence', async () => {
   expect(await ask('PUT', '/three', hook)).toMatchObject({ status: 409, body: { error: 'limit_reached' } });
   expect((await ask('GET', '')).body.items.map(({ name }: { name: string }) => name)).toEqual(['one', 'two']);
   for (const name of ['one', 'two']) expect((await ask('DELETE', `/${name}`)).status).toBe(204);
+});
+
+it('a URL is kept as it is understood, without what is no part of it', async () => {
+  const url = 'https://LOCALHOST:443/in\r\nX-Injected: yes\t?a=b c';
+  const { status, body } = await ask('PUT', '/odd', { type: 'webhook', url, enabled: false });
+  expect([status, body.url]).toEqual([201, 'https://localhost/inX-Injected:%20yes?a=b%20c']);
+  expect((await ask('GET', '/odd')).body.url).toBe(body.url);
+  const servers = ['nats://localhost:4222/\r\nPUB', 'tls://localhost'];
+  const nats = await ask('PUT', '/bus', { type: 'nats', servers, subject: 'a', enabled: false });
+  expect(nats.body.servers).toEqual(['nats://localhost:4222/PUB', 'tls://localhost']);
+  for (const name of ['odd', 'bus']) await ask('DELETE', `/${name}`);
 });

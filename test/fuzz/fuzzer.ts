@@ -58,7 +58,12 @@ interface Subject {
  * @throws Error naming the seed and the burst.
  */
 export async function fuzz(seconds: number, seed: number, shards: number): Promise<FuzzReport> {
-  await using server = await TestServer.start({ shards, unauthorizedMax: 0, deviceRequestsPerSecondMax: 0 });
+  await using server = await TestServer.start({
+    shards,
+    unauthorizedMax: 0,
+    deviceRequestsPerSecondMax: 0,
+    deviceBytesPerSecondMax: 0,
+  });
   const fleet = await createFleet(server);
   const [device, witness] = [await fleet.createDevice(), await fleet.createDevice()];
   const subject: Subject = {

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { ActionPool as Pool } from '../../src/actions/pool.ts';
 import type { Answer, RunLimits, RunRecord, RunReport } from '../../src/actions/run.ts';
+import { createLog } from '../../src/core/log.ts';
 
 /** The built one: its threads load a file of dist. */
 const built = new URL('../../dist/actions/pool.js', import.meta.url).href;
@@ -13,6 +14,7 @@ export const limits: RunLimits = {
   memoryBytes: 16_777_216,
   mailsMax: 100,
   payloadBytesMax: 1_024,
+  jsonDepthMax: 128,
   stateWritesMax: 10,
   stateValueBytesMax: 64,
 };
@@ -28,6 +30,7 @@ export const record: RunRecord = {
 
 export interface RunOptions {
   key?: string;
+  name?: string;
   limits?: Partial<RunLimits>;
   record?: Partial<RunRecord>;
   answer?: Answer;
@@ -45,13 +48,19 @@ const nothing: Answer = async () => 'null';
 let keys = 0;
 
 /** A pool of one thread, so that runs follow one another on it. */
-export function startActions({ threads = 1 } = {}): Actions {
-  const pool = new ActionPool({ threads });
+export function startActions({
+  threads = 1,
+  warmBytesMax = 2 ** 26,
+  log = createLog('silent'),
+} = {}): Actions {
+  const config = { actionThreads: threads, actionWarmMemoryBytesMax: warmBytesMax };
+  const pool = new ActionPool({ config, log });
   const run: Actions['run'] = (code, options = {}) => {
     keys += 1;
     const request = {
       key: options.key ?? `own ${keys}`,
       code,
+      name: options.name ?? 'tried',
       record: { ...record, ...options.record },
       limits: { ...limits, ...options.limits },
     };
@@ -65,7 +74,7 @@ export function startActions({ threads = 1 } = {}): Actions {
 }
 
 /** The same for one test. */
-export function startActionsForTest(options?: { threads: number }): Actions {
+export function startActionsForTest(options?: Parameters<typeof startActions>[0]): Actions {
   const actions = startActions(options);
   onTestFinished(() => actions.pool.close());
   return actions;

@@ -3,9 +3,12 @@ import { WebSocket } from 'undici';
 import { until } from '../robustness/vitals.ts';
 import type { TestServer } from './server.ts';
 
+/** Options of a start for a server that `evaluate` can ask: nothing opens an inspector later. */
+export const inspected = { environment: { NODE_OPTIONS: '--inspect=0' } };
+
 /**
  * Has a thread of a server run code, through Node's inspector: the worker of that number as they were started,
- * or the main thread. The server must have been started with `--inspect-port=0` in NODE_OPTIONS.
+ * or the main thread.
  */
 export async function evaluate(
   server: TestServer,
@@ -13,7 +16,6 @@ export async function evaluate(
   expression: string,
 ): Promise<void> {
   const address = /Debugger listening on (ws:\S+)/;
-  server.process.kill('SIGUSR1');
   await until(() => address.test(server.stderr));
   const socket = new WebSocket(address.exec(server.stderr)?.[1] ?? '');
   await once(socket, 'open');

@@ -3,7 +3,7 @@ import { chownSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { freePort } from './free-port.ts';
 import type { Candidate } from './haproxy-path.ts';
-import { account, owner, program } from './postgres-program.ts';
+import { account, installedProgram, owner } from './postgres-program.ts';
 import { freezeTree, killTree, thawTree } from './process-tree.ts';
 
 /** What patroni is told; the rest is as it comes: a lost primary is given up after 30 s. */
@@ -27,7 +27,7 @@ function configuration(member: Candidate, folder: string, etcdPort: number): obj
       listen: `127.0.0.1:${member.port}`,
       connect_address: `127.0.0.1:${member.port}`,
       data_dir: join(folder, 'data'),
-      bin_dir: dirname(program('postgres')),
+      bin_dir: dirname(installedProgram('postgres')),
       pgpass: join(folder, 'pgpass'),
       pg_hba: [
         'local all all trust',

@@ -4,7 +4,7 @@ import { appendFileSync, chownSync, mkdirSync, openSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from './free-port.ts';
-import { account, owner, program, runProgram } from './postgres-program.ts';
+import { account, installedProgram, owner, runProgram } from './postgres-program.ts';
 import { freezeTree, killTree, thawTree } from './process-tree.ts';
 
 const patienceMs = 60_000;
@@ -72,14 +72,25 @@ export class PostgresMember {
 
   /** A cluster of its own, with the checksums that pg_rewind asks for. */
   initialize(): void {
-    runProgram('initdb', ['-D', this.#data, '-U', owner, '-A', 'trust', '-E', 'UTF8', '--locale=C', '-k']);
+    runProgram(installedProgram('initdb'), [
+      '-D',
+      this.#data,
+      '-U',
+      owner,
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      '--locale=C',
+      '-k',
+    ]);
     appendFileSync(join(this.#data, 'pg_hba.conf'), 'host all all samenet trust\n');
   }
 
   /** What the other has, anew. */
   copy(primary: PostgresMember): void {
     rmSync(this.#data, { recursive: true, force: true });
-    runProgram('pg_basebackup', [
+    runProgram(installedProgram('pg_basebackup'), [
       ...['-D', this.#data, '-h', '127.0.0.1', '-p', String(primary.port), '-U', owner],
       ...['-c', 'fast', '-X', 'stream'],
     ]);
@@ -88,7 +99,7 @@ export class PostgresMember {
   /** What it has written and the other has not goes. @throws where it cannot be undone */
   rewind(primary: PostgresMember): void {
     const source = `host=127.0.0.1 port=${primary.port} user=${owner} dbname=${owner}`;
-    runProgram('pg_rewind', ['-D', this.#data, `--source-server=${source}`]);
+    runProgram(installedProgram('pg_rewind'), ['-D', this.#data, `--source-server=${source}`]);
   }
 
   /** As the standby of another, or by itself. Settles when it answers. */
@@ -108,7 +119,7 @@ export class PostgresMember {
     }
     const said = openSync(join(this.#folder, 'log'), 'a');
     const child = spawn(
-      program('postgres'),
+      installedProgram('postgres'),
       ['-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])],
       { ...account(), stdio: ['ignore', said, said] },
     );

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { TestServer } from './server.ts';
 
@@ -10,13 +11,13 @@ export interface RawAnswer {
   body: string;
 }
 
-/** A TLS connection on which a test decides every byte. */
-export class RawConnection {
-  readonly socket: TLSSocket;
+/** A connection on which a test decides every byte, of TLS unless it is one to the admin API. */
+export class RawConnection<S extends Socket = TLSSocket> {
+  readonly socket: S;
   #received = Buffer.alloc(0);
   #ended = false;
 
-  constructor(socket: TLSSocket) {
+  constructor(socket: S) {
     this.socket = socket;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => {
@@ -36,6 +37,14 @@ export class RawConnection {
     const { port, ca } = server;
     const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost', ...options });
     await once(socket, 'secureConnect');
+    return new RawConnection(socket);
+  }
+
+  /** To the admin API, or whatever speaks plain HTTP at that address. */
+  static async openPlain(url: string): Promise<RawConnection<Socket>> {
+    const { hostname, port } = new URL(url);
+    const socket = connectTcp({ host: hostname, port: Number(port) });
+    await once(socket, 'connect');
     return new RawConnection(socket);
   }
 

@@ -23,6 +23,7 @@ export async function trimLog(environment: Environment, trim: TrimNow): Promise<
     },
     lifeMs: () => trim.nowMs ?? Date.now(),
     logBytes: () => environment.sizeOf('log').bytes,
+    onExcess: () => {},
   });
   for (const { changes, state } of trimmer.steps()) {
     await environment.write(() => {

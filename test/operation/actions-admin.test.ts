@@ -32,9 +32,11 @@ interface Opened extends AsyncDisposable {
   actions: Actions;
 }
 
+const registryLimits = { fleetsMax: 9, schemasPerFleetMax: 9, schemaStepsMax: 1_000, jsonDepthMax: 128 };
+
 async function open(path: string, limits: Partial<ActionsLimits> = {}): Promise<Opened> {
   const environment = environmentOf(path, registryTables);
-  const registry = new Registry(environment, { fleetsMax: 9, schemasPerFleetMax: 9, schemaStepsMax: 1_000 });
+  const registry = new Registry(environment, registryLimits);
   const actions = new Actions(environment, registry, {
     actionsPerFleetMax: 100,
     actionVersionsKept: 10,
@@ -210,7 +212,7 @@ it('verify reads every action and version, and finds what does not belong togeth
   expect(findings.join('\n')).toMatch(/registry, actions: key \w+ does not decode/);
   expect(findings.join('\n')).toMatch(/is of no action that has it/);
   const environment = environmentOf(path, registryTables);
-  const registry = new Registry(environment, { fleetsMax: 9, schemasPerFleetMax: 9, schemaStepsMax: 1_000 });
+  const registry = new Registry(environment, registryLimits);
   const limits = { actionsPerFleetMax: 9, actionVersionsKept: 9 };
   expect(() => new Actions(environment, registry, limits)).toThrow(/action "b" of fleet "ACTFLEET".* backup/);
   await registry.close();
@@ -265,7 +267,11 @@ const refusals: [what: string, draft: Partial<ActionDraft>, message: RegExp][] =
   ['an empty tag', { filter: { tags: [''] } }, /1 to 64/],
   ['a long tag', { filter: { tags: ['x'.repeat(65)] } }, /1 to 64/],
   ['what is no schema', { filter: { payload: { type: 'thing' } } }, /filter of payloads.*JSON Schema/],
-  ['a filter that costs', { filter: { payload: { uniqueItems: true } } }, /maxItems/],
+  [
+    'a filter that costs',
+    { filter: { payload: { items: { pattern: '(a|b)*a(a|b){900}$' } } } },
+    /schemaStepsMax/,
+  ],
   ['a deep filter', { filter: { payload: deep } }, /nested too deeply/],
   ['too many tests', { tests: Array(21).fill({ record }) }, /at most 20/],
   ['a test of no device', { tests: [{ record: { ...record, device: '' } }] }, /the record of test 1/],

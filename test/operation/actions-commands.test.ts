@@ -162,7 +162,7 @@ it('action test ends with status 1 and the reason where the run fails', async ()
   const code = file('throws.js', "export default () => { throw new Error('\\u001b[31mred'); };");
   const tried = await shown('test', 'new', record, '--file', code, '--on', 'opened');
   expect(tried.status).toBe(1);
-  expect(tried.stdout).toMatch(/It would send no mail.\nIt failed: threw, .*red/);
+  expect(tried.stdout).toMatch(/It would send no mail.\nIt failed after .*: threw: .*red/);
   expect(tried.stdout).not.toContain('\u001b');
 });
 
@@ -260,4 +260,40 @@ it('the OpenAPI document has every route of actions', async () => {
       'post /{name}/parked/{run}/retry',
     ].sort(),
   );
+});
+
+it('an error is told with its lines, each by the file of its action, and in a list by its first', async () => {
+  const code = file(
+    'whatever.ts',
+    `export default (record: { payload: { at: string | null } }) => {
+       const at = record.payload.at;
+       if (at === 'evil') throw new Error('\\u001b[2J one\\r\\ntwo');
+       return at!.length;
+     };`,
+  );
+  const record = file('null.json', { device: sensor.deviceId, payload: { at: null } });
+  const tried = await shown('test', 'door-open', record, '--file', code, '--on', 'opened');
+  const stack =
+    /threw: TypeError: cannot read property 'length' of null\n {4}at \S+ \(door-open\.ts:4:\d+\)\n$/;
+  expect(tried.stderr).toBe('');
+  expect(tried.stdout).toMatch(stack);
+  const tests = file('null-test.json', { record: JSON.parse(readFileSync(record, 'utf8')) });
+  const refused = await shown('put', 'door-open', code, '--on', 'opened', '--test', tests);
+  expect(refused.stderr).toMatch(
+    /Test 1 failed: threw: TypeError: .* of null\n {4}at .*\(door-open\.ts:4:\d+\)\n$/,
+  );
+  const wrong = file('wrong.ts', 'export default (: number) => {};');
+  const uncompiled = await shown('put', 'door-open', wrong, '--on', 'opened');
+  expect(uncompiled.stderr).toMatch(/\(door-open\.ts:1:\d+\)\n$/);
+  await action('put', 'door-open', code, '--on', 'opened');
+  await sensor.request('POST', '/v1/msg/opened', { at: null });
+  await sensor.request('POST', '/v1/msg/opened', { at: 'evil' });
+  await expect.poll(async () => (await ask('GET', '/door-open')).body.parked, patience).toBe(2);
+  const [evil, first] = (await ask('GET', '/door-open/parked')).body.items;
+  expect(evil.error.msg).toMatch(/^Error: \\u\{1b\}\[2J one\\r\ntwo\n {4}at /);
+  const listed = await shown('runs', 'door-open');
+  expect(listed.stdout).toMatch(/threw: TypeError: cannot read property 'length' of null\n/);
+  for (const character of ['\u{fffd}', '\u{1b}', '\r']) expect(listed.stdout).not.toContain(character);
+  const detail = await shown('parked', 'door-open', String(first.run));
+  expect(detail.stdout).toMatch(/error +threw: TypeError: .* of null\n +at \S+ \(door-open\.ts:4:\d+\)\n/);
 });

@@ -65,7 +65,7 @@ const secrets: string[] = [];
 it('every kind of change has an entry with who, what, when, from where and how it ended; reads have none', async () => {
   const startedAt = Date.now();
   const made = await server.admin<{ token: string; token_id: string }>('POST', '/tokens', {
-    name: 'Auditor\u0000s friend',
+    name: 'Auditor\u2019s "friend"',
     scopes: ['admin'],
   });
   const { token, token_id } = made.body;
@@ -136,7 +136,7 @@ it('every kind of change has an entry with who, what, when, from where and how i
     'DELETE /devices/:device_id 404',
   ]);
   for (const { by, address, forwarded_for, time } of found) {
-    expect(by).toEqual({ kind: 'token', id: token_id, name: 'Auditor\u0000s friend' });
+    expect(by).toEqual({ kind: 'token', id: token_id, name: 'Auditor\u2019s "friend"' });
     expect([address, forwarded_for]).toEqual(['127.0.0.1', '203.0.113.7']);
     expect(Date.parse(time)).toBeGreaterThanOrEqual(startedAt);
     expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
@@ -184,8 +184,14 @@ it('pages and the export have the same entries, and a token of one fleet sees th
   const command = ['audit', 'export', '--fleet', fleet_id, '--from', '1h', '--out', out];
   await fleetpostJson(server, command);
   expect(readFileSync(out, 'utf8').trimEnd().split('\n')).toEqual(own);
-  const people = await fleetpost(['audit', 'list', '--limit', '3', '--data', server.report.data]);
+  const list = ['audit', 'list', '--limit', '3', '--data', server.report.data];
+  const people = await fleetpost([...list, '--from', '1h']);
   expect(people.stdout).toMatch(/time +by +what +about +outcome +from/);
+  const [, after = '', from = ''] = /--after (\S+) --from (\S+)/.exec(people.stdout) ?? [];
+  expect((await fleetpost([...list, '--after', after, '--from', from])).stdout).toContain('outcome');
+  expect((await fleetpost([...list, '--after', after, '--from', '1h'])).stderr).toContain(
+    'no `next` of this',
+  );
 });
 
 it('refused requests have entries, as many a minute as is allowed, and push out nothing', async () => {
@@ -362,4 +368,52 @@ it('across kill -9: tokens stay, no change is without its entry, and both are bo
   await second.stop();
   if (engine !== 'lmdb') return;
   expect((await fleetpost(['verify', '--data', data])).stdout).toContain('It is sound.');
+});
+
+it('no fleet pushes out of the audit log what another did, and no token makes more than so many changes a second', async () => {
+  const data = temporaryFolder();
+  await using first = await TestServer.start({ auditEntriesMax: 100, tokenChangesPerSecondMax: 2 }, data);
+  const [loud, quiet] = [await createFleet(first), await createFleet(first)];
+  const tokenOf = async (fleet_id: string): Promise<string> => {
+    const body = { name: 'own', scopes: ['admin'], fleet_id };
+    return (await first.admin<{ token: string }>('POST', '/tokens', body)).body.token;
+  };
+  const ask = (to: TestServer, token: string, fleetId: string, path = '') =>
+    fetch(`${to.report.admin_url}/admin/v1/fleets/${fleetId}${path}`, {
+      method: path === '' ? 'PATCH' : 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{"name":"renamed"}',
+    });
+  const [loudToken, quietToken] = [await tokenOf(loud.fleetId), await tokenOf(quiet.fleetId)];
+  for (let n = 0; n < 15; n += 1) expect((await ask(first, quietToken, quiet.fleetId)).status).toBe(200);
+  // Twenty at once, and two more each second.
+  const answers = await Promise.all(Array.from({ length: 60 }, () => ask(first, loudToken, loud.fleetId)));
+  expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
+  const refused = answers.find(({ status }) => status === 429);
+  expect(refused?.headers.get('retry-after')).toBe('1');
+  const told = { error: 'rate_limited', msg: expect.stringContaining('tokenChangesPerSecondMax') };
+  expect(await refused?.json()).toMatchObject(told);
+  // Another token is not slowed, and mail is no change.
+  expect((await ask(first, quietToken, quiet.fleetId)).status).toBe(200);
+  const { deviceId } = await loud.createDevice();
+  const mails = Array.from({ length: 120 }, () =>
+    ask(first, loudToken, loud.fleetId, `/devices/${deviceId}/mail/go`),
+  );
+  expect((await Promise.all(mails)).every(({ status }) => status === 201)).toBe(true);
+  await first.stop();
+
+  await using second = await TestServer.start({ auditEntriesMax: 100, tokenChangesPerSecondMax: 0 }, data);
+  const changes = async (): Promise<Entry[]> =>
+    (await entries('', second)).filter(({ book }) => book === 'change');
+  for (let n = 0; n < 10; n += 1) {
+    await Promise.all(Array.from({ length: 20 }, () => ask(second, loudToken, loud.fleetId)));
+  }
+  await expect.poll(async () => (await changes()).length, { timeout: 20_000 }).toBe(100);
+  const kept = await changes();
+  const ofQuiet = kept.filter(({ method, about }) => method === 'PATCH' && about.fleet_id === quiet.fleetId);
+  expect(ofQuiet).toHaveLength(16);
+  expect(kept.filter(({ method }) => method === 'START').length).toBeGreaterThan(0);
+  await second.stop();
+  if (engine === 'lmdb')
+    expect((await fleetpost(['verify', '--data', data])).stdout).toContain('It is sound.');
 });

@@ -45,7 +45,7 @@ it('a fleet, a device, a schema and mail are made by commands, and the device wo
   writeFileSync(schemaFile, schema);
   await run('schema', 'put', 'datapoint', 'flow', schemaFile, '--fleet', 'CMDFLEET');
   expect((await run('schema', 'list', '--fleet', 'CMDFLEET')).items).toEqual([
-    { kind: 'datapoint', name: 'flow' },
+    { kind: 'datapoint', name: 'flow', disabled: null },
   ]);
   const shown = await fleetpost([
     'schema',
@@ -130,9 +130,10 @@ it('device import writes as many devices as asked for, each of which the server 
   const ids = lines.map((line) => line.split(',')[1]).sort();
   const listed = await run('device', 'list', '--fleet', 'CMDIMPRT', '--limit', '10000');
   expect(listed.items.map((device: { device_id: string }) => device.device_id)).toEqual(ids);
-  const page = await run('device', 'list', '--fleet', 'CMDIMPRT', '--limit', '7', '--after', String(ids[99]));
+  const { next } = await run('device', 'list', '--fleet', 'CMDIMPRT', '--limit', '100');
+  const page = await run('device', 'list', '--fleet', 'CMDIMPRT', '--limit', '7', '--after', next);
   expect(page.items.map((device: { device_id: string }) => device.device_id)).toEqual(ids.slice(100, 107));
-  expect(page.next).toBe(ids[106]);
+  expect(page.next).not.toBe(next);
 });
 
 it.each([

@@ -9,7 +9,7 @@ import { deviceKeyOf } from '../../src/core/identity.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { freePort } from '../harness/free-port.ts';
 import { readiness, watchReadiness } from '../harness/health.ts';
-import { evaluate } from '../harness/inspector.ts';
+import { evaluate, inspected } from '../harness/inspector.ts';
 import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
 
 const data = temporaryFolder();
@@ -73,9 +73,12 @@ it('an admin address that is taken ends a start before anything is moved', async
 }, 120_000);
 
 it('a queue that has been full for 10 s is a reason, until it is not', async () => {
-  process.env.NODE_OPTIONS = '--inspect-port=0';
   const queueMax = 4;
-  await using server = await TestServer.start({ shardQueueMax: queueMax, stallEndSeconds: 60 });
+  await using server = await TestServer.start(
+    { shardQueueMax: queueMax, stallEndSeconds: 60 },
+    undefined,
+    inspected,
+  );
   const fleet = await createFleet(server);
   const devices = new Map<number, TestDevice>();
   while (devices.size < shards) {

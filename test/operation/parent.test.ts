@@ -16,9 +16,10 @@ class Supervised {
   stderr = '';
   readonly #exit: Promise<unknown[]>;
 
-  constructor(data = temporaryFolder()) {
+  constructor(data = temporaryFolder(), flags: readonly string[] = []) {
     this.data = data;
-    const args = [mainFile, 'serve', '--json', '--data', data, '--shards', String(shards)];
+    const all = ['--json', '--demo', '--data', data, '--shards', String(shards), ...flags];
+    const args = [mainFile, 'serve', ...all];
     const addresses = { FLEETPOST_LISTEN: '127.0.0.1:0', FLEETPOST_ADMIN: '127.0.0.1:0' };
     this.process = spawn(process.execPath, args, { env: { ...process.env, ...addresses } });
     this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
@@ -89,7 +90,8 @@ function demoDevice({ report }: Supervised): TestDevice {
 it('a server that is killed is started again where it was, and says once on stdout that it is ready', {
   timeout: 120_000,
 }, async () => {
-  const server = new Supervised();
+  // Any port, and after a restart the same one: which `--listen` cannot say twice.
+  const server = new Supervised(undefined, ['--listen', '127.0.0.1:0', '--admin=127.0.0.1:0']);
   await server.ready();
   const device = demoDevice(server);
   expect(await isAnswered(device)).toBe(true);
@@ -155,6 +157,17 @@ it('a child that is told to end by somebody else is not started again', async ()
   await server.ready();
   process.kill(server.report.pid, 'SIGTERM');
   expect(await server.ended()).toEqual([0, null]);
+});
+
+it('SIGUSR1 opens no inspector, neither of the parent nor of the server', async () => {
+  const server = new Supervised();
+  await server.ready();
+  const device = demoDevice(server);
+  for (const pid of [server.process.pid ?? 0, server.report.pid]) process.kill(pid, 'SIGUSR1');
+  await pause(1_000);
+  // Where it opens one, or cannot, it says so.
+  expect(server.stderr).not.toMatch(/debugger|inspector/i);
+  expect(await isAnswered(device)).toBe(true);
 });
 
 it('SIGHUP is passed on, and waits for a server that is starting', async () => {

@@ -58,6 +58,8 @@ it('an export is written as lines, as a table and as Parquet, with payloads as t
       ...{ stored_at: time, payload: payloadOnOneLine },
     },
   ]);
+  const kinds = ['--kind', 'datapoint', '--kind', 'message', '--device', device.deviceId];
+  expect(readFileSync(await exported('ndjson', ...kinds), 'utf8')).toBe(`${lines.join('\n')}\n`);
   expect(
     await fleetpostJson(server, [
       'export',

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { execute, fleetpost } from '../harness/command.ts';
-import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { fleetpost } from '../harness/command.ts';
+import { createFleet } from '../harness/device.ts';
+import { ownCertificate, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 
 const loopback = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
 const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
@@ -23,7 +24,7 @@ async function serve(
   let text = '';
   for await (const chunk of child.stdout) {
     text += chunk;
-    if (/Found .*\n/.test(text) || text.includes('/v1/events\n')) break;
+    if (/(Found|Made) .*Certificate.*\n/.test(text) || text.includes('/v1/events\n')) break;
   }
   return {
     text,
@@ -34,32 +35,71 @@ async function serve(
   };
 }
 
-it('the first start makes everything and prints commands that work; the second prints no secret', async () => {
+it('a first start with --demo makes everything and prints five commands; the second prints no secret', async () => {
   const data = join(temporaryFolder(), 'data');
-  const first = await serve(data);
+  const first = await serve(data, ['--demo', '--shards', String(shards)]);
   const commands = first.text.split('\n').filter((line) => line.startsWith('curl '));
   expect(commands).toHaveLength(5);
-  const outputs: string[] = [];
-  for (const command of commands.slice(0, 4)) outputs.push((await execute('bash', ['-c', command])).stdout);
-  const [heartbeat, datapoint, fetched, acked] = outputs;
-  expect(heartbeat).toMatch(/^HTTP\/1.1 201[\s\S]*X-Messages-Available: true/);
-  expect(datapoint).toMatch(/^HTTP\/1.1 201/);
-  expect(fetched).toMatch(/^HTTP\/1.1 200[\s\S]*X-Mail-Name: welcome[\s\S]*Hello from Fleetpost/);
-  expect(acked).toMatch(/^HTTP\/1.1 200[\s\S]*X-Mailbox-Size: 0/);
-  const stream = await execute('bash', ['-c', `timeout 2 ${commands[4]}`]);
-  expect(stream.stdout).toMatch(/^retry: 5000\n\nevent: connected\ndata: \{"fleet_id"/);
   expect(await first.stop()).toBe(0);
 
   const certificate = new X509Certificate(readFileSync(join(data, 'tls', 'cert.pem')));
+  expect(certificate.ca).toBe(false);
+  // serverAuth.
+  expect(certificate.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
   expect(certificate.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1');
   expect(certificate.publicKey.asymmetricKeyDetails).toMatchObject({ namedCurve: 'prime256v1' });
   expect(statSync(join(data, 'tls', 'key.pem')).mode & 0o777).toBe(0o600);
   expect(statSync(join(data, 'admin.json')).mode & 0o777).toBe(0o600);
 
-  const second = await serve(data);
-  expect(second.text).toMatch(new RegExp(`Found .*: ${shards} shards, 1 fleet`));
+  const second = await serve(data, ['--demo', '--shards', String(shards)]);
+  expect(second.text).toMatch(new RegExp(`Found .*: ${shards} shards?, 1 fleet`));
   expect(second.text).not.toContain('FOS-');
   expect(await second.stop()).toBe(0);
+});
+
+it('a first start makes no fleet and prints no secret: the output of a service is kept in a journal', async () => {
+  const data = join(temporaryFolder(), 'data');
+  const child = spawn(process.execPath, [mainFile, 'serve', '--data', data, ...loopback]);
+  const printed: string[] = [];
+  for (const pipe of [child.stdout, child.stderr]) {
+    pipe.setEncoding('utf8').on('data', (text: string) => printed.push(text));
+  }
+  await expect
+    .poll(() => printed.join(''), { timeout: 30_000 })
+    .toMatch(/Made .*, 0 fleets.*\n.*fleet create/);
+  const { token } = JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8')) as { token: string };
+  const { stdout } = await fleetpost(['fleet', 'list', '--data', data, '--json']);
+  expect(JSON.parse(stdout)).toEqual({ items: [], next: null });
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+  expect(printed.join('')).not.toContain('FOS-');
+  expect(printed.join('')).not.toContain(token);
+});
+
+it('in a data folder that others can enter they can read nothing, and the log says how to close it', async () => {
+  const data = join(temporaryFolder(), 'data');
+  mkdirSync(data);
+  chmodSync(data, 0o755);
+  await using server = await TestServer.start({ ...ownCertificate }, data);
+  expect(server.stderr).toContain(`other users can enter ${data}; run: chmod 700 ${data}`);
+  const device = await (await createFleet(server)).createDevice();
+  await device.sendMail('note', '{}');
+  const copy = join(temporaryFolder(), 'backup');
+  expect((await fleetpost(['backup', copy, '--data', data])).status).toBe(0);
+  await server.stop();
+  for (const folder of [data, copy]) {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    expect(files.length).toBeGreaterThan(4);
+    expect(files.filter((file) => (statSync(join(folder, file)).mode & 0o077) !== 0)).toEqual([]);
+  }
+  const restored = join(temporaryFolder(), 'restored');
+  mkdirSync(restored);
+  chmodSync(restored, 0o755);
+  const { stderr } = await fleetpost(['restore', copy, '--data', restored, '--json']);
+  expect(stderr).toBe(`fleetpost: other users can enter ${restored}; run: chmod 700 ${restored}\n`);
+  chmodSync(data, 0o700);
+  await using closed = await TestServer.start({}, data);
+  expect(closed.stderr).not.toContain('other users');
 });
 
 it('the token stays the same over a restart, and a folder keeps its shard count when none is set', async () => {
@@ -70,7 +110,7 @@ it('the token stays the same over a restart, and a folder keeps its shard count 
   const { token } = first;
   await first.stop();
   const second = await serve(data, []);
-  expect(second.text).toMatch(new RegExp(`Found .*: ${count} shards, 1 fleet`));
+  expect(second.text).toMatch(new RegExp(`Found .*: ${count} shards, 0 fleets`));
   expect(JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8'))).toMatchObject({ token });
   expect(await second.stop()).toBe(0);
 });
@@ -147,7 +187,7 @@ it('a port that is taken is refused, and the folder is free again', async () => 
     /another server using it/,
   );
   // Nothing was answered yet, so this is still a first start, with whatever shard count is asked for now.
-  await using after = await TestServer.start({}, data);
+  await using after = await TestServer.start({}, data, { flags: ['--demo'] });
   expect(after.report.demo).not.toBeNull();
   expect(await after.stop()).toBe(0);
 });

@@ -53,7 +53,9 @@ beforeAll(async () => {
   };
   const chunks = '5\r\n{"a":\r\n1\r\n1\r\n1\r\n}\r\n0\r\n\r\n';
   write('datapoint', datapoint(device, '{"celsius":21.5}'));
-  write('chunked datapoint', datapointHead(device, { 'Transfer-Encoding': 'chunked' }) + chunks);
+  write('chunked datapoint', datapointHead(device, { 'Transfer-Encoding': 'chunked' }) + chunks, {
+    closes: true,
+  });
   write(
     'expected datapoint',
     `${datapointHead(device, { 'Content-Length': '7', Expect: '100-continue' })}{"a":1}`,
@@ -107,6 +109,9 @@ function allOf(...names: string[]): Request[] {
   return names.map((name) => all[name] as Request);
 }
 
+/** Of the library. */
+const headBytesMax = 4_096;
+
 type Answer = Omit<RawAnswer, 'statusLine'>;
 
 /**
@@ -122,7 +127,8 @@ async function sendInPieces(requests: readonly Request[], cuts: readonly number[
   for (const to of places) {
     if (to > from) connection.write(bytes.subarray(from, to));
     from = to;
-    if (places.length > 1) await pause(1);
+    // Once the head is too long for the library it answers and closes: a byte that comes then is answered by a reset.
+    if (places.length > 1) await pause(isLastClosing && from > headBytesMax - 100 ? 25 : 1);
     // What is sent to a connection that is being closed would only tear the answer down with it.
     if (isLastClosing && requests.length === 1 && connection.text !== '') break;
   }
@@ -143,8 +149,12 @@ function withoutDate({ status, headers, body }: RawAnswer): Answer {
   return { status, headers: headers.filter(([name]) => name !== 'date'), body };
 }
 
+/** All of a request is shorter but the head that is too long: byte by byte that would outlast the library's 10 s. */
+const byteByByteMax = 1_400;
+
 function everywhere(text: string): number[] {
-  return Array.from(Buffer.from(text), (_, index) => index);
+  const all = Array.from(Buffer.from(text), (_, index) => index);
+  return all.slice(-byteByByteMax);
 }
 
 it('every kind of request gets the same answer one byte at a time', async () => {

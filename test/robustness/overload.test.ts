@@ -17,7 +17,6 @@ let devices: TestDevice[];
 beforeAll(async () => {
   server = await TestServer.start({
     shardQueueMax: queueMax,
-    bodyMemoryBytesMax: 1_048_576,
     deviceRequestsPerSecondMax: 0,
   });
   const fleet = await createFleet(server);
@@ -90,29 +89,5 @@ it('with more load than it takes the server refuses early, answers the rest in t
     expect((await device.request('POST', '/v1/datapoint/reading', { a: 1 })).status).toBe(201);
   }
   expect(Math.max(...(await metric(server, 'fleetpost_shard_queue_depth')))).toBeLessThan(queueMax);
-  await expectAlive(server, device);
-});
-
-it('bodies that are sent in part fill bodyMemoryBytesMax and no more: the rest is 503, until they are done', async () => {
-  const [device] = devices as [TestDevice];
-  const text = `{"a":"${'x'.repeat(65_000)}"}`;
-  const whole = datapoint(device, text);
-  const clients: RawConnection[] = [];
-  // A worker's memory holds 16 of them.
-  for (let i = 0; i < 24 * shards; i += 1) {
-    const client = await RawConnection.open(server);
-    client.write(whole.slice(0, -1));
-    clients.push(client);
-  }
-  const isRefused = (client: RawConnection): boolean => client.text.includes(' 503 ');
-  await until(() => clients.filter(isRefused).length >= 8 * shards);
-  expect(clients.find(isRefused)?.text).toContain('bodyMemoryBytesMax');
-  // One after another: the queue of the shard is short.
-  for (const client of clients.filter((one) => !isRefused(one))) {
-    client.write('}');
-    expect((await client.answer()).status).toBe(201);
-  }
-  for (const client of clients) client.destroy();
-  expect((await device.request('POST', '/v1/datapoint/reading', text)).status).toBe(201);
   await expectAlive(server, device);
 });

@@ -140,6 +140,28 @@ it.each([
   60_000,
 );
 
+it('a request has one deadline: connection, credentials and write are not waited for one after another', async () => {
+  const store = { engine: 'postgres' as const, shards: [url] };
+  await using node = await TestServer.start({ store, databaseTimeoutMilliseconds: 5_000 });
+  const device = await (await createFleet(node)).createDevice();
+  await expect.poll(async () => (await device.heartbeat()).status, patience).toBe(201);
+  postgres.signal('SIGSTOP');
+  try {
+    const startMs = performance.now();
+    const answers = Array.from({ length: 20 }, async (_, own) => {
+      const { status } = await device.request('POST', '/v1/datapoint/reading', { own });
+      return { status, seconds: (performance.now() - startMs) / 1_000 };
+    });
+    for (const { status, seconds } of await Promise.all(answers)) {
+      expect(status).toBe(503);
+      // Twice as much, where each has its own.
+      expect(seconds).toBeLessThan(8);
+    }
+  } finally {
+    postgres.signal('SIGCONT');
+  }
+}, 60_000);
+
 it('actions and broadcasts go on when the database is back, and an outage is a warning', async () => {
   const fleet = await createFleet(nodes[0]);
   await fleet.putSchema('message', 'opened', anyObject);

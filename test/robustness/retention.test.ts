@@ -1,9 +1,11 @@
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { verifyFolder } from '../../src/cluster/verify.ts';
 import { createFleet, type TestFleet } from '../harness/device.ts';
 import { readRecords } from '../harness/log.ts';
 import { engine, shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { SmallDisk } from '../harness/small-disk.ts';
 
 const data = temporaryFolder();
 afterAll(() => rmSync(data, { recursive: true, force: true }));
@@ -69,3 +71,34 @@ it('a fleet keeps the newest of its records that its bytes have room for, others
   }
   if (engine === 'lmdb') expect((await verifyFolder(data, quiet)).findings.sentences).toEqual([]);
 }, 120_000);
+
+it.runIf(engine === 'lmdb')(
+  'without a word on logBytesMax the log takes half of its disk, and says so',
+  async () => {
+    using disk = new SmallDisk(48);
+    const folder = join(disk.path, 'data');
+    const config = { diskFreeBytesMin: 1_048_576, logLevel: 'info' as const };
+    const first = await TestServer.start({ ...config, deviceBytesPerSecondMax: 0 }, folder);
+    const fleet = await createFleet(first);
+    const roundsCount = Math.ceil((34 * 1_048_576) / (6 * 16_000));
+    await fill([fleet], roundsCount);
+    const before = (await readRecords(first.report)).length;
+    await first.stop();
+
+    const second = await TestServer.start(config, folder);
+    const line = second.stderr.split('\n').find((one) => one.includes('half of the disk')) ?? '';
+    const { bytes } = JSON.parse(line) as { bytes: number };
+    expect(bytes / 1_048_576).toBeGreaterThan(20);
+    expect(bytes / 1_048_576).toBeLessThanOrEqual(24);
+    const bytesOf = async (): Promise<number> =>
+      (await readRecords(second.report)).reduce((sum, { payload }) => sum + payload.length, 0);
+    await expect.poll(bytesOf, { timeout: 60_000, interval: 1_000 }).toBeLessThan(bytes);
+    expect(second.stderr).toContain('the oldest records go before their time (logBytesMax)');
+    expect(await second.stop()).toBe(0);
+    const after = await readRecords(second.report);
+    expect(after.length).toBeGreaterThan(before / 3);
+    const newest = new Map(after.map(({ deviceId, payload }) => [deviceId, JSON.parse(payload).round]));
+    expect([...newest.values()]).toEqual(Array(6).fill(roundsCount - 1));
+    expect((await verifyFolder(folder, quiet)).findings.sentences).toEqual([]);
+  },
+);

@@ -3,7 +3,7 @@ import { createFleet, type TestDevice } from '../harness/device.ts';
 import { readRecords } from '../harness/log.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { TestServer } from '../harness/server.ts';
-import { datapoint, expectAlive, openStreams, until } from './vitals.ts';
+import { datapoint, expectAlive, openStreams, pause, until } from './vitals.ts';
 
 let server: TestServer;
 let device: TestDevice;
@@ -302,12 +302,70 @@ describe('what is well formed is taken', () => {
     ['leading zeros in a length', 'Content-Length: 0000009', '{"a":"A"}'],
     ['a tab before a value', 'Content-Length:\t9', '{"a":"B"}'],
     ['spaces behind a value', 'Content-Length: 9  ', '{"a":"C"}'],
-    ['chunked in capitals', 'transfer-encoding: CHUNKED', '9\r\n{"a":"D"}\r\n0\r\n\r\n'],
-    ['leading zeros in a chunk size', 'Transfer-Encoding: chunked', '0009\r\n{"a":"E"}\r\n0\r\n\r\n'],
     ['high bytes in a value', 'X-Value: \xe9\xff|Content-Length: 9', '{"a":"F"}'],
   ])('%s', async (_, lines, content) => {
     expect(await send(post(lines, content))).toEqual(stored);
     accepted.push(/\{.*\}/.exec(content)?.[0] ?? '');
+  });
+
+  it.each([
+    ['chunked in capitals', 'transfer-encoding: CHUNKED', '9\r\n{"a":"D"}\r\n0\r\n\r\n'],
+    ['leading zeros in a chunk size', 'Transfer-Encoding: chunked', '0009\r\n{"a":"E"}\r\n0\r\n\r\n'],
+  ])('%s, as the last request of its connection', async (_, lines, content) => {
+    expect(await send(post(lines, content))).toEqual({ ...stored, statuses: [201], closed: true });
+    accepted.push(/\{.*\}/.exec(content)?.[0] ?? '');
+  });
+});
+
+describe('what comes behind a chunked body is not interpreted', () => {
+  const lines = ['GET /', 'GET /nowhere', 'POST /v1/heartbeat', 'GET /v1/mailbox/next', 'POST /v1/claim'];
+  const encoding = 'Transfer-Encoding: chunked';
+
+  /** In pieces, each of which the server has read when the next one is sent. Answers the statuses, once it is over. */
+  async function statusesOf(...pieces: string[]): Promise<number[]> {
+    const connection = await RawConnection.open(server);
+    for (const piece of pieces) {
+      connection.write(piece);
+      await pause(50);
+    }
+    await connection.closed();
+    return [...connection.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
+  }
+
+  it.each(lines)('a trailer that looks like a request, sent along: %s', async (line) => {
+    const trailer = '0\r\nX: /nowhere HTTP/1.1\r\nHost: a\r\n\r\n';
+    expect(await statusesOf(head(line, encoding) + trailer)).toEqual([]);
+  });
+
+  it.each(lines)('a trailer or a request that is sent later: %s', async (line) => {
+    for (const later of ['X: /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', requestText('GET', '/', {})]) {
+      const statuses = await statusesOf(`${head(line, encoding)}0\r\n`, '\r\n', later);
+      expect([line, statuses.length]).toEqual([line, 1]);
+    }
+  });
+
+  it.each(lines)('two bytes in place of the last line end: %s', async (line) => {
+    expect(await statusesOf(`${head(line, encoding)}0\r\nXX${requestText('GET', '/', {})}`)).toEqual([]);
+  });
+
+  it('a client that sends its body in pieces reads its answer, whatever it is', async () => {
+    const stranger = { ...device.credentials, 'X-Device-ID': 'NOSUCHDEVI' };
+    const headers = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
+    const ask = (path: string, credentials: object): Promise<number[]> =>
+      statusesOf(requestText('POST', path, { ...credentials, ...headers }), '7\r\n{"a"', ':2}\r\n0\r\n\r\n');
+    expect(await ask('/v1/datapoint/reading', device.credentials)).toEqual([201]);
+    accepted.push('{"a":2}');
+    expect(await ask('/v1/datapoint/nothing', device.credentials)).toEqual([404]);
+    expect(await ask('/v1/datapoint/reading', stranger)).toEqual([401]);
+    expect(await ask('/v1/nowhere', {})).toEqual([404]);
+  });
+
+  it('a client whose chunks do not end is told so when its time is over', async () => {
+    await using hasty = await TestServer.start({ requestTimeoutSeconds: 2 });
+    const connection = await RawConnection.open(hasty);
+    connection.write(requestText('GET', '/', { 'Transfer-Encoding': 'chunked' }, '7\r\n1'));
+    expect((await connection.answer()).status).toBe(503);
+    await connection.closed();
   });
 });
 

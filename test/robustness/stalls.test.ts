@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { createFleet } from '../harness/device.ts';
-import { evaluate } from '../harness/inspector.ts';
+import { evaluate, inspected } from '../harness/inspector.ts';
+import { RawConnection } from '../harness/raw.ts';
 import { shards, TestServer } from '../harness/server.ts';
-import { metric, pause, until } from './vitals.ts';
+import { datapoint, metric, pause, until } from './vitals.ts';
 
 const stalls = (server: TestServer): Promise<number[]> => metric(server, 'fleetpost_event_loop_stalls_total');
 
@@ -24,8 +25,7 @@ it('a process that is stopped and goes on says that it stood still, and lives', 
 });
 
 it('a worker that stands still for a while is logged and counted, and goes on', async () => {
-  process.env.NODE_OPTIONS = '--inspect-port=0';
-  await using server = await TestServer.start({ stallMilliseconds: 1_000 });
+  await using server = await TestServer.start({ stallMilliseconds: 1_000 }, undefined, inspected);
   const device = await (await createFleet(server)).createDevice();
   await evaluate(server, 0, 'for (const end = Date.now() + 3000; Date.now() < end; );');
   await until(() => server.stderr.includes('the event loop stood still'));
@@ -33,11 +33,33 @@ it('a worker that stands still for a while is logged and counted, and goes on', 
   for (let i = 0; i < shards; i += 1) expect((await device.heartbeat()).status).toBe(201);
 });
 
+it('a worker that takes long over many requests, but goes on, does not end the process', async () => {
+  await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
+  const device = await (await createFleet(server)).createDevice();
+  const connections = await Promise.all(
+    Array.from({ length: 20 * shards }, () => RawConnection.open(server)),
+  );
+  // Of one turn: 6 s of bodies, each of which takes its time.
+  await evaluate(
+    server,
+    0,
+    'const parse = JSON.parse; JSON.parse = (text) => { for (const end = Date.now() + 300; Date.now() < end; ); return parse(text); }',
+  );
+  server.process.kill('SIGSTOP');
+  for (const connection of connections) connection.write(datapoint(device, '{"slow":1}'));
+  await pause(300);
+  server.process.kill('SIGCONT');
+  for (const connection of connections) {
+    expect((await connection.answer(false, 40_000)).status).toBe(201);
+    connection.destroy();
+  }
+  expect(server.isRunning).toBe(true);
+});
+
 it.each([0, 'main'] as const)(
   'thread %s in an endless loop ends the process, with a reason',
   async (thread) => {
-    process.env.NODE_OPTIONS = '--inspect-port=0';
-    await using server = await TestServer.start({ stallEndSeconds: 2 });
+    await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
     await evaluate(server, thread, 'for (;;);');
     await server.ended();
     expect(server.process.signalCode).toBe('SIGKILL');

@@ -56,7 +56,8 @@ describe('D22: TLS 1.2 and 1.3', () => {
     'AES128-GCM-SHA256',
   ])('not with %s, CBC or without forward secrecy', async (suite) => {
     const outcome = await handshake({ ...tls12, ciphers: `${suite}:@SECLEVEL=0` });
-    expect(outcome).toBe('ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE');
+    // OpenSSL 3.5, which Node 24 has, says TLS where older ones say SSLV3.
+    expect(outcome).toMatch(/^ERR_SSL_.+_ALERT_HANDSHAKE_FAILURE$/);
   });
 
   it.each(['TLSv1', 'TLSv1.1'] as const)('not %s', async (version) => {

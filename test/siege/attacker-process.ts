@@ -1,6 +1,6 @@
 import { TestDevice } from '../harness/device.ts';
 import type { TestServer } from '../harness/server.ts';
-import { attacks, floods, type Target } from './attacks.ts';
+import { adminAttacks, attacks, floods, halves, type Target } from './attacks.ts';
 
 /** A process of its own, so that making an attack does not slow down who watches. */
 export interface AttackerOptions {
@@ -17,7 +17,7 @@ const { names, target, fleetId, deviceId, secret, clients } = JSON.parse(
 ) as AttackerOptions;
 // Attacks ask a device for its credentials alone.
 const device = new TestDevice(undefined as unknown as TestServer, fleetId, deviceId, secret);
-for (const attack of [...attacks, ...floods]) {
+for (const attack of [...attacks, ...adminAttacks, ...halves, ...floods]) {
   if (names.includes(attack.name)) await attack.start(target, device, clients);
 }
 process.stdout.write('under way\n');

@@ -8,6 +8,7 @@ import { datapoint, datapointHead, pause } from '../robustness/vitals.ts';
 /** What an attacker knows of a server. */
 export interface Target {
   port: number;
+  adminPort: number;
   ca: string;
 }
 
@@ -66,13 +67,13 @@ async function overTls(
 }
 
 async function overTcp(
-  server: Target,
+  port: number,
   clients: number,
   talk: (socket: Socket, crowd: Crowd) => void,
 ): Promise<() => void> {
   const crowd = new Crowd();
   const open = (): void => {
-    const socket = crowd.add(connectTcp(server.port, '127.0.0.1'), open);
+    const socket = crowd.add(connectTcp(port, '127.0.0.1'), open);
     socket.resume().once('connect', () => talk(socket, crowd));
   };
   for (let i = 0; i < clients; i += 1) {
@@ -110,19 +111,19 @@ function floodWith(request: string, depth = 1) {
 export const attacks: readonly Attack[] = [
   {
     name: 'idle TCP connections, no handshake',
-    start: (server, _, clients) => overTcp(server, clients, () => {}),
+    start: (server, _, clients) => overTcp(server.port, clients, () => {}),
   },
   {
     name: 'handshakes at a byte a second',
     start: async (server, _, clients) => {
       const hello = await clientHello();
-      return overTcp(server, clients, (socket, crowd) => trickle(socket, hello, crowd));
+      return overTcp(server.port, clients, (socket, crowd) => trickle(socket, hello, crowd));
     },
   },
   {
     name: 'garbage in place of a handshake',
     start: (server, _, clients) =>
-      overTcp(server, clients / 10, (socket) => socket.write(Buffer.alloc(2_000, 'x'))),
+      overTcp(server.port, clients / 10, (socket) => socket.write(Buffer.alloc(2_000, 'x'))),
   },
   {
     name: 'heads at a byte a second',
@@ -140,6 +141,14 @@ export const attacks: readonly Attack[] = [
       }),
   },
   {
+    name: '600 KB of pipelined requests without credentials a connection',
+    start: (server, _, clients) => {
+      const request = requestText('GET', '/', {});
+      const flood = Buffer.from(request.repeat(600_000 / request.length));
+      return overTls(server, clients / 10, (socket) => socket.resume().write(flood));
+    },
+  },
+  {
     name: 'wrong secrets, 16 connections',
     start: (server, device) => {
       const wrong = { ...device.credentials, 'X-Device-Secret': `FOS-${'X'.repeat(32)}` };
@@ -148,11 +157,57 @@ export const attacks: readonly Attack[] = [
   },
 ];
 
+/** Without a token, on the port of the admin API. */
+export const adminAttacks: readonly Attack[] = [
+  {
+    name: 'admin port: metrics asked for 1,000 at a time, and never read',
+    start: ({ adminPort }, _, clients) => {
+      const flood = Buffer.from('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(1_000));
+      return overTcp(adminPort, clients / 100, (socket) => socket.pause().write(flood));
+    },
+  },
+  {
+    name: 'admin port: bodies at a byte a second',
+    start: ({ adminPort }, _, clients) => {
+      const head = 'POST /admin/v1/fleets HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60000\r\n\r\n';
+      return overTcp(adminPort, clients / 4, (socket, crowd) => {
+        socket.write(head);
+        trickle(socket, Buffer.alloc(60_000, ' '), crowd);
+      });
+    },
+  },
+];
+
+/** Bodies that are never complete: as long as they may be, all but the last byte. */
+export const halves: readonly Attack[] = [
+  {
+    name: 'half-sent bodies of one device',
+    start: (server, device, clients) => {
+      const half = datapoint(device, `{"a":"${'x'.repeat(65_000)}"}`).slice(0, -1);
+      return overTls(server, clients / 2, (socket) => socket.resume().write(half));
+    },
+  },
+  {
+    name: 'half-sent claims of nobody',
+    start: (server, _, clients) => {
+      const headers = { 'Content-Type': 'application/json', 'Content-Length': '4096' };
+      const half = requestText('POST', '/v1/claim', headers, ' '.repeat(4_095));
+      return overTls(server, clients / 2, (socket) => socket.resume().write(half));
+    },
+  },
+];
+
+const tooDeep = `{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
+
 /** One device with its right secret, as fast as it is answered. */
 export const floods: readonly Attack[] = [
   {
     name: 'one device, datapoints, 16 connections',
     start: (server, device) => overTls(server, 16, floodWith(datapoint(device, '{"flood":1}'))),
+  },
+  {
+    name: 'one device, bodies nested over 30,000 levels, 16 connections',
+    start: (server, device) => overTls(server, 16, floodWith(datapoint(device, tooDeep))),
   },
   {
     name: 'one device, heartbeats, 16 connections, 10 at a time',

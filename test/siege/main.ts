@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Attack, attacks, floods } from './attacks.ts';
+import { type Attack, adminAttacks, attacks, floods, halves } from './attacks.ts';
 import { type SiegeResult, siege } from './siege.ts';
 
 /** `npm run test:siege -- --clients N --seconds S`: what well-behaved devices see under each attack, as tables. */
@@ -28,7 +28,11 @@ function print(title: string, results: readonly SiegeResult[]): void {
   );
 }
 
-print(`${clients} clients`, await siege(alone(attacks), clients, seconds));
+print(`${clients} clients`, await siege(alone([...attacks, ...adminAttacks]), clients, seconds));
+print(
+  'half-sent bodies',
+  await siege(alone(halves), clients, seconds, { claiming: true, deviceBytesPerSecondMax: 0 }),
+);
 print('floods, limits as they are by default', await siege(alone(floods), clients, seconds));
 print(
   'floods, without deviceRequestsPerSecondMax',

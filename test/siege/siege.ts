@@ -48,8 +48,16 @@ export async function siege(
   for (const together of attacks) {
     const names = together.map(({ name }) => name);
     const { port, ca } = server;
+    const adminPort = Number(new URL(server.report.admin_url).port);
     const { fleetId, deviceId, secret } = attacker;
-    const process = await startAttacker({ names, target: { port, ca }, fleetId, deviceId, secret, clients });
+    const process = await startAttacker({
+      names,
+      target: { port, adminPort, ca },
+      fleetId,
+      deviceId,
+      secret,
+      clients,
+    });
     try {
       results.push(await measure(names.join(', ')));
     } finally {

@@ -15,7 +15,7 @@ beforeAll(async () => {
     broadcastDevicesMax: 200,
     broadcastRefusalsMax: 3,
     broadcastsPerFleetMax: 3,
-    broadcastsRunningMax: 4,
+    broadcastsRunningMax: 6,
   });
 });
 afterAll(() => server[Symbol.asyncDispose]());
@@ -222,6 +222,55 @@ it('bounds hold and are named: lists, refusals that are kept, broadcasts that ru
   expect((await server.admin('DELETE', `${broadcasts.path}/${last}`)).status).toBe(204);
   expect((await server.admin('GET', `${broadcasts.path}/${last}`)).status).toBe(404);
   for (const { broadcast_id } of listed.body.items) await broadcasts.change(broadcast_id, 'cancel');
+});
+
+it('broadcasts that run or are paused are shared by fleets: none has them all, and an ended one makes room', async () => {
+  const put = () => post(broadcasts.path, { name: 'note', to: { all: true } });
+  // A share is three, and so is broadcastsPerFleetMax; a replay takes none, nor one that is refused.
+  const keyed = { name: 'note', to: { all: true } };
+  const key = { 'idempotency-key': uuidv7() };
+  await importDevices(fleet, { count: 1_500 });
+  const first = await post(broadcasts.path, keyed, key);
+  await broadcasts.change(first.json.broadcast_id, 'pause');
+  for (let n = 0; n < 5; n += 1) expect((await post(broadcasts.path, keyed, key)).replayed).toBe('true');
+  const other = await createFleet(server);
+  await importDevices(other, { count: 1_500 });
+  const others = new Broadcasts(other);
+  const paused: [Broadcasts, string][] = [[broadcasts, first.json.broadcast_id]];
+  const pause = async (of: Broadcasts): Promise<number> => {
+    const { status, json } = await post(of.path, { name: 'note', to: { all: true } });
+    if (status !== 202) return status;
+    await of.change(json.broadcast_id, 'pause');
+    paused.push([of, json.broadcast_id]);
+    return status;
+  };
+  expect([await pause(others), await pause(others)]).toEqual([202, 202]);
+  expect(await pause(broadcasts)).toBe(202);
+  // Two each, and two are free: one more of either would leave fewer than it has.
+  const refused = await put();
+  expectError(refused, 409, 'limit_reached');
+  expect(refused.json.msg).toContain('broadcastsRunningMax');
+  const third = await createFleet(server);
+  expect(await pause(new Broadcasts(third))).toBe(202);
+  const [[of, id] = [broadcasts, '']] = paused;
+  await of.change(id, 'cancel');
+  expect(await pause(broadcasts)).toBe(202);
+  for (const [whose, one] of paused) await whose.change(one, 'cancel');
+});
+
+it('broadcasts of fleets take turns, however many one has', async () => {
+  const other = await createFleet(server);
+  await importDevices(fleet, { count: 3_000 });
+  await importDevices(other, { count: 1_000 });
+  const busy = [];
+  for (let n = 0; n < 3; n += 1) busy.push(await broadcasts.put({ name: 'note', to: { all: true } }));
+  const others = new Broadcasts(other);
+  const { broadcast_id: id } = await others.put({ name: 'note', to: { all: true } });
+  await others.done(id);
+  const sent = await Promise.all(busy.map(async ({ broadcast_id }) => broadcasts.get(broadcast_id)));
+  // Chunk by chunk as many: what all three had in turn with it would be three times as much.
+  expect(sent.reduce((sum, { queued }) => sum + queued, 0)).toBeLessThanOrEqual(2_500);
+  for (const { broadcast_id } of busy) await broadcasts.change(broadcast_id, 'cancel');
 });
 
 it('what is not a broadcast is refused with the place that is wrong', async () => {

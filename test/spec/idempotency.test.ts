@@ -74,6 +74,8 @@ describe('D18, section 8: what a key may be', () => {
   it.each([
     ['a word', 'nonsense'],
     ['a number', '1'],
+    ['nothing', ''],
+    ['spaces', '  '],
     ['empty quotes', '""'],
     ['one quote', '"'],
     ['a key with a quote before it', `"${key}`],

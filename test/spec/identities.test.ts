@@ -115,7 +115,7 @@ it.each(impossibleNames)('D2: no schema can have the name "%s": 404 schema_not_f
 const sha256 = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 it('D3: of a secret only its SHA-256 digest is on disk', async () => {
-  await using own = await TestServer.start();
+  await using own = await TestServer.start({}, undefined, { flags: ['--demo'] });
   const device = await (await createFleet(own)).createDevice();
   const rotated = await own.admin<{ device_secret: string }>('POST', `${device.adminPath}/rotate-secret`);
   await own.stop();

@@ -3,7 +3,7 @@ import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../
 import { type RawAnswer, RawConnection, requestText } from '../harness/raw.ts';
 import { expectError, valuesOf } from '../harness/routes.ts';
 import { TestServer } from '../harness/server.ts';
-import { until } from '../robustness/vitals.ts';
+import { datapointHead, until } from '../robustness/vitals.ts';
 
 /** D6 and the rate limits of D7, over however many workers the connections land on. */
 let server: TestServer;
@@ -120,6 +120,63 @@ async function flood(device: TestDevice, connections: number) {
   }
 }
 
+describe('D7: requests of one address without valid credentials', () => {
+  const key = 'anonymousRequestsPerSecondMax';
+  let limited: TestServer;
+  let device: TestDevice;
+
+  beforeAll(async () => {
+    limited = await TestServer.start({ [key]: 6, unauthorizedMax: 0 });
+    device = await (await createFleet(limited)).createDevice();
+  });
+
+  afterAll(() => limited[Symbol.asyncDispose]());
+
+  /** Asks on new connections until it is refused; answers how often it was not. */
+  async function passed(localAddress: string, ask: (connection: RawConnection) => void): Promise<number> {
+    for (let count = 0; ; count += 1) {
+      const connection = await RawConnection.open(limited, { localAddress } as object);
+      ask(connection);
+      const answer = await connection.answer();
+      connection.destroy();
+      if (answer.status !== 429) continue;
+      expectError(answer, 429, 'rate_limited');
+      expect(answer.body).toContain(`(${key})`);
+      expect(retryAfter(answer)).toBe(1);
+      return count;
+    }
+  }
+
+  const credentials = (): Record<string, string> => ({ ...device.credentials });
+
+  it.each([
+    ['GET /', 2, () => requestText('GET', '/', {})],
+    ['an unknown path', 3, () => requestText('GET', '/nowhere', {})],
+    ['no credentials', 4, () => requestText('POST', '/v1/heartbeat', {})],
+    [
+      'wrong ones',
+      5,
+      () => requestText('POST', '/v1/heartbeat', { ...credentials(), 'X-Device-Secret': wrongSecret }),
+    ],
+  ])('beyond the limit are answered 429, but not who has some: %s', async (_, address, request) => {
+    const from = `127.0.0.${address}`;
+    // Two seconds' worth at once.
+    expect(await passed(from, (connection) => connection.write(request()))).toBeGreaterThanOrEqual(12);
+    const statuses = await statusesOf(10, () => beat(device, {}, { localAddress: from, on: limited }));
+    expect(statuses).toEqual(Array(10).fill(201));
+  });
+
+  it('a client that pipelines behind a 429 is closed, and another address is answered', async () => {
+    const flooding = await RawConnection.open(limited);
+    flooding.write(requestText('GET', '/', {}).repeat(200));
+    await flooding.closed();
+    const elsewhere = await RawConnection.open(limited, { localAddress: '127.0.0.9' } as object);
+    elsewhere.write(requestText('GET', '/', {}));
+    expect((await elsewhere.answer()).status).toBe(200);
+    elsewhere.destroy();
+  });
+});
+
 describe('D7: rate limits', () => {
   it('a device beyond deviceRequestsPerSecondMax gets 429, over all its connections together', async () => {
     const device = await fleet.createDevice();
@@ -166,5 +223,46 @@ describe('D7: rate limits', () => {
       device_requests_per_second_max: 20,
     });
     expect((await other.heartbeat()).status).toBe(201);
+  });
+
+  it.each([
+    ['declared', {}],
+    ['chunked', { 'Transfer-Encoding': 'chunked' }],
+  ])('a device beyond deviceBytesPerSecondMax gets 429: bodies whose length is %s', async (_, framing) => {
+    const limited = await createFleet(server, {
+      device_bytes_per_second_max: 65_536,
+      device_requests_per_second_max: 0,
+    });
+    const [device, other] = [await limited.createDevice(), await limited.createDevice()];
+    const body = `{"a":"${'x'.repeat(60_000)}"}`;
+    const framed =
+      'Transfer-Encoding' in framing ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
+    const length = framed === body ? { 'Content-Length': String(body.length) } : framing;
+    /** On a connection of its own: the acceptor deals them to all workers. */
+    const send = async (one: TestDevice): Promise<RawAnswer> => {
+      const connection = await RawConnection.open(server);
+      connection.write(datapointHead(one, length) + framed);
+      const answer = await connection.answer();
+      connection.destroy();
+      return answer;
+    };
+    let [passed, answer] = [0, await send(device)];
+    for (; answer.status === 201; passed += 1) answer = await send(device);
+    expectError(answer, 429, 'rate_limited');
+    expect(answer.body).toContain('(deviceBytesPerSecondMax)');
+    expect(retryAfter(answer)).toBe(1);
+    expect(passed).toBeGreaterThanOrEqual(2);
+    expect([(await device.heartbeat()).status, (await send(other)).status]).toEqual([201, 201]);
+    await until(async () => (await send(device)).status === 201);
+  });
+
+  it('a body that is larger than deviceBytesPerSecondMax is taken, if none came before it', async () => {
+    const limited = await createFleet(server, { device_bytes_per_second_max: 1_000 });
+    const device = await limited.createDevice();
+    const body = { a: 'x'.repeat(60_000) };
+    expect((await device.request('POST', '/v1/datapoint/reading', body)).status).toBe(201);
+    const answer = await device.request('POST', '/v1/datapoint/reading', { a: 1 });
+    expectError(answer, 429, 'rate_limited');
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(50);
   });
 });

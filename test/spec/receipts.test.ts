@@ -57,6 +57,22 @@ const soon = { timeout: 15_000, interval: 50 };
 const later = (seconds: number): string =>
   `?deliver_at=${new Date(Date.now() + seconds * 1_000).toISOString()}`;
 
+it('D13, D17: a fetch counts whichever connections the mail is ended by, and asked to be ended by again', async () => {
+  const agents = Array.from({ length: 7 }, () => oneConnection(server));
+  const mails = Array.from({ length: 8 }, async () => {
+    const device = await fleet.createDevice();
+    const { mailId } = await device.sendMail('order', '{}', '?requeues_max=0');
+    await device.request('GET', '/v1/mailbox/next', undefined, {}, agents[0]);
+    for (const agent of agents.slice(1)) {
+      expect((await device.settle('requeue', mailId, agent)).status).toBe(200);
+    }
+    const ended = { state: 'over_requeued', fetch_count: 1 };
+    await expect.poll(() => receiptOf(device, mailId), soon).toMatchObject(ended);
+  });
+  await Promise.all(mails);
+  for (const agent of agents) await agent.close();
+});
+
 it('D17: a receipt tells when a mail was queued, fetched, requeued and acknowledged', async () => {
   const device = await fleet.createDevice();
   const { mailId } = await device.sendMail('order', '{}', '?life_seconds=60');

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as elapse } from 'node:timers/promises';
+import fc from 'fast-check';
 import { fetch } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
@@ -26,13 +28,14 @@ const payload = (n: number): string => `{"n": ${n},\n  "big": 123456789012345678
 
 let server: TestServer;
 let fleet: TestFleet;
+let other: TestFleet;
 let devices: TestDevice[];
 let halfMs: number;
 
 beforeAll(async () => {
-  server = await TestServer.start({ recordStreamsMax: 3, consumersPerFleetMax: 4, consumerFetchesMax: 2 });
+  server = await TestServer.start({ recordStreamsMax: 6, consumersPerFleetMax: 4, consumerFetchesMax: 4 });
   fleet = await createFleet(server);
-  const other = await createFleet(server);
+  other = await createFleet(server);
   devices = [];
   for (let index = 0; index < 6; index += 1) devices.push(await fleet.createDevice());
   const stranger = await other.createDevice();
@@ -48,8 +51,8 @@ async function send(device: TestDevice, n: number): Promise<void> {
   expect((await device.request('POST', path, payload(n))).status).toBe(201);
 }
 
-const records = (query: string, signal?: AbortSignal) =>
-  fetch(`${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/records${query}`, {
+const records = (query: string, signal?: AbortSignal, of = fleet) =>
+  fetch(`${server.report.admin_url}/admin/v1/fleets/${of.fleetId}/records${query}`, {
     headers: { authorization: `Bearer ${server.token}` },
     ...(signal && { signal }),
   });
@@ -96,12 +99,20 @@ it('records come as lines, each device in order, with the payload as it was sent
 
 it('a filter leaves the rest out, and any line can be gone on from', async () => {
   const all = await lines();
-  const [device] = devices as [TestDevice];
+  const [device, other] = devices as [TestDevice, TestDevice];
   const time = new Date(halfMs).toISOString();
   const wanted: [string, (line: Line) => boolean][] = [
     ['?kind=message', ({ kind }) => kind === 'message'],
     ['?kind=message&schema=reading', () => false],
     ['?schema=reading', ({ schema }) => schema === 'reading'],
+    ['?kind=message&kind=datapoint', () => true],
+    ['?kind=receipt&kind=datapoint', ({ kind }) => kind === 'datapoint'],
+    ['?schema=reading&schema=nothing', ({ schema }) => schema === 'reading'],
+    ['?schema=note&schema=reading&kind=message', ({ schema }) => schema === 'note'],
+    [
+      `?device=${device.deviceId}&device=${other.deviceId}`,
+      ({ device_id }) => [device.deviceId, other.deviceId].includes(device_id),
+    ],
     [`?device=${device.deviceId}`, ({ device_id }) => device_id === device.deviceId],
     [`?from=${time}`, ({ stored_at }) => stored_at >= time],
     [`?to=${time}`, ({ stored_at }) => stored_at < time],
@@ -139,7 +150,7 @@ it('what is no filter, cursor or name is refused by its name', async () => {
     ]);
   }
   expect(await (await records('?kind=mail')).json()).toMatchObject({
-    errors: [{ path: '/kind', msg: 'must be one of datapoint, message, receipt' }],
+    errors: [{ path: '/kind/0', msg: 'must be one of datapoint, message, receipt' }],
   });
   expect((await records('?device=SHORT')).status).toBe(404);
   expect((await server.admin('PUT', consumer('no%20name'), {})).status).toBe(400);
@@ -155,7 +166,7 @@ it('what is no filter, cursor or name is refused by its name', async () => {
   }
 });
 
-it('a stream that is followed goes on with what is stored later; there are so many and no more', async () => {
+it('a stream that is followed goes on with what is stored later; there are so many, and no fleet has all', async () => {
   const controller = new AbortController();
   const [device] = devices as [TestDevice];
   const opened = await Promise.all(
@@ -164,6 +175,8 @@ it('a stream that is followed goes on with what is stored later; there are so ma
   const refused = await records('?follow=true');
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
   expect(await refused.text()).toContain('recordStreamsMax');
+  const others = await records('?follow=true', controller.signal, other);
+  expect(others.status).toBe(200);
   const reading = opened.map(async (answer) => {
     let text = '';
     for await (const chunk of answer.body ?? []) {
@@ -250,7 +263,7 @@ it('a batch that is not acknowledged by the end of its lease is given to who wai
   expect((await server.admin('GET', consumer('late'))).status).toBe(404);
 });
 
-it('consumers and waiting fetches are so many and no more, and a scrape tells how far each is behind', async () => {
+it('consumers and waiting fetches are so many, of which no fleet has all, and a scrape tells how far each is behind', async () => {
   for (const name of ['b', 'c', 'd']) await server.admin('PUT', consumer(name), { start: 'latest' });
   const { status, body } = await server.admin('PUT', consumer('e'), {});
   expect([status, body.error]).toEqual([409, 'limit_reached']);
@@ -261,6 +274,9 @@ it('consumers and waiting fetches are so many and no more, and a scrape tells ho
   };
   const waiting = ['b', 'c'].map(waitAs);
   await expect.poll(async () => (await fetchBatch('d')).status, { timeout: 20_000 }).toBe(503);
+  await server.admin('PUT', `/fleets/${other.fleetId}/consumers/own`, { start: 'latest' });
+  const others = await server.admin('POST', `/fleets/${other.fleetId}/consumers/own/fetch`, {});
+  expect(others.status).toBe(200);
   await Promise.all(devices.map((device) => send(device, 1)));
   for (const batch of await Promise.all(waiting)) expect(batch.body.records.length).toBeGreaterThan(0);
   const metrics = await (await fetch(`${server.report.admin_url}/metrics`)).text();
@@ -289,12 +305,42 @@ it('requests in one go are answered in order; those whose connection ends first 
   ]);
 
   const follow = get(`/admin/v1/fleets/${fleet.fleetId}/records?follow=true`);
+  const body = '{"wait_seconds":60}';
+  const wait =
+    `POST /admin/v1${consumer('b', 'fetch')} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.token}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   for (let n = 0; n < 4; n += 1) {
-    const leaving = open(`${follow}${get('/healthz')}${follow}`);
+    const leaving = open(`${follow}${get('/healthz')}${follow}${wait}`);
     await once(leaving, 'data');
     leaving.destroy();
     await once(leaving, 'close');
   }
-  await expect.poll(async () => (await records('?limit=1')).status, { timeout: 20_000 }).toBe(200);
+  // At any moment of theirs: before they are looked at, while they are, and while they wait.
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom(follow, wait), fc.nat(12)), { minLength: 1, maxLength: 6 }),
+      async (leaving) => {
+        await Promise.all(
+          leaving.map(async ([text, afterMs]) => {
+            const socket = open(text);
+            await elapse(afterMs);
+            socket.destroy();
+          }),
+        );
+      },
+    ),
+    { numRuns: 40 },
+  );
+  // All that the fleet may have is free again.
+  const staying = new AbortController();
+  for (let n = 0; n < 3; n += 1) {
+    const opened = async () => (await records('?follow=true&after=latest', staying.signal)).status;
+    await expect.poll(opened, { timeout: 20_000 }).toBe(200);
+  }
+  expect((await records('?follow=true')).status).toBe(503);
+  staying.abort();
+  const waiting = (name: string) => fetchBatch(name, { wait_seconds: 1 });
+  const waits = async () => (await Promise.all(['b', 'c'].map(waiting))).map(({ status }) => status);
+  await expect.poll(waits, { timeout: 20_000 }).toEqual([200, 200]);
   expect(await server.stop()).toBe(0);
 });

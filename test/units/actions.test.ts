@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
 import type { Question } from '../../src/actions/run.ts';
 import { limits, record, startActions, startActionsForTest } from '../harness/actions.ts';
@@ -99,7 +100,7 @@ it('what is thrown is told with the lines it came from', async () => {
        fleet.log('before'); fleet.send('LOCK000001', 'x');\n  inner({});\n};`,
   );
   expect(error?.code).toBe('threw');
-  expect(error?.msg).toMatch(/^TypeError: cannot read property 'member' of undefined\n.*action\.js:2:\d+/);
+  expect(error?.msg).toMatch(/^TypeError: cannot read property 'member' of undefined\n.*tried\.js:2:\d+/);
   expect({ sends, log }).toEqual({ sends: [], log: ['before'] });
 });
 
@@ -168,11 +169,68 @@ it('a realm is kept for its key, and not after a run that failed', async () => {
   expect(logs).toEqual(['1', '2', '3', '1']);
 });
 
-it('a thread keeps eight realms, those used last', async () => {
-  const code = 'let runs = 0; export default (record, fleet) => { fleet.log(++runs); };';
-  for (const name of [...'abcdefgh', 'a', 'i']) await run(code, { key: `eight ${name}` });
-  expect((await run(code, { key: 'eight a' })).log).toEqual(['3']);
-  expect((await run(code, { key: 'eight b' })).log).toEqual(['1']);
+const count = 'let runs = 0; export default (record, fleet) => { fleet.log(++runs); };';
+
+it('a thread keeps as many realms as there is memory for, those used last', async () => {
+  const few = startActionsForTest({ threads: 1, warmBytesMax: 4 * 2 ** 20 });
+  for (let n = 0; n < 4; n += 1) await few.run(count, { key: `small ${n}` });
+  expect((await few.run(count, { key: 'small 0' })).log).toEqual(['2']);
+  // It has let go of what it used; the memory is the engine's nonetheless.
+  const large = `const all = []; for (let n = 0; n < 200; n += 1) all.push(new ArrayBuffer(16_384)); ${count}`;
+  await few.run(`{ ${large.replace(count, '')} } ${count}`, { key: 'large' });
+  expect((await few.run(count, { key: 'small 1' })).log).toEqual(['1']);
+  const none = startActionsForTest({ threads: 1, warmBytesMax: 0 });
+  for (let n = 0; n < 2; n += 1) expect((await none.run(count, { key: 'any' })).log).toEqual(['1']);
+});
+
+it('64 actions stay ready, and what is only tried is not kept', async () => {
+  for (const runs of ['1', '2']) {
+    for (let n = 0; n < 64; n += 1) {
+      expect((await run(count, { key: `of 64: ${n}` })).log).toEqual([runs]);
+    }
+  }
+  const request = { code: count, name: 'tried', record, limits };
+  for (let n = 0; n < 2; n += 1) {
+    const { log } = await pool.run({ ...request, key: undefined }, async () => 'null');
+    expect(log).toEqual(['1']);
+  }
+});
+
+it('a record that the engine cannot read is told apart from what an action does', async () => {
+  const deep = (depth: number) => `{"n":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+  const code = `export default (record, fleet) => { fleet.log('it runs'); fleet.log(JSON.stringify(record.payload).length); };`;
+  expect(await run(code, { record: { payload: deep(128) } })).toMatchObject({
+    error: undefined,
+    log: ['it runs', '262'],
+  });
+  for (const key of ['new', 'warm', 'warm']) {
+    if (key === 'warm') await run(code, { key });
+    const { error, log } = await run(code, { key, record: { payload: deep(30_000) } });
+    expect({ code: error?.code, log }).toEqual({ code: 'unreadable_record', log: [] });
+  }
+  // What earlier runs have left in a realm is no reason to give a record up.
+  const hoarder = `const all = [];
+    export default (record, fleet) => { fleet.log(record.payload.all?.length ?? 0); if (!record.payload.all) all.push('x'.repeat(14_000_000)); };`;
+  await run(hoarder, { key: 'hoarder', record: { payload: '{}' } });
+  const payload = JSON.stringify({ all: Array.from({ length: 30_000 }, () => ({ n: 1 })) });
+  expect(await run(hoarder, { key: 'hoarder', record: { payload } })).toMatchObject({
+    error: undefined,
+    log: ['30000'],
+  });
+});
+
+it('a question that cannot be answered is logged once a run, under the name of its action', async () => {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const actions = startActionsForTest({ threads: 1, log });
+  const { error } = await actions.runBody(
+    `await Promise.allSettled([fleet.device('LOCK000001'), fleet.device('LOCK000002')]);
+     await fleet.state.get('x');`,
+    { name: 'door-open', answer: () => Promise.reject(new Error('no database')) },
+  );
+  expect(error?.msg).toContain('The server could not answer.');
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ action: 'door-open', err: { message: 'no database' } });
 });
 
 it('a fleet that is kept from an earlier run is of no use', async () => {
@@ -196,17 +254,17 @@ const action: Action<Opened> = (record, fleet) => {
   if (record.name === 'fails') fleet.log(nothing!.door);
 };
 export default action;`;
-  const compiled = await pool.compile(source, 'typescript', limits);
+  const compiled = await pool.compile({ source, language: 'typescript', name: 'door-open' }, limits);
   if ('error' in compiled) throw new Error(compiled.error.msg);
   expect((await run(compiled.code)).log).toEqual(['3 1']);
-  const failed = await run(compiled.code, { record: { ...record, name: 'fails' } });
-  expect(failed.error?.msg).toMatch(/\(action\.ts:9:\d+\)/);
+  const failed = await run(compiled.code, { name: 'door-open', record: { ...record, name: 'fails' } });
+  expect(failed.error?.msg).toMatch(/\(door-open\.ts:9:\d+\)/);
 });
 
 it.each([
-  ['typescript', 'const a: = 3', 'Type expected. (action.ts:1:10)'],
+  ['typescript', 'const a: = 3', 'Type expected. (door-open.ts:1:10)'],
   ['typescript', '('.repeat(100_000), 'nested too deeply'],
-  ['javascript', 'export default (\n', 'action.js:'],
+  ['javascript', 'export default (\n', 'door-open.js:'],
   ['javascript', 'export const action = () => {}', 'no function as its default export'],
   ['javascript', 'export default 3', 'no function as its default export'],
   ['javascript', `throw new Error('at once'); export default () => {}`, 'at once'],
@@ -217,14 +275,16 @@ it.each([
     `can import nothing, also not 'node:fs'`,
   ],
 ] as const)('code that cannot be run is refused: %s %s', async (language, source, message) => {
-  const compiled = await pool.compile(source, language, limits);
+  const compiled = await pool.compile({ source, language, name: 'door-open' }, limits);
   expect(compiled).toMatchObject({ error: { code: 'invalid_code', msg: expect.stringContaining(message) } });
 });
 
 it('a module may wait at its top for what comes', async () => {
   const source =
     'const three = await Promise.resolve(3); export default (record, fleet) => fleet.log(three);';
-  expect(await pool.compile(source, 'javascript', limits)).toEqual({ code: source });
+  expect(await pool.compile({ source, language: 'javascript', name: 'door-open' }, limits)).toEqual({
+    code: source,
+  });
   expect((await run(source)).log).toEqual(['3']);
 });
 

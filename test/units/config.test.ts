@@ -50,7 +50,10 @@ it.each([
   ['{', {}, /cannot be read/],
   ['{}', { FLEETPOST_SHARDZ: '1' }, /no key for FLEETPOST_SHARDZ/],
   ['{}', { FLEETPOST_SHARDS: 'many' }, /shards must be integer.*from environment/],
-  ['{}', { FLEETPOST_SHARDS: '' }, /shards must be integer/],
+  ['{}', { FLEETPOST_SHARDS: '' }, /shards must be integer, not ""/],
+  ['{}', { FLEETPOST_SHARDS: 'x' }, /shards must be integer, not "x" \(from environment\)/],
+  ['{}', { FLEETPOST_SHARDS: 'Infinity' }, /shards must be integer, not "Infinity"/],
+  ['{"traceUrl":"127.0.0.1:4318"}', {}, /traceUrl must be a URL that begins with http:\/\/.*, not "127/],
 ])('refuses %s with %o, naming the key', (content, environment, message) => {
   expect(() => loadConfig(file(content), environment, {})).toThrow(message);
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { openControl } from '../../src/cluster/environments.ts';
 import type { Batch, Consumer } from '../../src/consume/consumer.ts';
@@ -266,6 +267,35 @@ it('what retention took in front of a consumer and out of the middle counts as l
   }
   await consumers.stop();
   await journal.close();
+  await opened.close();
+  rmSync(folder, { recursive: true });
+});
+
+it('a stop that cannot store the last places says so', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+  const opened = openShard(folder, { gatherMilliseconds: 0 });
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const reader = new LogReader([opened.shard], log);
+  const control = join(folder, 'control');
+  const config = { consumerLeaseSeconds: 60 };
+  const journal = openControl(control, limits);
+  const first = await Consumers.open({ reader, journal, config, log });
+  await first.put(fleetId, 'hall', { kinds: [], schemas: [], leaseSeconds: undefined }, 'earliest');
+  await first.stop();
+  await journal.close();
+  expect(lines).toEqual([]);
+
+  // Nobody wants it, so that its place moves without an acknowledgement; and the disk is full.
+  const [, , device] = devices as [DeviceKey, DeviceKey, DeviceKey];
+  await opened.shard.ingest({ device, kind: 'message', schema: 'opened', payload: Buffer.from('{}') });
+  const full = openControl(control, { ...limits, diskFreeBytesMin: Number.MAX_SAFE_INTEGER });
+  const second = await Consumers.open({ reader, journal: full, config, log });
+  const options = { recordsMax: 1, bytesMax: 1_000, worker: 'tester' };
+  expect(await second.find(fleetId, 'hall')?.fetch(options, AbortSignal.abort())).toBeUndefined();
+  await second.stop();
+  expect(lines.join()).toContain('their last places are not stored');
+  await full.close();
   await opened.close();
   rmSync(folder, { recursive: true });
 });

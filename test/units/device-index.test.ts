@@ -81,9 +81,9 @@ async function allFound(
 type Known = Pick<Device, 'name' | 'tags' | 'enabled'> & { seenMs: number | undefined };
 
 function fits(known: Known, filter: DeviceFilter): boolean {
-  const { tag, namePrefix = '', enabled, seenAfterMs, seenBeforeMs } = filter;
+  const { tags: asked = [], namePrefix = '', enabled, seenAfterMs, seenBeforeMs } = filter;
   return (
-    (tag === undefined || known.tags.includes(tag)) &&
+    asked.every((tag) => known.tags.includes(tag)) &&
     known.name.startsWith(namePrefix) &&
     (enabled === undefined || known.enabled === enabled) &&
     (seenAfterMs === undefined || (known.seenMs !== undefined && known.seenMs >= seenAfterMs)) &&
@@ -105,7 +105,7 @@ const operation = fc.record({
 });
 const filters = fc.record({
   fleetId: fc.constantFrom(...fleets),
-  tag: maybe(fc.constantFrom(...tags)),
+  tags: maybe(fc.array(fc.constantFrom(...tags), { minLength: 1, maxLength: 3 })),
   namePrefix: maybe(fc.constantFrom('A', 'Ab', 'Abc', 'x', 'Ö', ...names)),
   enabled: maybe(fc.boolean()),
   seenAfterMs: maybe(seenTime),

@@ -2,13 +2,14 @@ import { expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/log.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
+import { allowedLookup } from '../../src/forward/allowed-lookup.ts';
 import { waitOf } from '../../src/forward/backoff.ts';
 import { ByteBudget } from '../../src/forward/byte-budget.ts';
 import { Lane } from '../../src/forward/lane.ts';
 import { Progress } from '../../src/forward/progress.ts';
 import type { Outcome, Sender } from '../../src/forward/sender.ts';
 import type { Source } from '../../src/forward/source.ts';
-import { isHostAllowed } from '../../src/registry/forward-hosts.ts';
+import { isHostAllowed, isLinkLocal } from '../../src/registry/forward-hosts.ts';
 import type { Forwarder } from '../../src/registry/forwarder.ts';
 import type { StoredRecord } from '../../src/shard/shard.ts';
 
@@ -25,6 +26,84 @@ it('forwardHosts allows names, names below one, addresses, or any', () => {
   ];
   for (const host of others) expect(isHostAllowed(host, allowed), host).toBe(false);
   expect(isHostAllowed('anything', ' ')).toBe(true);
+});
+
+it('link-local addresses are no hosts that anybody may send to, however they are written, unless they are named', () => {
+  const urls = [
+    'http://169.254.169.254/latest',
+    'http://2852039166/',
+    'http://0xa9fea9fe/',
+    'http://0251.0376.0251.0376/',
+    'http://169.254.43518/',
+    'http://[::ffff:169.254.169.254]/',
+    'http://[::ffff:a9fe:a9fe]/',
+    'http://[::169.254.169.254]/',
+    'http://[64:ff9b::169.254.169.254]/',
+    'http://[fe80::1]/',
+    'http://[febf::1]/',
+    'http://[fd00:ec2::254]/',
+    'http://169.254.0.1./',
+  ];
+  for (const url of urls) expect(isHostAllowed(new URL(url).hostname, ''), url).toBe(false);
+  expect(isHostAllowed('169.254.169.254', 'a.example, 169.254.169.254')).toBe(true);
+  const others = ['169.253.0.1', '10.0.0.1', '127.0.0.1', '[::1]', '[fd00:ec3::1]', '[fec0::1]', 'a.example'];
+  for (const host of others) expect(isHostAllowed(host, ''), host).toBe(true);
+  expect([isLinkLocal('fe80::1%eth0'), isLinkLocal('::1'), isLinkLocal('localhost')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+it('a connection to a name is made to those of its addresses that may be sent to, and to no other', async () => {
+  const addresses: Record<string, string[]> = {
+    'metadata.example': ['169.254.169.254', 'fd00:ec2::254'],
+    'mixed.example': ['169.254.1.1', '192.0.2.7', '2001:db8::1'],
+  };
+  const look = (host: string, all: boolean) =>
+    new Promise((resolve) => {
+      const system = allowedLookup((name, _, done) => {
+        const found = (addresses[name] ?? []).map((address) => ({
+          address,
+          family: address.includes(':') ? 6 : 4,
+        }));
+        done(found.length === 0 ? Object.assign(new Error(), { code: 'ENOTFOUND' }) : null, found);
+      });
+      system(host, { all }, (error, ...found) => resolve(error?.code ?? found));
+    });
+  expect(await look('metadata.example', true)).toBe('ERR_FORBIDDEN_ADDRESS');
+  expect(await look('metadata.example', false)).toBe('ERR_FORBIDDEN_ADDRESS');
+  expect(await look('mixed.example', false)).toEqual(['192.0.2.7', 4]);
+  expect(await look('mixed.example', true)).toEqual([
+    [
+      { address: '192.0.2.7', family: 4 },
+      { address: '2001:db8::1', family: 6 },
+    ],
+  ]);
+  expect(await look('nowhere.example', true)).toBe('ENOTFOUND');
+});
+
+it('no fleet holds all the bytes of forwarders, and who waits is woken when he may have them', async () => {
+  const budget = new ByteBudget(100);
+  const { signal } = new AbortController();
+  const takeAll = (owner: string): number => {
+    let taken = 0;
+    while (budget.take(owner, 10)) taken += 10;
+    return taken;
+  };
+  expect(takeAll('a')).toBe(50);
+  const woken: string[] = [];
+  void budget.freed('a', 10, signal).then(() => woken.push('a'));
+  expect(takeAll('b')).toBe(30);
+  void budget.freed('c', 60, signal).then(() => woken.push('c'));
+  void budget.freed('d', 30, signal).then(() => woken.push('d'));
+  budget.give('b', 10);
+  await expect.poll(() => woken).toEqual(['d']);
+  for (let n = 0; n < 3; n += 1) budget.give('a', 10);
+  await expect.poll(() => woken).toEqual(['d', 'a', 'c']);
+  // More than there is, once nobody has any.
+  for (const owner of ['a', 'a', 'b', 'b']) budget.give(owner, 10);
+  expect(budget.take('e', 1_000)).toBe(true);
 });
 
 it('waits double up to a bound, are spread, and are as long as the receiver asks within it', () => {
@@ -93,7 +172,8 @@ it('a lane that waits for another attempt lets go of its bytes for one that need
       backoff: { firstMs: retryMs, longestMs: retryMs },
       progress,
       log: createLog('silent'),
-      bury: async () => true,
+      attemptsMax: 5,
+      bury: async () => 'kept',
       signal: stop.signal,
     });
   const failing = new Records();

@@ -6,7 +6,7 @@ import type { DeviceKey } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { IngestLog } from '../../src/shard/ingest-log.ts';
 import { sequenceKey } from '../../src/shard/keys.ts';
-import { encodeMovedBatch } from '../../src/shard/log-batch.ts';
+import { encodeListedBatch } from '../../src/shard/log-batch.ts';
 import { encodeLogRecord } from '../../src/shard/log-record.ts';
 import { ShardReader } from '../../src/shard/reader.ts';
 import type { StoredRecord } from '../../src/shard/shard.ts';
@@ -73,21 +73,26 @@ it('the log is read a commit at a time, from any position, and on from where it 
   expect(reader.records(0)).toMatchObject({ next: 5, records: [{ position: 4 }] });
 });
 
-it('records are dated by the wall clock, those of another shard by their own ids', async () => {
-  const [old, newest] = [generateUuid(Date.now() - 5_000), generateUuid()];
+it('records are dated by the wall clock, those of another shard by their own times', async () => {
+  const newestMs = Date.now();
+  const oldMs = newestMs - 5_000;
   const jumpsMs = 3_600_000;
   await environment.write(() => {
-    const records = [newest, old].map((id, n) => ({ device, id, bytes: bytesOf(`{"moved":${n}}`) }));
-    log.putSync(sequenceKey(5), encodeMovedBatch(records, newest));
+    const records = [newestMs, oldMs].map((timeMs, n) => ({
+      id: generateUuid(),
+      timeMs,
+      isMoved: n === 1,
+      bytes: bytesOf(`{"moved":${n}}`),
+    }));
+    log.putSync(sequenceKey(5), encodeListedBatch(records, newestMs));
     const clock = { wallMs: 0, jumpsMs, aheadMs: 0, aheadSinceMs: 0 };
     environment.table('times').putSync(Buffer.from('clock'), pack(clock));
   });
-  const { records, next } = reader.records(6);
-  expect(next).toBe(7);
-  expect(records).toMatchObject([{ position: 6, isMoved: true }]);
-  expect(records[0]?.id).toEqual(old);
-  const wallMs = old.readUIntBE(0, 6) + jumpsMs;
-  expect(records[0]?.storedAtMs).toBe(wallMs);
+  expect(reader.records(6)).toMatchObject({
+    next: 7,
+    records: [{ position: 6, isMoved: true, storedAtMs: oldMs + jumpsMs }],
+  });
+  expect(reader.records(5).records[0]).toMatchObject({ isMoved: false, storedAtMs: newestMs + jumpsMs });
 });
 
 it.each([
@@ -105,13 +110,9 @@ it.each([
   expect(damaged.next).toBeGreaterThan(end);
   expect(reader.records(damaged.next)).toEqual({ records: [], next: damaged.next, damaged: false });
   // The owner that runs still knows where it ended.
-  const append = {
-    records: [{ device, id: generateUuid(), bytes: bytesOf('{"behind":1}') }],
-    newest: generateUuid(),
-  };
-  await environment.write(() =>
-    log.putSync(sequenceKey(end + 2), encodeMovedBatch(append.records, append.newest)),
-  );
+  const timeMs = Date.now();
+  const append = { id: generateUuid(), timeMs, isMoved: true, bytes: bytesOf('{"behind":1}') };
+  await environment.write(() => log.putSync(sequenceKey(end + 2), encodeListedBatch([append], timeMs)));
   expect(payloads(reader.records(damaged.next).records)).toEqual(['{"behind":1}']);
 });
 

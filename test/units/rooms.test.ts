@@ -54,6 +54,7 @@ const soleImporters: Record<string, string> = {
   piscina: 'actions',
   undici: 'forward',
   '@nats-io/transport-node': 'forward',
+  '@nats-io/transport-node/lib/node_transport.js': 'forward',
   '@nats-io/jetstream': 'forward',
 };
 /** From the seam, http and admin know the interface alone. */

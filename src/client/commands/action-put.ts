@@ -4,7 +4,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { connect } from '../connection.ts';
 import { readInput, readJson } from '../input.ts';
 import { fleetCommand, integer, several } from '../options.ts';
-import { cellOf, print, printable, table } from '../output.ts';
+import { cellOf, print, printable, printableLines, table } from '../output.ts';
 import { actionPath, type FleetOptions, triggerOf } from './action-path.ts';
 
 interface PutOptions extends FleetOptions {
@@ -90,7 +90,7 @@ function deployedText({ name, version, enabled, tests }: Deployed): string {
   const lines = [
     `Version ${version} of ${name} is deployed${enabled ? '' : ', and disabled'}.`,
     ...(tests.length === 0 ? [] : [`${tests.length - failed.length} of ${tests.length} tests passed.`]),
-    ...failed.map(({ test, reason }) => printable(`Test ${test} failed: ${reason}`)),
+    ...failed.map(({ test, reason }) => printableLines(`Test ${test} failed: ${reason}`)),
   ];
   return lines.join('\n');
 }
@@ -124,7 +124,9 @@ function trialText({ error, mails, state, log, ...times }: Trial): string {
       : `It would send:\n${table(['device', 'name', 'life_seconds', 'payload'], mailRows)}`,
     ...(state.length === 0 ? [] : [`It would keep:\n${table(['key', 'value'], stateRows)}`]),
     ...(log.length === 0 ? [] : [`It said:\n${log.map(printable).join('\n')}`]),
-    error === null ? `It is done: ${spent}.` : printable(`It failed: ${error.code}, ${error.msg} (${spent})`),
+    error === null
+      ? `It is done: ${spent}.`
+      : printableLines(`It failed after ${spent}: ${error.code}: ${error.msg}`),
   ].join('\n');
 }
 

@@ -67,8 +67,9 @@ function reasonOf({ error }: { error: RunError | null }): string | null {
   return error && `${error.code}: ${error.msg}`;
 }
 
+/** For a table: a stack has lines of its own, which one run by itself is shown with. */
 function withReason<T extends { error: RunError | null }>({ items, next }: List<T>) {
-  return { items: items.map((item) => ({ ...item, error: reasonOf(item) })), next };
+  return { items: items.map((item) => ({ ...item, error: reasonOf(item)?.split('\n', 1)[0] })), next };
 }
 
 async function listRuns(name: string, options: SearchOptions & { outcome?: string }): Promise<void> {

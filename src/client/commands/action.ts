@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type List, pathOf } from '../admin-client.ts';
 import { connect } from '../connection.ts';
 import { fleetCommand, integer } from '../options.ts';
-import { fields, listText, print } from '../output.ts';
+import { fields, listText, print, printRaw } from '../output.ts';
 import { actionPath, type FleetOptions, type Trigger, triggerText } from './action-path.ts';
 import { addActionPut, addActionTest } from './action-put.ts';
 import { addActionRunCommands } from './action-runs.ts';
@@ -17,6 +17,7 @@ interface Action {
   in_hand: number;
   behind: number;
   parked: number;
+  devices_behind: number;
   runs_last_minute: number;
 }
 
@@ -46,7 +47,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const path = actionPath(options, name, 'versions', String(number));
   const version = await client.request<Version>('GET', path);
   const { source, ...rest } = version;
-  if (options.source && !options.json) process.stdout.write(source.endsWith('\n') ? source : `${source}\n`);
+  if (options.source && !options.json) printRaw(options, source.replace(/\n$/, ''));
   else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
 }
 
@@ -73,6 +74,7 @@ export function addActionCommands(program: Command): void {
         'in_hand',
         'behind',
         'parked',
+        'devices_behind',
         'runs_last_minute',
       ] as const;
       const items = actions.items.map((action) => ({ ...action, on: action.on.map(triggerText) }));

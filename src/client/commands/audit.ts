@@ -43,6 +43,11 @@ function wantedOf({ fleet, by, from, to }: FilterOptions): Record<string, string
   return Object.fromEntries(wanted.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
+/** A length of time is another time with each command, and a cursor goes with the times that it was made for. */
+function times({ from, to }: FilterOptions): string {
+  return `${from === undefined ? '' : ` --from ${from}`}${to === undefined ? '' : ` --to ${to}`}`;
+}
+
 /** What people ask first: who, what, about what, and how it ended. */
 function rowOf(entry: Entry) {
   const { by, method, route, about, status, error, address, forwarded_for: forwarded } = entry;
@@ -84,7 +89,7 @@ export function addAuditCommands(program: Command): void {
   ).action(async (options: FilterOptions & ListOptions) => {
     const list = await connect(options).list<Entry>('/audit', options, wantedOf(options));
     const columns = ['entry', 'time', 'by', 'what', 'about', 'outcome', 'from'] as const;
-    const rows = { items: list.items.map(rowOf), next: list.next };
+    const rows = { items: list.items.map(rowOf), next: list.next && `${list.next}${times(options)}` };
     print(options, list, listText(rows, columns, 'There is nothing of that.'));
   });
 

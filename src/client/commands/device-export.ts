@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
-import { type AdminClient, pathOf } from '../admin-client.ts';
+import { type AdminClient, pathOf, queryOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { fleetCommand } from '../options.ts';
 import { print } from '../output.ts';
@@ -98,7 +98,7 @@ async function exportDevices(options: ExportOptions): Promise<void> {
   let at = start;
   let devices = 0;
   try {
-    const query = new URLSearchParams({ ...filter, format, after, ...(digests && { with: 'digests' }) });
+    const query = queryOf({ ...filter, format, after, ...(digests && { with: 'digests' }) });
     const response = await client.open('GET', `${pathOf('fleets', fleet)}/devices:export?${query}`);
     let isHeader = format === 'csv';
     for await (const chunk of response.body ?? []) {

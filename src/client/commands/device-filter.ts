@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
+import { several } from '../options.ts';
 
 /** Which devices of a fleet: all of what is given must fit. */
 export interface DeviceFilterOptions {
-  tag?: string;
+  tag?: string[];
   namePrefix?: string;
   enabled?: boolean;
   disabled?: boolean;
@@ -13,7 +14,7 @@ export interface DeviceFilterOptions {
 
 export function withDeviceFilter(command: Command): Command {
   return command
-    .option('--tag <tag>', 'those that have the tag')
+    .option('--tag <tag>', 'those that have the tag; given several times, all of the tags', several)
     .option('--name-prefix <text>', 'whose name begins with it')
     .option('--enabled', 'those that are enabled')
     .addOption(new Option('--disabled', 'those that are disabled').conflicts('enabled'))
@@ -25,7 +26,7 @@ export function withDeviceFilter(command: Command): Command {
 }
 
 /** As the admin API takes it, in a query or in a selector. */
-export function filterQuery(options: DeviceFilterOptions): Record<string, string> {
+export function filterQuery(options: DeviceFilterOptions): Record<string, string | string[]> {
   const { tag, namePrefix, enabled, disabled, state, seenAfter, seenBefore } = options;
   const query = {
     tag,
@@ -36,5 +37,5 @@ export function filterQuery(options: DeviceFilterOptions): Record<string, string
     seen_before: seenBefore,
   };
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as Record<string, string>;
+  return Object.fromEntries(given) as Record<string, string | string[]>;
 }

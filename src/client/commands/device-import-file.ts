@@ -115,6 +115,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
       bar?.update(sent);
     });
     const query = new URLSearchParams({ on_existing: onExisting, from_line: String(fromLine) });
+    if (resume) query.set('resume', 'true');
     const path = `${pathOf('fleets', fleet)}/devices:import?${query}`;
     const answers = await client.exchange(path, isCsv ? 'text/csv' : 'application/x-ndjson', body);
     summary = await receive(answers, handle, isCsv && fromLine > 1, (answer) => {

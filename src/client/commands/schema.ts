@@ -3,7 +3,7 @@ import { type List, pathOf } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { readInput } from '../input.ts';
 import { fleetCommand } from '../options.ts';
-import { listText, print } from '../output.ts';
+import { listText, print, printRaw } from '../output.ts';
 
 interface FleetOptions extends ConnectionOptions {
   fleet: string;
@@ -12,6 +12,7 @@ interface FleetOptions extends ConnectionOptions {
 interface SchemaName {
   kind: string;
   name: string;
+  disabled: string | null;
 }
 
 /** A command on one schema, by its kind and name. */
@@ -41,18 +42,20 @@ export function addSchemaCommands(program: Command): void {
       print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
     });
 
-  fleetCommand(group, 'list', 'list the schemas of a fleet').action(async (options: FleetOptions) => {
-    const schemas = await connect(options).request<List<SchemaName>>(
-      'GET',
-      pathOf('fleets', options.fleet, 'schemas'),
-    );
-    print(options, schemas, listText(schemas, ['kind', 'name'], 'This fleet has no schemas.'));
-  });
+  fleetCommand(group, 'list', 'list the schemas of a fleet, and why one is disabled').action(
+    async (options: FleetOptions) => {
+      const schemas = await connect(options).request<List<SchemaName>>(
+        'GET',
+        pathOf('fleets', options.fleet, 'schemas'),
+      );
+      print(options, schemas, listText(schemas, ['kind', 'name', 'disabled'], 'This fleet has no schemas.'));
+    },
+  );
 
   schemaCommand(group, 'show', 'print a schema as it was put').action(
     async (kind: string, name: string, options: FleetOptions) => {
       const text = await connect(options).requestText('GET', pathTo(options, kind, name));
-      process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+      printRaw(options, text.replace(/\n$/, ''));
     },
   );
 

@@ -23,8 +23,8 @@ interface CreateOptions extends ConnectionOptions {
   expires?: string;
 }
 
-function parseScopes(text: string): Scope[] {
-  const named = [...new Set(text.split(','))];
+function parseScopes(text: string, before: readonly Scope[] = []): Scope[] {
+  const named = [...new Set([...before, ...text.split(',')])];
   const unknown = named.find((name) => !(scopes as readonly string[]).includes(name));
   if (unknown === undefined) return named as Scope[];
   throw new InvalidArgumentError(`It must be some of ${scopes.join(',')}.`);

@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import { checkSecret } from '../authentication.ts';
+import { checkSecret, secretDigest } from '../authentication.ts';
 import type { HttpContext } from '../context.ts';
 import type { DeviceRequest, Endpoint } from '../endpoint.ts';
 import { createStreamReply, type Reply } from '../reply.ts';
@@ -32,9 +32,11 @@ export const events: Endpoint = {
       throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
     }
     const { device } = known;
+    // A stream may be open for days: not with its secret.
+    const digest = secretDigest(given.headers.secret);
     let leave: () => void = () => {};
     const check = async (): Promise<void> => {
-      checkSecret(known.secret, await shard.credentials(device));
+      checkSecret(digest, await shard.credentials(device));
     };
     const stream = streams.create(device, () => leave(), check);
     try {

@@ -204,3 +204,53 @@ it('it is let in by the credentials file of a user, and by that of no other', as
   for (const line of trusted.creds.split('\n').filter((line) => /^\w{20}/.test(line)))
     expect(told).not.toContain(line);
 }, 60_000);
+
+it('a record that no stream takes becomes a dead letter while others are taken, and holds up none of them', async () => {
+  await nats.addStream('some', 'some.reading');
+  expect((await server.admin('PUT', `/fleets/${fleet.fleetId}/schemas/datapoint/other`, {})).status).toBe(
+    201,
+  );
+  const to = { type: 'nats', servers: [nats.url], credentials: { token: nats.token }, timeout_seconds: 2 };
+  await ask('PUT', '/some', { ...to, subject: 'some.{schema}' });
+  await send(71, 71);
+  const [first] = devices as [TestDevice];
+  expect((await first.request('POST', '/v1/datapoint/other', '{"n":0}')).status).toBe(201);
+  await send(72, 75);
+  await vi.waitFor(async () => {
+    expect((await ask('GET', '/some')).body).toMatchObject({ state: 'running', behind: 0, dead_letters: 1 });
+  }, patience);
+  const { items } = (await ask('GET', '/some/dead-letters')).body;
+  expect(items).toMatchObject([{ schema: 'other', reason: 'No stream of JetStream takes this subject.' }]);
+  const kept = await nats.messages('some');
+  expect(new Set(kept.map(({ json }) => json.record_id)).size).toBe(20);
+  // Nothing takes any while the stream is gone: that is no record's fault.
+  expect((await ask('DELETE', '/some/dead-letters')).body).toEqual({ dropped: 1 });
+  expect((await ask('DELETE', '/some')).status).toBe(204);
+  await ask('PUT', '/none', { ...to, subject: 'none.{schema}' });
+  await send(76, 76);
+  await vi.waitFor(async () => expect((await ask('GET', '/none')).body.failed).toBeGreaterThan(40), patience);
+  expect((await ask('GET', '/none')).body).toMatchObject({
+    state: 'backing_off',
+    dead_letters: 0,
+    dropped: 0,
+  });
+  expect((await ask('DELETE', '/none')).status).toBe(204);
+}, 60_000);
+
+it('link-local addresses are no target, nor names that have one, unless forwardHosts names them', async () => {
+  const servers = [
+    'nats://169.254.169.254:4222',
+    'nats://2852039166',
+    'tls://0xa9fea9fe',
+    'nats://[fe80::1]',
+  ];
+  for (const server of servers) {
+    const made = await ask('PUT', '/away', { type: 'nats', servers: [server], subject: 'a' });
+    expect(made, server).toMatchObject({ status: 400, body: { error: 'invalid_forwarder' } });
+    expect(made.body.msg).toContain('forwardHosts');
+  }
+  for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'https://0251.254.43518/']) {
+    const made = await ask('PUT', '/away', { type: 'webhook', url });
+    expect(made, url).toMatchObject({ status: 400, body: { error: 'invalid_forwarder' } });
+  }
+});

@@ -3,10 +3,11 @@ import { expect, it } from 'vitest';
 import { shardOf } from '../../src/cluster/placement.ts';
 import { verifyFolder } from '../../src/cluster/verify.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
+import { fleetpost } from '../harness/command.ts';
 import { createFleet, type DeviceAnswer, type TestDevice } from '../harness/device.ts';
 import { readiness } from '../harness/health.ts';
 import { readRecords } from '../harness/log.ts';
-import { shards, TestServer } from '../harness/server.ts';
+import { ownCertificate, shards, TestServer } from '../harness/server.ts';
 import { SmallDisk } from '../harness/small-disk.ts';
 import { until } from './vitals.ts';
 
@@ -86,6 +87,29 @@ it('on a full disk writes are 503, reads go on, and room that is made is used wi
   await until(async () => (await server.admin('POST', '/fleets', {})).status === 201);
   expect(await readiness(server.report.admin_url)).toEqual([]);
   await expectAllStored(server, stored);
+});
+
+it('a server starts on a full disk, also at another admin port than last time, and answers reads', async () => {
+  using disk = new SmallDisk(64);
+  const data = join(disk.path, 'data');
+  const config = { diskFreeBytesMin: 8 * 1024 * 1024, ...ownCertificate };
+  const before = await TestServer.start(config, data);
+  const device = await (await createFleet(before)).createDevice();
+  await device.sendMail('note', '{"kept":true}');
+  await before.stop();
+  disk.fill();
+  for (let start = 0; start < 2; start += 1) {
+    // Any port, and so another one each time.
+    await using server = await TestServer.start(config, data);
+    expect(server.token).toBe(before.token);
+    const same = device.on(server);
+    expect((await same.heartbeat()).status).toBe(201);
+    expect(await same.next()).toMatchObject({ status: 200, text: '{"kept":true}' });
+    expectUnavailable(await same.request('POST', '/v1/datapoint/reading', { a: 1 }));
+    const listed = await fleetpost(['fleet', 'list', '--data', data, '--json']);
+    expect(listed).toMatchObject({ status: 0, stdout: expect.stringContaining(device.fleetId) });
+    expect(await server.stop()).toBe(0);
+  }
 });
 
 it('a full map refuses what adds records, and takes them again when mail that is settled makes room', async () => {

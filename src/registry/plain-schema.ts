@@ -1,0 +1,102 @@
+import type { JsonObject } from './payload.ts';
+import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-keywords.ts';
+import { SchemaReferences } from './schema-references.ts';
+
+/**
+ * The same schema, as much of it as a check goes by: what Ajv is given, and what the cost is counted of, so that both
+ * are of one mind. All references are `#` or `#/$defs/N`; whatever else names a place, and all annotations, are gone.
+ * @throws Error for what is no keyword of JSON Schema 2020-12, and for a reference that leads nowhere.
+ */
+export function plainSchema(root: JsonObject): JsonObject {
+  return new Rewriting(root).rewritten();
+}
+
+class Rewriting {
+  readonly #root: JsonObject;
+  readonly #references: SchemaReferences;
+  /** Numbers of the subschemas that are referred to, by their pointers. */
+  readonly #numbers = new Map<string, number>();
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+    this.#references = new SchemaReferences(root);
+    this.#number(root);
+  }
+
+  rewritten(): JsonObject {
+    const root = this.#rewrite(this.#root, '') as JsonObject;
+    const definitions = [...this.#numbers].map(([pointer, number]) => [
+      number,
+      this.#rewrite(this.#references.subschema(pointer), pointer),
+    ]);
+    return definitions.length === 0 ? root : { ...root, $defs: Object.fromEntries(definitions) };
+  }
+
+  #number(schema: Subschema): void {
+    if (typeof schema === 'boolean') return;
+    for (const pointer of this.#references.targets(schema)) {
+      if (pointer !== '' && !this.#numbers.has(pointer)) this.#numbers.set(pointer, this.#numbers.size);
+    }
+    for (const [, member] of membersOf(schema)) this.#number(member);
+  }
+
+  /** A subschema in its place: a reference, where others refer to it too, so that no text is there twice. */
+  #place(schema: Subschema, pointer: string): Subschema {
+    return this.#numbers.has(pointer) ? { $ref: this.#referenceTo(pointer) } : this.#rewrite(schema, pointer);
+  }
+
+  #referenceTo(pointer: string): string {
+    return pointer === '' ? '#' : `#/$defs/${this.#numbers.get(pointer)}`;
+  }
+
+  #rewrite(schema: Subschema, pointer: string): Subschema {
+    if (typeof schema === 'boolean') return schema;
+    const rewritten: JsonObject = {};
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (keyword === '$defs' || keyword === 'definitions' || keyword === 'contentSchema') continue;
+      const place = (name: string, member: Subschema): [string, Subschema] => [
+        name,
+        this.#place(member, `${pointer}/${keyword}/${escapeToken(name)}`),
+      ];
+      const form = formOfKeyword(keyword);
+      if (form === 'check') rewritten[keyword] = value;
+      else if (form === 'schema')
+        rewritten[keyword] = this.#place(value as Subschema, `${pointer}/${keyword}`);
+      else if (form === 'list')
+        rewritten[keyword] = (value as Subschema[]).map((item, index) => place(String(index), item)[1]);
+      else if (form === 'map') rewritten[keyword] = mapped(value as Record<string, Subschema>, place);
+    }
+    this.#refer(schema, rewritten);
+    requireBySchemas(rewritten);
+    return rewritten;
+  }
+
+  #refer(schema: JsonObject, rewritten: JsonObject): void {
+    const [first, ...others] = this.#references.targets(schema).map((pointer) => this.#referenceTo(pointer));
+    if (first !== undefined) rewritten.$ref = first;
+    if (others.length === 0) return;
+    const all = (rewritten.allOf ?? []) as Subschema[];
+    rewritten.allOf = [...all, ...others.map(($ref) => ({ $ref }))];
+  }
+}
+
+/** Ajv takes seconds to compile `dependentRequired` of some thousand names, but not `required` of as many. */
+function requireBySchemas(schema: JsonObject): void {
+  const { dependentRequired, dependentSchemas, allOf } = schema;
+  if (dependentRequired === undefined) return;
+  delete schema.dependentRequired;
+  const requiring = mapped(dependentRequired as Record<string, string[]>, (name, required) => [
+    name,
+    { required },
+  ]);
+  if (dependentSchemas === undefined) schema.dependentSchemas = requiring;
+  else schema.allOf = [...((allOf ?? []) as Subschema[]), { dependentSchemas: requiring }];
+}
+
+/** As own members, `__proto__` too. */
+function mapped<T>(
+  values: Readonly<Record<string, T>>,
+  map: (name: string, value: T) => [string, Subschema],
+): Record<string, Subschema> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => map(name, value)));
+}

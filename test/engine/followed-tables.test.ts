@@ -1,0 +1,59 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { createLog } from '../../src/core/log.ts';
+import { Database } from '../../src/engine/database.ts';
+import { migrate } from '../../src/engine/migrate.ts';
+import { FollowedTables } from '../../src/nodes/followed-tables.ts';
+import { createDatabase } from '../harness/postgres.ts';
+import { temporaryFolder } from '../harness/server.ts';
+
+const log = createLog('silent');
+
+/** Two nodes that share a table. */
+async function openNodes(): Promise<[FollowedTables, FollowedTables]> {
+  const url = await createDatabase(inject('postgresFolder'));
+  const folder = temporaryFolder();
+  const database = new Database({ url, connectionsMax: 4, timeoutMilliseconds: 10_000, log });
+  await migrate(database);
+  const open = (node: string): Promise<FollowedTables> =>
+    FollowedTables.open({
+      ...{ database, store: 'registry', tables: ['fleets'], folder: join(folder, node) },
+      ...{ mapBytesMax: 1024 ** 3, diskFreeBytesMin: 1024 ** 2, log },
+    });
+  const nodes: [FollowedTables, FollowedTables] = [await open('one'), await open('other')];
+  onTestFinished(async () => {
+    for (const node of nodes) await node.close();
+    await database.close();
+    rmSync(folder, { recursive: true });
+  });
+  return nodes;
+}
+
+const put = (node: FollowedTables, key: string): Promise<void> =>
+  node.exclusively(() =>
+    node.write(() => void node.table('fleets').putSync(Buffer.from(key), Buffer.from('{}'))),
+  );
+
+it('a node whose threads are slow to hear of a change holds up no other node', async () => {
+  const [one, other] = await openNodes();
+  let release = (): void => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let heard = 0;
+  other.onChange(async (changes) => {
+    heard += changes.length;
+    await isReleased;
+  });
+  await put(one, 'FLEET001');
+  const own = put(other, 'FLEET002');
+  await expect.poll(() => heard).toBe(1);
+  await put(one, 'FLEET003');
+  release();
+  await own;
+  for (const node of [one, other]) {
+    await node.catchUp();
+    expect([...node.table('fleets').getKeys({})].map(String)).toEqual(['FLEET001', 'FLEET002', 'FLEET003']);
+  }
+});

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# What `npm run test:all` needs besides Node: says the one line that installs what is missing, or with --install runs
+# it. libfaketime changes a running server's clock, records are forwarded to nats-server, curl and Python are clients,
+# and root fills and mounts small file systems.
+set -euo pipefail
+
+missing=()
+compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
+PATH="$PATH:/usr/sbin" command -v nats-server >/dev/null || missing+=(nats-server)
+command -v curl >/dev/null || missing+=(curl)
+python3 -c 'import http.client, ssl' 2>/dev/null || missing+=(python3)
+[ "$(id -u)" -eq 0 ] || { echo 'These tests mount file systems: run them as root.' >&2; exit 1; }
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+install="apt-get install -y --no-install-recommends ${missing[*]}"
+if [ "${1:-}" = --install ]; then
+  apt-get update -q
+  DEBIAN_FRONTEND=noninteractive $install -q
+else
+  echo "Missing for these tests: ${missing[*]}. Run: apt-get update && $install" >&2
+  exit 1
+fi
