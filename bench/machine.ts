@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { availableParallelism, cpus, release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 // So that it is loaded, which says which of the packages fits this machine.
-import '../src/http/uws.ts';
+import '../src/device-api/uws/uws.ts';
 import { postgresPrograms } from './servers/postgres.ts';
 
 const require = createRequire(import.meta.url);

@@ -44,7 +44,7 @@ try {
   if (status === 0) {
     chmodSync(join(compiled, 'main.js'), 0o755);
     // What an author of actions imports: types alone, which are the source as it is.
-    copyFileSync('src/actions/api.ts', join(compiled, 'actions', 'api.d.ts'));
+    copyFileSync('src/features/actions/pool/api.ts', join(compiled, 'features/actions/pool/api.d.ts'));
     const files = filesIn(compiled);
     for (const file of files) if (!isSame(file)) put(file);
     for (const file of filesIn(target)) if (!files.includes(file)) rmSync(join(target, file));

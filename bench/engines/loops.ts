@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../src/core/identity.ts';
-import type { Enqueue, Shard } from '../../src/shard/shard.ts';
+import type { Enqueue, Shard } from '../../src/domain/shard.ts';
 import { built } from '../built.ts';
 import { payload } from '../micro/samples.ts';
 

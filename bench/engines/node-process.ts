@@ -1,16 +1,23 @@
-import type { Shard } from '../../src/shard/shard.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import { built } from '../built.ts';
 import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
-const { createLog } = await built<typeof import('../../src/core/log.ts')>('core/log.js');
-const { WorkerMetrics } = await built<typeof import('../../src/core/metrics.ts')>('core/metrics.js');
-const { Database } = await built<typeof import('../../src/engine/database.ts')>('engine/database.js');
-const { migrate } = await built<typeof import('../../src/engine/migrate.ts')>('engine/migrate.js');
-const { openPostgresShard } =
-  await built<typeof import('../../src/engine/open-shard.ts')>('engine/open-shard.js');
+const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
+const { WorkerMetrics } = await built<typeof import('../../src/core/telemetry/worker-metrics.ts')>(
+  'core/telemetry/worker-metrics.js',
+);
+const { Database } = await built<typeof import('../../src/storage/postgres/connection/database.ts')>(
+  'storage/postgres/connection/database.js',
+);
+const { migrate } = await built<typeof import('../../src/storage/postgres/schema/migrate.ts')>(
+  'storage/postgres/schema/migrate.js',
+);
+const { openPostgresShard } = await built<typeof import('../../src/storage/postgres/writes/open-shard.ts')>(
+  'storage/postgres/writes/open-shard.js',
+);
 
 /** What this process is told: the URL of its database, or that it has a folder of LMDB; and for how many callers. */
 export interface NodeOptions {

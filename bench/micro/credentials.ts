@@ -1,5 +1,5 @@
-import type { HttpContext } from '../../src/http/context.ts';
-import type { RequestHeaders as Headers } from '../../src/http/request-headers.ts';
+import type { HttpContext } from '../../src/device-api/server/context.ts';
+import type { RequestHeaders as Headers } from '../../src/device-api/server/request-headers.ts';
 import { built } from '../built.ts';
 import { fleetId } from '../servers/devices.ts';
 import { type Group, type Microbench, repeated } from './microbench.ts';
@@ -7,15 +7,20 @@ import { requestWith } from './request.ts';
 import { cycled } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
-const { authenticate } =
-  await built<typeof import('../../src/http/authentication.ts')>('http/authentication.js');
-const { KnownDevices } = await built<typeof import('../../src/http/known-device.ts')>('http/known-device.js');
-const { allocateLockouts, Lockouts } =
-  await built<typeof import('../../src/http/lockouts.ts')>('http/lockouts.js');
-const { RequestHeaders } =
-  await built<typeof import('../../src/http/request-headers.ts')>('http/request-headers.js');
-const { Fleets } = await built<typeof import('../../src/registry/fleet.ts')>('registry/fleet.js');
+const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { authenticate } = await built<typeof import('../../src/device-api/auth/authentication.ts')>(
+  'device-api/auth/authentication.js',
+);
+const { KnownDevices } = await built<typeof import('../../src/device-api/auth/cached-device.ts')>(
+  'device-api/auth/cached-device.js',
+);
+const { allocateLockouts, Lockouts } = await built<typeof import('../../src/device-api/auth/lockouts.ts')>(
+  'device-api/auth/lockouts.js',
+);
+const { RequestHeaders } = await built<typeof import('../../src/device-api/server/request-headers.ts')>(
+  'device-api/server/request-headers.js',
+);
+const { Fleets } = await built<typeof import('../../src/declarations/fleet.ts')>('declarations/fleet.js');
 
 const deviceCount = 1_000;
 

@@ -1,14 +1,17 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
-import type { Write } from '../../src/shard/write.ts';
+import type { Write } from '../../src/domain/write.ts';
 import { built, builtUrl } from '../built.ts';
 import { atOnce, type Group } from './microbench.ts';
 import { payload, sampleDevice } from './samples.ts';
 
-const { Channel } = await built<typeof import('../../src/cluster/channel.ts')>('cluster/channel.js');
-const { allocateCrossing, Crossing } =
-  await built<typeof import('../../src/cluster/crossing.ts')>('cluster/crossing.js');
-const { encodeLogRecord } =
-  await built<typeof import('../../src/shard/log-record.ts')>('shard/log-record.js');
+const { Channel } =
+  await built<typeof import('../../src/threads/relay/channel.ts')>('threads/relay/channel.js');
+const { allocateCrossing, Crossing } = await built<typeof import('../../src/threads/relay/write-relay.ts')>(
+  'threads/relay/write-relay.js',
+);
+const { encodeLogRecord } = await built<typeof import('../../src/domain/records/log-record.ts')>(
+  'domain/records/log-record.js',
+);
 
 const batches = [1, 4, 16, 64, 256];
 const ends = { workers: 2, memory: allocateCrossing(2), gatherMilliseconds: 0 };
@@ -33,7 +36,7 @@ const farEnd = `
 /** A datapoint's way to another thread and its answer's way back, each end woken whenever it sleeps. */
 export async function crossing(): Promise<Group> {
   const { port1, port2 } = new MessageChannel();
-  const modules = ['cluster/channel.js', 'cluster/crossing.js'].map(builtUrl);
+  const modules = ['threads/relay/channel.js', 'threads/relay/write-relay.js'].map(builtUrl);
   const worker = new Worker(farEnd, {
     eval: true,
     workerData: { port: port2, modules, options: { ...ends, depth } },

@@ -3,12 +3,13 @@ import { type Group, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
+const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
 const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 const { parseIdempotencyKey, requestDigest } =
-  await built<typeof import('../../src/core/idempotency-key.ts')>('core/idempotency-key.js');
-const { IdempotencyKeys } =
-  await built<typeof import('../../src/shard/idempotency.ts')>('shard/idempotency.js');
+  await built<typeof import('../../src/domain/idempotency-key.ts')>('domain/idempotency-key.js');
+const { IdempotencyKeys } = await built<typeof import('../../src/storage/lmdb/shard/idempotency-keys.ts')>(
+  'storage/lmdb/shard/idempotency-keys.js',
+);
 
 const claimsPerTransaction = 256;
 

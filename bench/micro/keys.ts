@@ -2,8 +2,9 @@ import { built } from '../built.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { cycled, sampleDevice } from './samples.ts';
 
-const { keyOfDevice, keyOfExpiry, keyOfIdempotency, keyOfMail, readDevice, readSequence } =
-  await built<typeof import('../../src/shard/keys.ts')>('shard/keys.js');
+const { keyOfDevice, keyOfExpiry, keyOfIdempotency, keyOfMail, readDevice, readSequence } = await built<
+  typeof import('../../src/storage/lmdb/layout/keys.ts')
+>('storage/lmdb/layout/keys.js');
 const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** The keys of the store, written and read. */

@@ -2,8 +2,9 @@ import { built } from '../built.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload } from './samples.ts';
 
-const { createReply, errorReply, heartbeat } =
-  await built<typeof import('../../src/http/reply.ts')>('http/reply.js');
+const { createReply, errorReply, heartbeat } = await built<
+  typeof import('../../src/device-api/server/reply.ts')
+>('device-api/server/reply.js');
 const { ApiError } = await built<typeof import('../../src/core/errors.ts')>('core/errors.js');
 const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 

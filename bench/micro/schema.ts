@@ -2,9 +2,12 @@ import { built } from '../built.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload, schemaText } from './samples.ts';
 
-const { parseDatapoint } = await built<typeof import('../../src/registry/payload.ts')>('registry/payload.js');
-const { Schema, unwatched } =
-  await built<typeof import('../../src/registry/schema.ts')>('registry/schema.js');
+const { parseDatapoint } = await built<typeof import('../../src/declarations/schemas/payload.ts')>(
+  'declarations/schemas/payload.js',
+);
+const { Schema, unwatched } = await built<typeof import('../../src/declarations/schemas/schema.ts')>(
+  'declarations/schemas/schema.js',
+);
 
 const jsonDepthMax = 128;
 

@@ -1,15 +1,19 @@
-import type { Shard } from '../../src/shard/shard.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import type { Shard } from '../../src/domain/shard.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { built } from '../built.ts';
 import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
 import { type SampleDevice, sampleDevice } from './samples.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
-const { createLog } = await built<typeof import('../../src/core/log.ts')>('core/log.js');
+const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
 const { allocateCounters, cellOf, openShardEnvironment, Shards, versionsOf } =
-  await built<typeof import('../../src/cluster/shards.ts')>('cluster/shards.js');
-const { ShardOwner } = await built<typeof import('../../src/shard/owner.ts')>('shard/owner.js');
-const { ShardReader } = await built<typeof import('../../src/shard/reader.ts')>('shard/reader.js');
+  await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');
+const { ShardOwner } = await built<typeof import('../../src/storage/lmdb/shard/owner.ts')>(
+  'storage/lmdb/shard/owner.js',
+);
+const { ShardReader } = await built<typeof import('../../src/storage/lmdb/shard/reader.ts')>(
+  'storage/lmdb/shard/reader.js',
+);
 
 /** One shard with its owner on this thread, on disk in a folder that goes with it, and some devices in it. */
 export interface TemporaryShard extends AsyncDisposable {

@@ -1,21 +1,27 @@
-import type { Mail } from '../../src/shard/shard.ts';
-import type { Table } from '../../src/store/environment.ts';
+import type { Mail } from '../../src/domain/shard.ts';
+import type { Table } from '../../src/storage/lmdb/environment/environment.ts';
 import { built } from '../built.ts';
 import { type Group, group, type Microbench, repeated } from './microbench.ts';
 import { cycled, payload, sampleDevice } from './samples.ts';
 
-const { decodeMail, encodeMail } =
-  await built<typeof import('../../src/shard/mail-record.ts')>('shard/mail-record.js');
-const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize } =
-  await built<typeof import('../../src/shard/mailbox-record.ts')>('shard/mailbox-record.js');
-const { rememberSettled, settledMax } =
-  await built<typeof import('../../src/shard/settled-mails.ts')>('shard/settled-mails.js');
-const { decodeCredentials, decodeDevice, encodeDevice } =
-  await built<typeof import('../../src/shard/device-record.ts')>('shard/device-record.js');
-const { IngestLog, readLog } =
-  await built<typeof import('../../src/shard/ingest-log.ts')>('shard/ingest-log.js');
-const { encodeLogRecord } =
-  await built<typeof import('../../src/shard/log-record.ts')>('shard/log-record.js');
+const { decodeMail, encodeMail } = await built<typeof import('../../src/storage/lmdb/layout/mail-record.ts')>(
+  'storage/lmdb/layout/mail-record.js',
+);
+const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize } = await built<
+  typeof import('../../src/storage/lmdb/layout/mailbox-record.ts')
+>('storage/lmdb/layout/mailbox-record.js');
+const { rememberSettled, settledMax } = await built<typeof import('../../src/domain/mail/settled-mails.ts')>(
+  'domain/mail/settled-mails.js',
+);
+const { decodeCredentials, decodeDevice, encodeDevice } = await built<
+  typeof import('../../src/storage/lmdb/layout/device-record.ts')
+>('storage/lmdb/layout/device-record.js');
+const { IngestLog, readLog } = await built<typeof import('../../src/storage/lmdb/log/ingest-log.ts')>(
+  'storage/lmdb/log/ingest-log.js',
+);
+const { encodeLogRecord } = await built<typeof import('../../src/domain/records/log-record.ts')>(
+  'domain/records/log-record.js',
+);
 const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** The records of the store, written and read. */

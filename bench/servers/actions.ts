@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { pathOf } from '../../src/client/admin-client.ts';
+import { pathOf } from '../../src/cli/admin-client.ts';
 import { fleetId } from './devices.ts';
 import type { Fleetpost } from './fleetpost.ts';
 import { messageSchema } from './payload-schema.ts';

@@ -1,4 +1,4 @@
-import { createApp, type TlsFiles } from '../../src/http/uws.ts';
+import { createApp, type TlsFiles } from '../../src/device-api/uws/uws.ts';
 
 const { port, tls } = JSON.parse(process.argv[2] ?? '') as { port: number; tls: TlsFiles };
 

@@ -1,16 +1,20 @@
 import { join } from 'node:path';
-import type { ShardState as State } from '../../src/shard/state.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import type { ShardState as State } from '../../src/storage/lmdb/shard/state.ts';
 import { built } from '../built.ts';
 import type { Credentials } from './subject.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config.ts')>('core/config.js');
+const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
 const { deviceKeyOf } = await built<typeof import('../../src/core/identity.ts')>('core/identity.js');
-const { shardOf } = await built<typeof import('../../src/cluster/placement.ts')>('cluster/placement.js');
+const { shardOf } = await built<typeof import('../../src/domain/placement.ts')>('domain/placement.js');
 const { allocateCounters, openShardEnvironment } =
-  await built<typeof import('../../src/cluster/shards.ts')>('cluster/shards.js');
-const { ShardState } = await built<typeof import('../../src/shard/state.ts')>('shard/state.js');
-const { openTables } = await built<typeof import('../../src/shard/tables.ts')>('shard/tables.js');
+  await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');
+const { ShardState } = await built<typeof import('../../src/storage/lmdb/shard/state.ts')>(
+  'storage/lmdb/shard/state.js',
+);
+const { openTables } = await built<typeof import('../../src/storage/lmdb/layout/tables.ts')>(
+  'storage/lmdb/layout/tables.js',
+);
 
 const mailsPerTransaction = 20_000;
 

@@ -1,6 +1,6 @@
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { Pool } from 'undici';
-import { pathOf } from '../../src/client/admin-client.ts';
+import { pathOf } from '../../src/cli/admin-client.ts';
 import type { Credentials } from './subject.ts';
 
 /** Requests that queue mail at once: enough to fill the batches of every shard. */

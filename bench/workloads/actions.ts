@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { pathOf } from '../../src/client/admin-client.ts';
+import { pathOf } from '../../src/cli/admin-client.ts';
 import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { announced, percentilesOf } from '../load/announcements.ts';

@@ -1,5 +1,5 @@
 import { ApiError, type ErrorOptions, isErrorCode } from '../core/errors.ts';
-import { pack, unpack } from '../store/codec.ts';
+import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
 
 /** The channel of the node that answers. */
 export const callChannel = 'fleetpost_call';

@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import type { Session } from '../engine/database.ts';
-import { clockMs } from '../engine/database-time.ts';
-import { stored } from '../engine/tables.ts';
-import { Environment, type Table } from '../store/environment.ts';
-import type { StoredChange } from '../store/stored-tables.ts';
+import { Environment, type Table } from '../storage/lmdb/environment/environment.ts';
+import type { StoredChange } from '../storage/lmdb/environment/stored-tables.ts';
+import type { Session } from '../storage/postgres/connection/database.ts';
+import { clockMs } from '../storage/postgres/connection/database-time.ts';
+import { stored } from '../storage/postgres/schema/tables.ts';
 
 export interface MirrorOptions {
   /** In the table `stored`. */

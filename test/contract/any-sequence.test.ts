@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid, parseUuid } from '../../src/core/uuid.ts';
-import type { Shard } from '../../src/shard/shard.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import { DeviceModel } from '../properties/model.ts';
 import { engines } from './engine.ts';
 import { digestOf, fleetId, mailFor, type Store, useStore } from './store.ts';

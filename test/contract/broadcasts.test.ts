@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../src/shard/broadcast.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../src/domain/mail/broadcast.ts';
 import { engines } from './engine.ts';
 import { fleetId, mailFor, NotingSink, newDevice, payloadOf, useStore } from './store.ts';
 

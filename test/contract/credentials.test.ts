@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import type { Shard } from '../../src/shard/shard.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, fleetId, mailFor, newDevice, second, useStore } from './store.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../src/core/identity.ts';
-import type { Device, DeviceFilter, DeviceIndex, DeviceQuery } from '../../src/shard/shard.ts';
+import type { Device, DeviceFilter, DeviceIndex, DeviceQuery } from '../../src/domain/shard.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, namesake, newDevice, otherFleetId, type Store, useStore } from './store.ts';
 

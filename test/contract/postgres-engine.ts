@@ -1,11 +1,14 @@
 import { inject } from 'vitest';
-import { loadConfig } from '../../src/core/config.ts';
-import { createLog } from '../../src/core/log.ts';
-import { WorkerMetrics } from '../../src/core/metrics.ts';
-import { Database } from '../../src/engine/database.ts';
-import { migrate } from '../../src/engine/migrate.ts';
-import { openPostgresShard, type PostgresShardOptions } from '../../src/engine/open-shard.ts';
-import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
+import {
+  openPostgresShard,
+  type PostgresShardOptions,
+} from '../../src/storage/postgres/writes/open-shard.ts';
+import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-shard.ts';
 import { createDatabase } from '../harness/postgres.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 

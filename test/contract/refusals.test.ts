@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { Shard } from '../../src/shard/shard.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, mailFor, newDevice, useStore } from './store.ts';
 

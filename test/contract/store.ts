@@ -10,7 +10,7 @@ import type {
   SettleVerb,
   Shard,
   StoredRecord,
-} from '../../src/shard/shard.ts';
+} from '../../src/domain/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 export const fleetId = 'FLEET001';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { Database } from '../../src/engine/database.ts';
-import { Answerer } from '../../src/nodes/answerer.ts';
+import { Answerer } from '../../src/nodes/rpc-server.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
 
 /** A node that has the jobs, as a process that can be killed: it says what it was asked, and answers the half of it. */
 const [url = ''] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, inject, it } from 'vitest';
-import { createLog } from '../../src/core/log.ts';
-import { Database } from '../../src/engine/database.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { createDatabase } from '../harness/postgres.ts';
 
 const sent = `

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { AuditEntry, AuditQuery, BegunEntry } from '../../src/admin/audit-log.ts';
-import { loadConfig } from '../../src/core/config.ts';
-import { Database } from '../../src/engine/database.ts';
-import { migrate } from '../../src/engine/migrate.ts';
-import { PostgresAudit } from '../../src/nodes/postgres-audit.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
+import type { AuditEntry, AuditQuery, BegunEntry } from '../../src/features/audit/audit-log.ts';
+import { PostgresAudit } from '../../src/features/audit/postgres-audit.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { eventOf } from './audit-event.ts';
 

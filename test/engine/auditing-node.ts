@@ -1,7 +1,7 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/core/config.ts';
-import { Database } from '../../src/engine/database.ts';
-import { PostgresAudit } from '../../src/nodes/postgres-audit.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
+import { PostgresAudit } from '../../src/features/audit/postgres-audit.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { eventOf } from './audit-event.ts';
 
 /** A node that does one change after another, as a process that can be killed, and says how far it has come. */

@@ -3,12 +3,12 @@ import { createInterface } from 'node:readline';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/core/errors.ts';
-import { Database } from '../../src/engine/database.ts';
-import { clockMs } from '../../src/engine/database-time.ts';
-import { migrate } from '../../src/engine/migrate.ts';
-import { Answerer, answerBytesMax, type Method } from '../../src/nodes/answerer.ts';
-import { Caller, callsMax, requestBytesMax } from '../../src/nodes/caller.ts';
-import { type Controls, methodsOf, remoteControls } from '../../src/nodes/remote-controls.ts';
+import { Caller, callsMax, requestBytesMax } from '../../src/nodes/rpc-client.ts';
+import { Answerer, answerBytesMax, type Method } from '../../src/nodes/rpc-server.ts';
+import { type Controls, methodsOf, remoteControls } from '../../src/server/control-plane/remote-services.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { clockMs } from '../../src/storage/postgres/connection/database-time.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { Postgres } from '../harness/postgres.ts';
 
 const timeoutMilliseconds = 20_000;

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { entriesOf } from '../../src/engine/device-entries.ts';
-import { retireSecrets } from '../../src/engine/device-operations.ts';
-import { Work } from '../../src/engine/work.ts';
+import { entriesOf } from '../../src/storage/postgres/devices/device-entries.ts';
+import { retireSecrets } from '../../src/storage/postgres/devices/device-operations.ts';
+import { Work } from '../../src/storage/postgres/writes/unit-of-work.ts';
 import { type DeviceNode, deviceOf, fleetId, newDevice, useNodes } from './device-node.ts';
 
 describe('devices of several nodes on one database', () => {

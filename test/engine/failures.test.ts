@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError, OperatorError } from '../../src/core/errors.ts';
-import { checkUrl } from '../../src/engine/database-url.ts';
+import { checkUrl } from '../../src/storage/postgres/connection/database-url.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { device, ShardNode } from './shard-node.ts';
 

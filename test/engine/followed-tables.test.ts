@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { createLog } from '../../src/core/log.ts';
-import { Database } from '../../src/engine/database.ts';
-import { migrate } from '../../src/engine/migrate.ts';
-import { FollowedTables } from '../../src/nodes/followed-tables.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import { FollowedTables } from '../../src/nodes/replicated-store.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { createDatabase } from '../harness/postgres.ts';
 import { temporaryFolder } from '../harness/server.ts';
 

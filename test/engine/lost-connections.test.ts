@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/core/config.ts';
-import { createLog } from '../../src/core/log.ts';
-import { WorkerMetrics } from '../../src/core/metrics.ts';
-import { openPostgresShard } from '../../src/engine/open-shard.ts';
-import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
-import type { Announcement, StreamSink } from '../../src/shard/shard.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { Announcement, StreamSink } from '../../src/domain/shard.ts';
+import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
+import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-shard.ts';
 import { RelayPath } from '../harness/database-path.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { deviceOf, mailFor, prepare } from './mail-node.ts';

@@ -1,15 +1,19 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/core/config.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import { WorkerMetrics } from '../../src/core/metrics.ts';
-import { Database } from '../../src/engine/database.ts';
-import { type MailOptions, mailErrands, mailOperations } from '../../src/engine/mail-operations.ts';
-import { MailReads } from '../../src/engine/mail-reads.ts';
-import { migrate } from '../../src/engine/migrate.ts';
-import type { Writes, WriteType } from '../../src/engine/operation.ts';
-import type { Work } from '../../src/engine/work.ts';
-import { Writer } from '../../src/engine/writer.ts';
-import type { Enqueue, SettleVerb } from '../../src/shard/shard.ts';
+import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { Enqueue, SettleVerb } from '../../src/domain/shard.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import {
+  type MailOptions,
+  mailErrands,
+  mailOperations,
+} from '../../src/storage/postgres/mail/mail-operations.ts';
+import { MailReads } from '../../src/storage/postgres/mail/mail-reads.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
+import type { Writes, WriteType } from '../../src/storage/postgres/writes/operation.ts';
+import type { Work } from '../../src/storage/postgres/writes/unit-of-work.ts';
+import { Writer } from '../../src/storage/postgres/writes/writer.ts';
 
 /** Devices of one fleet. */
 export const deviceOf = (number: number): DeviceKey =>

@@ -1,7 +1,7 @@
 import { expect, inject, it } from 'vitest';
-import { createLog } from '../../src/core/log.ts';
-import { Database } from '../../src/engine/database.ts';
-import { checkVersion, databaseVersion, migrate } from '../../src/engine/migrate.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { checkVersion, databaseVersion, migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { createDatabase } from '../harness/postgres.ts';
 
 it('what must be there as soon as the tables are comes with the last of them, or they do not', async () => {

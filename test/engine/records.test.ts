@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { generateUuid, uuidTimeMs } from '../../src/core/uuid.ts';
-import { keepKeys } from '../../src/engine/key-retention.ts';
-import { dropPartition, keyPartitions, partitionsOf, recordPartitions } from '../../src/engine/partitions.ts';
+import { keepKeys } from '../../src/storage/postgres/mail/key-retention.ts';
+import {
+  dropPartition,
+  keyPartitions,
+  partitionsOf,
+  recordPartitions,
+} from '../../src/storage/postgres/schema/partitions.ts';
 import { type DeviceNode, deviceOf, useNodes } from './device-node.ts';
 
 const hourMs = 3_600_000;

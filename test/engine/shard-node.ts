@@ -1,12 +1,12 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/core/config.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import { WorkerMetrics } from '../../src/core/metrics.ts';
-import { Database } from '../../src/engine/database.ts';
-import { migrate } from '../../src/engine/migrate.ts';
-import { openPostgresShard } from '../../src/engine/open-shard.ts';
-import type { PostgresShard } from '../../src/engine/postgres-shard.ts';
-import type { IngestOutcome } from '../../src/shard/shard.ts';
+import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { IngestOutcome } from '../../src/domain/shard.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
+import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
+import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-shard.ts';
 
 /** What each wait for the database may last here. */
 const timeoutMilliseconds = 1_000;

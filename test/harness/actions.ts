@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
-import type { ActionPool as Pool } from '../../src/actions/pool.ts';
-import type { Answer, RunLimits, RunRecord, RunReport } from '../../src/actions/run.ts';
-import { createLog } from '../../src/core/log.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import type { ActionPool as Pool } from '../../src/features/actions/pool/pool.ts';
+import type { Answer, RunLimits, RunRecord, RunReport } from '../../src/features/actions/sandbox/run.ts';
 
 /** The built one: its threads load a file of dist. */
-const built = new URL('../../dist/actions/pool.js', import.meta.url).href;
+const built = new URL('../../dist/features/actions/pool/pool.js', import.meta.url).href;
 const { ActionPool } = (await import(built)) as { ActionPool: typeof Pool };
 
 export const limits: RunLimits = {

@@ -1,5 +1,5 @@
-import { tableNames } from '../../src/shard/tables.ts';
-import { Environment } from '../../src/store/environment.ts';
+import { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import { tableNames } from '../../src/storage/lmdb/layout/tables.ts';
 
 /** An environment of a test's own, with a shard's tables unless it names others. */
 export function openEnvironment(

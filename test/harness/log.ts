@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../src/core/identity.ts';
-import { readLog } from '../../src/shard/ingest-log.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import { readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
 import { openEnvironment } from './environment.ts';
 import { databaseOf, type ServerReport } from './server.ts';
 

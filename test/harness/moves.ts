@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { endOfShardLog } from '../../src/shard/move-log.ts';
-import { DataFolder } from '../../src/store/data-folder.ts';
-import type { Move } from '../../src/store/manifest.ts';
+import { DataFolder } from '../../src/storage/lmdb/environment/data-folder.ts';
+import type { Move } from '../../src/storage/lmdb/environment/manifest.ts';
+import { endOfShardLog } from '../../src/storage/lmdb/reshard/move-log.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 

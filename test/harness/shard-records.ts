@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
-import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
-import { readLog } from '../../src/shard/ingest-log.ts';
-import { deadDeviceAt, readSplitDevice, sequenceBytes, tagDigestBytes } from '../../src/shard/keys.ts';
-import { encodeLogRecord } from '../../src/shard/log-record.ts';
-import type { Enqueue, EnqueueOutcome } from '../../src/shard/shard.ts';
-import { ShardState } from '../../src/shard/state.ts';
-import { openTables, tableNames } from '../../src/shard/tables.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import { shardOf } from '../../src/domain/placement.ts';
+import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
+import type { Enqueue, EnqueueOutcome } from '../../src/domain/shard.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import {
+  deadDeviceAt,
+  readSplitDevice,
+  sequenceBytes,
+  tagDigestBytes,
+} from '../../src/storage/lmdb/layout/keys.ts';
+import { openTables, tableNames } from '../../src/storage/lmdb/layout/tables.ts';
+import { readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 

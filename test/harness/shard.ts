@@ -1,16 +1,16 @@
+import { type Config, loadConfig } from '../../src/core/config/config.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
+import type { Shard } from '../../src/domain/shard.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
+import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';
 import {
   allocateCounters,
   cellOf,
   openShardEnvironment,
   Shards,
   versionsOf,
-} from '../../src/cluster/shards.ts';
-import { type Config, loadConfig } from '../../src/core/config.ts';
-import { createLog } from '../../src/core/log.ts';
-import { ShardOwner } from '../../src/shard/owner.ts';
-import { ShardReader } from '../../src/shard/reader.ts';
-import type { Shard } from '../../src/shard/shard.ts';
-import type { Environment } from '../../src/store/environment.ts';
+} from '../../src/threads/shards.ts';
 
 /** The one shard of a folder, with its owner on this thread. */
 export interface OpenShard {

@@ -1,7 +1,7 @@
-import type { LogRetention } from '../../src/shard/log-retention.ts';
-import { storeTrimState } from '../../src/shard/log-trim-state.ts';
-import { LogTrimmer } from '../../src/shard/log-trimmer.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import type { LogRetention } from '../../src/domain/log-retention.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import { storeTrimState } from '../../src/storage/lmdb/log/log-trim-state.ts';
+import { LogTrimmer } from '../../src/storage/lmdb/log/log-trimmer.ts';
 
 export interface TrimNow {
   retention: Partial<LogRetention>;

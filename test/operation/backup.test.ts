@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { verifyFolder } from '../../src/cluster/verify.ts';
+import { verifyFolder } from '../../src/maintenance/verify.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { openEnvironment } from '../harness/environment.ts';

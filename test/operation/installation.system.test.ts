@@ -4,7 +4,7 @@ import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { explainMissing, glibc } from '../../src/http/uws-installation.ts';
+import { explainMissing, glibc } from '../../src/device-api/uws/uws-installation.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -88,18 +88,18 @@ it(
   'a build leaves every file in its place at any moment, and those that are the same alone',
   async () => {
     const file = (name: string): string => join(checkout, 'dist', name);
-    const before = statSync(file('cluster/parent.js')).ino;
-    appendFileSync(join(checkout, 'src/cluster/worker.ts'), '\nexport const isChanged = true;\n');
+    const before = statSync(file('server/supervisor.js')).ino;
+    appendFileSync(join(checkout, 'src/threads/worker.ts'), '\nexport const isChanged = true;\n');
     writeFileSync(file('cluster/gone.js'), '');
     let isOver = false;
     const built = run('npm', ['run', 'build']).finally(() => {
       isOver = true;
     });
-    for (; !isOver; await wait(1)) expect(readFileSync(file('cluster/worker.js')).length).toBeGreaterThan(0);
+    for (; !isOver; await wait(1)) expect(readFileSync(file('threads/worker.js')).length).toBeGreaterThan(0);
     expect(await built).toMatchObject({ status: 0 });
-    expect(readFileSync(file('cluster/worker.js'), 'utf8')).toContain('isChanged');
+    expect(readFileSync(file('threads/worker.js'), 'utf8')).toContain('isChanged');
     expect(readdirSync(file('cluster'))).not.toContain('gone.js');
-    expect(statSync(file('cluster/parent.js')).ino).toBe(before);
+    expect(statSync(file('server/supervisor.js')).ino).toBe(before);
     expect(readdirSync(checkout).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
   },
   minutesMs,

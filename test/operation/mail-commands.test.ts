@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { verifyFolder } from '../../src/cluster/verify.ts';
+import { verifyFolder } from '../../src/maintenance/verify.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { engine, shards, TestServer, temporaryFolder } from '../harness/server.ts';

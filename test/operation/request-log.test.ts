@@ -83,7 +83,7 @@ it('admin requests are logged under the id they are answered with; no secret, to
 
 it('what a library puts into an error reaches the log without secrets, and bounded', async () => {
   const script = `
-    const { createLog } = await import(${JSON.stringify(new URL('../../dist/core/log.js', import.meta.url).href)});
+    const { createLog } = await import(${JSON.stringify(new URL('../../dist/core/telemetry/log.js', import.meta.url).href)});
     const secret = 'FOS-' + 'aB3'.repeat(10) + 'xy';
     const error = Object.assign(new Error('failed with ' + secret + ' and Authorization: Bearer abc.def'), {
       code: 'E_X', options: { headers: { authorization: 'hidden-header' } },

@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs';
 import { uuidv7 } from 'uuidv7';
 import { expect, it } from 'vitest';
-import { shardOf } from '../../src/cluster/placement.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import { ShardReader } from '../../src/shard/reader.ts';
-import type { EnqueueOutcome } from '../../src/shard/shard.ts';
-import { DeviceVersions, versionsBytes } from '../../src/shard/versions.ts';
+import { shardOf } from '../../src/domain/placement.ts';
+import type { EnqueueOutcome } from '../../src/domain/shard.ts';
+import { DeviceVersions, versionsBytes } from '../../src/storage/lmdb/devices/device-versions.ts';
+import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';
 import { createFleet, TestDevice, type TestFleet } from '../harness/device.ts';
 import { eachShard, readRecords } from '../harness/log.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';

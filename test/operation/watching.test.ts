@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { fetch } from 'undici';
 import { expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import { Talkers } from '../../src/http/talkers.ts';
+import { Talkers } from '../../src/device-api/limits/top-talkers.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { shards, TestServer } from '../harness/server.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { shardOf } from '../../src/cluster/placement.ts';
-import { verifyFolder } from '../../src/cluster/verify.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
+import { shardOf } from '../../src/domain/placement.ts';
+import { verifyFolder } from '../../src/maintenance/verify.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type DeviceAnswer, type TestDevice } from '../harness/device.ts';
 import { readiness } from '../harness/health.ts';

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
-import type { RunErrorCode } from '../../src/actions/run.ts';
+import type { RunErrorCode } from '../../src/features/actions/sandbox/run.ts';
 import { startActions, limits as usual } from '../harness/actions.ts';
 
 /** One thread: what an action breaks, the next one meets. */

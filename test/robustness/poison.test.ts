@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { shardOf } from '../../src/cluster/placement.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import { keyOfDevice, keyOfMail } from '../../src/shard/keys.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import { shardOf } from '../../src/domain/placement.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import { keyOfDevice, keyOfMail } from '../../src/storage/lmdb/layout/keys.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { eachShard } from '../harness/log.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { verifyFolder } from '../../src/cluster/verify.ts';
+import { verifyFolder } from '../../src/maintenance/verify.ts';
 import { createFleet, type TestFleet } from '../harness/device.ts';
 import { readRecords } from '../harness/log.ts';
 import { engine, shards, TestServer, temporaryFolder } from '../harness/server.ts';

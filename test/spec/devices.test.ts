@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { verifyFolder } from '../../src/cluster/verify.ts';
+import { verifyFolder } from '../../src/maintenance/verify.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, TestDevice, type TestFleet } from '../harness/device.ts';
 import { closeStreams, EventStream } from '../harness/event-stream.ts';

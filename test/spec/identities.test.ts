@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { deviceKeyOf, generateDeviceSecret } from '../../src/core/identity.ts';
-import { decodeDevice, encodeDevice } from '../../src/shard/device-record.ts';
+import { decodeDevice, encodeDevice } from '../../src/storage/lmdb/layout/device-record.ts';
 import { createFleet, TestDevice, type TestFleet } from '../harness/device.ts';
 import { eachShard, queryDatabase } from '../harness/log.ts';
 import { expectError } from '../harness/routes.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
-import type { Question } from '../../src/actions/run.ts';
+import type { Question } from '../../src/features/actions/sandbox/run.ts';
 import { limits, record, startActions, startActionsForTest } from '../harness/actions.ts';
 
 const { pool, run, runBody } = startActions();

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { sweepRecordsMax } from '../../src/shard/write.ts';
+import { sweepRecordsMax } from '../../src/domain/write.ts';
 import { temporaryFolder } from '../harness/server.ts';
 import { type OpenShard, openShard } from '../harness/shard.ts';
 

@@ -7,8 +7,8 @@ import {
   configKeys,
   environmentName,
   loadConfig,
-} from '../../src/core/config.ts';
-import { withoutPasswords } from '../../src/core/store-keys.ts';
+} from '../../src/core/config/config.ts';
+import { withoutPasswords } from '../../src/storage/config.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 function file(content: string): string {

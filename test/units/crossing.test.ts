@@ -1,12 +1,12 @@
 import { MessageChannel } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Channel } from '../../src/cluster/channel.ts';
-import { allocateCrossing, Crossing } from '../../src/cluster/crossing.ts';
-import type { Notice } from '../../src/cluster/messages.ts';
 import { ApiError } from '../../src/core/errors.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import { encodeLogRecord } from '../../src/shard/log-record.ts';
-import type { Answer, Completion, Write } from '../../src/shard/write.ts';
+import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
+import type { Answer, Completion, Write } from '../../src/domain/write.ts';
+import { Channel } from '../../src/threads/relay/channel.ts';
+import type { Notice } from '../../src/threads/relay/messages.ts';
+import { allocateCrossing, Crossing } from '../../src/threads/relay/write-relay.ts';
 
 const device = deviceKeyOf('FLEET001', 'DEVICE0001');
 

@@ -2,11 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { openJournal } from '../../src/cluster/environments.ts';
-import { loadConfig } from '../../src/core/config.ts';
+import { loadConfig } from '../../src/core/config/config.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { Gate } from '../../src/dispatch/gate.ts';
-import { areCurrent, type Reads, readState, writeState } from '../../src/dispatch/state.ts';
+import { Gate } from '../../src/features/actions/outbox/in-flight-limit.ts';
+import {
+  areCurrent,
+  type Reads,
+  readState,
+  writeState,
+} from '../../src/features/actions/runs/action-state.ts';
+import { openJournal } from '../../src/server/control-plane/environments.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const journal = openJournal(folder, { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 0 });

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
-import { createLog } from '../../src/core/log.ts';
+import { createLog } from '../../src/core/telemetry/log.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { allowedLookup } from '../../src/forward/allowed-lookup.ts';
-import { waitOf } from '../../src/forward/backoff.ts';
-import { ByteBudget } from '../../src/forward/byte-budget.ts';
-import { Lane } from '../../src/forward/lane.ts';
-import { Progress } from '../../src/forward/progress.ts';
-import type { Outcome, Sender } from '../../src/forward/sender.ts';
-import type { Source } from '../../src/forward/source.ts';
-import { isHostAllowed, isLinkLocal } from '../../src/registry/forward-hosts.ts';
-import type { Forwarder } from '../../src/registry/forwarder.ts';
-import type { StoredRecord } from '../../src/shard/shard.ts';
+import type { StoredRecord } from '../../src/domain/shard.ts';
+import { isHostAllowed, isLinkLocal } from '../../src/features/forwarders/declaration/forward-hosts.ts';
+import type { Forwarder } from '../../src/features/forwarders/declaration/forwarder.ts';
+import { waitOf } from '../../src/features/forwarders/delivery/backoff.ts';
+import { ByteBudget } from '../../src/features/forwarders/delivery/byte-budget.ts';
+import { Lane } from '../../src/features/forwarders/delivery/delivery-loop.ts';
+import type { Source } from '../../src/features/forwarders/delivery/source.ts';
+import { Progress } from '../../src/features/forwarders/delivery/stats.ts';
+import { allowedLookup } from '../../src/features/forwarders/senders/allowed-lookup.ts';
+import type { Outcome, Sender } from '../../src/features/forwarders/senders/sender.ts';
 
 it('forwardHosts allows names, names below one, addresses, or any', () => {
   const allowed = 'hooks.example.com, *.inner.example, 10.0.0.5, [::1]';

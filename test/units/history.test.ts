@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openJournal } from '../../src/cluster/environments.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { History } from '../../src/dispatch/history.ts';
-import type { ActionJournal } from '../../src/dispatch/tables.ts';
+import { History } from '../../src/features/actions/runs/history.ts';
+import type { ActionJournal } from '../../src/features/actions/tables.ts';
+import { openJournal } from '../../src/server/control-plane/environments.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 const action = generateUuid();

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { uwsBinaries } from '../../src/http/uws-binaries.ts';
-import { checkBinaries, explainMissing, installedBinaries } from '../../src/http/uws-installation.ts';
+import { uwsBinaries } from '../../src/device-api/uws/uws-binaries.ts';
+import {
+  checkBinaries,
+  explainMissing,
+  installedBinaries,
+} from '../../src/device-api/uws/uws-installation.ts';
 
 interface Package {
   resolved?: string;

@@ -2,8 +2,8 @@ import { expect, it, vi } from 'vitest';
 import { addressOf } from '../../src/core/address.ts';
 import { monotonicSeconds } from '../../src/core/clock.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import { allocateLockouts, Lockouts } from '../../src/http/lockouts.ts';
-import { allocateRates, burstSeconds, RequestRates } from '../../src/http/request-rates.ts';
+import { allocateLockouts, Lockouts } from '../../src/device-api/auth/lockouts.ts';
+import { allocateRates, burstSeconds, RequestRates } from '../../src/device-api/limits/request-rates.ts';
 
 const limits = { unauthorizedMax: 10, unauthorizedWindowSeconds: 60, lockoutSecondsMax: 900 };
 

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
-import { correctionMsMax } from '../../src/shard/clock.ts';
-import { IngestLog } from '../../src/shard/ingest-log.ts';
-import { sequenceKey } from '../../src/shard/keys.ts';
-import { encodeLogRecord } from '../../src/shard/log-record.ts';
-import { positionAt, timeAt } from '../../src/shard/log-times.ts';
-import { openTables } from '../../src/shard/tables.ts';
+import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
+import { sequenceKey } from '../../src/storage/lmdb/layout/keys.ts';
+import { correctionMsMax } from '../../src/storage/lmdb/layout/shard-clock.ts';
+import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
+import { IngestLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { positionAt, timeAt } from '../../src/storage/lmdb/log/log-times.ts';
 import { openEnvironment } from '../harness/environment.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { WorkerMetrics } from '../../src/core/metrics.ts';
+import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 
 it('a status that is not listed is counted as such, for its own route', () => {
   const routes = ['GET /first', 'GET /second'];

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
-import { IngestLog, type LogRecord, readLog } from '../../src/shard/ingest-log.ts';
-import { encodeLogRecord } from '../../src/shard/log-record.ts';
-import { cutLog, endOfShardLog, moveLog } from '../../src/shard/move-log.ts';
-import type { Environment } from '../../src/store/environment.ts';
+import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
+import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
+import { IngestLog, type LogRecord, readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { cutLog, endOfShardLog, moveLog } from '../../src/storage/lmdb/reshard/move-log.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { trimLog } from '../harness/trim.ts';
 

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { expect, it } from 'vitest';
-import { createWholeProgram } from '../../src/command.ts';
+import { createWholeProgram } from '../../src/server/commands/command.ts';
 
 function commandsOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(commandsOf)];

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { print, table } from '../../src/client/output.ts';
+import { print, table } from '../../src/cli/output.ts';
 
 const hostile = 'a\u001b[2Jb\u009b2Jc\u202ed\u2066e';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { shardOf } from '../../src/cluster/placement.ts';
 import type { DeviceKey } from '../../src/core/identity.ts';
+import { shardOf } from '../../src/domain/placement.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const device = fc

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { runErrorCodes } from '../../src/actions/run.ts';
-import { createProgram } from '../../src/client/program.ts';
-import { addConfigCommand } from '../../src/cluster/config-command.ts';
-import { addCopyCommand } from '../../src/cluster/copy-command.ts';
-import { addMigrateCommand } from '../../src/cluster/migrate-command.ts';
-import { addRebalanceCommand } from '../../src/cluster/rebalance-command.ts';
-import { addRestoreCommand } from '../../src/cluster/restore-command.ts';
-import { addServeCommand } from '../../src/cluster/serve-command.ts';
-import { addVerifyCommand } from '../../src/cluster/verify-command.ts';
-import { configDefault, configDescription, configKeys } from '../../src/core/config.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { configDefault, configDescription, configKeys } from '../../src/core/config/config.ts';
+import { reloadableKeys } from '../../src/core/config/reloadable-keys.ts';
 import { deviceErrors } from '../../src/core/errors.ts';
-import { reloadableKeys } from '../../src/core/reload.ts';
-import { routeNames } from '../../src/http/server.ts';
+import { routeNames } from '../../src/device-api/server/server.ts';
+import { runErrorCodes } from '../../src/features/actions/sandbox/run.ts';
+import { addConfigCommand } from '../../src/server/commands/config-command.ts';
+import { addCopyCommand } from '../../src/server/commands/copy-command.ts';
+import { addMigrateCommand } from '../../src/server/commands/migrate-command.ts';
+import { addRebalanceCommand } from '../../src/server/commands/rebalance-command.ts';
+import { addRestoreCommand } from '../../src/server/commands/restore-command.ts';
+import { addServeCommand } from '../../src/server/commands/serve-command.ts';
+import { addVerifyCommand } from '../../src/server/commands/verify-command.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 

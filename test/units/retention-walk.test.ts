@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { RetentionWalk } from '../../src/shard/retention-walk.ts';
-import type { Table } from '../../src/store/environment.ts';
+import type { Table } from '../../src/storage/lmdb/environment/environment.ts';
+import { RetentionWalk } from '../../src/storage/lmdb/mail/retention-walk.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 

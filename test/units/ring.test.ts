@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { RingReader, RingWriter, ringBytes } from '../../src/cluster/ring.ts';
+import { RingReader, RingWriter, ringBytes } from '../../src/threads/relay/ring.ts';
 
 const capacityBytes = 1_024;
 

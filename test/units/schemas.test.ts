@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isNestedOver } from '../../src/core/json-depth.ts';
-import { checkSchema, Schema, unwatched } from '../../src/registry/schema.ts';
+import { checkSchema, Schema, unwatched } from '../../src/declarations/schemas/schema.ts';
 
 const manySteps = 1_000_000;
 

@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { decodeDevice } from '../../src/shard/device-record.ts';
-import { keyOfDevice } from '../../src/shard/keys.ts';
-import { sweepRecordsMax } from '../../src/shard/write.ts';
+import { sweepRecordsMax } from '../../src/domain/write.ts';
+import { decodeDevice } from '../../src/storage/lmdb/layout/device-record.ts';
+import { keyOfDevice } from '../../src/storage/lmdb/layout/keys.ts';
 import { temporaryFolder } from '../harness/server.ts';
 import { openShard } from '../harness/shard.ts';
 

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { deviceIdPattern, deviceSecretPattern, fleetIdPattern } from '../../../src/core/identity.ts';
-import type { TlsFiles } from '../../../src/http/uws.ts';
+import type { TlsFiles } from '../../../src/device-api/uws/uws.ts';
 import { datapointSchema, payloadSchema } from '../payload-schema.ts';
 
 export type KeyOutcome = 'stored' | 'replayed' | 'reused';

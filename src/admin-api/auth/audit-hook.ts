@@ -1,0 +1,126 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ErrorCode } from '../../core/errors.ts';
+import {
+  type AuditActor,
+  type AuditBook,
+  type AuditEvent,
+  auditOwners,
+  type BegunEntry,
+} from '../../features/audit/audit-log.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import { routeOf } from '../server/request-log.ts';
+import { ChangeRate } from './change-rate.ts';
+import type { Principal } from './scope.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * Where requests of this route have their entry: what senders of mail do all the time is `traffic`. Not given, what
+     * may change something is a `change`.
+     */
+    book?: AuditBook | ((request: FastifyRequest) => AuditBook | undefined);
+  }
+  interface FastifyRequest {
+    /** What a handler has to say of what it did: ids that it gave out, counts. Never a secret. */
+    audited: { begun?: BegunEntry; about: Record<string, string | number>; error?: ErrorCode };
+  }
+}
+
+/** Of one value: names are outside text. */
+const textLengthMax = 256;
+
+function cut(text: string): string {
+  return text.replace(/\p{Cc}/gu, '\u{fffd}').slice(0, textLengthMax);
+}
+
+function bounded(about: AuditEvent['about']): AuditEvent['about'] {
+  const values = Object.entries(about);
+  return Object.fromEntries(
+    values.map(([key, value]) => [key, typeof value === 'string' ? cut(value) : value]),
+  );
+}
+
+/** How often there is each: what became of the items of a bulk change. */
+export function countsOf(results: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const result of results) counts[result] = (counts[result] ?? 0) + 1;
+  return counts;
+}
+
+/** None for what changes nothing: a route whose scope is `read` does not, whatever its method. */
+function bookOf(request: FastifyRequest): AuditBook | undefined {
+  const { method, routeOptions } = request;
+  const { book, scope } = routeOptions.config;
+  if (book !== undefined) return typeof book === 'function' ? book(request) : book;
+  return method !== 'GET' && method !== 'HEAD' && scope !== 'read' ? 'change' : undefined;
+}
+
+function actorOf({ principal }: FastifyRequest): AuditActor {
+  if (principal === null) return { kind: 'unknown', id: null, name: null };
+  return { kind: principal.kind, id: principal.id, name: principal.name };
+}
+
+function ownerOf({ fleetId }: Principal): string {
+  return fleetId ?? auditOwners.server;
+}
+
+function eventOf(request: FastifyRequest): AuditEvent {
+  const { headers, id, method, params } = request;
+  const forwarded = headers['x-forwarded-for'] ?? headers.forwarded;
+  const about = Object.entries((params ?? {}) as Record<string, unknown>);
+  return {
+    requestId: id,
+    by: actorOf(request),
+    method,
+    route: routeOf(request) ?? '',
+    about: Object.fromEntries(about.map(([key, value]) => [key, cut(String(value))])),
+    address: request.ip,
+    forwardedFor: forwarded === undefined ? null : cut(String(forwarded)),
+  };
+}
+
+/** On every route: what a request is refused for before its own hooks run has an entry too. */
+export function prepareAudit(app: AdminApp): void {
+  app.addHook('onRequest', async (request) => {
+    request.audited = { about: {} };
+  });
+}
+
+/**
+ * Has every change that is asked of the routes added from here on in the audit log, with its outcome, and every
+ * request that is refused for want of a token or a scope.
+ */
+export function auditChanges(app: AdminApp, { audit, config }: Pick<AdminContext, 'audit' | 'config'>): void {
+  const rate = new ChangeRate(config);
+  // Behind all checks: what is not well-formed could change nothing.
+  app.addHook('preHandler', async (request) => {
+    const book = bookOf(request);
+    if (book === 'change' && request.principal !== null) rate.take(request.principal);
+    if (book !== undefined) request.audited.begun = await audit.begin(book, eventOf(request));
+  });
+  app.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    const { begun } = request.audited;
+    if (begun === undefined) {
+      const { statusCode: status } = reply;
+      const { error = null } = request.audited;
+      const owner = request.principal === null ? auditOwners.nobody : ownerOf(request.principal);
+      if (status === 401 || status === 403) audit.refused(owner, eventOf(request), { status, error });
+      return payload;
+    }
+    const end = (cutOff = false): Promise<void> => {
+      const { about, error = null } = request.audited;
+      const outcome = { status: reply.statusCode, error: cutOff ? 'cut_off' : error };
+      return audit.end(begun, { ...outcome, about: bounded(about) });
+    };
+    // What a stream has done is known when it ends; by then its status is sent, however it ends.
+    if (isStream(payload)) reply.raw.once('close', () => void end(!reply.raw.writableFinished));
+    // Mail has a receipt, and its senders are many: its outcome follows, where other changes wait for it.
+    else if (begun.entry.book === 'traffic') void end();
+    else await end();
+    return payload;
+  });
+}
+
+function isStream(payload: unknown): boolean {
+  return typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
+}

@@ -1,0 +1,136 @@
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../../core/errors.ts';
+import { isExpired, type Token } from '../../declarations/tokens.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import { errorAnswers, fleetId, listOf, name, nullable, pageLimit, time } from '../request/documents.ts';
+import type { OpenRequests } from '../server/open-requests.ts';
+import { scopes } from './scope.ts';
+
+const tokenDocument = Type.Object({
+  token_id: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.Enum([...scopes])),
+  fleet_id: nullable('string', { description: 'The one fleet that it is for; null for all.' }),
+  created_at: time,
+  expires_at: nullable('string'),
+  expired: Type.Boolean(),
+  last_used_at: nullable('string', { description: 'Since the server was started.' }),
+});
+const createdToken = Type.Interface([tokenDocument], {
+  token: Type.String({ description: 'Shown once.' }),
+});
+
+/** ISO 8601 with a time zone: a date alone would be another moment for everybody. */
+const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$';
+export const expiresAt = Type.Optional(
+  nullable('string', { pattern: isoTime, description: 'Absent or null: never.' }),
+);
+
+const newToken = Type.Object(
+  {
+    name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
+    // Without its type, every two of them would be compared.
+    scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
+    fleet_id: Type.Optional(
+      Type.Unsafe<string | null>({
+        anyOf: [fleetId, { type: 'null' }],
+        description: 'Absent or null: all fleets.',
+      }),
+    ),
+    expires_at: expiresAt,
+  },
+  { additionalProperties: false },
+);
+
+/** Null for never. @throws ApiError invalid_body for what is no time, or is past. */
+export function expiryOf(text: string | null | undefined): number | null {
+  if (text === undefined || text === null) return null;
+  const timeMs = Date.parse(text);
+  if (timeMs > Date.now()) return timeMs;
+  throw new ApiError('invalid_body', { errors: [{ path: '/expires_at', msg: 'must be a time to come' }] });
+}
+
+/** `/tokens`: who may use the admin API. */
+export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext, open: OpenRequests): void {
+  const describe = (token: Token): Static<typeof tokenDocument> => {
+    const lastUsedMs = tokens.lastUsedMs(token);
+    return {
+      token_id: token.id,
+      name: token.name,
+      scopes: [...token.scopes],
+      fleet_id: token.fleetId,
+      created_at: new Date(token.createdAtMs).toISOString(),
+      expires_at: token.expiresAtMs === null ? null : new Date(token.expiresAtMs).toISOString(),
+      expired: isExpired(token),
+      last_used_at: lastUsedMs === undefined ? null : new Date(lastUsedMs).toISOString(),
+    };
+  };
+
+  app.get(
+    '/tokens',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'List API tokens',
+        querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
+        response: { 200: listOf(tokenDocument), ...errorAnswers },
+      },
+    },
+    async ({ query: { after, limit } }) => {
+      const rest = tokens.list().filter(({ id }) => id > after);
+      const items = rest.slice(0, limit).map(describe);
+      return { items, next: rest.length > limit ? (items.at(-1)?.token_id ?? null) : null };
+    },
+  );
+
+  app.post(
+    '/tokens',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Create an API token',
+        description: 'A new API token; its text is answered this once and kept nowhere.',
+        body: newToken,
+        response: { 201: createdToken, ...errorAnswers },
+      },
+    },
+    async ({ body, audited }, reply) => {
+      const fleetId = body.fleet_id ?? null;
+      if (fleetId !== null) registry.fleet(fleetId);
+      const { token, secret } = await tokens.create({
+        name: body.name,
+        scopes: body.scopes,
+        fleetId,
+        expiresAtMs: expiryOf(body.expires_at),
+      });
+      // Not as fleet_id: the entry is of all fleets' book, which who has a token of one fleet does not read.
+      audited.about = {
+        token_id: token.id,
+        scopes: token.scopes.join(','),
+        token_fleet: fleetId ?? 'all',
+        expires_at: body.expires_at ?? 'never',
+      };
+      reply.code(201);
+      return { ...describe(token), token: secret };
+    },
+  );
+
+  app.delete(
+    '/tokens/:token_id',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Revoke an API token',
+        description:
+          'Revokes it: once this is answered it lets nobody in, and what was being answered to it is cut.',
+        params: Type.Object({ token_id: Type.String() }),
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
+    },
+    async ({ params }, reply) => {
+      await tokens.revoke(params.token_id);
+      open.cut(params.token_id, reply);
+      return reply.code(204).send(null);
+    },
+  );
+}

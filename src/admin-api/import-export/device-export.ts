@@ -1,0 +1,130 @@
+import type { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../../core/errors.ts';
+import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import type { DeviceFilter, DeviceStatus } from '../../domain/shard.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import { errorAnswers, fleetPath } from '../request/documents.ts';
+import type { Exports } from '../request/exports.ts';
+import { deviceFilter, filterOf } from '../routes/device-filter.ts';
+import { listDevices } from '../routes/device-list.ts';
+import { csvLine, nameCell, tagsCell } from './device-lines.ts';
+
+/** Devices of one piece of the answer: some milliseconds of this thread. */
+const devicesPerPiece = 250;
+
+const formats = ['ndjson', 'csv'] as const;
+type Format = (typeof formats)[number];
+
+const exportQuery = Type.Object({
+  ...deviceFilter.properties,
+  format: Type.Unsafe<Format>({ type: 'string', enum: [...formats], default: 'ndjson' }),
+  with: Type.Optional(
+    Type.Literal('digests', { description: 'Also the SHA-256 of each secret, which an import takes.' }),
+  ),
+  after: Type.String({
+    default: '',
+    pattern: '^[A-Za-z0-9]{0,10}$',
+    description: 'Goes on behind that device id; only where all devices are asked for, in order of id.',
+  }),
+});
+
+const answer = Type.Unsafe<Readable>({ type: 'string' });
+
+function header(withDigests: boolean): string {
+  const columns = ['fleet_id', 'device_id', 'name', 'tags', 'enabled', 'created_at'];
+  return csvLine(withDigests ? [...columns, 'secret_digest'] : columns);
+}
+
+function line(status: DeviceStatus, format: Format, withDigests: boolean): string {
+  const { device, name, tags, enabled, createdAtMs, secretDigests } = status;
+  const createdAt = new Date(createdAtMs).toISOString();
+  const [digest] = secretDigests;
+  const digestText = withDigests && digest !== undefined ? Buffer.from(digest).toString('hex') : undefined;
+  if (format === 'csv') {
+    const cells = [
+      fleetIdOf(device),
+      deviceIdOf(device),
+      nameCell(name),
+      tagsCell(tags),
+      String(enabled),
+      createdAt,
+    ];
+    return csvLine(withDigests ? [...cells, digestText ?? ''] : cells);
+  }
+  const document = { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), name, tags, enabled };
+  return `${JSON.stringify({ ...document, created_at: createdAt, secret_digest: digestText })}\n`;
+}
+
+/** Devices that fit come in the order of the index that finds them. @throws ApiError bad_request. */
+function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exportQuery>): void {
+  if (after === '' || Object.keys(filter).length === 0) return;
+  throw new ApiError('bad_request', {
+    msg: '`after` goes with an export of all devices: leave the filters out.',
+  });
+}
+
+/** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
+export function addExportRoute(
+  app: AdminApp,
+  { config, registry, shards }: AdminContext,
+  exports: Exports,
+): void {
+  async function* lines(
+    filter: DeviceFilter,
+    query: Static<typeof exportQuery>,
+    signal: AbortSignal,
+    onDevices: (count: number) => void,
+  ): AsyncGenerator<string> {
+    const withDigests = query.with === 'digests';
+    if (query.format === 'csv') yield header(withDigests);
+    let after: string | null = query.after;
+    while (after !== null) {
+      signal.throwIfAborted();
+      const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
+      onDevices(items.length);
+      if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
+      after = next;
+    }
+  }
+
+  app.get(
+    '/fleets/:fleet_id/devices::export',
+    {
+      config: {
+        scope: 'provision',
+        // Whoever has digests can make the same devices elsewhere.
+        book: ({ query }) =>
+          (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
+      },
+      schema: {
+        summary: 'Export devices',
+        description:
+          'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
+        params: fleetPath,
+        querystring: exportQuery,
+        response: {
+          200: {
+            description: 'The devices.',
+            content: { 'application/x-ndjson': { schema: answer }, 'text/csv': { schema: answer } },
+          },
+          ...errorAnswers,
+        },
+      },
+    },
+    async ({ params, query, audited: { about } }, reply) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      checkAfter(query);
+      const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
+      const filter = filterOf(fleet, query, config);
+      if (query.with !== undefined) about.with = query.with;
+      let devices = 0;
+      const onDevices = (count: number): void => {
+        devices += count;
+        about.devices = devices;
+      };
+      const answer = exports.begin(reply, fleet.fleetId, (signal) => lines(filter, query, signal, onDevices));
+      return reply.type(`${type}; charset=utf-8`).send(answer);
+    },
+  );
+}

@@ -1,0 +1,205 @@
+import { Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
+import type { FastifyRequest } from 'fastify';
+import { tagsMax } from '../../core/bounds.ts';
+import { unavailable } from '../../core/errors.ts';
+import { deviceIdOf } from '../../core/identity.ts';
+import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
+import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/shard.ts';
+import { type BodyLine, bodyLines } from '../request/body-lines.ts';
+import { onEachShard } from '../request/by-shard.ts';
+import type { AdminContext } from '../request/context.ts';
+import {
+  BadLine,
+  csvLine,
+  csvReader,
+  type DeviceLine,
+  type LineReader,
+  readJsonLine,
+} from './device-lines.ts';
+
+/** Lines of one write: some milliseconds of this thread and of each shard. */
+const linesPerWrite = 500;
+/** Longest line: a device with a long name and many long tags has a tenth of it. */
+const lineBytesMax = 65_536;
+
+export const importTypes = ['text/csv', 'application/x-ndjson'] as const;
+export const existingPolicies = ['error', 'skip', 'update'] as const;
+
+export interface ImportOptions {
+  fleetId: string;
+  onExisting: (typeof existingPolicies)[number];
+  /** Earlier lines are passed over: an earlier import has done them. */
+  fromLine: number;
+  /** Lines that an earlier import has done, and nobody was told, may come again. */
+  isResumed: boolean;
+}
+
+/** What became of one line. */
+interface LineAnswer {
+  line: number;
+  device_id: string;
+  result: 'created' | 'updated' | 'unchanged' | 'skipped' | 'error';
+  /** Only of a secret that was made here. */
+  device_secret: string;
+  error: string;
+  msg: string;
+}
+
+const answerColumns = ['line', 'device_id', 'result', 'device_secret', 'error', 'msg'] as const;
+
+function answerText(answer: LineAnswer, isCsv: boolean): string {
+  if (isCsv) return csvLine(answerColumns.map((column) => String(answer[column])));
+  const given = answerColumns.filter((column) => answer[column] !== '');
+  return `${JSON.stringify(Object.fromEntries(given.map((column) => [column, answer[column]])))}\n`;
+}
+
+const nothing = { device_id: '', device_secret: '', error: '', msg: '' };
+
+function refused(line: number, error: string, msg: string): LineAnswer {
+  return { ...nothing, line, result: 'error', error, msg };
+}
+
+interface Put extends DevicePut {
+  line: number;
+  /** The secret, where it was made here. */
+  made: string;
+}
+
+function putOf(line: number, given: DeviceLine, { fleetId, onExisting }: ImportOptions): Put {
+  const { device_id: deviceId, name, tags, enabled = true, secret, secret_digest: digestText } = given;
+  const fresh = newDevice(fleetId, { deviceId, name, tags });
+  const digest =
+    secret !== undefined
+      ? digestOf(secret)
+      : digestText !== undefined
+        ? Buffer.from(digestText, 'hex')
+        : undefined;
+  const device = { ...fresh.device, enabled, ...(digest && { secretDigests: [digest] }) };
+  const change: DeviceChange = {
+    ...(given.enabled !== undefined && { enabled }),
+    ...(name !== undefined && { name }),
+    ...(tags !== undefined && { tags }),
+    ...(digest !== undefined && { secretDigests: [digest] }),
+  };
+  const made = digest === undefined ? fresh.secret : '';
+  return { line, device, change: onExisting === 'update' ? change : undefined, made };
+}
+
+function answerOf(
+  { line, device, made }: Put,
+  outcome: PutOutcome,
+  { onExisting }: ImportOptions,
+): LineAnswer {
+  const device_id = deviceIdOf(device.device);
+  switch (outcome) {
+    case 'created':
+      return { ...nothing, line, device_id, result: 'created', device_secret: made };
+    case 'changed':
+      return { ...nothing, line, device_id, result: 'updated' };
+    case 'unchanged':
+      return { ...nothing, line, device_id, result: 'unchanged' };
+    case 'exists':
+      if (onExisting === 'skip') return { ...nothing, line, device_id, result: 'skipped' };
+      return { ...refused(line, 'already_exists', 'This id is taken.'), device_id };
+    default:
+      return { ...refused(line, outcome, `A device has ${tagsMax} tags at most.`), device_id };
+  }
+}
+
+/** All of a device that a line says. */
+function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
+  return [name, [...tags], enabled, secretDigests.map((digest) => Buffer.from(digest).toString('hex'))];
+}
+
+/** Devices that a body lists, a line each. Each line is answered once its device is on disk. */
+export class DeviceImport {
+  readonly #shards: AdminContext['shards'];
+  #isStopping = false;
+
+  constructor(shards: AdminContext['shards']) {
+    this.#shards = shards;
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** Pulls of the body as the client takes the answers. */
+  answer(
+    { audited: { about }, body, headers }: FastifyRequest,
+    options: ImportOptions,
+  ): { type: string; stream: Readable } {
+    const type = headers['content-type']?.startsWith('text/csv') ? 'text/csv' : 'application/x-ndjson';
+    about.on_existing = options.onExisting;
+    const onAnswers = (results: LineAnswer['result'][]): void => {
+      for (const result of results) about[result] = Number(about[result] ?? 0) + 1;
+    };
+    const lines = this.#lines(body as AsyncIterable<Buffer>, type === 'text/csv', options, onAnswers);
+    return { type: `${type}; charset=utf-8`, stream: Readable.from(lines) };
+  }
+
+  async *#lines(
+    body: AsyncIterable<Buffer>,
+    isCsv: boolean,
+    options: ImportOptions,
+    onAnswers: (results: LineAnswer['result'][]) => void,
+  ): AsyncGenerator<string> {
+    let reader: LineReader | undefined = isCsv ? undefined : readJsonLine;
+    if (isCsv) yield csvLine(answerColumns);
+    for await (const batch of bodyLines(body, lineBytesMax)) {
+      if (reader === undefined) {
+        const header = batch.shift();
+        try {
+          reader = csvReader(header?.bytes ?? Buffer.alloc(0));
+        } catch (error) {
+          if (!(error instanceof BadLine)) throw error;
+          onAnswers(['error']);
+          yield answerText(refused(1, 'invalid_line', error.message), isCsv);
+          return;
+        }
+      }
+      const wanted = batch.filter(({ number, bytes }) => number >= options.fromLine && bytes?.length !== 0);
+      for (let start = 0; start < wanted.length; start += linesPerWrite) {
+        if (this.#isStopping) throw unavailable('The server is stopping.');
+        const answers = await this.#store(wanted.slice(start, start + linesPerWrite), reader, options);
+        onAnswers(answers.map(({ result }) => result));
+        yield answers.map((answer) => answerText(answer, isCsv)).join('');
+      }
+    }
+  }
+
+  /** Whether the device is what the line makes; with a secret that was made here it never is. */
+  async #isAsGiven({ device, made }: Put): Promise<boolean> {
+    if (made !== '') return false;
+    const found = await this.#shards.of(device.device).device(device.device);
+    return found !== undefined && isDeepStrictEqual(identityOf(found), identityOf(device));
+  }
+
+  async #store(lines: readonly BodyLine[], read: LineReader, options: ImportOptions): Promise<LineAnswer[]> {
+    const answers: LineAnswer[] = [];
+    const puts: Put[] = [];
+    for (const { number, bytes } of lines) {
+      try {
+        if (bytes === undefined) throw new BadLine(`The line is longer than ${lineBytesMax} bytes.`);
+        puts.push(putOf(number, read(bytes), options));
+      } catch (error) {
+        if (!(error instanceof BadLine)) throw error;
+        answers.push(refused(number, 'invalid_line', error.message));
+      }
+    }
+    const outcomes = await onEachShard(
+      this.#shards,
+      puts,
+      ({ device }) => device.device,
+      (shard, own) => shard.putDevices(own.map(({ device, change }) => ({ device, change }))),
+    );
+    const mayBeDone = options.isResumed && options.onExisting === 'error';
+    for (const [index, put] of puts.entries()) {
+      const outcome = outcomes[index] ?? 'not_found';
+      const isDone = outcome === 'exists' && mayBeDone && (await this.#isAsGiven(put));
+      answers.push(answerOf(put, isDone ? 'unchanged' : outcome, options));
+    }
+    return answers.sort((a, b) => a.line - b.line);
+  }
+}

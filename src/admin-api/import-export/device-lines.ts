@@ -1,0 +1,141 @@
+import { parse } from 'csv-parse/sync';
+import { type Static, Type } from 'typebox';
+import { deviceSecretPattern } from '../../core/identity.ts';
+import { validatorOf } from '../request/compiled-schemas.ts';
+import { deviceId, name, tags } from '../request/documents.ts';
+
+/** A device as a line of an import gives it, and as a line of an export does. */
+const deviceLine = Type.Partial(
+  Type.Object({
+    device_id: deviceId,
+    name,
+    tags,
+    enabled: Type.Boolean(),
+    secret: Type.String({ pattern: deviceSecretPattern.source }),
+    secret_digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  }),
+  { additionalProperties: false },
+);
+export type DeviceLine = Static<typeof deviceLine>;
+
+/** What an export says besides, and an import does not take. */
+const ignoredFields: readonly string[] = ['fleet_id', 'created_at'];
+const lineFields = Object.keys(deviceLine.properties);
+
+const validate = validatorOf(deviceLine, 'body');
+const isDeviceLine = (fields: Record<string, unknown>): fields is DeviceLine => validate(fields);
+
+/** A line that is wrong in itself. */
+export class BadLine extends Error {}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+function textOf(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new BadLine('The line is not UTF-8.');
+  }
+}
+
+/** @throws BadLine */
+function checked(fields: Record<string, unknown>): DeviceLine {
+  for (const field of ignoredFields) delete fields[field];
+  if (isDeviceLine(fields)) {
+    if (fields.secret === undefined || fields.secret_digest === undefined) return fields;
+    throw new BadLine('Give secret or secret_digest, not both.');
+  }
+  const [first] = validate.errors ?? [];
+  const field = first?.instancePath.slice(1).split('/')[0] ?? '';
+  // A name that is not known comes from outside and is not repeated.
+  throw new BadLine(
+    field === ''
+      ? `A field is not known; these are: ${lineFields.join(', ')}.`
+      : `${field} ${first?.message}.`,
+  );
+}
+
+/** Reads one line as a device. @throws BadLine */
+export type LineReader = (line: Buffer) => DeviceLine;
+
+export function readJsonLine(line: Buffer): DeviceLine {
+  let value: unknown;
+  try {
+    value = JSON.parse(textOf(line));
+  } catch (error) {
+    throw error instanceof BadLine ? error : new BadLine('The line is not JSON.');
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return checked(value as Record<string, unknown>);
+  }
+  throw new BadLine('The line is not a JSON object.');
+}
+
+function splitCsv(line: Buffer): string[] {
+  const text = textOf(line);
+  // Most lines have no quotes, and then need no parser.
+  if (!text.includes('"')) return text.split(',');
+  try {
+    const [cells = []] = parse(text, { relax_column_count: true }) as string[][];
+    return cells;
+  } catch {
+    throw new BadLine('The quotes of the line do not match; a field cannot hold a line break.');
+  }
+}
+
+/** By its header, the first line. An empty cell is a field that is not given. @throws BadLine */
+export function csvReader(header: Buffer): LineReader {
+  const columns = splitCsv(header).map((cell) => cell.replace(/^\ufeff/, '').trim());
+  const unknown = columns.find((column) => !lineFields.includes(column) && !ignoredFields.includes(column));
+  if (unknown !== undefined || new Set(columns).size < columns.length) {
+    throw new BadLine(`The first line names the columns, each once; there are ${lineFields.join(', ')}.`);
+  }
+  return (line) => {
+    const cells = splitCsv(line);
+    if (cells.length > columns.length) throw new BadLine('The line has more fields than there are columns.');
+    const fields: Record<string, unknown> = {};
+    for (const [index, cell] of cells.entries()) {
+      const column = columns[index];
+      if (column !== undefined && cell !== '') fields[column] = ofCell(column, cell);
+    }
+    return checked(fields);
+  };
+}
+
+/** name: without the mark that an export puts in front of a formula. tags: separated by semicolons, or a JSON array where one of them has a semicolon. */
+function ofCell(column: string, cell: string): unknown {
+  if (column === 'name') return ofNameCell(cell);
+  if (column === 'enabled') return cell === 'true' ? true : cell === 'false' ? false : cell;
+  if (column !== 'tags') return cell;
+  if (!cell.startsWith('[')) return cell.split(';');
+  try {
+    return JSON.parse(cell);
+  } catch {
+    throw new BadLine('tags begins like a JSON array and is none.');
+  }
+}
+
+export function csvLine(cells: readonly string[]): string {
+  return `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\n`;
+}
+
+/** How a cell begins that a spreadsheet would take for a formula, or that has the mark of one already. */
+const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const formulaMark = "'";
+
+/** With a mark in front of what would be a formula to a spreadsheet: devices may name themselves. */
+export function nameCell(name: string): string {
+  return formula.test(name) ? formulaMark + name : name;
+}
+
+/** The other way of `nameCell`. */
+function ofNameCell(cell: string): string {
+  return cell.startsWith(formulaMark) && formula.test(cell) ? cell.slice(1) : cell;
+}
+
+/** The other way of `ofCell`. */
+export function tagsCell(tags: readonly string[]): string {
+  const isPlain =
+    tags.every((tag) => !/[;\p{Cc}]/u.test(tag) && !formula.test(tag)) && !tags[0]?.startsWith('[');
+  return isPlain ? tags.join(';') : JSON.stringify(tags);
+}

@@ -1,0 +1,157 @@
+import { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
+import { unavailable } from '../../core/errors.ts';
+import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
+import type { Shard } from '../../domain/shard.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import { errorAnswers, fleetPath, tags } from '../request/documents.ts';
+import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
+
+/** Devices made in one go: some milliseconds of this thread, and one commit of each shard. */
+const chunkDevices = 1_000;
+
+const newDevices = Type.Object(
+  { count: Type.Integer({ minimum: 1, maximum: 1_000_000 }), tags: Type.Optional(tags) },
+  { additionalProperties: false },
+);
+/** Of lines each is checked by itself. */
+const lines = Type.Unsafe<Readable>({ description: 'One device a line.' });
+const importBody = {
+  content: {
+    'application/json': { schema: newDevices },
+    ...Object.fromEntries(importTypes.map((type) => [type, { schema: lines }])),
+  },
+};
+const importQuery = Type.Object({
+  on_existing: Type.Unsafe<(typeof existingPolicies)[number]>({
+    type: 'string',
+    enum: [...existingPolicies],
+    default: 'error',
+    description:
+      'Of a listed device that is there: an error, passed over, or changed to what its line gives.',
+  }),
+  resume: Type.Boolean({
+    default: false,
+    description:
+      'An earlier import of the same lines ended early: a device that is as its line says, its secret included, is `unchanged`, where it would be taken otherwise.',
+  }),
+  from_line: Type.Integer({
+    minimum: 1,
+    default: 1,
+    description:
+      'Earlier lines are passed over: the answers of an import that ended early tell which are done.',
+  }),
+});
+
+const answerText = Type.Unsafe<Readable>({ type: 'string' });
+const importAnswer = {
+  description: 'A line each.',
+  content: Object.fromEntries(importTypes.map((type) => [type, { schema: answerText }])),
+};
+const header = 'fleet_id,device_id,device_secret\n';
+
+function line({ device: { device }, secret }: NewDevice): string {
+  return `${fleetIdOf(device)},${deviceIdOf(device)},${secret}\n`;
+}
+
+/** The devices by the shard that they belong to. */
+function byShard(devices: readonly NewDevice[], shards: AdminContext['shards']): Map<Shard, NewDevice[]> {
+  const groups = new Map<Shard, NewDevice[]>();
+  for (const one of devices) {
+    const shard = shards.of(one.device.device);
+    const group = groups.get(shard);
+    if (group) group.push(one);
+    else groups.set(shard, [one]);
+  }
+  return groups;
+}
+
+/** Stores devices under generated ids; where one is taken, it gets another. Answers them as they were stored. */
+async function store(devices: readonly NewDevice[], shards: AdminContext['shards']): Promise<NewDevice[]> {
+  const groups = [...byShard(devices, shards)];
+  const stored = await Promise.all(
+    groups.map(async ([shard, group]) => {
+      const taken = await shard.createDevices(group.map(({ device }) => device));
+      if (taken === undefined) return group;
+      const renamed = group.map((one) => {
+        const { device, name, tags } = one.device;
+        return device === taken ? newDevice(fleetIdOf(device), { name, tags }) : one;
+      });
+      return store(renamed, shards);
+    }),
+  );
+  return stored.flat();
+}
+
+/**
+ * `/fleets/{fleet_id}/devices:import`. A line is sent once its device is on disk. An import that cannot be
+ * finished breaks the transfer off, so that nobody takes it for whole; the devices of its lines are there.
+ */
+export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext): void {
+  const listed = new DeviceImport(shards);
+  let stopping = false;
+  app.addHook('preClose', async () => {
+    stopping = true;
+    listed.stop();
+  });
+  app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
+
+  async function* made(
+    fleetId: string,
+    count: number,
+    tags: readonly string[],
+    onStored: (devices: number) => void,
+  ): AsyncGenerator<string> {
+    const make = (left: number): NewDevice[] =>
+      Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
+    let next = make(count);
+    for (let left = count; left > 0; left -= chunkDevices) {
+      if (stopping) throw unavailable('The server is stopping.');
+      const storing = store(next, shards);
+      // This thread makes the next ones while the shards write.
+      next = make(left - next.length);
+      const stored = await storing;
+      onStored(stored.length);
+      // The header waits for the first devices: a refusal until then still gets its own status.
+      yield (left === count ? header : '') + stored.map(line).join('');
+    }
+  }
+
+  app.post(
+    '/fleets/:fleet_id/devices::import',
+    {
+      config: { scope: 'provision', hasLongBody: true },
+      schema: {
+        summary: 'Make or import devices',
+        description:
+          'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',
+        params: fleetPath,
+        querystring: importQuery,
+        body: importBody,
+        response: { 200: importAnswer, ...errorAnswers },
+      },
+    },
+    async (request, reply) => {
+      const { params, query } = request;
+      const { fleet } = registry.fleet(params.fleet_id);
+      if (request.body instanceof Readable) {
+        const { fleetId } = fleet;
+        const { on_existing: onExisting, from_line: fromLine, resume: isResumed } = query;
+        const options = { fleetId, onExisting, fromLine, isResumed };
+        const { type, stream } = listed.answer(request, options);
+        return reply.type(type).send(stream);
+      }
+      const body = request.body as Static<typeof newDevices>;
+      // Pulls the next chunk when the client has taken the last; ends the generator when the client leaves.
+      let devices = 0;
+      const csv = Readable.from(
+        made(fleet.fleetId, body.count, body.tags ?? [], (stored) => {
+          devices += stored;
+          request.audited.about.devices = devices;
+        }),
+      );
+      return reply.type('text/csv; charset=utf-8').send(csv);
+    },
+  );
+}

@@ -1,0 +1,32 @@
+import type { DeviceKey } from '../../core/identity.ts';
+import type { Shard } from '../../domain/shard.ts';
+
+/**
+ * Has each shard do its part at once, and answers in the order of the items: `act` is given those of one shard
+ * and answers one outcome each.
+ */
+export async function onEachShard<T, R>(
+  shards: { of(device: DeviceKey): Shard },
+  items: readonly T[],
+  deviceOf: (item: T) => DeviceKey,
+  act: (shard: Shard, items: readonly T[]) => Promise<readonly R[]>,
+): Promise<R[]> {
+  const groups = new Map<Shard, number[]>();
+  for (const [index, item] of items.entries()) {
+    const shard = shards.of(deviceOf(item));
+    const group = groups.get(shard);
+    if (group) group.push(index);
+    else groups.set(shard, [index]);
+  }
+  const outcomes: R[] = new Array(items.length);
+  await Promise.all(
+    [...groups].map(async ([shard, indexes]) => {
+      const own = await act(
+        shard,
+        indexes.map((index) => items[index] as T),
+      );
+      for (const [at, index] of indexes.entries()) outcomes[index] = own[at] as R;
+    }),
+  );
+  return outcomes;
+}

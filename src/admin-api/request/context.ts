@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { Config } from '../../core/config/config.ts';
+import { ApiError } from '../../core/errors.ts';
+import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import type { SpanBuffer } from '../../core/telemetry/trace.ts';
+import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
+import type { ClaimTokens } from '../../declarations/claim-tokens.ts';
+import type { Fleets } from '../../declarations/fleet.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { Tokens } from '../../declarations/tokens.ts';
+import type { Shard } from '../../domain/shard.ts';
+import type { ActionsControl } from '../../features/actions/service.ts';
+import type { AuditLog } from '../../features/audit/audit-log.ts';
+import type { BroadcastsControl } from '../../features/broadcasts/service.ts';
+import type { ConsumersControl } from '../../features/consumers/service.ts';
+import type { ForwardersControl } from '../../features/forwarders/service.ts';
+import type { RecordsControl } from '../../features/records/service.ts';
+import type { NotReady } from '../server/readiness.ts';
+import type { ActivityView } from '../server/top.ts';
+
+/** One backup: the one under way, or else the last one. */
+export interface Backup {
+  folder: string;
+  state: 'running' | 'done' | 'failed';
+  startedAtMs: number;
+  endedAtMs: number | undefined;
+  bytes: number;
+  /** About, until it is done. */
+  bytesTotal: number;
+  /** Why it failed. */
+  reason: string | undefined;
+}
+
+export interface Backups {
+  /** @throws ApiError backup_running, unusable_folder. */
+  start(folder: string): Backup;
+  /** Undefined when there was none since the server started. */
+  last(): Backup | undefined;
+}
+
+/** The token in DATA/admin.json, for whoever can read the data folder. */
+export interface Bootstrap {
+  /** `off`: it is that token, and it is not accepted. */
+  check(bearer: string): 'accepted' | 'off' | 'unknown';
+}
+
+/** Everything the admin server is given. */
+export interface AdminContext {
+  config: Config;
+  /** Who may use `/admin/v1`. */
+  tokens: Tokens;
+  bootstrap: Bootstrap;
+  audit: AuditLog;
+  claimTokens: ClaimTokens;
+  registry: Registry;
+  /** The registry's fleets with compiled schemas, for checking mail. */
+  fleets: Fleets;
+  actions: ActionsControl;
+  forwarders: ForwardersControl;
+  records: RecordsControl;
+  consumers: ConsumersControl;
+  broadcasts: BroadcastsControl;
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  /** One a worker; worker k owns shard k. */
+  metrics: readonly WorkerMetrics[];
+  /** Of the device API. */
+  connections: { readonly open: number; readonly refused: number };
+  /** Writes under way to a shard. */
+  queueDepth(shard: number): number;
+  /** Devices of a shard that have open event streams. */
+  connectedOf(shard: number): number;
+  /** Devices that a shard holds. */
+  devicesOf(shard: number): number;
+  /** How often, and how long in all, the event loop of each thread stood still. */
+  stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
+  /** Why devices should not be sent here now; empty when they should. */
+  notReady(): readonly NotReady[];
+  activity: ActivityView;
+  /** Undefined where nothing is traced. */
+  traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
+  backups: Backups;
+  log: Log;
+}
+
+/** Fastify with routes typed by their TypeBox schemas. */
+export type AdminApp = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/**
+ * The device a path names. The fleet is known to exist then; whether the device does, its shard says.
+ * @throws ApiError fleet_not_found; device_not_found for an id that no device can have (D1).
+ */
+export function deviceOf(context: AdminContext, path: { fleet_id: string; device_id: string }): DeviceKey {
+  const { fleet } = context.registry.fleet(path.fleet_id);
+  if (!deviceIdPattern.test(path.device_id)) throw new ApiError('device_not_found');
+  return deviceKeyOf(fleet.fleetId, path.device_id);
+}

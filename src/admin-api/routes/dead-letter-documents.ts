@@ -1,0 +1,121 @@
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../../core/errors.ts';
+import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import type { DeadLetter, DeadLetterFilter, DeathReason } from '../../domain/shard.ts';
+import { deviceId, listOf, nullable, time } from '../request/documents.ts';
+import { parseTime, textOf } from '../request/times.ts';
+
+const reasons: readonly DeathReason[] = ['rejected', 'expired', 'over_requeued', 'mailbox_full'];
+
+/** Which letters: the same in a query and in the bodies of `:replay` and `:drop`. */
+export const letterFilter = {
+  device_id: Type.Optional(deviceId),
+  name: Type.Optional(Type.String({ maxLength: 255 })),
+  reason: Type.Optional(Type.Enum([...reasons])),
+  from: Type.Optional(Type.String({ description: 'Dead at that time or later, ISO 8601 with a time zone.' })),
+  to: Type.Optional(Type.String({ description: 'Dead before that time.' })),
+};
+const filterDocument = Type.Object(letterFilter, { additionalProperties: false });
+
+/** A place among the letters: mail id and device in hexadecimal digits. */
+export const letterCursor = Type.String({ default: '', pattern: '^([0-9a-f]{68})?$' });
+
+const letterDocument = Type.Object({
+  mail_id: Type.String(),
+  device_id: deviceId,
+  name: Type.String(),
+  reason: Type.Enum([...reasons]),
+  died_at: time,
+  queued_at: nullable('string'),
+  fetch_count: Type.Integer(),
+  requeue_count: Type.Integer(),
+  payload_bytes: Type.Integer(),
+});
+export const letterList = listOf(letterDocument);
+
+const cursorDigits = 68;
+const boundDigits = 12;
+
+/**
+ * Where a walk over letters goes on, and up to which time of death it takes them: that of its first call. For whatever
+ * a walk queues anew may die again, as a newer mail further on, and would be taken again, and again.
+ */
+interface Walk {
+  after: string;
+  diedBeforeMs: number;
+}
+
+export function walkOf(cursor: string): Walk {
+  const bound = cursor.slice(cursorDigits);
+  return {
+    after: cursor.slice(0, cursorDigits),
+    diedBeforeMs: bound === '' ? Date.now() + 1 : Number.parseInt(bound, 16),
+  };
+}
+
+/** The cursor of the next call. */
+export function walkText({ after, diedBeforeMs }: Walk): string {
+  return after + diedBeforeMs.toString(16).padStart(boundDigits, '0');
+}
+
+/** By their ids, or all that match a filter, some at a time. */
+export const letterSelection = Type.Object(
+  {
+    letters: Type.Optional(
+      Type.Array(
+        Type.Object({ device_id: deviceId, mail_id: Type.String() }, { additionalProperties: false }),
+        {
+          minItems: 1,
+          maxItems: 1_000,
+        },
+      ),
+    ),
+    filter: Type.Optional(filterDocument),
+    after: Type.Optional(
+      Type.String({
+        pattern: '^([0-9a-f]{68}([0-9a-f]{12})?)?$',
+        description: '`next` of the call before. Letters that died since the first call are not taken.',
+      }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Letters of one call; 100 unless given.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** @throws ApiError bad_request. */
+export function filterOf(
+  fleetId: string,
+  { device_id: id, name, reason, from, to }: Static<typeof filterDocument>,
+): DeadLetterFilter {
+  return {
+    ...(id !== undefined && { device: deviceKeyOf(fleetId, id) }),
+    ...(name !== undefined && { name }),
+    ...(reason !== undefined && { reason }),
+    ...(from !== undefined && { fromMs: parseTime('from', from) }),
+    ...(to !== undefined && { toMs: parseTime('to', to) }),
+  };
+}
+
+/** One of both, for to replay or drop everything must be said. @throws ApiError invalid_body. */
+export function checkSelection({ letters, filter }: Static<typeof letterSelection>): void {
+  if ((letters === undefined) === (filter === undefined)) {
+    throw new ApiError('invalid_body', { msg: 'Give either letters or a filter; {} as filter takes all.' });
+  }
+}
+
+export function describeLetter(letter: DeadLetter): Static<typeof letterDocument> {
+  return {
+    mail_id: formatUuid(letter.mailId),
+    device_id: deviceIdOf(letter.device),
+    name: letter.name,
+    reason: letter.reason,
+    died_at: new Date(letter.diedAtMs).toISOString(),
+    queued_at: textOf(letter.queuedAtMs),
+    fetch_count: letter.fetchCount,
+    requeue_count: letter.requeueCount,
+    payload_bytes: letter.payloadBytes,
+  };
+}

@@ -1,0 +1,254 @@
+import { type Static, Type } from 'typebox';
+import { ApiError, isUnavailable } from '../../core/errors.ts';
+import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import { parseMessage } from '../../declarations/schemas/payload.ts';
+import { countsOf } from '../auth/audit-hook.ts';
+import { documentBytesMax } from '../request/bodies.ts';
+import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
+import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../request/documents.ts';
+import {
+  checkSelection,
+  describeLetter,
+  filterOf,
+  letterCursor,
+  letterFilter,
+  letterList,
+  letterSelection,
+  walkOf,
+  walkText,
+} from './dead-letter-documents.ts';
+import { listDeadLetters } from './dead-letter-list.ts';
+import { mailIdOf } from './receipts.ts';
+
+const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
+const payloadDocument = Type.Unsafe<Buffer>({ type: 'object', description: 'Byte for byte as it was sent.' });
+const limitDefault = 100;
+/** 1,000 letters by name, which take some 80 bytes each. */
+const selectionBytesMax = 2 * documentBytesMax;
+/** Letters of one call that are under way at once. */
+const atOnce = 32;
+
+const letterOutcome = {
+  mail_id: Type.String(),
+  device_id: Type.String(),
+};
+const replayed = Type.Object({
+  ...letterOutcome,
+  result: Type.Enum([
+    'replayed',
+    'not_found',
+    'mailbox_full',
+    'device_not_found',
+    'schema_mismatch',
+    'unavailable',
+  ]),
+  new_mail_id: Type.Optional(Type.String()),
+});
+const dropped = Type.Object({ ...letterOutcome, result: Type.Enum(['dropped', 'not_found', 'unavailable']) });
+
+interface Letter {
+  device: DeviceKey;
+  mailId: Buffer;
+}
+
+/** `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
+export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void {
+  const { config, fleets, registry, shards } = context;
+
+  /** What a call is for, and where the next one goes on. */
+  async function select(
+    fleetId: string,
+    selection: Static<typeof letterSelection>,
+  ): Promise<{ letters: Letter[]; next: string | null }> {
+    checkSelection(selection);
+    const { letters, filter, limit = limitDefault } = selection;
+    if (letters === undefined) {
+      const { after, diedBeforeMs } = walkOf(selection.after ?? '');
+      const { toMs = diedBeforeMs, ...given } = filterOf(fleetId, filter ?? {});
+      const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
+      const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
+      const next = page.next && walkText({ after: page.next, diedBeforeMs });
+      return { letters: page.items, next };
+    }
+    const named = letters.map(({ device_id, mail_id }) => ({
+      device: deviceKeyOf(fleetId, device_id),
+      mailId: mailIdOf(mail_id),
+    }));
+    return { letters: named, next: null };
+  }
+
+  async function replay({ device, mailId }: Letter): Promise<Static<typeof replayed>> {
+    const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
+    const shard = shards.of(device);
+    const letter = await shard.deadLetter(device, mailId);
+    if (letter === undefined) return { ...about, result: 'not_found' };
+    const fleet = fleets.get(fleetIdOf(device));
+    try {
+      // Its schema may be another one by now.
+      const { name, payload } = letter;
+      fleets.checkMail(
+        fleetIdOf(device),
+        name,
+        parseMessage(payload, config.jsonDepthMax) ?? {},
+        payload.length,
+      );
+      const outcome = await shard.replayMail({
+        device,
+        mailId,
+        lifeSeconds: fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+        mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+      });
+      if (outcome.result === 'queued') {
+        return { ...about, result: 'replayed', new_mail_id: formatUuid(outcome.mailId) };
+      }
+      const { result } = outcome;
+      return { ...about, result: result === 'device_not_found' ? result : refusalOf(result) };
+    } catch (error) {
+      return { ...about, result: resultOf(error) };
+    }
+  }
+
+  async function drop({ device, mailId }: Letter): Promise<Static<typeof dropped>> {
+    const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
+    try {
+      const isDropped = await shards.of(device).dropDeadLetter(device, mailId);
+      return { ...about, result: isDropped ? 'dropped' : 'not_found' };
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      return { ...about, result: 'unavailable' };
+    }
+  }
+
+  app.get(
+    '/fleets/:fleet_id/dead-letters',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List dead letters',
+        description:
+          'Rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short, or empty, and have a next one.',
+        params: fleetPath,
+        querystring: Type.Object({ ...letterFilter, after: letterCursor, limit: pageLimit }),
+        response: { 200: letterList, ...errorAnswers },
+      },
+    },
+    async ({ params, query: { after, limit, ...filter } }) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      const { fleetId } = fleet;
+      const page = await listDeadLetters(shards.all, fleetId, filterOf(fleetId, filter), after, limit);
+      return { items: page.items.map(describeLetter), next: page.next };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/dead-letters/:device_id/:mail_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show a dead letter with its payload',
+        description: 'One letter: its payload as the body, the rest in headers named X-Mail-….',
+        params: letterPath,
+        response: { 200: payloadDocument, ...errorAnswers },
+      },
+    },
+    async ({ params }, reply) => {
+      const device = deviceOf(context, params);
+      const letter = await shards.of(device).deadLetter(device, mailIdOf(params.mail_id));
+      if (letter === undefined) throw new ApiError('letter_not_found');
+      const { name, reason, died_at } = describeLetter(letter);
+      reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
+      return reply.type('application/json').send(letter.payload);
+    },
+  );
+
+  app.post(
+    '/fleets/:fleet_id/dead-letters::replay',
+    {
+      config: { scope: 'mail' },
+      bodyLimit: selectionBytesMax,
+      schema: {
+        summary: 'Replay dead letters',
+        description:
+          "Queues letters anew, each as a new mail with the fleet's life time and limits, and removes them: those named, or those that a filter takes. One call handles `limit` of them at most; `next` is the `after` of the next call.",
+        params: fleetPath,
+        body: letterSelection,
+        response: { 200: listOf(replayed), ...errorAnswers },
+      },
+    },
+    async ({ params, body, audited }) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      const { letters, next } = await select(fleet.fleetId, body);
+      const items = await inOrderOfDevice(letters, replay);
+      audited.about = aboutOf(body, items);
+      return { items, next };
+    },
+  );
+
+  app.post(
+    '/fleets/:fleet_id/dead-letters::drop',
+    {
+      config: { scope: 'mail' },
+      bodyLimit: selectionBytesMax,
+      schema: {
+        summary: 'Drop dead letters',
+        description: 'Removes letters for good: those named, or those that a filter takes, as in :replay.',
+        params: fleetPath,
+        body: letterSelection,
+        response: { 200: listOf(dropped), ...errorAnswers },
+      },
+    },
+    async ({ params, body, audited }) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      const { letters, next } = await select(fleet.fleetId, body);
+      const items = await inOrderOfDevice(letters, drop);
+      audited.about = aboutOf(body, items);
+      return { items, next };
+    },
+  );
+}
+
+/** For the audit log. */
+function aboutOf(
+  { filter }: Static<typeof letterSelection>,
+  items: readonly { mail_id: string; device_id: string; result: string }[],
+): Record<string, string | number> {
+  const counts = countsOf(items.map(({ result }) => result));
+  if (filter !== undefined) return { selected: JSON.stringify(filter), ...counts };
+  const [first] = items;
+  if (first === undefined || items.length > 1) return { selected: 'by id', ...counts };
+  return { device_id: first.device_id, mail_id: first.mail_id, ...counts };
+}
+
+function refusalOf(result: 'mailbox_full' | 'delayed_full' | 'mail_not_found'): 'mailbox_full' | 'not_found' {
+  return result === 'mail_not_found' ? 'not_found' : 'mailbox_full';
+}
+
+/** What goes wrong with one letter is told for that one; what is nobody's fault is thrown. */
+function resultOf(error: unknown): 'schema_mismatch' | 'unavailable' {
+  if (error instanceof ApiError && error.code === 'schema_mismatch') return 'schema_mismatch';
+  if (isUnavailable(error)) return 'unavailable';
+  throw error;
+}
+
+/** Some devices side by side, the letters of one after another, so that they arrive as they were sent. */
+async function inOrderOfDevice<T>(
+  letters: readonly Letter[],
+  act: (letter: Letter) => Promise<T>,
+): Promise<T[]> {
+  const byDevice = new Map<DeviceKey, number[]>();
+  for (const [index, { device }] of letters.entries()) {
+    const own = byDevice.get(device);
+    if (own === undefined) byDevice.set(device, [index]);
+    else own.push(index);
+  }
+  const results: T[] = [];
+  const waiting = [...byDevice.values()];
+  const work = async (): Promise<void> => {
+    for (let own = waiting.shift(); own !== undefined; own = waiting.shift()) {
+      for (const index of own) results[index] = await act(letters[index] as Letter);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return results;
+}

@@ -1,0 +1,136 @@
+import { ApiError } from '../../core/errors.ts';
+import type {
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  DeviceStatus,
+  FoundDevice,
+  FoundDevices,
+  Page,
+  Shard,
+} from '../../domain/shard.ts';
+
+/** What a shard is asked for beyond its even share, since shares are never quite even. */
+const spareDevices = 16;
+/** Entries of an index that one page looks at, over all shards: then it is answered with what it has. */
+const looksPerPageMax = 20_000;
+/** Of these in one turn of this thread, which also accepts the connections of devices: some milliseconds. */
+const looksPerTurnMax = 1_000;
+/** Entries that are counted of each index to find the one with the fewest. */
+const estimateMax = 2_000;
+
+/** Where a page goes on: in the order of which index, behind which position. */
+interface Cursor {
+  by: DeviceIndex;
+  after: string;
+}
+
+const letters: Readonly<Record<DeviceIndex, string>> = {
+  id: 'i',
+  tag: 't',
+  name: 'n',
+  seen: 's',
+  disabled: 'd',
+  connected: 'c',
+};
+const plainId = /^[A-Za-z0-9]{10}$/;
+export const cursorPattern = '^([A-Za-z0-9]{0,10}|[a-z]\\.[A-Za-z0-9_-]{1,80})$';
+
+function formatCursor({ by, after }: Cursor): string {
+  if (by === 'id') return after;
+  return `${letters[by]}.${Buffer.from(after, 'latin1').toString('base64url')}`;
+}
+
+/** Indexes that have all that the filter asks for. */
+function candidates(filter: DeviceFilter): DeviceIndex[] {
+  const possible: DeviceIndex[] = [];
+  if (filter.connected === true) possible.push('connected');
+  if (filter.namePrefix !== undefined && filter.namePrefix !== '') possible.push('name');
+  if (filter.tags?.length) possible.push('tag');
+  if (filter.enabled === false) possible.push('disabled');
+  if (filter.seenAfterMs !== undefined || filter.seenBeforeMs !== undefined) possible.push('seen');
+  return possible;
+}
+
+/** @throws ApiError bad_request for a cursor that somebody made up. */
+async function begin(shards: readonly Shard[], filter: DeviceFilter, cursor: string): Promise<Cursor> {
+  const possible = candidates(filter);
+  if (plainId.test(cursor)) return { by: 'id', after: cursor };
+  const [letter, text] = cursor.split('.', 2);
+  if (text === undefined) {
+    if (cursor !== '') return { by: 'id', after: cursor };
+    return { by: await narrowest(shards, filter, possible), after: '' };
+  }
+  const by = possible.find((index) => letters[index] === letter);
+  const after = Buffer.from(text, 'base64url').toString('latin1');
+  if (by === undefined || (by === 'connected' && !/^[0-9a-f]{3}[A-Za-z0-9]{10}$/.test(after))) {
+    throw new ApiError('bad_request', { msg: '`after` is no place of this list.' });
+  }
+  return { by, after };
+}
+
+/** Devices are spread evenly over shards, so one of these tells which index has the fewest to look at. */
+async function narrowest(
+  shards: readonly Shard[],
+  filter: DeviceFilter,
+  possible: readonly DeviceIndex[],
+): Promise<DeviceIndex> {
+  const [first = 'id'] = possible;
+  const [shard] = shards;
+  if (possible.length < 2 || shard === undefined) return first;
+  let best = first;
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const by of possible) {
+    const count = await shard.countEntries(by, filter, estimateMax);
+    if (count < fewest) [best, fewest] = [by, count];
+  }
+  return best;
+}
+
+/**
+ * A page of a fleet's devices over all shards, in the order of the index that has the fewest to look at. No
+ * shard is asked for a whole page, of which it holds only a part: in rounds, each gives its share, and what is
+ * sure to be in order is taken. A page looks at a bounded number of devices, and may so hold fewer than wanted,
+ * or none, and still have a next one.
+ */
+export async function listDevices(
+  shards: readonly Shard[],
+  filter: DeviceFilter,
+  cursor: string,
+  limit: number,
+): Promise<Page<DeviceStatus>> {
+  const { by, after } = await begin(shards, filter, cursor);
+  const found: FoundDevice[] = [];
+  let from = after;
+  let looked = 0;
+  let share = Math.ceil((limit + 1) / shards.length) + spareDevices;
+  const shareMax = Math.max(Math.floor(looksPerTurnMax / shards.length), spareDevices);
+  for (;;) {
+    share = Math.min(share, shareMax);
+    const round = await takeRound(shards, { ...filter, by, after: from, looks: share });
+    found.push(...round.items);
+    if (found.length > limit) {
+      const items = found.slice(0, limit);
+      return { items, next: formatCursor({ by, after: items.at(-1)?.position ?? from }) };
+    }
+    if (round.reached === undefined) return { items: found, next: null };
+    from = round.reached;
+    looked += share * shards.length;
+    if (looked >= looksPerPageMax) return { items: found, next: formatCursor({ by, after: from }) };
+    share *= 2;
+    await new Promise(setImmediate);
+  }
+}
+
+async function takeRound(shards: readonly Shard[], query: DeviceQuery): Promise<FoundDevices> {
+  const parts = await Promise.all(shards.map((shard) => shard.findDevices(query)));
+  // Past the end of a part that may go on, its shard may have devices that come first.
+  const reached = parts.flatMap(({ reached }) => (reached === undefined ? [] : [reached])).sort(byText)[0];
+  const items = parts.flatMap(({ items }) => items);
+  const sure = items.filter(({ position }) => reached === undefined || position <= reached);
+  return { items: sure.sort((a, b) => byText(a.position, b.position)), reached };
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

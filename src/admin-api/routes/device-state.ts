@@ -1,0 +1,63 @@
+import { type Static, Type } from 'typebox';
+import type { Config } from '../../core/config/config.ts';
+import type { Fleet } from '../../declarations/fleet.ts';
+import type { DeviceFilter, DeviceStatus, Shard } from '../../domain/shard.ts';
+import type { AdminContext } from '../request/context.ts';
+import { describeDevice, type deviceDocument, deviceStates } from '../request/documents.ts';
+
+type DeviceState = (typeof deviceStates)[number];
+
+/** How long a device counts as active after it was seen. */
+function activeSecondsOf(fleet: Fleet, config: Config): number {
+  return fleet.activeSeconds ?? config.activeSeconds;
+}
+
+/** The earliest time at which a device that is active now was seen last. */
+export function activeSinceMs(fleet: Fleet, config: Config): number {
+  return Date.now() - activeSecondsOf(fleet, config) * 1_000;
+}
+
+/** connected: an event stream is open; active: seen a short time ago; else offline. The first that fits. */
+function stateOf(isConnected: boolean, { lastSeenMs }: DeviceStatus, sinceMs: number): DeviceState {
+  if (isConnected) return 'connected';
+  return lastSeenMs !== undefined && lastSeenMs >= sinceMs ? 'active' : 'offline';
+}
+
+/** What a filter asks of a state, besides what it asks already. */
+export function withState(filter: DeviceFilter, state: DeviceState, sinceMs: number): DeviceFilter {
+  const { seenAfterMs, seenBeforeMs } = filter;
+  if (state === 'connected') return { ...filter, connected: true };
+  if (state === 'active') {
+    return { ...filter, connected: false, seenAfterMs: Math.max(sinceMs, seenAfterMs ?? 0) };
+  }
+  const before = Math.min(sinceMs, seenBeforeMs ?? Number.MAX_SAFE_INTEGER);
+  return { ...filter, connected: false, seenBeforeMs: before };
+}
+
+export const stateParameter = Type.Optional(
+  Type.Unsafe<DeviceState>({ type: 'string', enum: [...deviceStates] }),
+);
+
+/** Devices of one fleet as documents: each shard is asked once which of its devices are connected. */
+export async function describeDevices(
+  { config, shards }: Pick<AdminContext, 'config' | 'shards'>,
+  fleet: Fleet,
+  devices: readonly DeviceStatus[],
+): Promise<Static<typeof deviceDocument>[]> {
+  const byShard = new Map<Shard, DeviceStatus[]>();
+  for (const status of devices) {
+    const shard = shards.of(status.device);
+    const group = byShard.get(shard);
+    if (group) group.push(status);
+    else byShard.set(shard, [status]);
+  }
+  const connected = new Set<DeviceStatus>();
+  await Promise.all(
+    [...byShard].map(async ([shard, group]) => {
+      const known = await shard.presence.areConnected(group.map(({ device }) => device));
+      for (const [index, status] of group.entries()) if (known[index]) connected.add(status);
+    }),
+  );
+  const sinceMs = activeSinceMs(fleet, config);
+  return devices.map((status) => describeDevice(status, stateOf(connected.has(status), status, sinceMs)));
+}

@@ -1,0 +1,120 @@
+import { type Static, Type } from 'typebox';
+import { generateFleetId } from '../../core/identity.ts';
+import type { Fleet } from '../../declarations/fleet.ts';
+import type { FleetChange } from '../../declarations/registry.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import {
+  describeFleet,
+  errorAnswers,
+  fleetDocument,
+  fleetId,
+  fleetLimits,
+  fleetPath,
+  listOf,
+  name,
+  pageLimit,
+} from '../request/documents.ts';
+
+const changeable = { name, ...fleetLimits };
+const newFleet = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }), {
+  additionalProperties: false,
+});
+const fleetChange = Type.Partial(Type.Object(changeable), { additionalProperties: false });
+
+/** An absent field is left out, for the registry takes one that is there as a change. */
+function changeOf(body: Static<typeof fleetChange>): FleetChange {
+  const fields: [keyof FleetChange, string | number | null | undefined][] = [
+    ['name', body.name],
+    ['mailboxMailsMax', body.mailbox_mails_max],
+    ['mailLifeSeconds', body.mail_life_seconds],
+    ['mailRequeuesMax', body.mail_requeues_max],
+    ['requestsPerSecondMax', body.requests_per_second_max],
+    ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
+    ['deviceBytesPerSecondMax', body.device_bytes_per_second_max],
+    ['activeSeconds', body.active_seconds],
+    ['logRetentionSeconds', body.log_retention_seconds],
+    ['logBytesMax', body.log_bytes_max],
+  ];
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+/** A new fleet has no limits of its own to go back from. */
+function limitsOf(body: Static<typeof newFleet>): Partial<Fleet> {
+  return Object.fromEntries(Object.entries(changeOf(body)).filter(([, value]) => value !== null));
+}
+
+/** `/fleets` and `/fleets/{fleet_id}`. */
+export function addFleetRoutes(app: AdminApp, { config, registry }: AdminContext): void {
+  app.get(
+    '/fleets',
+    {
+      config: { scope: 'read', narrowsToFleet: true },
+      schema: {
+        summary: 'List fleets',
+        querystring: Type.Object({ after: Type.String({ default: '', maxLength: 8 }), limit: pageLimit }),
+        response: { 200: listOf(fleetDocument), ...errorAnswers },
+      },
+    },
+    async ({ query: { after, limit }, principal }) => {
+      const only = principal?.fleetId ?? undefined;
+      const rest = registry
+        .snapshots()
+        .filter(({ fleet }) => fleet.fleetId > after && (only === undefined || fleet.fleetId === only));
+      const page = rest.slice(0, limit).map(({ fleet }) => fleet);
+      const next = rest.length > limit ? (page.at(-1)?.fleetId ?? null) : null;
+      return { items: page.map((fleet) => describeFleet(fleet, config)), next };
+    },
+  );
+
+  app.post(
+    '/fleets',
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Create a fleet',
+        body: newFleet,
+        response: { 201: fleetDocument, ...errorAnswers },
+      },
+    },
+    async ({ body, audited }, reply) => {
+      const id = body.fleet_id ?? generateFleetId();
+      audited.about.fleet_id = id;
+      await registry.createFleet({
+        fleetId: id,
+        name: '',
+        createdAtMs: Date.now(),
+        ...limitsOf(body),
+      });
+      reply.code(201);
+      return describeFleet(registry.fleet(id).fleet, config);
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show a fleet',
+        params: fleetPath,
+        response: { 200: fleetDocument, ...errorAnswers },
+      },
+    },
+    async ({ params }) => describeFleet(registry.fleet(params.fleet_id).fleet, config),
+  );
+
+  app.patch(
+    '/fleets/:fleet_id',
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Change a fleet',
+        params: fleetPath,
+        body: fleetChange,
+        response: { 200: fleetDocument, ...errorAnswers },
+      },
+    },
+    async ({ params, body }) =>
+      describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config),
+  );
+}

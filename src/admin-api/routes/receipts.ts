@@ -1,0 +1,117 @@
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../../core/errors.ts';
+import { deviceIdOf } from '../../core/identity.ts';
+import { formatUuid, parseUuid } from '../../core/uuid.ts';
+import type { Receipt } from '../../domain/shard.ts';
+import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
+import { deviceId, devicePath, errorAnswers, nullable, time } from '../request/documents.ts';
+import { textOf } from '../request/times.ts';
+
+const states: readonly Receipt['state'][] = [
+  'delayed',
+  'queued',
+  'acked',
+  'rejected',
+  'expired',
+  'withdrawn',
+  'over_requeued',
+  'mailbox_full',
+];
+
+const mailPath = Type.Interface([devicePath], { mail_id: Type.String() });
+
+const receiptDocument = Type.Object({
+  mail_id: Type.String(),
+  device_id: deviceId,
+  name: Type.String(),
+  state: Type.Enum([...states]),
+  deliver_at: nullable('string', { description: 'Of mail that is delayed.' }),
+  queued_at: nullable('string', { description: 'When its mailbox accepted it.' }),
+  expires_at: nullable('string', { description: 'Of mail that is queued.' }),
+  fetch_count: Type.Integer(),
+  first_fetched_at: nullable('string'),
+  requeue_count: Type.Integer(),
+  settled_at: nullable('string', { description: 'When it came to its end.' }),
+});
+
+const withdrawal = Type.Object({ mail_id: Type.String(), mailbox_size: Type.Integer(), withdrawn_at: time });
+
+function describe(receipt: Receipt): Static<typeof receiptDocument> {
+  return {
+    mail_id: formatUuid(receipt.mailId),
+    device_id: deviceIdOf(receipt.device),
+    name: receipt.name,
+    state: receipt.state,
+    deliver_at: textOf(receipt.deliverAtMs),
+    queued_at: textOf(receipt.queuedAtMs),
+    expires_at: textOf(receipt.expiresAtMs),
+    fetch_count: receipt.fetchCount,
+    first_fetched_at: textOf(receipt.firstFetchedAtMs),
+    requeue_count: receipt.requeueCount,
+    settled_at: textOf(receipt.settledAtMs),
+  };
+}
+
+/** @throws ApiError invalid_mail_id. */
+export function mailIdOf(text: string): Buffer {
+  const mailId = parseUuid(text);
+  if (mailId === undefined) throw new ApiError('invalid_mail_id');
+  return mailId;
+}
+
+/** `…/devices/{device_id}/mail/{mail_id}`: what became of a mail (D17), and taking it back. */
+export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
+  const { shards } = context;
+
+  app.get(
+    '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show the receipt of a mail',
+        description:
+          'The receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
+        params: mailPath,
+        response: { 200: receiptDocument, ...errorAnswers },
+      },
+    },
+    async ({ params }) => {
+      const device = deviceOf(context, params);
+      const receipt = await shards.of(device).receipt(device, mailIdOf(params.mail_id));
+      if (receipt === undefined) {
+        throw new ApiError('mail_not_found', { msg: 'There is no receipt of such a mail, or not any more.' });
+      }
+      return describe(receipt);
+    },
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',
+    {
+      config: { scope: 'mail' },
+      schema: {
+        summary: 'Withdraw a mail that waits',
+        description: 'Withdraws a mail that waits, in its mailbox or for its time of delivery.',
+        params: mailPath,
+        response: { 200: withdrawal, ...errorAnswers },
+      },
+    },
+    async ({ params }) => {
+      const device = deviceOf(context, params);
+      const mailId = mailIdOf(params.mail_id);
+      const shard = shards.of(device);
+      const { result, mailboxSize } = await shard.withdrawMail(device, mailId);
+      if (result === 'not_found') throw new ApiError('mail_not_found');
+      const receipt = await shard.receipt(device, mailId);
+      if (result === 'already_settled') {
+        const how = receipt === undefined ? 'settled' : receipt.state.replace('_', '-');
+        throw new ApiError('mail_already_settled', { msg: `This mail is ${how} already.` });
+      }
+      return {
+        mail_id: formatUuid(mailId),
+        mailbox_size: mailboxSize,
+        withdrawn_at: textOf(receipt?.settledAtMs) ?? new Date().toISOString(),
+      };
+    },
+  );
+}

@@ -1,0 +1,99 @@
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../../core/errors.ts';
+import { schemaNamePattern } from '../../core/identity.ts';
+import type { SchemaText } from '../../declarations/fleet.ts';
+import { schemaKinds } from '../../declarations/schemas/schema.ts';
+import { bytesBody } from '../request/bodies.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import { errorAnswers, fleetPath, listOf, nullable } from '../request/documents.ts';
+
+const kind = Type.Enum([...schemaKinds]);
+const schemaPath = Type.Object({ fleet_id: Type.String(), kind, name: Type.String() });
+/** Sent as it is, not made of an object. */
+const schemaText = Type.Unsafe<string>({ type: 'object', description: 'The JSON Schema as it was put.' });
+const schemaDocument = Type.Object({
+  kind,
+  name: Type.String(),
+  disabled: nullable('string', {
+    description: 'Why bodies for it are answered 503, until it is put again or the server restarts.',
+  }),
+});
+
+function describe({
+  kind,
+  name,
+  disabled = null,
+}: Pick<SchemaText, 'kind' | 'name'> & { disabled?: string | null }): Static<typeof schemaDocument> {
+  return { kind, name, disabled };
+}
+
+/** `/fleets/{fleet_id}/schemas` and each schema under its kind and name. */
+export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/schemas',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List schemas',
+        params: fleetPath,
+        response: { 200: listOf(schemaDocument), ...errorAnswers },
+      },
+    },
+    async ({ params }) => {
+      const { schemas } = registry.fleet(params.fleet_id);
+      return { items: schemas.map(describe), next: null };
+    },
+  );
+
+  app.put(
+    '/fleets/:fleet_id/schemas/:kind/:name',
+    {
+      config: { scope: 'provision' },
+      bodyLimit: config.schemaBytesMax,
+      schema: {
+        summary: 'Store a schema',
+        params: schemaPath,
+        body: bytesBody('The JSON Schema 2020-12 itself, kept byte for byte.'),
+        response: { 200: schemaDocument, 201: schemaDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, kind, name }, body }, reply) => {
+      if (!schemaNamePattern.test(name)) {
+        throw new ApiError('bad_request', { msg: 'A schema name is 1 to 255 letters, digits, _ and -.' });
+      }
+      const isNew = await registry.putSchema(fleet_id, kind, name, body ?? Buffer.alloc(0));
+      reply.code(isNew ? 201 : 200);
+      return describe({ kind, name });
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/schemas/:kind/:name',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show a schema',
+        params: schemaPath,
+        response: { 200: schemaText, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, kind, name } }, reply) =>
+      reply.type('application/json').send(registry.schema(fleet_id, kind, name).text),
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/schemas/:kind/:name',
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Delete a schema',
+        params: schemaPath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, kind, name } }, reply) => {
+      await registry.deleteSchema(fleet_id, kind, name);
+      return reply.code(204).send(null);
+    },
+  );
+}

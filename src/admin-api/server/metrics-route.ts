@@ -1,0 +1,267 @@
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { Type } from 'typebox';
+import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
+import { addActionMetrics } from '../../features/actions/metrics.ts';
+import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
+import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
+import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
+import { addTraceMetrics } from './trace-metrics.ts';
+
+/** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
+type Buckets = { counts: number[]; sum: number };
+
+/** A histogram whose counts are kept elsewhere: prom-client's own can only be filled one value at a time. */
+class SharedHistogram {
+  readonly type = 'histogram';
+  readonly aggregator = 'sum';
+  readonly name: string;
+  readonly help: string;
+  readonly #bounds: readonly number[];
+  readonly #label: string;
+  readonly #read: () => Buckets[];
+
+  /** `read` answers one histogram for each value of the label, which is its index. */
+  constructor(name: string, help: string, bounds: readonly number[], label: string, read: () => Buckets[]) {
+    this.name = name;
+    this.help = help;
+    this.#bounds = bounds;
+    this.#label = label;
+    this.#read = read;
+  }
+
+  /** What prom-client asks of a metric. */
+  get() {
+    const { name, help, type, aggregator } = this;
+    return {
+      name,
+      help,
+      type,
+      aggregator,
+      values: this.#read().flatMap((buckets, index) => this.#values(buckets, index)),
+    };
+  }
+
+  #values({ counts, sum }: Buckets, index: number) {
+    const labels = { [this.#label]: index };
+    let count = 0;
+    const buckets = counts.map((inBucket, bucket) => {
+      count += inBucket;
+      return {
+        metricName: `${this.name}_bucket`,
+        labels: { ...labels, le: this.#bounds[bucket] ?? '+Inf' },
+        value: count,
+      };
+    });
+    return [
+      ...buckets,
+      { metricName: `${this.name}_sum`, labels, value: sum },
+      { metricName: `${this.name}_count`, labels, value: count },
+    ];
+  }
+}
+
+/** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
+function createMetrics(context: AdminContext): Registry {
+  const { audit, metrics, connections, queueDepth, shards, connectedOf, devicesOf, stalls } = context;
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  new Counter({
+    name: 'fleetpost_requests_total',
+    help: 'Requests answered on the device API.',
+    labelNames: ['route', 'status'],
+    registers,
+    collect() {
+      this.reset();
+      for (const worker of metrics) {
+        for (const { route, status, count } of worker.requests()) this.inc({ route, status }, count);
+      }
+    },
+  });
+
+  const addHistogram = (histogram: SharedHistogram): void =>
+    registry.registerMetric(histogram as unknown as Metric);
+  const addCounter = (
+    name: string,
+    help: string,
+    read: (worker: WorkerMetrics) => number,
+  ): Counter<'shard'> =>
+    new Counter({
+      name,
+      help,
+      labelNames: ['shard'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [shard, worker] of metrics.entries()) this.inc({ shard }, read(worker));
+      },
+    });
+  const addGauge = (
+    name: string,
+    help: string,
+    label: string,
+    read: (index: number, worker: WorkerMetrics) => number,
+  ) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      collect() {
+        for (const [index, worker] of metrics.entries()) this.set({ [label]: index }, read(index, worker));
+      },
+    });
+
+  addHistogram(
+    new SharedHistogram(
+      'fleetpost_request_duration_seconds',
+      'Time from the head of a request to its answer.',
+      latencyBounds,
+      'worker',
+      () => metrics.map((worker) => worker.latency()),
+    ),
+  );
+  new Gauge({
+    name: 'fleetpost_connections_open',
+    help: 'Open connections of the device API, from their acceptance on.',
+    registers,
+    collect() {
+      this.set(connections.open);
+    },
+  });
+  new Counter({
+    name: 'fleetpost_connections_refused_total',
+    help: 'Connections closed at once: connectionsMax, connectionsPerAddressMax.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(connections.refused);
+    },
+  });
+  addGauge('fleetpost_streams_open', 'Open event streams.', 'worker', (_, { openStreams }) => openStreams);
+  const addShardGauge = (name: string, help: string, read: (shard: number) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['shard'],
+      registers,
+      collect() {
+        for (const shard of shards.all.keys()) this.set({ shard }, read(shard));
+      },
+    });
+  addShardGauge(
+    'fleetpost_devices_connected',
+    'Devices of the shard with open event streams, on whatever worker.',
+    connectedOf,
+  );
+  addShardGauge('fleetpost_devices', 'Devices of all fleets.', devicesOf);
+  addGauge('fleetpost_shard_queue_depth', 'Writes under way.', 'shard', (shard) => queueDepth(shard));
+  addCounter('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
+  addCounter(
+    'fleetpost_commit_failures_total',
+    'Transactions taken back.',
+    ({ failedCommits }) => failedCommits,
+  );
+  addCounter('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  addCounter(
+    'fleetpost_writes_refused_total',
+    'Writes answered 503 since the disk, the shard or its store had no room for them.',
+    ({ refusedWrites }) => refusedWrites,
+  );
+  addCounter(
+    'fleetpost_dead_letters_dropped_total',
+    'Dead letters that went for newer ones: deadLettersPerFleetMax.',
+    ({ droppedLetters }) => droppedLetters,
+  );
+  addHistogram(
+    new SharedHistogram(
+      'fleetpost_commit_batch_size',
+      'Writes in one transaction.',
+      batchBounds,
+      'shard',
+      () => metrics.map((worker) => worker.batchSizes()),
+    ),
+  );
+  new Counter({
+    name: 'fleetpost_audit_entries_lost_total',
+    help: 'Entries of the audit log that could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(audit.lost);
+    },
+  });
+  new Gauge({
+    name: 'fleetpost_schemas_disabled',
+    help: 'Schemas that no body is held against, since a check took too long or they cannot be compiled.',
+    registers,
+    collect() {
+      const schemas = context.registry.snapshots().flatMap((fleet) => fleet.schemas);
+      this.set(schemas.filter(({ disabled }) => disabled !== undefined).length);
+    },
+  });
+  const addStallCounter = (name: string, help: string, value: 'count' | 'seconds') =>
+    new Counter({
+      name,
+      help,
+      labelNames: ['thread'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { thread, stalls: of } of stalls()) this.inc({ thread }, of[value]);
+      },
+    });
+  addStallCounter(
+    'fleetpost_event_loop_stalls_total',
+    'Times that the event loop of a thread stood still for longer than stallMilliseconds.',
+    'count',
+  );
+  addStallCounter('fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'seconds');
+  return registry;
+}
+
+/** All metrics in Prometheus' text format, as they are now. */
+export type Scrape = () => Promise<{ type: string; text: string }>;
+
+export function createScrape(context: AdminContext): Scrape {
+  const registry = createMetrics(context);
+  addBroadcastMetrics(registry, context);
+  addTraceMetrics(registry, context);
+  const lookAtActions = addActionMetrics(registry, context);
+  const lookAtForwarders = addForwarderMetrics(registry, context);
+  const lookAtConsumers = addConsumerMetrics(registry, context);
+  const scrape = async (): Promise<{ type: string; text: string }> => {
+    await lookAtActions();
+    await lookAtForwarders();
+    await lookAtConsumers();
+    return { type: registry.contentType, text: await registry.metrics() };
+  };
+  // Whoever asks while one is under way shares it: each takes its figures anew, over some turns of the event loop.
+  let scraping: ReturnType<Scrape> | undefined;
+  return () => {
+    scraping ??= scrape().finally(() => {
+      scraping = undefined;
+    });
+    return scraping;
+  };
+}
+
+/** `/metrics`. */
+export function addMetricsRoute(app: AdminApp, scrape: Scrape): void {
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        summary: 'Scrape metrics for Prometheus',
+        security: [],
+        response: { 200: { content: { 'text/plain': { schema: Type.String() } } } },
+      },
+    },
+    async (_request, reply) => {
+      const { type, text } = await scrape();
+      return reply.type(type).send(text);
+    },
+  );
+}

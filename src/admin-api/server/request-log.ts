@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify';
+import { fleetIdPattern } from '../../core/identity.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import type { RequestTrace, SpanBuffer } from '../../core/telemetry/trace.ts';
+import type { AdminApp } from '../request/context.ts';
+
+/** As the OpenAPI document has it: the router wants a colon doubled that begins no name. */
+export function routeOf({ routeOptions }: FastifyRequest): string | undefined {
+  return routeOptions.url?.replaceAll('::', ':');
+}
+
+/** What tells a request in the log: its route and not its path, nothing of its query, headers or body. */
+export function describeRequest(request: FastifyRequest): Record<string, unknown> {
+  const { fleet_id: fleet } = (request.params ?? {}) as { fleet_id?: string };
+  return {
+    request_id: request.id,
+    method: request.method,
+    route: routeOf(request),
+    ...(fleet !== undefined && fleetIdPattern.test(fleet) && { fleet }),
+  };
+}
+
+/** Follows requests that their sender wants to see again, where that is on. */
+export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
+  const traces = new WeakMap<FastifyRequest, RequestTrace>();
+  // Behind the check of the token, which is of onRequest.
+  app.addHook('preParsing', async (request, reply) => {
+    const { traceparent } = request.headers;
+    if (request.principal === null || typeof traceparent !== 'string') return;
+    const trace = spans.begin(traceparent, reply.elapsedTime);
+    if (trace !== undefined) traces.set(request, trace);
+  });
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    const { fleet } = describeRequest(request);
+    const trace = traces.get(request);
+    if (trace === undefined) return;
+    if (typeof fleet === 'string') trace.attributes['fleetpost.fleet'] = fleet;
+    trace.end(`${request.method} ${routeOf(request) ?? ''}`, statusCode);
+  });
+}
+
+/** Names every answer's request, and logs it: what may have changed something as `info`, the rest as `debug`. */
+export function logRequests(app: AdminApp, log: Log): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const level = request.method === 'GET' || request.method === 'HEAD' ? 'debug' : 'info';
+    if (!log.isLevelEnabled(level)) return;
+    const { principal } = request;
+    log[level](
+      {
+        ...describeRequest(request),
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime),
+        address: request.ip,
+        ...(principal && { principal: principal.id ?? principal.kind }),
+      },
+      'an admin request',
+    );
+  });
+}

@@ -1,0 +1,136 @@
+import swagger from '@fastify/swagger';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { ApiError } from '../../core/errors.ts';
+import { newRequestId } from '../../core/request-id.ts';
+import { addActionRoutes } from '../../features/actions/routes.ts';
+import { addActionRunRoutes } from '../../features/actions/run-routes.ts';
+import { addAuditRoutes } from '../../features/audit/routes.ts';
+import { addBackupRoutes } from '../../features/backups/routes.ts';
+import { addBroadcastRoutes } from '../../features/broadcasts/routes.ts';
+import { addClaimTokenRoutes } from '../../features/claiming/routes.ts';
+import { addConsumerRoutes } from '../../features/consumers/routes.ts';
+import { addForwarderLetterRoutes } from '../../features/forwarders/dead-letter-routes.ts';
+import { addForwarderRoutes } from '../../features/forwarders/routes.ts';
+import { addRecordRoutes } from '../../features/records/routes.ts';
+import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
+import { requireToken } from '../auth/authorization.ts';
+import { addTokenRoutes } from '../auth/tokens.ts';
+import { addExportRoute } from '../import-export/device-export.ts';
+import { addImportRoute } from '../import-export/import.ts';
+import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
+import { limitBodyTimes } from '../request/body-time.ts';
+import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
+import type { AdminContext } from '../request/context.ts';
+import { Exports } from '../request/exports.ts';
+import { bindCursors } from '../request/list-cursor.ts';
+import { addDeadLetterRoutes } from '../routes/dead-letters.ts';
+import { addDeviceChangeRoute } from '../routes/device-changes.ts';
+import { addDeviceRoutes } from '../routes/devices.ts';
+import { addFleetCountRoute } from '../routes/fleet-counts.ts';
+import { addFleetRoutes } from '../routes/fleets.ts';
+import { addMailRoutes } from '../routes/mail.ts';
+import { addReceiptRoutes } from '../routes/receipts.ts';
+import { addSchemaRoutes } from '../routes/schemas.ts';
+import { errorHandler } from './error-handler.ts';
+import { addHealthRoutes } from './health.ts';
+import { hostRefusal } from './host-check.ts';
+import { addMetricsRoute, createScrape, type Scrape } from './metrics-route.ts';
+import { OpenRequests } from './open-requests.ts';
+import { documented } from './openapi.ts';
+import { logRequests, traceRequests } from './request-log.ts';
+import { addTopRoute } from './top.ts';
+
+/** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
+export async function createAdminServer(
+  context: AdminContext,
+): Promise<{ app: FastifyInstance; scrape: Scrape }> {
+  const { config } = context;
+  const scrape = createScrape(context);
+  const onError = errorHandler(context.log);
+  const app = Fastify({
+    logger: false,
+    bodyLimit: documentBytesMax,
+    frameworkErrors: onError,
+    genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
+    // A HEAD of an export would walk all of it, for nobody.
+    exposeHeadRoutes: false,
+    // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
+    routerOptions: { maxParamLength: 16_384 },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  app.setValidatorCompiler<object>(({ schema, httpPart }) => validatorOf(schema, httpPart));
+  app.setSerializerCompiler<object>(({ schema }) => serializerOf(schema));
+  app.setErrorHandler(onError);
+  app.setNotFoundHandler(async () => {
+    throw new ApiError('route_not_found');
+  });
+  app.removeAllContentTypeParsers();
+  app.decorateRequest('principal', null);
+  logRequests(app, context.log);
+  prepareAudit(app);
+  app.addHook('onRequest', async ({ raw }) => {
+    const refusal = hostRefusal(raw, config.adminHosts);
+    if (refusal !== undefined) throw refusal;
+  });
+  limitBodyTimes(app, config);
+  if (context.traces !== undefined) traceRequests(app, context.traces.spans);
+
+  await app.register(swagger, {
+    transform: ({ schema, url }) => ({ schema: schema && documented(schema), url }),
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Fleetpost admin API', version: '1' },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      security: [{ token: [] }],
+    },
+  });
+  await app.register(async (open) => {
+    addHealthRoutes(open, context);
+    addMetricsRoute(open, scrape);
+    open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  });
+  await app.register(
+    async (admin) => {
+      auditChanges(admin, context);
+      const open = new OpenRequests();
+      admin.addHook('onClose', async () => open.close());
+      requireToken(admin, context, open);
+      bindCursors(admin);
+      await admin.register(async (documents) => {
+        takeDocuments(documents, context.config);
+        addFleetRoutes(documents, context);
+        addFleetCountRoute(documents, context);
+        addDeviceRoutes(documents, context);
+        addDeviceChangeRoute(documents, context);
+        const exports = new Exports(documents, config);
+        addExportRoute(documents, context, exports);
+        addReceiptRoutes(documents, context);
+        addDeadLetterRoutes(documents, context);
+        addBackupRoutes(documents, context);
+        addTopRoute(documents, context);
+        addTokenRoutes(documents, context, open);
+        addClaimTokenRoutes(documents, context);
+        addAuditRoutes(documents, context, exports);
+        addActionRoutes(documents, context);
+        addActionRunRoutes(documents, context);
+        addForwarderRoutes(documents, context);
+        addForwarderLetterRoutes(documents, context);
+        addRecordRoutes(documents, context);
+        addConsumerRoutes(documents, context);
+        addBroadcastRoutes(documents, context);
+      });
+      await admin.register(async (imports) => {
+        takeDocuments(imports, context.config);
+        addImportRoute(imports, context);
+      });
+      await admin.register(async (bytes) => {
+        takeBytes(bytes);
+        addSchemaRoutes(bytes, context);
+        addMailRoutes(bytes, context);
+      });
+    },
+    { prefix: '/admin/v1' },
+  );
+  await app.ready();
+  return { app, scrape };
+}

@@ -1,0 +1,160 @@
+import { extname } from 'node:path';
+import type { Command } from 'commander';
+import { OperatorError } from '../../../core/errors.ts';
+import { connect } from '../../connection.ts';
+import { readInput, readJson } from '../../input.ts';
+import { fleetCommand, integer, several } from '../../options.ts';
+import { cellOf, print, printable, printableLines, table } from '../../output.ts';
+import { actionPath, type FleetOptions, triggerOf } from './action-path.ts';
+
+interface PutOptions extends FleetOptions {
+  on?: string[];
+  device?: string[];
+  tag?: string[];
+  where?: string;
+  test?: string;
+  runsPerSecond?: number;
+  disabled?: boolean;
+  force?: boolean;
+  reset?: boolean;
+}
+
+interface TestOptions extends FleetOptions {
+  file?: string;
+  on?: string[];
+}
+
+interface Deployed {
+  name: string;
+  version: number;
+  enabled: boolean;
+  tests: { test: number; passed: boolean; reason: string | null }[];
+}
+
+interface Trial {
+  error: { code: string; msg: string } | null;
+  mails: { device: string; name: string; payload: object; life_seconds: number | null }[];
+  state: { key: string; removed: boolean; value?: unknown }[];
+  log: string[];
+  cpu_milliseconds: number;
+  wall_milliseconds: number;
+}
+
+const languages: Readonly<Record<string, string>> = {
+  '.js': 'javascript',
+  '.mjs': 'javascript',
+  '.ts': 'typescript',
+  '.mts': 'typescript',
+};
+
+/** @throws OperatorError for a file whose name does not say what it is. */
+async function readCode(file: string): Promise<{ source: string; language: string }> {
+  const language = languages[extname(file)];
+  if (language === undefined) {
+    throw new OperatorError(`${file} must end in .js, .mjs, .ts or .mts, to say what it is written in.`);
+  }
+  return { language, source: (await readInput(file)).toString('utf8') };
+}
+
+/** What is left out here stays as it is in the version that runs; with `--reset` nothing is left out. */
+async function filterOf({ device, tag, where, reset }: PutOptions): Promise<object | undefined> {
+  const absent = reset ? null : undefined;
+  const payload = where === undefined ? absent : await readJson(where);
+  const filter = { devices: device ?? absent, tags: tag ?? absent, payload };
+  return Object.values(filter).every((value) => value === undefined) ? undefined : filter;
+}
+
+async function testsOf({ test, reset }: PutOptions): Promise<unknown> {
+  if (test === undefined) return reset ? [] : undefined;
+  const tests = await readJson(test);
+  return Array.isArray(tests) ? tests : [tests];
+}
+
+async function put(name: string, file: string, options: PutOptions): Promise<void> {
+  const json = {
+    ...(await readCode(file)),
+    on: options.on?.map(triggerOf) ?? (options.reset ? [] : undefined),
+    filter: await filterOf(options),
+    tests: await testsOf(options),
+    runs_per_second_max: options.runsPerSecond ?? (options.reset ? null : undefined),
+    enabled: options.disabled ? false : options.reset ? true : undefined,
+    force: options.force,
+  };
+  const path = actionPath(options, name);
+  const deployed = await connect(options).request<Deployed>('PUT', path, { json });
+  print(options, deployed, deployedText(deployed));
+}
+
+function deployedText({ name, version, enabled, tests }: Deployed): string {
+  const failed = tests.filter(({ passed }) => !passed);
+  const lines = [
+    `Version ${version} of ${name} is deployed${enabled ? '' : ', and disabled'}.`,
+    ...(tests.length === 0 ? [] : [`${tests.length - failed.length} of ${tests.length} tests passed.`]),
+    ...failed.map(({ test, reason }) => printableLines(`Test ${test} failed: ${reason}`)),
+  ];
+  return lines.join('\n');
+}
+
+async function test(name: string, recordFile: string, options: TestOptions): Promise<void> {
+  if (options.on !== undefined && options.file === undefined) {
+    throw new OperatorError('--on goes with --file: what is deployed has its own.');
+  }
+  const json = {
+    record: await readJson(recordFile),
+    draft:
+      options.file === undefined
+        ? undefined
+        : { ...(await readCode(options.file)), on: options.on?.map(triggerOf) },
+  };
+  const path = actionPath(options, name, 'test');
+  const trial = await connect(options).request<Trial>('POST', path, { json });
+  if (trial.error !== null) process.exitCode = 1;
+  print(options, trial, trialText(trial));
+}
+
+function trialText({ error, mails, state, log, ...times }: Trial): string {
+  const mailRows = mails.map(({ device, name, payload, life_seconds }) =>
+    [device, name, life_seconds, payload].map(cellOf),
+  );
+  const stateRows = state.map(({ key, removed, value }) => [key, removed ? '-' : JSON.stringify(value)]);
+  const spent = `${times.cpu_milliseconds.toFixed(1)} ms of computing, ${times.wall_milliseconds.toFixed(1)} ms in all`;
+  return [
+    mails.length === 0
+      ? 'It would send no mail.'
+      : `It would send:\n${table(['device', 'name', 'life_seconds', 'payload'], mailRows)}`,
+    ...(state.length === 0 ? [] : [`It would keep:\n${table(['key', 'value'], stateRows)}`]),
+    ...(log.length === 0 ? [] : [`It said:\n${log.map(printable).join('\n')}`]),
+    error === null
+      ? `It is done: ${spent}.`
+      : printableLines(`It failed after ${spent}: ${error.code}: ${error.msg}`),
+  ].join('\n');
+}
+
+const onDescription = 'a message that it is for, or datapoint:NAME; may be given several times';
+
+/** `action put`. */
+export function addActionPut(group: Command): void {
+  fleetCommand(group, 'put <name> <file>', 'deploy code; what is not given stays as in the version that runs')
+    .option('--on <schema>', onDescription, several)
+    .option('--device <id>', 'records of this device alone; may be given several times', several)
+    .option('--tag <tag>', 'of devices with this tag alone; may be given several times', several)
+    .option('--where <file>', 'of those whose payload matches this JSON Schema')
+    .option('--test <file>', 'a test or a list of them, as JSON: all must pass before it is deployed')
+    .option('--runs-per-second <n>', "runs at most, instead of the server's", integer(1, 1_000_000))
+    .option('--disabled', 'deploy it without having it run')
+    .option('--force', 'deploy it even if a test fails')
+    .option('--reset', 'what is not given is as for a new action')
+    .action(put);
+}
+
+/** `action test`. */
+export function addActionTest(group: Command): void {
+  fleetCommand(
+    group,
+    'test <name> <record>',
+    'run an action on a record, a JSON file, and print what it would do; nothing is sent or kept',
+  )
+    .option('--file <file>', 'this code, instead of what is deployed')
+    .option('--on <schema>', `with --file: ${onDescription}`, several)
+    .action(test);
+}

@@ -1,0 +1,120 @@
+import type { Command } from 'commander';
+import { type List, pathOf } from '../../admin-client.ts';
+import { connect } from '../../connection.ts';
+import { fleetCommand, integer } from '../../options.ts';
+import { fields, listText, print, printRaw } from '../../output.ts';
+import { actionPath, type FleetOptions, type Trigger, triggerText } from './action-path.ts';
+import { addActionPut, addActionTest } from './action-put.ts';
+import { addActionRunCommands } from './action-runs.ts';
+
+interface Action {
+  name: string;
+  enabled: boolean;
+  version: number;
+  versions: { version: number; created_at: string }[];
+  on: Trigger[];
+  held: string | null;
+  in_hand: number;
+  behind: number;
+  parked: number;
+  devices_behind: number;
+  runs_last_minute: number;
+}
+
+interface Version {
+  version: number;
+  on: Trigger[];
+  source: string;
+}
+
+interface ShowOptions extends FleetOptions {
+  source?: boolean;
+  version?: number;
+}
+
+async function show(name: string, options: ShowOptions): Promise<void> {
+  const client = connect(options);
+  let number = options.version;
+  if (number === undefined) {
+    const action = await client.request<Action>('GET', actionPath(options, name));
+    if (!options.source) {
+      const versions = action.versions.map(({ version }) => version);
+      print(options, action, fields({ ...action, versions, on: action.on.map(triggerText) }));
+      return;
+    }
+    number = action.version;
+  }
+  const path = actionPath(options, name, 'versions', String(number));
+  const version = await client.request<Version>('GET', path);
+  const { source, ...rest } = version;
+  if (options.source && !options.json) printRaw(options, source.replace(/\n$/, ''));
+  else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
+}
+
+/** `action put|list|show|delete|enable|disable|rollback|test|runs|logs|parked|retry|drop`. */
+export function addActionCommands(program: Command): void {
+  const group = program
+    .command('action')
+    .description('keep the code that runs when a device sends a message or a datapoint');
+
+  addActionPut(group);
+
+  fleetCommand(group, 'list', 'list the actions of a fleet and how each is doing').action(
+    async (options: FleetOptions) => {
+      const actions = await connect(options).request<List<Action>>(
+        'GET',
+        pathOf('fleets', options.fleet, 'actions'),
+      );
+      const columns = [
+        'name',
+        'enabled',
+        'version',
+        'on',
+        'held',
+        'in_hand',
+        'behind',
+        'parked',
+        'devices_behind',
+        'runs_last_minute',
+      ] as const;
+      const items = actions.items.map((action) => ({ ...action, on: action.on.map(triggerText) }));
+      print(options, actions, listText({ ...actions, items }, columns, 'This fleet has no actions.'));
+    },
+  );
+
+  fleetCommand(group, 'show <name>', 'show an action and how it is doing, or one of its versions')
+    .option('--source', 'print its source')
+    .option('--version <n>', 'that version, instead of the one that runs', integer(1, 4_294_967_295))
+    .action(show);
+
+  fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
+    async (name: string, options: FleetOptions) => {
+      await connect(options).request('DELETE', actionPath(options, name));
+      print(options, { ok: true }, 'The action is deleted.');
+    },
+  );
+
+  for (const enabled of [true, false]) {
+    const description = enabled
+      ? 'have an action run again, from the next record on'
+      : 'stop an action; it takes no notice of what is stored meanwhile';
+    fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
+      async (name: string, options: FleetOptions) => {
+        const path = actionPath(options, name);
+        const action = await connect(options).request<Action>('PATCH', path, { json: { enabled } });
+        print(options, action, `${action.name} is ${action.enabled ? 'enabled' : 'disabled'}.`);
+      },
+    );
+  }
+
+  fleetCommand(group, 'rollback <name>', 'go back to a version that is kept, with its schemas and filter')
+    .argument('<version>', 'its number', integer(1, 4_294_967_295))
+    .action(async (name: string, version: number, options: FleetOptions) => {
+      const path = actionPath(options, name, 'rollback');
+      const action = await connect(options).request<Action>('POST', path, { json: { version } });
+      print(options, action, `Version ${action.version} of ${action.name} runs.`);
+    });
+
+  addActionTest(group);
+  addActionRunCommands(group);
+}

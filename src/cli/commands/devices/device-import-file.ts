@@ -1,0 +1,146 @@
+import { createReadStream, statSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { SingleBar } from 'cli-progress';
+import { OperatorError } from '../../../core/errors.ts';
+import { pathOf } from '../../admin-client.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import { print } from '../../output.ts';
+import { type LineAnswer, LostSecrets } from './device-import-secrets.ts';
+
+export interface ImportFileOptions extends ConnectionOptions {
+  fleet: string;
+  out: string;
+  onExisting?: string;
+  resume?: boolean;
+}
+
+const newline = 0x0a;
+const tailBytes = 65_536;
+const listedMax = 20;
+
+/**
+ * Opens the file of the answers, which may hold secrets: a new one, or one of an import that ended early, of
+ * which a line that is not whole is cut off. Answers the line to go on from.
+ */
+async function openAnswers(file: string, resume: boolean): Promise<{ handle: FileHandle; fromLine: number }> {
+  let handle: FileHandle;
+  try {
+    handle = await open(file, resume ? 'r+' : 'wx', 0o600);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') {
+      throw new OperatorError(`${file} is there already: --resume goes on where it ends.`);
+    }
+    throw new OperatorError(`${file} cannot be written: ${message}.`);
+  }
+  if (!resume) return { handle, fromLine: 1 };
+  const { size } = await handle.stat();
+  const tail = Buffer.alloc(Math.min(size, tailBytes));
+  await handle.read(tail, 0, tail.length, size - tail.length);
+  const end = tail.lastIndexOf(newline) + 1;
+  await handle.truncate(size - tail.length + end);
+  const [last = ''] = tail.subarray(0, end).toString('utf8').trimEnd().split('\n').slice(-1);
+  const line = Number(
+    last.startsWith('{') ? (JSON.parse(last) as { line: number }).line : last.split(',')[0],
+  );
+  return { handle, fromLine: Number.isInteger(line) ? line + 1 : 1 };
+}
+
+interface Summary {
+  created: number;
+  updated: number;
+  unchanged: number;
+  skipped: number;
+  error: number;
+}
+
+function answerOf(text: string): LineAnswer {
+  if (text.startsWith('{')) return JSON.parse(text) as LineAnswer;
+  const [line, device_id = '', result = '', , error = ''] = text.split(',');
+  return { line: Number(line), device_id, result, error };
+}
+
+/** Writes the answers as they come, each once it is whole, and counts them. */
+async function receive(
+  answers: Readable,
+  handle: FileHandle,
+  skipHeader: boolean,
+  onAnswer: (answer: LineAnswer) => void,
+): Promise<Summary> {
+  const summary: Summary = { created: 0, updated: 0, unchanged: 0, skipped: 0, error: 0 };
+  let { size: at } = await handle.stat();
+  let rest = Buffer.alloc(0);
+  let skip = skipHeader;
+  for await (const piece of answers) {
+    rest = Buffer.concat([rest, piece as Buffer]);
+    let whole = rest.subarray(0, rest.lastIndexOf(newline) + 1);
+    rest = Buffer.from(rest.subarray(whole.length));
+    if (skip && whole.length > 0) {
+      whole = whole.subarray(whole.indexOf(newline) + 1);
+      skip = false;
+    }
+    await handle.write(whole, 0, whole.length, at);
+    at += whole.length;
+    for (const line of whole.toString('utf8').split('\n')) {
+      const answer = answerOf(line);
+      if (!(answer.result in summary)) continue;
+      summary[answer.result as keyof Summary] += 1;
+      onAnswer(answer);
+    }
+  }
+  await handle.sync();
+  return summary;
+}
+
+export async function importFile(file: string, options: ImportFileOptions): Promise<void> {
+  const { fleet, out, onExisting = 'error', resume = false, json } = options;
+  const isCsv = file.endsWith('.csv');
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (!stat?.isFile()) throw new OperatorError(`${file} cannot be read: it is not a file.`);
+  const client = connect(options);
+  const { handle, fromLine } = await openAnswers(out, resume);
+  const bar =
+    json || !process.stderr.isTTY
+      ? undefined
+      : new SingleBar({ format: 'Sent {bar} {percentage} %, {eta_formatted} left', stream: process.stderr });
+  bar?.start(stat.size, 0);
+  let summary: Summary;
+  const lost = new LostSecrets(file);
+  try {
+    const body = createReadStream(file);
+    let sent = 0;
+    body.on('data', (piece) => {
+      sent += piece.length;
+      bar?.update(sent);
+    });
+    const query = new URLSearchParams({ on_existing: onExisting, from_line: String(fromLine) });
+    if (resume) query.set('resume', 'true');
+    const path = `${pathOf('fleets', fleet)}/devices:import?${query}`;
+    const answers = await client.exchange(path, isCsv ? 'text/csv' : 'application/x-ndjson', body);
+    summary = await receive(answers, handle, isCsv && fromLine > 1, (answer) => {
+      if (resume) lost.note(answer);
+    });
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(
+      `The import ended early (${(error as Error).message}): --resume goes on behind the last line that ${out} has.`,
+    );
+  } finally {
+    bar?.stop();
+    await handle.close();
+  }
+  const { created, updated, unchanged, skipped, error } = summary;
+  const unknown = await lost.deviceIds();
+  const ids = `${unknown.slice(0, listedMax).join(', ')}${unknown.length > listedMax ? ', …' : ''}`;
+  const warning =
+    unknown.length === 0
+      ? ''
+      : `\nRotate the secret of ${unknown.length} that were there already, unless you know it: where the import that ended early made them, the answer with their secret was lost: ${ids}`;
+  print(
+    options,
+    { ...summary, file: out, ...(resume && { secrets_unknown: unknown }) },
+    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}: ${out} says what became of each line, and has the secrets that were made.${warning}`,
+  );
+  if (error > 0 || unknown.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,128 @@
+import { renameSync, rmSync, statSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { SingleBar } from 'cli-progress';
+import { type Command, Option } from 'commander';
+import { OperatorError } from '../../../core/errors.ts';
+import { pathOf } from '../../admin-client.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import { fleetCommand, integer, several } from '../../options.ts';
+import { print } from '../../output.ts';
+import { type ImportFileOptions, importFile } from './device-import-file.ts';
+
+interface ImportOptions extends ConnectionOptions {
+  fleet: string;
+  count: number;
+  out: string;
+  tag?: string[];
+}
+
+/**
+ * A new file, for its owner only, beside the one it replaces once it is whole. Opened before anything is
+ * made: no device must come to be whose secret has nowhere to go.
+ */
+async function openPartial(file: string): Promise<{ partial: string; handle: FileHandle }> {
+  const partial = `${file}.${process.pid}.partial`;
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isFile()) throw new Error('it is not a regular file');
+    return { partial, handle: await open(partial, 'wx', 0o600) };
+  } catch (error) {
+    throw new OperatorError(`${file} cannot be written: ${(error as Error).message}.`);
+  }
+}
+
+function progressBar({ count, json }: ImportOptions): SingleBar | undefined {
+  if (json || !process.stderr.isTTY) return undefined;
+  const bar = new SingleBar({
+    format: 'Devices {bar} {value} of {total}, {eta_formatted} left',
+    stream: process.stderr,
+  });
+  bar.start(count, 0);
+  return bar;
+}
+
+const newline = 0x0a;
+
+function countLines(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) lines += 1;
+  return lines;
+}
+
+/** Writes what arrives and tells how many devices there are so far; settles when it is on disk. */
+async function receive(
+  response: Response,
+  handle: FileHandle,
+  onDevices: (total: number) => void,
+): Promise<void> {
+  let lines = 0;
+  for await (const chunk of response.body ?? []) {
+    await handle.appendFile(chunk);
+    lines += countLines(chunk);
+    // The first line is the header.
+    onDevices(lines - 1);
+  }
+  await handle.sync();
+}
+
+async function importDevices(options: ImportOptions): Promise<void> {
+  const { fleet, count, out, tag } = options;
+  const client = connect(options);
+  const { partial, handle } = await openPartial(out);
+  let bar: SingleBar | undefined;
+  let received = 0;
+  try {
+    const path = `${pathOf('fleets', fleet)}/devices:import`;
+    const response = await client.open('POST', path, { json: { count, tags: tag } });
+    bar = progressBar(options);
+    await receive(response, handle, (total) => {
+      received = total;
+      bar?.update(total);
+    });
+    if (received !== count) throw new Error('the transfer ended early');
+  } catch (error) {
+    if (received > 0) {
+      // Those devices exist, and their secrets are nowhere else.
+      throw new OperatorError(
+        `Only ${received} of ${count} devices arrived (${(error as Error).message}); their secrets are in ${partial}.`,
+      );
+    }
+    rmSync(partial);
+    throw error;
+  } finally {
+    bar?.stop();
+    await handle.close();
+  }
+  renameSync(partial, out);
+  const document = { fleet_id: fleet, count, file: out };
+  print(options, document, `Made ${count} devices; their secrets are in ${out} and nowhere else.`);
+}
+
+/** `device import`. */
+export function addDeviceImport(group: Command): void {
+  fleetCommand(
+    group,
+    'import [file]',
+    'make the devices that a CSV or NDJSON file lists, or --count new ones',
+  )
+    .option('--count <n>', 'without a file: how many', integer(1, 1_000_000))
+    .requiredOption(
+      '--out <file>',
+      'what became of each, with the secrets that were made; for its owner only',
+    )
+    .option('--tag <tag>', 'a tag for all that are counted; may be given several times', several)
+    .addOption(
+      new Option('--on-existing <way>', 'with listed devices that are there').choices([
+        'error',
+        'skip',
+        'update',
+      ]),
+    )
+    .option('--resume', 'go on with an import of that file that ended early')
+    .action(async (file: string | undefined, options: Partial<ImportOptions> & ImportFileOptions) => {
+      const { count } = options;
+      if (file !== undefined && count === undefined) await importFile(file, options);
+      else if (file === undefined && count !== undefined) await importDevices({ ...options, count });
+      else throw new OperatorError('Name a file that lists the devices, or --count how many to make.');
+    });
+}

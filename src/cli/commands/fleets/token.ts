@@ -1,0 +1,70 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { type Scope, scopes } from '../../../core/scope.ts';
+import { pathOf } from '../../admin-client.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import { moment } from '../../moment.ts';
+import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
+import { fields, listText, print } from '../../output.ts';
+
+interface Token {
+  token_id: string;
+  name: string;
+  scopes: string[];
+  fleet_id: string | null;
+  expires_at: string | null;
+  expired: boolean;
+  last_used_at: string | null;
+}
+
+interface CreateOptions extends ConnectionOptions {
+  name: string;
+  scopes: Scope[];
+  fleet?: string;
+  expires?: string;
+}
+
+function parseScopes(text: string, before: readonly Scope[] = []): Scope[] {
+  const named = [...new Set([...before, ...text.split(',')])];
+  const unknown = named.find((name) => !(scopes as readonly string[]).includes(name));
+  if (unknown === undefined) return named as Scope[];
+  throw new InvalidArgumentError(`It must be some of ${scopes.join(',')}.`);
+}
+
+/** `token create|list|revoke`. */
+export function addTokenCommands(program: Command): void {
+  const group = program.command('token').description('say who may use the admin API');
+
+  clientCommand(group, 'create', 'make an API token; its text is shown this once')
+    .requiredOption('--name <text>', 'who or what uses it')
+    .requiredOption('--scopes <list>', `some of ${scopes.join(',')}`, parseScopes)
+    .option('--fleet <id>', 'for this fleet alone')
+    .option('--expires <when>', 'a time, or a length of time like 90d; without it, never', moment('ahead'))
+    .action(async ({ name, scopes, fleet, expires, ...options }: CreateOptions) => {
+      const json = { name, scopes, fleet_id: fleet, expires_at: expires };
+      const token = await connect(options).request<Token & { token: string }>('POST', '/tokens', { json });
+      print(options, token, fields(token));
+    });
+
+  withListOptions(clientCommand(group, 'list', 'list the API tokens')).action(
+    async (options: ConnectionOptions & ListOptions) => {
+      const tokens = await connect(options).list<Token>('/tokens', options);
+      const columns = [
+        'token_id',
+        'name',
+        'scopes',
+        'fleet_id',
+        'expires_at',
+        'expired',
+        'last_used_at',
+      ] as const;
+      print(options, tokens, listText(tokens, columns, 'There are no API tokens.'));
+    },
+  );
+
+  clientCommand(group, 'revoke <token_id>', 'have an API token let nobody in any more').action(
+    async (id: string, options: ConnectionOptions) => {
+      await connect(options).request('DELETE', pathOf('tokens', id));
+      print(options, { ok: true }, 'The token is revoked.');
+    },
+  );
+}

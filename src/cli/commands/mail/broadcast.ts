@@ -1,0 +1,79 @@
+import type { Command } from 'commander';
+import { OperatorError } from '../../../core/errors.ts';
+import { pathOf } from '../../admin-client.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import { fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
+import { fields, listText, print } from '../../output.ts';
+import { type Broadcast, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
+
+interface FleetOptions extends ConnectionOptions {
+  fleet: string;
+}
+
+const columns = ['broadcast_id', 'name', 'to', 'state', 'queued', 'refused', 'created_at'] as const;
+
+function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string {
+  return `${broadcastsPath(fleet)}${pathOf(id, ...rest)}`;
+}
+
+async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
+  const list = await connect(options).list<Broadcast>(broadcastsPath(options.fleet), options);
+  print(options, list, listText(list, columns, 'There are no broadcasts.'));
+}
+
+async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
+  const client = connect(options);
+  const shown = await client.request<Broadcast>('GET', pathTo(options, id));
+  const broadcast = options.follow ? await follow(client, options, shown) : shown;
+  print(options, broadcast, options.follow ? summaryOf(broadcast) : fields(broadcast));
+}
+
+async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
+  const path = pathTo(options, id, 'refusals');
+  const list = await connect(options).list<{ device_id: string; reason: string }>(path, options);
+  print(options, list, listText(list, ['device_id', 'reason'], 'No device has refused it.'));
+}
+
+async function change(id: string, verb: string, options: FleetOptions): Promise<void> {
+  const broadcast = await connect(options).request<Broadcast>('POST', pathTo(options, id, verb));
+  print(options, broadcast, summaryOf(broadcast));
+}
+
+async function deleteBroadcast(id: string, options: FleetOptions): Promise<void> {
+  await connect(options).request('DELETE', pathTo(options, id));
+  print(options, { broadcast_id: id }, `Broadcast ${id} is forgotten.`);
+}
+
+/** `broadcast list|show|refusals|pause|resume|cancel|delete`; `mail broadcast` makes one. */
+export function addBroadcastCommands(program: Command): void {
+  const group = program.command('broadcast').description('look at broadcasts of mail and steer them');
+
+  withListOptions(fleetCommand(group, 'list', 'list the broadcasts of a fleet, newest first')).action(
+    listBroadcasts,
+  );
+  fleetCommand(group, 'show <id>', 'show a broadcast and how far it has come')
+    .option('--follow', 'wait until it has ended')
+    .action(showBroadcast);
+  withListOptions(
+    fleetCommand(group, 'refusals <id>', 'list the devices that did not get it, and why'),
+  ).action(listRefusals);
+  const changes = { pause: 'stop sending', resume: 'go on sending', cancel: 'end it; what was sent stays' };
+  for (const [verb, description] of Object.entries(changes)) {
+    fleetCommand(group, `${verb} <id>`, description).action((id: string, options: FleetOptions) =>
+      change(id, verb, options),
+    );
+  }
+  fleetCommand(group, 'delete <id>', 'forget a broadcast that has ended').action(deleteBroadcast);
+}
+
+/** Ids of devices, one a line; of a CSV the column `device_id`. @throws OperatorError */
+export function devicesIn(text: string, file: string): string[] {
+  const lines = text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const column = lines[0]?.split(',').indexOf('device_id') ?? -1;
+  const ids = column < 0 ? lines : lines.slice(1).map((line) => line.split(',')[column] ?? '');
+  if (ids.length === 0) throw new OperatorError(`${file} names no device.`);
+  return ids;
+}

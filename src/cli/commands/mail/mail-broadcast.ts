@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import { mailLifeSecondsMax, mailRequeuesMax } from '../../../core/bounds.ts';
+import { OperatorError } from '../../../core/errors.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import { readInput } from '../../input.ts';
+import { fleetCommand, idempotencyHeaders, integer, withIdempotencyKey } from '../../options.ts';
+import { print } from '../../output.ts';
+import { devicesIn } from './broadcast.ts';
+import { type Broadcast, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
+
+interface BroadcastOptions extends ConnectionOptions {
+  fleet: string;
+  name: string;
+  payload?: string;
+  tag?: string;
+  devices?: string;
+  all?: boolean;
+  lifeSeconds?: number;
+  requeuesMax?: number;
+  deliverAt?: string;
+  idempotencyKey?: string;
+  follow?: boolean;
+}
+
+async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<object> {
+  if ([tag, devices, all].filter((one) => one !== undefined).length !== 1) {
+    throw new OperatorError('Say to whom: --tag, --devices FILE or --all.');
+  }
+  if (tag !== undefined) return { tag };
+  if (devices === undefined) return { all: true };
+  return { devices: devicesIn((await readInput(devices)).toString('utf8'), devices) };
+}
+
+/** With the payload's own text in it, for writing it anew would change large numbers (D11). */
+function bodyOf(options: BroadcastOptions, to: object): Buffer {
+  const { name, payload } = options;
+  const document = JSON.stringify({
+    name,
+    to,
+    life_seconds: options.lifeSeconds,
+    requeues_max: options.requeuesMax,
+    deliver_at: options.deliverAt,
+  });
+  if (payload !== undefined) {
+    try {
+      JSON.parse(payload);
+    } catch (error) {
+      throw new OperatorError(`--payload is not JSON: ${(error as Error).message}.`);
+    }
+  }
+  return Buffer.from(payload === undefined ? document : `${document.slice(0, -1)},"payload":${payload}}`);
+}
+
+async function broadcastMail(options: BroadcastOptions): Promise<void> {
+  const client = connect(options);
+  const bytes = bodyOf(options, await targetOf(options));
+  const headers = idempotencyHeaders(options);
+  const put = await client.request<Broadcast>('POST', broadcastsPath(options.fleet), { bytes }, headers);
+  const broadcast = options.follow ? await follow(client, options, put) : put;
+  print(options, broadcast, summaryOf(broadcast));
+}
+
+/** `mail broadcast`. */
+export function addMailBroadcast(group: Command): void {
+  withIdempotencyKey(fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job of the server'))
+    .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
+    .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
+    .option('--tag <tag>', 'to all devices that have it')
+    .option('--devices <file>', 'to those of a file: an id a line, or a CSV with a column device_id')
+    .option('--all', 'to all devices of the fleet')
+    .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
+    .option(
+      '--requeues-max <n>',
+      'requeues after which one more makes it a dead letter',
+      integer(0, mailRequeuesMax),
+    )
+    .option('--deliver-at <time>', 'when mailboxes are to accept it: ISO 8601 with a time zone')
+    .option('--follow', 'wait until it has ended')
+    .action(broadcastMail);
+}

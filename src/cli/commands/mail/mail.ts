@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import { mailLifeSecondsMax, mailRequeuesMax } from '../../../core/bounds.ts';
+import { type List, pathOf } from '../../admin-client.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import {
+  fleetCommand,
+  idempotencyHeaders,
+  integer,
+  type ListOptions,
+  withIdempotencyKey,
+  withListOptions,
+} from '../../options.ts';
+import { fields, listText, print } from '../../output.ts';
+import { addMailBroadcast } from './mail-broadcast.ts';
+
+interface DeviceOptions extends ConnectionOptions {
+  fleet: string;
+  device: string;
+}
+
+interface SendOptions extends DeviceOptions {
+  name: string;
+  payload?: string;
+  lifeSeconds?: number;
+  requeuesMax?: number;
+  deliverAt?: string;
+  idempotencyKey?: string;
+}
+
+interface SentMail {
+  mail_id: string;
+  mailbox_size: number;
+  state: 'queued' | 'delayed';
+}
+
+interface WaitingMail {
+  mail_id: string;
+  name: string;
+  accepted_at: string;
+  expires_at: string;
+  fetch_count: number;
+  first_fetched_at: string | null;
+  requeue_count: number;
+}
+
+function deviceCommand(group: Command, name: string, description: string): Command {
+  return fleetCommand(group, name, description).requiredOption('--device <id>', 'the device');
+}
+
+function mailPath({ fleet, device }: DeviceOptions): string {
+  return pathOf('fleets', fleet, 'devices', device, 'mail');
+}
+
+async function sendMail(options: SendOptions): Promise<void> {
+  const { name, payload, lifeSeconds, requeuesMax, deliverAt } = options;
+  const query = new URLSearchParams();
+  if (lifeSeconds !== undefined) query.set('life_seconds', String(lifeSeconds));
+  if (requeuesMax !== undefined) query.set('requeues_max', String(requeuesMax));
+  if (deliverAt !== undefined) query.set('deliver_at', deliverAt);
+  const sent = await connect(options).request<SentMail>(
+    'POST',
+    `${mailPath(options)}${pathOf(name)}?${query}`,
+    payload === undefined ? undefined : { bytes: Buffer.from(payload) },
+    idempotencyHeaders(options),
+  );
+  print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
+}
+
+/** One page, so that the server's text can be printed as it came: parsing would change large numbers (D11). */
+async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
+  const query = new URLSearchParams({ limit: String(options.limit) });
+  if (options.after !== undefined) query.set('after', options.after);
+  const text = await connect(options).requestText('GET', `${mailPath(options)}?${query}`);
+  if (options.json) {
+    process.stdout.write(`${text}\n`);
+    return;
+  }
+  const mails = JSON.parse(text) as List<WaitingMail>;
+  const columns = ['mail_id', 'name', 'accepted_at', 'expires_at', 'fetch_count', 'requeue_count'] as const;
+  print(options, mails, listText(mails, columns, 'The mailbox is empty.'));
+}
+
+/** `mail send|list|receipt|withdraw`. */
+export function addMailCommands(program: Command): void {
+  const group = program
+    .command('mail')
+    .description('send mail to a device, follow it, and look into the mailbox');
+
+  withIdempotencyKey(deviceCommand(group, 'send', 'put a mail into the mailbox of a device'))
+    .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
+    .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
+    .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
+    .option(
+      '--requeues-max <n>',
+      "requeues after which one more makes it a dead letter, instead of the fleet's",
+      integer(0, mailRequeuesMax),
+    )
+    .option('--deliver-at <time>', 'when its mailbox is to accept it, like 2026-01-31T08:00:00Z')
+    .action(sendMail);
+
+  deviceCommand(group, 'receipt <mail_id>', 'show what became of a mail').action(
+    async (mailId: string, options: DeviceOptions) => {
+      const receipt = await connect(options).request<object>('GET', mailPath(options) + pathOf(mailId));
+      print(options, receipt, fields(receipt));
+    },
+  );
+
+  deviceCommand(group, 'withdraw <mail_id>', 'take back a mail that waits, or is delayed').action(
+    async (mailId: string, options: DeviceOptions) => {
+      const path = mailPath(options) + pathOf(mailId);
+      const withdrawn = await connect(options).request<SentMail>('DELETE', path);
+      print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
+    },
+  );
+  addMailBroadcast(group);
+
+  withListOptions(
+    deviceCommand(group, 'list', 'list the mails that wait, head first; --json has their payloads'),
+    1_000,
+  ).action(listMail);
+}

@@ -1,0 +1,96 @@
+import { hash } from 'node:crypto';
+import { renameSync, rmSync, statSync } from 'node:fs';
+import { SingleBar } from 'cli-progress';
+import { type Command, Option } from 'commander';
+import { OperatorError } from '../../../core/errors.ts';
+import { fleetCommand } from '../../options.ts';
+import { print } from '../../output.ts';
+import { type ExportFile, type ExportFormat, exportFormats, openCsv, openLines } from './export-file.ts';
+import { type RecordsOptions, recordLines } from './record-lines.ts';
+import { withRecordOptions, withUntilOption } from './record-options.ts';
+
+interface ExportOptions extends RecordsOptions {
+  format: ExportFormat;
+  out: string;
+  since?: string;
+  until?: string;
+  after?: string;
+}
+
+/** Beside the file, and another for each question: what one export has begun, another must not go on with. */
+function partialOf({ fleet, format, out, kind, schema, device, since, until, after }: ExportOptions): string {
+  const asked = JSON.stringify([fleet, format, kind, schema, device, since, until, after]);
+  return `${out}.${hash('sha256', asked).slice(0, 12)}.partial`;
+}
+
+async function openPartial(format: ExportFormat, out: string, partial: string): Promise<ExportFile> {
+  try {
+    const found = statSync(out, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isFile()) throw new Error('it is not a regular file');
+    if (format === 'ndjson') return await openLines(partial);
+    if (format === 'csv') return await openCsv(partial);
+    const { openParquet } = await import('./export-parquet.ts');
+    return await openParquet(partial);
+  } catch (error) {
+    throw new OperatorError(`${out} cannot be written: ${(error as Error).message}.`);
+  }
+}
+
+function progressBar({ json }: ExportOptions): SingleBar | undefined {
+  if (json || !process.stderr.isTTY) return undefined;
+  const format = 'Log {bar} {percentage}%, {records} records, {eta_formatted} left';
+  return new SingleBar({ format, stream: process.stderr });
+}
+
+async function exportRecords(options: ExportOptions): Promise<void> {
+  const { format, out, since, until } = options;
+  const partial = partialOf(options);
+  const file = await openPartial(format, out, partial);
+  const after = file.after ?? options.after;
+  const query = {
+    ...(since !== undefined && { from: since }),
+    ...(until !== undefined && { to: until }),
+    ...(after !== undefined && { after }),
+  };
+  const bar = progressBar(options);
+  let records = 0;
+  bar?.start(1, 0, { records });
+  try {
+    const onAway = (reason: string): void => {
+      if (bar === undefined) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; trying again.\n`);
+    };
+    for await (const { lines, progress } of recordLines(options, query, onAway)) {
+      if (lines.length > 0) await file.write(lines);
+      records += lines.length;
+      if (progress === undefined) continue;
+      bar?.setTotal(progress.total);
+      bar?.update(progress.passed, { records });
+    }
+    await file.finish();
+  } catch (error) {
+    await file.abandon();
+    if (format !== 'ndjson' || (records === 0 && file.after === undefined)) rmSync(partial, { force: true });
+    else process.stderr.write(`fleetpost: what there is is kept: the same export again goes on with it.\n`);
+    throw error;
+  } finally {
+    bar?.stop();
+  }
+  renameSync(partial, out);
+  const resumed = file.after !== undefined;
+  const text = `${resumed ? 'Went on with an earlier export: wrote' : 'Wrote'} ${records} records to ${out}.`;
+  print(options, { fleet_id: options.fleet, file: out, format, records, resumed }, text);
+}
+
+/** `export`. */
+export function addExportCommand(program: Command): void {
+  const command = fleetCommand(program, 'export', 'write records to a file')
+    .addOption(
+      new Option('--format <format>', 'what it is written as').choices(exportFormats).default('ndjson'),
+    )
+    .requiredOption('--out <file>', 'the file, for its owner only; it is there once it is whole')
+    .option(
+      '--after <cursor>',
+      'goes on behind the record with this cursor, as the lines of NDJSON have them',
+    );
+  withUntilOption(withRecordOptions(command)).action(exportRecords);
+}

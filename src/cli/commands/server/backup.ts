@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { SingleBar } from 'cli-progress';
+import type { Command } from 'commander';
+import { OperatorError } from '../../../core/errors.ts';
+import type { AdminClient } from '../../admin-client.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
+import { clientCommand } from '../../options.ts';
+import { print } from '../../output.ts';
+
+interface Backup {
+  folder: string;
+  state: 'running' | 'done' | 'failed';
+  started_at: string;
+  ended_at: string | null;
+  bytes: number;
+  bytes_total: number;
+  reason: string | null;
+}
+
+const askIntervalMs = 200;
+const mebibyte = 1024 ** 2;
+
+/** Settles when the backup is no longer running. It goes on when nobody asks. */
+async function wait(client: AdminClient, backup: Backup, showsProgress: boolean): Promise<Backup> {
+  const bar = showsProgress
+    ? new SingleBar({
+        format: 'Backup {bar} {value} of {total} MiB, {eta_formatted} left',
+        stream: process.stderr,
+      })
+    : undefined;
+  let last = backup;
+  bar?.start(Math.ceil(last.bytes_total / mebibyte), 0);
+  try {
+    while (last.state === 'running') {
+      await new Promise((done) => setTimeout(done, askIntervalMs));
+      last = await client.request<Backup>('GET', '/backup');
+      bar?.update(Math.ceil(last.bytes / mebibyte));
+    }
+  } finally {
+    bar?.stop();
+  }
+  return last;
+}
+
+async function backUp(folder: string, options: ConnectionOptions): Promise<void> {
+  const client = connect(options);
+  const json = { folder: resolve(folder) };
+  const started = await client.request<Backup>('POST', '/backup', { json });
+  const backup = await wait(client, started, !options.json && process.stderr.isTTY);
+  if (backup.started_at !== started.started_at) {
+    throw new OperatorError(`The server has made another backup since; look into ${json.folder}.`);
+  }
+  if (backup.state === 'failed') {
+    throw new OperatorError(`The backup failed: ${backup.reason}. Remove ${json.folder} and try again.`);
+  }
+  print(options, backup, `Backed up ${backup.bytes} bytes to ${backup.folder}.`);
+}
+
+/** `backup DIR`. */
+export function addBackupCommand(program: Command): void {
+  clientCommand(
+    program,
+    'backup <dir>',
+    "copy the running server's data into an empty folder on its machine",
+  ).action(backUp);
+}

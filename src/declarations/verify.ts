@@ -1,0 +1,130 @@
+import { ApiError } from '../core/errors.ts';
+import { fleetIdLength, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
+import { verifyActions } from '../features/actions/declaration/verify-actions.ts';
+import { keyOfForwarder, unpackForwarder } from '../features/forwarders/declaration/forwarder-records.ts';
+import { unpack } from '../storage/lmdb/environment/codec.ts';
+import type { StoredTable } from '../storage/lmdb/environment/database-file.ts';
+import type { Findings } from '../storage/lmdb/environment/findings.ts';
+import { unpackClaimToken } from './claim-token.ts';
+import type { Fleet } from './fleet.ts';
+import { checkSchema, schemaKinds } from './schemas/schema.ts';
+import { unpackToken } from './tokens.ts';
+
+/** What the walk of the registry found; the fleets by id. */
+export interface RegistryCounts {
+  fleets: ReadonlySet<string>;
+  schemas: number;
+  actions: number;
+  forwarders: number;
+}
+
+/** Tables that a folder of an earlier version does not have. */
+const laterTables = ['actions', 'actionVersions', 'tokens', 'claimTokens', 'forwarders'];
+
+/** Walks every record of a registry whose server is stopped; compiles each schema. */
+export function verifyRegistry(
+  tables: ReadonlyMap<string, StoredTable>,
+  findings: Findings,
+  onRecord: () => void,
+): RegistryCounts {
+  const fleets = new Set<string>();
+  let schemas = 0;
+  const entries = function* (name: string): Generator<{ key: Buffer; text: string; value: Buffer }> {
+    const table = tables.get(name);
+    if (table === undefined && !laterTables.includes(name))
+      findings.add(`registry: there is no table ${name}`);
+    const onDamage = (damage: Error): void => findings.add(`registry, ${name}: ${damage.message}`);
+    for (const { key, value } of table?.entries(onDamage) ?? []) {
+      onRecord();
+      yield { key, text: key.toString('latin1'), value };
+    }
+  };
+  for (const { text, value } of entries('fleets')) {
+    if (isFleet(text, value)) fleets.add(text);
+    else findings.add(`registry, fleets: ${printable(text)} does not decode`);
+  }
+  for (const { text, value } of entries('schemas')) {
+    schemas += 1;
+    const wrong = checkStoredSchema(text, value, fleets);
+    if (wrong !== undefined) findings.add(`registry, schemas: ${printable(text)} ${wrong}`);
+  }
+  for (const [table, unpackOne] of [
+    ['tokens', unpackToken],
+    ['claimTokens', unpackClaimToken],
+  ] as const) {
+    for (const { text, value } of entries(table)) {
+      const wrong = checkStored(() => unpackOne(value), text, fleets);
+      if (wrong !== undefined) findings.add(`registry, ${table}: ${printable(text)} ${wrong}`);
+    }
+  }
+  const actions = verifyActions(
+    { actions: entries('actions'), versions: entries('actionVersions') },
+    fleets,
+    findings,
+  );
+  let forwarders = 0;
+  for (const { key, text, value } of entries('forwarders')) {
+    forwarders += 1;
+    const wrong = checkForwarder(key, value, fleets);
+    if (wrong !== undefined) findings.add(`registry, forwarders: ${printable(text)} ${wrong}`);
+  }
+  return { fleets, schemas, actions, forwarders };
+}
+
+function isFleet(fleetId: string, value: Buffer): boolean {
+  try {
+    const fleet = unpack(value) as Partial<Fleet>;
+    return (
+      fleetIdPattern.test(fleetId) &&
+      fleet.fleetId === fleetId &&
+      typeof fleet.name === 'string' &&
+      typeof fleet.createdAtMs === 'number'
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** A token that is one, under its own id; its fleet may be none only where it is of all. */
+function checkStored(
+  read: () => { id: string; fleetId: string | null },
+  key: string,
+  fleets: ReadonlySet<string>,
+): string | undefined {
+  try {
+    const { id, fleetId } = read();
+    if (id !== key) return 'does not decode';
+    return fleetId === null || fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+  } catch {
+    return 'does not decode';
+  }
+}
+
+function checkStoredSchema(text: string, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
+  const isKey =
+    schemaKinds[Number(text[fleetIdLength])] !== undefined &&
+    schemaNamePattern.test(text.slice(fleetIdLength + 1));
+  if (!isKey) return 'is not the key of a schema';
+  if (!fleets.has(text.slice(0, fleetIdLength))) return 'is of a fleet that does not exist';
+  try {
+    // What it may cost was looked at when it was put, by the limit of then.
+    checkSchema(JSON.parse(value.toString('utf8')) as Record<string, unknown>, Number.MAX_SAFE_INTEGER);
+    return undefined;
+  } catch (error) {
+    return error instanceof ApiError ? 'does not compile' : 'is not JSON';
+  }
+}
+
+function checkForwarder(key: Buffer, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
+  try {
+    const { fleetId, name } = unpackForwarder(value);
+    if (!key.equals(keyOfForwarder(fleetId, name))) return 'is not its own';
+    return fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+  } catch {
+    return 'does not decode';
+  }
+}
+
+function printable(text: string): string {
+  return /^[\w-]{1,300}$/.test(text) ? text : `key ${Buffer.from(text, 'latin1').toString('hex', 0, 64)}`;
+}

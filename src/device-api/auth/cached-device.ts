@@ -1,0 +1,121 @@
+import type { DeviceKey } from '../../core/identity.ts';
+import type { Awaitable, MailboxHead, Shard, Watch } from '../../domain/shard.ts';
+import type { Note } from './activity.ts';
+import { SecretFingerprint } from './secret-fingerprint.ts';
+
+export interface AdmittedDevice {
+  device: DeviceKey;
+  fleetId: string;
+  shard: Shard;
+  secret: string;
+  fingerprint: number;
+  /** Absent: of one request alone. */
+  watch: Watch | undefined;
+  /** Until when its secret works, if it is one that ends. */
+  untilMs: number | undefined;
+  /** If it was read along. */
+  mailboxSize: number | undefined;
+}
+
+const noMail: MailboxHead = { size: 0, mail: undefined };
+
+/** A device that has shown its secret, and what was read of it since; good while nothing of it has changed. */
+export class KnownDevice {
+  readonly device: DeviceKey;
+  readonly fleetId: string;
+  readonly shard: Shard;
+  /** Where it was last noted that the device is there. */
+  note: Note | undefined;
+  readonly #secret: SecretFingerprint;
+  /** Under which limits know it. */
+  readonly fingerprint: number;
+  /** Under which its fleet's limit is counted, once it was. */
+  fleetBucket: number | undefined;
+  readonly #watch: Watch | undefined;
+  readonly #untilMs: number | undefined;
+  #mailboxSize: number | undefined;
+
+  constructor(admitted: AdmittedDevice) {
+    this.device = admitted.device;
+    this.fleetId = admitted.fleetId;
+    this.shard = admitted.shard;
+    this.#secret = new SecretFingerprint(admitted.secret);
+    this.fingerprint = admitted.fingerprint;
+    this.#watch = admitted.watch;
+    this.#untilMs = admitted.untilMs;
+    this.#mailboxSize = admitted.mailboxSize;
+  }
+
+  get deviceId(): string {
+    return this.device.slice(this.fleetId.length);
+  }
+
+  /** Whether the secret was an old one, and has ended. */
+  get isOver(): boolean {
+    return this.#untilMs !== undefined && Date.now() >= this.#untilMs;
+  }
+
+  get isCurrent(): boolean {
+    return this.#watch?.isCurrent() ?? false;
+  }
+
+  /** Whether what it has shown still stands. */
+  get isValid(): boolean {
+    return this.isCurrent && !this.isOver;
+  }
+
+  /** Where nothing tells of changes, what was read along with its credentials is for this request alone, as it is. */
+  get #isSizeCurrent(): boolean {
+    return this.#watch?.isCurrent() ?? true;
+  }
+
+  accepts(secret: string): boolean {
+    return this.#secret.fits(secret);
+  }
+
+  /** Most who ask have no mail, and of a device that asks again that is known without a look at the store. */
+  mailboxHead(): Awaitable<MailboxHead> {
+    if (this.#mailboxSize === 0 && this.#isSizeCurrent) return noMail;
+    const head = this.shard.mailboxHead(this.device);
+    if (!(head instanceof Promise) && this.isCurrent) this.#mailboxSize = head.size;
+    return head;
+  }
+
+  mailboxSize(): Awaitable<number> {
+    if (this.#mailboxSize !== undefined && this.#isSizeCurrent) return this.#mailboxSize;
+    const size = this.shard.mailboxSize(this.device);
+    if (this.isCurrent && typeof size === 'number') this.#mailboxSize = size;
+    return size;
+  }
+}
+
+/**
+ * The devices that were seen last, so that the next request of one costs no digest and no read. Two
+ * generations: when the young one is full it becomes the old one, and what was not asked for since is dropped.
+ * By device id alone, which comes as one string: two fleets that share an id take turns.
+ */
+export class KnownDevices {
+  readonly #generationMax: number;
+  #young = new Map<string, KnownDevice>();
+  #old = new Map<string, KnownDevice>();
+
+  constructor(devicesMax: number) {
+    this.#generationMax = Math.ceil(devicesMax / 2);
+  }
+
+  get(deviceId: string): KnownDevice | undefined {
+    const young = this.#young.get(deviceId);
+    if (young !== undefined) return young;
+    const old = this.#old.get(deviceId);
+    if (old !== undefined) this.put(old);
+    return old;
+  }
+
+  put(known: KnownDevice): void {
+    if (this.#young.size >= this.#generationMax) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(known.deviceId, known);
+  }
+}

@@ -1,0 +1,140 @@
+import { ApiError } from '../../core/errors.ts';
+import { type DeviceKey, deviceIdPattern, deviceSecretPattern, fleetIdPattern } from '../../core/identity.ts';
+import { plainCharacter } from '../../core/plain-text.ts';
+import type { Claim } from '../../declarations/claim-token.ts';
+import { parseMessage } from '../../declarations/schemas/payload.ts';
+import { checkHost } from '../auth/authentication.ts';
+import { type BodyLimits, BodyReader, checkDeclared } from '../body/body.ts';
+import { isJson } from '../server/content-type.ts';
+import type { HttpContext } from '../server/context.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { refuse } from '../server/refuse.ts';
+import { createReply } from '../server/reply.ts';
+import { RequestHeaders } from '../server/request-headers.ts';
+import type { HttpRequest, HttpResponse } from '../uws/uws.ts';
+
+/** Under which wrong claim tokens of an address are counted, all together: no device has this key. */
+const anyToken = 'POST /v1/claim' as DeviceKey;
+
+const fields: Readonly<Record<string, RegExp>> = {
+  fleet_id: fleetIdPattern,
+  claim_token: /^[\x21-\x7e]{1,64}$/,
+  device_id: deviceIdPattern,
+  device_secret: deviceSecretPattern,
+  name: new RegExp(`^${plainCharacter}{0,255}$`, 'u'),
+};
+const required: readonly string[] = ['fleet_id', 'claim_token'];
+
+/**
+ * `POST /v1/claim`: a device without credentials registers itself. Everything is read off the request before this
+ * returns.
+ * @throws ApiError rate_limited, unsupported_media_type, request_too_large, invalid_body.
+ */
+export function acceptClaim(
+  context: HttpContext,
+  limits: BodyLimits,
+  response: HttpResponse,
+  request: HttpRequest,
+  exchange: Exchange,
+): void {
+  const headers = new RequestHeaders(request);
+  const declaredBytes = exchange.frame(headers);
+  // Now: of a client that has gone there is none.
+  const { address } = exchange;
+  const client = { address };
+  const { anonymous } = context;
+  // Once it is known to be one: behind the same NAT others have good tokens.
+  const onError = (error: unknown): void =>
+    refuse(exchange, isUnauthorized(error) ? error : (anonymous.refusal(exchange) ?? error), anonymous);
+  try {
+    checkHead(headers, declaredBytes, limits);
+  } catch (error) {
+    onError(error);
+    return;
+  }
+  const onBody = (body: Buffer): void => {
+    try {
+      const claim = parseClaim(body, address, context.config.jsonDepthMax);
+      const token = tokenKeyOf(claim);
+      context.lockouts.check(token, context.lockouts.fingerprint(token), client);
+      answer(claim, headers.host, context).then(
+        (reply) => exchange.reply(reply),
+        (error: unknown) =>
+          onError(isUnauthorized(error) ? wrongToken(error, token, context, client) : error),
+      );
+    } catch (error) {
+      onError(error);
+    }
+  };
+  exchange.body = new BodyReader(response, limits, exchange, onBody, onError);
+}
+
+/** @throws ApiError unsupported_media_type, request_too_large, invalid_body. */
+function checkHead({ contentType }: RequestHeaders, declaredBytes: number, limits: BodyLimits): void {
+  if (declaredBytes === 0) throw new ApiError('invalid_body');
+  if (!isJson(contentType)) throw new ApiError('unsupported_media_type');
+  checkDeclared(declaredBytes, limits);
+}
+
+/** Under which it is counted how often an address sends this token for nothing. */
+function tokenKeyOf({ fleetId, claimToken }: Claim): DeviceKey {
+  return `${anyToken} ${fleetId} ${claimToken}` as DeviceKey;
+}
+
+function isUnauthorized(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === 'unauthorized';
+}
+
+/**
+ * Counts a wrong token against its address, and against the two together: a device that goes on with a token of old is
+ * refused before anybody is asked. Of an address that guesses only what is wrong is refused: behind the same NAT others
+ * have good ones.
+ */
+function wrongToken(
+  error: ApiError,
+  token: DeviceKey,
+  { lockouts }: HttpContext,
+  client: { readonly address: string },
+): unknown {
+  try {
+    lockouts.check(anyToken, lockouts.fingerprint(anyToken), client);
+  } catch (locked) {
+    return locked;
+  }
+  lockouts.failed(anyToken, client);
+  lockouts.failed(token, client);
+  return error;
+}
+
+async function answer(claim: Claim, host: string, { config, claims }: HttpContext) {
+  if (config.hostSuffix !== '') checkHost(host, config.hostSuffix, claim.fleetId);
+  const { fleetId, deviceId, deviceSecret } = await claims.claim(claim);
+  const document = { fleet_id: fleetId, device_id: deviceId, device_secret: deviceSecret };
+  return createReply(201, JSON.stringify(document));
+}
+
+/** @throws ApiError invalid_json, invalid_body. */
+function parseClaim(bytes: Buffer, address: string, depthMax: number): Claim {
+  const given = parseMessage(bytes, depthMax) ?? {};
+  for (const [key, value] of Object.entries(given)) {
+    const isField = Object.hasOwn(fields, key) && typeof value === 'string' && fields[key]?.test(value);
+    // A name that is no field's is the device's text, and not repeated.
+    if (!isField)
+      throw invalid(Object.hasOwn(fields, key) ? `${key} is malformed.` : 'There is a field too many.');
+  }
+  const missing = required.find((key) => !Object.hasOwn(given, key));
+  if (missing !== undefined) throw invalid(`${missing} is missing.`);
+  const text = given as Record<string, string>;
+  return {
+    fleetId: text.fleet_id as string,
+    claimToken: text.claim_token as string,
+    ...(text.device_id !== undefined && { deviceId: text.device_id }),
+    ...(text.device_secret !== undefined && { deviceSecret: text.device_secret }),
+    ...(text.name !== undefined && { name: text.name }),
+    address,
+  };
+}
+
+function invalid(msg: string): ApiError {
+  return new ApiError('invalid_body', { msg });
+}

@@ -1,0 +1,56 @@
+import { ApiError } from '../../core/errors.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import { checkSecret, secretDigest } from '../auth/authentication.ts';
+import type { HttpContext } from '../server/context.ts';
+import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
+import { createStreamReply, type Reply } from '../server/reply.ts';
+
+/** Media ranges that an event stream falls under, the most specific first: it decides. */
+const ranges = ['text/event-stream', 'text/*', '*/*'];
+
+/** Whether an Accept header allows an event stream; none at all allows everything (RFC 9110, 12.5.1). */
+function allowsEventStream(accept: string): boolean {
+  if (accept === '') return true;
+  const refusedByRange = new Map<string, boolean>();
+  for (const part of accept.split(',')) {
+    const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    refusedByRange.set(
+      range,
+      parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)),
+    );
+  }
+  const deciding = ranges.find((range) => refusedByRange.has(range));
+  return deciding !== undefined && refusedByRange.get(deciding) === false;
+}
+
+/** `GET /v1/events` (section 6, D20, D21). */
+export const events: Endpoint = {
+  method: 'GET',
+  path: '/v1/events',
+  async handle({ known, given, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
+    if (!allowsEventStream(given.headers.accept)) {
+      throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
+    }
+    const { device } = known;
+    // A stream may be open for days: not with its secret.
+    const digest = secretDigest(given.headers.secret);
+    let leave: () => void = () => {};
+    const check = async (): Promise<void> => {
+      checkSecret(digest, await shard.credentials(device));
+    };
+    const stream = streams.create(device, () => leave(), check);
+    try {
+      // Subscribed before the mailbox is read: what arrives between is announced twice rather than never.
+      leave = await shard.subscribe(device, stream);
+      // A device that was disabled or re-keyed on the way here had no stream yet that could be ended (D21).
+      if (!known.isCurrent) await check();
+      const { size, mail } = await shard.mailboxHead(device);
+      stream.greet(size, mail && { mailId: formatUuid(mail.id), name: mail.name });
+    } catch (error) {
+      stream.close();
+      throw error;
+    }
+    if (stream.isClosed) leave();
+    return createStreamReply(stream);
+  },
+};

@@ -1,0 +1,24 @@
+import type { Endpoint } from '../server/endpoint.ts';
+import { sendDatapoint } from './datapoint.ts';
+import { events } from './events.ts';
+import { heartbeatEndpoint } from './heartbeat.ts';
+import { mailboxNext, mailboxNextHead } from './mailbox-next.ts';
+import { mailboxSize } from './mailbox-size.ts';
+import { sendMessage } from './message.ts';
+import { ack, reject, requeue } from './settle.ts';
+import { version } from './version.ts';
+
+/** Section 4, but for `GET /`, which alone needs no credentials and is answered by the server itself. */
+export const endpoints: readonly Endpoint[] = [
+  version,
+  heartbeatEndpoint,
+  sendDatapoint,
+  sendMessage,
+  mailboxSize,
+  mailboxNextHead,
+  mailboxNext,
+  ack,
+  reject,
+  requeue,
+  events,
+];

@@ -1,0 +1,64 @@
+import { monotonicSeconds } from '../../core/clock.ts';
+import { type ApiError, rateLimited } from '../../core/errors.ts';
+import type { KnownDevice } from '../auth/cached-device.ts';
+import type { HttpContext } from '../server/context.ts';
+import type { RequestRates } from './request-rates.ts';
+
+/**
+ * Counts a request, and the bytes that are declared of its body, against its device, and the request against its
+ * fleet: the device first, so that one that floods uses up no more of its fleet's share than its own.
+ * @throws ApiError rate_limited, naming the limit (D7).
+ */
+export function checkRate(
+  known: KnownDevice,
+  { config, fleets, rates }: HttpContext,
+  nowMs: number,
+  declaredBytes: number,
+): void {
+  const fleet = fleets.get(known.fleetId);
+  const deviceMax = fleet?.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax;
+  const fleetMax = fleet?.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax;
+  const nowSeconds = monotonicSeconds(nowMs);
+  if (deviceMax > 0) {
+    const wait = rates.take(known.fingerprint, deviceMax, nowSeconds);
+    if (wait > 0) throw tooMany('device', 'requests', 'deviceRequestsPerSecondMax', deviceMax, wait);
+  }
+  // One that is too large is not taken, and neither is its number.
+  if (declaredBytes > 0 && declaredBytes <= config.bodyBytesMax) {
+    const bytesMax = fleet?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
+    takeBytes(known, rates, bytesMax, nowSeconds, declaredBytes);
+  }
+  if (fleetMax > 0) {
+    known.fleetBucket ??= rates.bucketOf(known.fleetId);
+    const wait = rates.take(known.fleetBucket, fleetMax, nowSeconds);
+    if (wait > 0) throw tooMany('fleet', 'requests', 'fleetRequestsPerSecondMax', fleetMax, wait);
+  }
+}
+
+/** The same for a chunked body, once it is known how large it was. @throws ApiError rate_limited. */
+export function checkBytes(known: KnownDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
+  const bytesMax = fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
+  takeBytes(known, rates, bytesMax, monotonicSeconds(), bytes);
+}
+
+function takeBytes(
+  { fingerprint }: KnownDevice,
+  rates: RequestRates,
+  perSecondMax: number,
+  nowSeconds: number,
+  bytes: number,
+): void {
+  if (perSecondMax === 0) return;
+  const wait = rates.take(rates.bytesBucket(fingerprint), perSecondMax, nowSeconds, bytes);
+  if (wait > 0) throw tooMany('device', 'bytes', 'deviceBytesPerSecondMax', perSecondMax, wait);
+}
+
+function tooMany(
+  who: string,
+  what: string,
+  key: string,
+  perSecondMax: number,
+  waitSeconds: number,
+): ApiError {
+  return rateLimited(`This ${who} sends more than ${perSecondMax} ${what} a second (${key}).`, waitSeconds);
+}

@@ -1,0 +1,55 @@
+import type { DeviceKey } from '../../core/identity.ts';
+
+/** One request in so many is looked at: what a device must send to be seen is far above that. */
+const sampleOf = 16;
+/** A power of two. */
+const samplesMax = 4_096;
+const windowMs = 10_000;
+
+export interface Talker {
+  device: DeviceKey;
+  requestsPerSecond: number;
+}
+
+/**
+ * Who sent the last requests, of a sample: a ring that costs a request some nanoseconds and never grows, counted
+ * only when somebody asks.
+ */
+export class Talkers {
+  readonly #devices: (DeviceKey | undefined)[] = Array(samplesMax).fill(undefined);
+  readonly #timesMs = new Float64Array(samplesMax);
+  #next = 0;
+  #random = 1;
+
+  /** On every authenticated request: drawn by lot, for clients may take turns in step. */
+  heard(device: DeviceKey): void {
+    this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) | 0;
+    if (this.#random >>> 28 !== 0) return;
+    this.#devices[this.#next] = device;
+    this.#timesMs[this.#next] = performance.now();
+    this.#next = (this.#next + 1) & (samplesMax - 1);
+  }
+
+  /** Of the last seconds, or of as many samples as there is room for; the loudest first. */
+  loudest(limit: number): Talker[] {
+    const nowMs = performance.now();
+    const counts = new Map<DeviceKey, number>();
+    let samples = 0;
+    let oldestMs = nowMs;
+    for (const [index, device] of this.#devices.entries()) {
+      const timeMs = this.#timesMs[index] ?? 0;
+      if (device === undefined || timeMs < nowMs - windowMs) continue;
+      counts.set(device, (counts.get(device) ?? 0) + 1);
+      samples += 1;
+      oldestMs = Math.min(oldestMs, timeMs);
+    }
+    const seconds = Math.max(1, samples === samplesMax ? nowMs - oldestMs : windowMs) / 1_000;
+    return [...counts]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, limit)
+      .map(([device, count]) => ({
+        device,
+        requestsPerSecond: Math.round((count * sampleOf * 10) / seconds) / 10,
+      }));
+  }
+}

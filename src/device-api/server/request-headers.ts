@@ -1,0 +1,96 @@
+import { ApiError } from '../../core/errors.ts';
+import type { HttpRequest } from '../uws/uws.ts';
+
+/** What `bodyBytes` is for a chunked body, whose length is not known before its end. */
+export const chunked = -1;
+
+function refused(msg: string): ApiError {
+  return new ApiError('bad_request', { msg, closeConnection: true });
+}
+
+/**
+ * The headers that this server reads, in one pass over all of them: only so is it seen that one comes twice
+ * or is there and empty, which the library's own lookup does not tell. Of a header that comes twice the first
+ * counts, but for the two that say where the request ends.
+ */
+export class RequestHeaders {
+  fleetId = '';
+  deviceId = '';
+  secret = '';
+  host = '';
+  accept = '';
+  contentType = '';
+  /** Empty is a key too, and a wrong one (D18). */
+  idempotencyKey: string | undefined;
+  traceparent = '';
+  #connection: string | undefined;
+  #length: string | undefined;
+  #encoding: string | undefined;
+  #framings = 0;
+
+  constructor(request: HttpRequest) {
+    request.forEach((name, value) => {
+      this.#take(name, value);
+    });
+  }
+
+  /** Whether the client wants no further answer here: by the library's own test, which then ends the connection. */
+  get asksToClose(): boolean {
+    return this.#connection?.length === 'close'.length;
+  }
+
+  /**
+   * The declared length of the body: 0 for none, `chunked`, or its bytes. The library takes the first of two
+   * lengths, where a proxy in front might take the last: a request that can be read in two ways is refused
+   * and its connection closed (D9; RFC 9112, 6.3 and 11.2).
+   */
+  get bodyBytes(): number {
+    if (this.#framings === 0) return 0;
+    if (this.#framings > 1) throw refused('A request has one Content-Length or one Transfer-Encoding.');
+    if (this.#encoding !== undefined) {
+      if (this.#encoding.toLowerCase() !== 'chunked') throw refused('Transfer-Encoding must be chunked.');
+      return chunked;
+    }
+    if (!/^\d{1,15}$/.test(this.#length ?? '')) throw refused('Content-Length must be a number.');
+    return Number(this.#length);
+  }
+
+  /** By length first: most headers of a request are none of these, and names are fresh strings each time. */
+  #take(name: string, value: string): void {
+    switch (name.length) {
+      case 4:
+        if (name === 'host') this.host ||= value;
+        break;
+      case 6:
+        if (name === 'accept') this.accept ||= value;
+        break;
+      case 10:
+        if (name === 'x-fleet-id') this.fleetId ||= value;
+        else if (name === 'connection') this.#connection ??= value;
+        break;
+      case 11:
+        if (name === 'x-device-id') this.deviceId ||= value;
+        else if (name === 'traceparent') this.traceparent ||= value;
+        break;
+      case 12:
+        if (name === 'content-type') this.contentType ||= value;
+        break;
+      case 14:
+        if (name === 'content-length') {
+          this.#length = value;
+          this.#framings += 1;
+        }
+        break;
+      case 15:
+        if (name === 'x-device-secret') this.secret ||= value;
+        else if (name === 'idempotency-key') this.idempotencyKey ??= value;
+        break;
+      case 17:
+        if (name === 'transfer-encoding') {
+          this.#encoding = value;
+          this.#framings += 1;
+        }
+        break;
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { createRequire } from 'node:module';
+import { OperatorError } from '../../core/errors.ts';
+import type { App, Uws } from './uws-api.ts';
+import { explainMissing, glibc, installedBinaries } from './uws-installation.ts';
+
+export type { App, AppDescriptor, HttpRequest, HttpResponse, ListenSocket } from './uws-api.ts';
+
+/** The newest that loads: only that tells whether the C library has all that a binary calls. */
+function load(): Uws {
+  const require = createRequire(import.meta.url);
+  let failure: string | undefined;
+  for (const { path } of installedBinaries()) {
+    try {
+      return require(path) as Uws;
+    } catch (error) {
+      failure = (error as Error).message.trim();
+    }
+  }
+  const platform = `${process.platform}-${process.arch}`;
+  throw new OperatorError(explainMissing(platform, process.versions.node, glibc(), failure));
+}
+
+export const uws: Uws = load();
+
+/** Without it any number of servers may listen on one port. */
+export const listenExclusively = uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
+
+/** TLS 1.3 has its own suites; of 1.2's only those with forward secrecy and authenticated encryption. */
+const ciphers = [
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+export interface TlsFiles {
+  certFile: string;
+  keyFile: string;
+}
+
+export function createApp({ certFile, keyFile }: TlsFiles): App {
+  return uws.SSLApp({ cert_file_name: certFile, key_file_name: keyFile, ssl_ciphers: ciphers });
+}

@@ -1,0 +1,13 @@
+import type { DeviceStatus } from '../shard.ts';
+import type { DeviceFilter } from './device-query.ts';
+
+/** Whether a device is all of what is asked: an index knows but one thing of it, and that not exactly. */
+export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
+  const { tags, namePrefix, enabled, seenAfterMs, seenBeforeMs } = filter;
+  const { lastSeenMs } = status;
+  if (tags?.some((tag) => !status.tags.includes(tag))) return false;
+  if (namePrefix !== undefined && !status.name.startsWith(namePrefix)) return false;
+  if (enabled !== undefined && status.enabled !== enabled) return false;
+  if (seenAfterMs !== undefined && (lastSeenMs === undefined || lastSeenMs < seenAfterMs)) return false;
+  return seenBeforeMs === undefined || lastSeenMs === undefined || lastSeenMs < seenBeforeMs;
+}

@@ -1,0 +1,101 @@
+import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../../core/identity.ts';
+import { readDevice } from '../../storage/lmdb/layout/keys.ts';
+import { type RecordKind, recordKinds } from '../shard.ts';
+
+/** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
+const headerBytes = deviceKeyLength + 1 + 1 + 3;
+
+export interface NewLogRecord {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Uint8Array;
+}
+
+/** What a record takes in the log. */
+export function logRecordBytes({ schema, payload }: Pick<NewLogRecord, 'schema' | 'payload'>): number {
+  return headerBytes + schema.length + payload.length;
+}
+
+/**
+ * One record as the log keeps it. Encoded once, by the thread that read the request off its socket, it is only
+ * copied from there on: through the channel and into the batch.
+ */
+export function encodeLogRecord(record: NewLogRecord): Buffer {
+  const { device, kind, schema, payload } = record;
+  const bytes = Buffer.allocUnsafe(logRecordBytes(record));
+  const at = writeHeader(bytes, device, kind, schema, payload.length);
+  bytes.set(payload, at);
+  return bytes;
+}
+
+/** The same for a payload that is text in ASCII, without a buffer of its own for it. */
+export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: string, text: string): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + schema.length + text.length);
+  const at = writeHeader(bytes, device, kind, schema, text.length);
+  bytes.write(text, at, 'latin1');
+  return bytes;
+}
+
+/** Answers where the payload begins. */
+function writeHeader(
+  bytes: Buffer,
+  device: DeviceKey,
+  kind: RecordKind,
+  schema: string,
+  payloadBytes: number,
+): number {
+  bytes.write(device, 0, 'latin1');
+  bytes[deviceKeyLength] = recordKinds.indexOf(kind);
+  bytes[deviceKeyLength + 1] = schema.length;
+  bytes.write(schema, deviceKeyLength + 2, 'latin1');
+  return bytes.writeUIntBE(payloadBytes, deviceKeyLength + 2 + schema.length, 3);
+}
+
+export interface DecodedLogRecord {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
+  /** Where the next record begins. */
+  end: number;
+}
+
+export function deviceOfLogRecord(bytes: Buffer, at: number): DeviceKey {
+  return readDevice(bytes, at);
+}
+
+function payloadLengthAtOf(bytes: Buffer, at: number): number {
+  const schemaAt = at + deviceKeyLength + 2;
+  return schemaAt + bytes.readUInt8(schemaAt - 1);
+}
+
+/** Where the record behind the one at `at` begins. */
+export function endOfLogRecord(bytes: Buffer, at: number): number {
+  const payloadLengthAt = payloadLengthAtOf(bytes, at);
+  return payloadLengthAt + 3 + bytes.readUIntBE(payloadLengthAt, 3);
+}
+
+/** The record that begins at `at`. */
+export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
+  const schemaAt = at + deviceKeyLength + 2;
+  const payloadLengthAt = payloadLengthAtOf(bytes, at);
+  const payloadAt = payloadLengthAt + 3;
+  const end = endOfLogRecord(bytes, at);
+  return {
+    device: readDevice(bytes, at),
+    kind: recordKinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint',
+    schema: bytes.toString('latin1', schemaAt, payloadLengthAt),
+    payload: Buffer.from(bytes.subarray(payloadAt, end)),
+    end,
+  };
+}
+
+/** Whether a record begins at `at` whose fields can be, and where the next one begins. @throws RangeError */
+export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; end: number } {
+  const device = readDevice(bytes, at);
+  const end = endOfLogRecord(bytes, at);
+  const schema = bytes.toString('latin1', at + deviceKeyLength + 2, payloadLengthAtOf(bytes, at));
+  const isKnownKind = recordKinds[bytes.readUInt8(at + deviceKeyLength)] !== undefined;
+  return { isSound: isKnownKind && isDeviceKey(device) && schemaNamePattern.test(schema), end };
+}

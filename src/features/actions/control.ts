@@ -1,0 +1,250 @@
+import { ApiError } from '../../core/errors.ts';
+import { formatUuid, generateUuid } from '../../core/uuid.ts';
+import type { FleetSnapshot } from '../../declarations/fleet.ts';
+import type { Page } from '../../domain/shard.ts';
+import type { Action, ActionDraft, ActionTest, ActionVersion } from './declaration/action.ts';
+import { checkDraft, checkTestRecord } from './declaration/action-draft.ts';
+import type { ActionChange } from './declaration/actions.ts';
+import { forgetAction, startAtEnds } from './lifecycle.ts';
+import { describeParked, type KeptParkedRun, recordOf } from './outbox/dead-letters.ts';
+import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
+import { isLineWanted, isRunWanted } from './runs/history.ts';
+import { failureOf, Trials } from './runs/trial.ts';
+import type {
+  ActionLogLine,
+  ActionStatus,
+  ActionsControl,
+  LogQuery,
+  ParkedRun,
+  Run,
+  RunQuery,
+  RunTrial,
+  TestOutcome,
+} from './service.ts';
+import { actionKey } from './tables.ts';
+
+export interface ControlOptions extends DispatcherOptions {
+  dispatcher: Dispatcher;
+  fleet(fleetId: string): FleetSnapshot;
+}
+
+/** What operators do with actions. */
+export class Control implements ActionsControl {
+  readonly #options: ControlOptions;
+  readonly #dispatcher: Dispatcher;
+  readonly #trials: Trials;
+  /** The last change of each action that is under way. */
+  readonly #changes = new Map<string, Promise<unknown>>();
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+    this.#dispatcher = options.dispatcher;
+    const { dispatcher } = options;
+    this.#trials = new Trials({
+      ...options,
+      onThread: (fleetId, work) => dispatcher.tests.onThread(fleetId, work),
+    });
+  }
+
+  async list(fleetId: string): Promise<ActionStatus[]> {
+    const logEnds = await this.#dispatcher.logEnds();
+    return this.#options.actions.list(fleetId).map((action) => this.#statusAt(action, logEnds));
+  }
+
+  async *all(): AsyncGenerator<ActionStatus> {
+    const logEnds = await this.#dispatcher.logEnds();
+    for (const action of this.#options.actions.all()) yield this.#statusAt(action, logEnds);
+  }
+
+  async get(fleetId: string, name: string): Promise<ActionStatus> {
+    return this.#status(this.#options.actions.get(fleetId, name));
+  }
+
+  version(fleetId: string, name: string, number: number): ActionVersion {
+    return this.#options.actions.version(fleetId, name, number);
+  }
+
+  async put(
+    fleetId: string,
+    name: string,
+    draft: ActionDraft,
+    { force, ...change }: ActionChange & { force: boolean },
+  ): Promise<{ status: ActionStatus; isNew: boolean; tests: readonly TestOutcome[] }> {
+    const { actions, config, journal, fleet } = this.#options;
+    checkDraft(draft, fleet(fleetId).schemas, config);
+    const { code, tests } = await this.#dispatcher.tests.admit(fleetId, async () => {
+      const compiled = await this.#trials.compile({ fleetId, name }, draft);
+      return { code: compiled, tests: await this.#trials.test({ fleetId, name }, draft, compiled) };
+    });
+    const failed = tests.filter(({ reason }) => reason !== undefined);
+    if (failed.length > 0 && !force) throw failureOf(failed);
+    return this.#inTurn(fleetId, name, async () => {
+      // As it is now: it may have been put or deleted while this one was compiled and tested.
+      const known = actions.list(fleetId).find((one) => one.name === name);
+      const id = known?.id ?? formatUuid(generateUuid());
+      // Its place in the logs is on disk before the action is: then no record is missed, and none is run that
+      // was there before, or while it was disabled.
+      if (known === undefined || (change.enabled === true && !known.enabled)) {
+        await startAtEnds(journal, id, await this.#dispatcher.logEnds());
+      }
+      const { action, isNew } = await actions
+        .put(fleetId, name, { ...draft, code }, { ...change, id })
+        .catch(async (error: unknown) => {
+          if (known === undefined) await forgetAction(journal, id).catch(() => {});
+          throw error;
+        });
+      await this.#restart(action);
+      return { status: await this.#status(action), isNew, tests };
+    });
+  }
+
+  async change(fleetId: string, name: string, change: ActionChange): Promise<ActionStatus> {
+    const { actions, journal } = this.#options;
+    return this.#inTurn(fleetId, name, async () => {
+      const before = actions.get(fleetId, name);
+      if (change.enabled === true && !before.enabled) {
+        await startAtEnds(journal, before.id, await this.#dispatcher.logEnds());
+      }
+      const action = await actions.change(fleetId, name, change);
+      await this.#restart(action);
+      return this.#status(action);
+    });
+  }
+
+  async rollback(fleetId: string, name: string, number: number): Promise<ActionStatus> {
+    return this.#inTurn(fleetId, name, async () => {
+      const action = await this.#options.actions.rollback(fleetId, name, number);
+      await this.#restart(action);
+      return this.#status(action);
+    });
+  }
+
+  async delete(fleetId: string, name: string): Promise<void> {
+    await this.#inTurn(fleetId, name, async () => {
+      const action = await this.#options.actions.delete(fleetId, name);
+      await this.#dispatcher.end(action);
+      await forgetAction(this.#options.journal, action.id);
+      this.#dispatcher.forget(action);
+    });
+  }
+
+  async test(
+    fleetId: string,
+    name: string,
+    record: ActionTest['record'],
+    draft?: ActionDraft,
+  ): Promise<RunTrial> {
+    const { actions, config, fleet } = this.#options;
+    checkTestRecord(record, 'the test', config);
+    const tried = { fleetId, name };
+    const { tests } = this.#dispatcher;
+    const known = actions.list(fleetId).find((one) => one.name === name);
+    if (draft !== undefined) {
+      checkDraft(draft, fleet(fleetId).schemas, config);
+      return tests.admit(fleetId, async () => {
+        const code = await this.#trials.compile(tried, draft);
+        return this.#trials.try(tried, draft, code, record, known);
+      });
+    }
+    const version = actions.current(actions.get(fleetId, name));
+    return tests.admit(fleetId, () => this.#trials.try(tried, version, version.code, record, known));
+  }
+
+  runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
+    const id = this.#idOf(fleetId, name);
+    return this.#dispatcher.runner.runs.page(id, query, (run) => isRunWanted(run, query));
+  }
+
+  logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {
+    const id = this.#idOf(fleetId, name);
+    return this.#dispatcher.runner.lines.page(id, query, (line) => isLineWanted(line, query));
+  }
+
+  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Page<ParkedRun> {
+    const { items, next } = this.#dispatcher.runner.parked.page(this.#idOf(fleetId, name), query, () => true);
+    return { items: items.map(describeParked), next };
+  }
+
+  parkedRun(fleetId: string, name: string, number: number): ParkedRun {
+    return describeParked(this.#parkedRun(this.#idOf(fleetId, name), number));
+  }
+
+  async retry(fleetId: string, name: string, number?: number): Promise<number> {
+    const action = this.#options.actions.get(fleetId, name);
+    const kept = this.#chosen(action, number);
+    await this.#dispatcher.started(action);
+    let retried = 0;
+    for (const one of kept) {
+      if (one.mails.length > 0) {
+        if (await this.#dispatcher.sendAgain(action, one)) retried += 1;
+        continue;
+      }
+      // As it is now: it may be replaced while mails are put up again.
+      const lane = this.#dispatcher.lane(action);
+      if (lane === undefined)
+        throw new ApiError('limit_reached', { msg: 'The action is disabled: enable it first.' });
+      if (lane.retry(one.number, recordOf(one))) retried += 1;
+    }
+    return retried;
+  }
+
+  async drop(fleetId: string, name: string, number?: number): Promise<number> {
+    const action = this.#options.actions.get(fleetId, name);
+    const kept = this.#chosen(action, number);
+    return this.#dispatcher.dropParked(action, kept);
+  }
+
+  /** Changes of one action one after another: none begins from what another has half done. */
+  async #inTurn<T>(fleetId: string, name: string, change: () => Promise<T>): Promise<T> {
+    const key = `${fleetId} ${name}`;
+    const before = this.#changes.get(key) ?? Promise.resolve();
+    const result = before.then(change, change);
+    this.#changes.set(key, result);
+    try {
+      return await result;
+    } finally {
+      if (this.#changes.get(key) === result) this.#changes.delete(key);
+    }
+  }
+
+  async #status(action: Action): Promise<ActionStatus> {
+    return this.#statusAt(action, await this.#dispatcher.logEnds());
+  }
+
+  #statusAt(action: Action, logEnds: readonly number[]): ActionStatus {
+    const lane = this.#dispatcher.lane(action);
+    return {
+      action,
+      current: this.#options.actions.current(action),
+      held: this.#options.journal.mayGrow() ? lane?.held : 'disk_full',
+      inHand: this.#dispatcher.inHand(action),
+      behind: this.#dispatcher.behind(action, logEnds),
+      parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
+      devicesBehind: lane?.devicesBehind ?? 0,
+      runsLastMinute: lane?.pace.lastMinute ?? 0,
+      attempts: this.#dispatcher.attempts.of(action),
+    };
+  }
+
+  async #restart(action: Action): Promise<void> {
+    await this.#dispatcher.end(action);
+    if (action.enabled) this.#dispatcher.restart(action);
+  }
+
+  #idOf(fleetId: string, name: string): Buffer {
+    this.#options.journal.refresh();
+    return actionKey(this.#options.actions.get(fleetId, name).id);
+  }
+
+  #parkedRun(id: Buffer, number: number): KeptParkedRun {
+    const kept = this.#dispatcher.runner.parked.get(id, number);
+    if (kept === undefined) throw new ApiError('run_not_found');
+    return kept;
+  }
+
+  #chosen(action: Action, number: number | undefined): KeptParkedRun[] {
+    const id = this.#idOf(action.fleetId, action.name);
+    if (number !== undefined) return [this.#parkedRun(id, number)];
+    return [...this.#dispatcher.runner.parked.all(id)];
+  }
+}

@@ -1,0 +1,220 @@
+import { ApiError, OperatorError } from '../../../core/errors.ts';
+import { fleetIdLength, schemaNamePattern } from '../../../core/identity.ts';
+import { formatUuid, generateUuid, parseUuid } from '../../../core/uuid.ts';
+import { Changes } from '../../../declarations/changes.ts';
+import type { Registry } from '../../../declarations/registry.ts';
+import { pack } from '../../../storage/lmdb/environment/codec.ts';
+import type { Table } from '../../../storage/lmdb/environment/environment.ts';
+import type { StoredTables } from '../../../storage/lmdb/environment/stored-tables.ts';
+import type { Action, ActionVersion } from './action.ts';
+import { keyOfAction, keyOfVersion, packVersion, unpackAction, unpackVersion } from './action-records.ts';
+
+export interface ActionsLimits {
+  actionsPerFleetMax: number;
+  actionVersionsKept: number;
+}
+
+interface Known {
+  action: Action;
+  current: ActionVersion;
+}
+
+/** What an operator changes of an action besides its code: null goes back to the configuration's. */
+export interface ActionChange {
+  enabled?: boolean;
+  runsPerSecondMax?: number | null;
+}
+
+/**
+ * The actions of all fleets, on the main thread: kept in the registry's environment, and in memory with the
+ * version that runs; older ones are read when they are asked for. A change settles once it is on disk.
+ */
+export class Actions {
+  readonly #stored: StoredTables;
+  readonly #actionTable: Table;
+  readonly #versionTable: Table;
+  readonly #registry: Registry;
+  readonly #limits: ActionsLimits;
+  readonly #changes: Changes;
+  /** By fleet, then name. */
+  readonly #fleets = new Map<string, Map<string, Known>>();
+
+  /** `stored` is the registry's, which closes it. */
+  constructor(stored: StoredTables, registry: Registry, limits: ActionsLimits) {
+    this.#stored = stored;
+    this.#actionTable = stored.table('actions');
+    this.#versionTable = stored.table('actionVersions');
+    this.#registry = registry;
+    this.#limits = limits;
+    this.#changes = new Changes(stored);
+    for (const { key, value } of this.#actionTable.getRange({})) {
+      const text = key.toString('latin1');
+      this.#keep(this.#read(text.slice(0, fleetIdLength), text.slice(fleetIdLength), value));
+    }
+  }
+
+  all(): Action[] {
+    return [...this.#fleets.keys()].sort().flatMap((fleetId) => this.#listed(fleetId));
+  }
+
+  /** By name. @throws ApiError fleet_not_found. */
+  list(fleetId: string): Action[] {
+    this.#registry.fleet(fleetId);
+    return this.#listed(fleetId);
+  }
+
+  /** @throws ApiError fleet_not_found, action_not_found. */
+  get(fleetId: string, name: string): Action {
+    return this.#known(fleetId, name).action;
+  }
+
+  /** The version that runs. @throws ApiError action_not_found, also when it was deleted and put again since. */
+  current({ id, fleetId, name }: Action): ActionVersion {
+    const known = this.#known(fleetId, name);
+    if (known.action.id !== id) throw new ApiError('action_not_found');
+    return known.current;
+  }
+
+  /** @throws ApiError action_version_not_found. */
+  version(fleetId: string, name: string, number: number): ActionVersion {
+    const { action, current } = this.#known(fleetId, name);
+    if (number === current.number) return current;
+    this.#stored.refresh();
+    const isKept = action.versions.some((one) => one.number === number);
+    const bytes = isKept ? this.#versionTable.getBinary(keyOfVersion(action.id, number)) : undefined;
+    if (bytes === undefined) throw new ApiError('action_version_not_found');
+    return unpackVersion(bytes);
+  }
+
+  /**
+   * A new action, or a new version of one. `id` is for a new one: where its name was taken meanwhile, the
+   * answer has another.
+   * @throws ApiError invalid_action for a name that none can have, limit_reached.
+   */
+  put(
+    fleetId: string,
+    name: string,
+    version: Omit<ActionVersion, 'number' | 'createdAtMs'>,
+    { id = formatUuid(generateUuid()), ...change }: ActionChange & { id?: string } = {},
+  ): Promise<{ action: Action; isNew: boolean }> {
+    return this.#changes.run(async () => {
+      this.#registry.fleet(fleetId);
+      const before = this.#fleets.get(fleetId)?.get(name)?.action;
+      const createdAtMs = Date.now();
+      const start = before ?? this.#newAction(fleetId, name, id, createdAtMs);
+      const number = (start.versions.at(-1)?.number ?? 0) + 1;
+      const current = { ...version, number, createdAtMs };
+      const versions = [...start.versions, { number, createdAtMs }].slice(-this.#limits.actionVersionsKept);
+      const action = { ...changed(start, change), version: number, versions };
+      const dropped = start.versions.filter((one) => !versions.includes(one));
+      await this.#store({ action, current }, () => {
+        this.#versionTable.putSync(keyOfVersion(action.id, number), packVersion(current));
+        for (const old of dropped) this.#versionTable.removeSync(keyOfVersion(action.id, old.number));
+      });
+      return { action, isNew: before === undefined };
+    });
+  }
+
+  /** @throws ApiError action_not_found. */
+  change(fleetId: string, name: string, change: ActionChange): Promise<Action> {
+    return this.#changes.run(async () => {
+      const known = this.#known(fleetId, name);
+      const action = changed(known.action, change);
+      await this.#store({ ...known, action });
+      return action;
+    });
+  }
+
+  /** Makes a version that is kept the one that runs, under its own number. @throws ApiError action_version_not_found. */
+  rollback(fleetId: string, name: string, number: number): Promise<Action> {
+    return this.#changes.run(async () => {
+      const current = this.version(fleetId, name, number);
+      const action = { ...this.get(fleetId, name), version: number };
+      await this.#store({ action, current });
+      return action;
+    });
+  }
+
+  /** Answers the action as it was. @throws ApiError action_not_found. */
+  delete(fleetId: string, name: string): Promise<Action> {
+    return this.#changes.run(async () => {
+      const action = this.get(fleetId, name);
+      await this.#changes.write(() => {
+        this.#actionTable.removeSync(keyOfAction(fleetId, name));
+        for (const { number } of action.versions)
+          this.#versionTable.removeSync(keyOfVersion(action.id, number));
+      });
+      this.#fleets.get(fleetId)?.delete(name);
+      return action;
+    });
+  }
+
+  /** Before the registry, whose environment this writes to. */
+  async close(): Promise<void> {
+    await this.#changes.settled();
+  }
+
+  #newAction(fleetId: string, name: string, id: string, createdAtMs: number): Action {
+    if (!schemaNamePattern.test(name)) {
+      throw new ApiError('invalid_action', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
+    }
+    if (parseUuid(id) === undefined) throw new Error('the id of an action is a UUIDv7');
+    if ((this.#fleets.get(fleetId)?.size ?? 0) >= this.#limits.actionsPerFleetMax) {
+      throw new ApiError('limit_reached', {
+        msg: 'This fleet has all the actions it may have (actionsPerFleetMax).',
+      });
+    }
+    return { id, fleetId, name, createdAtMs, enabled: true, version: 0, versions: [] };
+  }
+
+  #known(fleetId: string, name: string): Known {
+    this.#registry.fleet(fleetId);
+    const known = this.#fleets.get(fleetId)?.get(name);
+    if (known === undefined) throw new ApiError('action_not_found');
+    return known;
+  }
+
+  #listed(fleetId: string): Action[] {
+    const known = [...(this.#fleets.get(fleetId)?.values() ?? [])];
+    return known.map(({ action }) => action).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  #keep(known: Known): void {
+    const { fleetId, name } = known.action;
+    const fleet = this.#fleets.get(fleetId) ?? new Map<string, Known>();
+    this.#fleets.set(fleetId, fleet.set(name, known));
+  }
+
+  async #store(known: Known, applyToo: () => void = () => {}): Promise<void> {
+    const { fleetId, name } = known.action;
+    await this.#changes.write(() => {
+      this.#actionTable.putSync(keyOfAction(fleetId, name), pack(known.action));
+      applyToo();
+    });
+    this.#keep(known);
+  }
+
+  /** @throws OperatorError, since without it records would pass that the action is for. */
+  #read(fleetId: string, name: string, bytes: Buffer): Known {
+    try {
+      const action = unpackAction(bytes);
+      const version = this.#versionTable.getBinary(keyOfVersion(action.id, action.version));
+      if (version === undefined || action.fleetId !== fleetId || action.name !== name) throw new Error();
+      return { action, current: unpackVersion(version) };
+    } catch {
+      throw new OperatorError(
+        `The record of action ${JSON.stringify(name)} of fleet ${JSON.stringify(fleetId)} in the data folder is damaged: restore the folder from a backup.`,
+      );
+    }
+  }
+}
+
+function changed(action: Action, { enabled, runsPerSecondMax }: ActionChange): Action {
+  const { runsPerSecondMax: before, ...rest } = action;
+  const rate = runsPerSecondMax === undefined ? before : runsPerSecondMax;
+  return {
+    ...rest,
+    ...(enabled !== undefined && { enabled }),
+    ...(rate !== undefined && rate !== null && { runsPerSecondMax: rate }),
+  };
+}

@@ -1,0 +1,121 @@
+import { ApiError } from '../../../core/errors.ts';
+import { type DeviceKey, deviceKeyOf } from '../../../core/identity.ts';
+import type { Fleets } from '../../../declarations/fleet.ts';
+import type { JsonObject } from '../../../declarations/schemas/payload.ts';
+import type { Shard } from '../../../domain/shard.ts';
+import type { RunError, RunReport, Send } from '../sandbox/run.ts';
+import { harmless } from '../sandbox/text.ts';
+import type { OutgoingMail } from './outbox.ts';
+
+/** Ids read of one shard at once. */
+const pageSize = 1_000;
+
+export interface Addressing {
+  fleets: Fleets;
+  shards: { readonly all: readonly Shard[] };
+  config: { actionMailsMax: number; actionMailBytesMax: number };
+}
+
+/** What is thrown where mails are worked out that cannot be. */
+class RunFailure extends Error {
+  readonly error: RunError;
+
+  constructor(error: RunError) {
+    super(error.msg);
+    this.error = error;
+  }
+}
+
+/**
+ * What a run sends, device by device, in the order it was sent; or why it failed, by its own report or since
+ * a mail schema does not take what it sends (D12), or since it sends too many.
+ */
+export async function mailsOf(
+  fleetId: string,
+  { error, sends }: RunReport,
+  addressing: Addressing,
+): Promise<{ error: RunError | undefined; mails: OutgoingMail[] }> {
+  if (error !== undefined) return { error, mails: [] };
+  try {
+    return { error, mails: await resolveSends(fleetId, sends, addressing) };
+  } catch (failure) {
+    if (failure instanceof RunFailure) return { error: failure.error, mails: [] };
+    throw failure;
+  }
+}
+
+async function resolveSends(
+  fleetId: string,
+  sends: readonly Send[],
+  addressing: Addressing,
+): Promise<OutgoingMail[]> {
+  const mails: OutgoingMail[] = [];
+  const { actionMailsMax: mailsMax, actionMailBytesMax } = addressing.config;
+  let bytesInAll = 0;
+  for (const { to, name, payload, lifeSeconds } of sends) {
+    const bytes = Buffer.from(payload, 'utf8');
+    checkMail(fleetId, name, bytes, addressing.fleets);
+    const devices =
+      'tag' in to
+        ? await devicesWithTag(fleetId, to.tag, addressing)
+        : to.devices.map((id) => deviceKeyOf(fleetId, id));
+    bytesInAll += devices.length * bytes.length;
+    if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
+    if (bytesInAll > actionMailBytesMax) throw tooLarge(actionMailBytesMax);
+    for (const device of devices) {
+      const life = lifeSeconds === undefined ? {} : { lifeSeconds };
+      mails.push({ device, name, payload: bytes, ...life, ordinal: mails.length });
+    }
+  }
+  return mails;
+}
+
+function tooMany(mailsMax: number): RunFailure {
+  return new RunFailure({
+    code: 'too_many_mails',
+    msg: `The run sends more than ${mailsMax} mails (actionMailsMax).`,
+  });
+}
+
+function tooLarge(bytesMax: number): RunFailure {
+  return new RunFailure({
+    code: 'too_many_mails',
+    msg: `The run sends more than ${bytesMax} bytes in its mails (actionMailBytesMax).`,
+  });
+}
+
+function checkMail(fleetId: string, name: string, bytes: Buffer, fleets: Fleets): void {
+  try {
+    fleets.checkMail(fleetId, name, JSON.parse(bytes.toString('utf8')) as JsonObject, bytes.length);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const [first] = error.options.errors ?? [];
+    // A path has names of members in it, which may be a device's own text.
+    const path = first === undefined || first.path === '' ? 'It' : harmless(first.path, 200);
+    const where = first === undefined ? '' : ` ${path} ${first.msg}.`;
+    throw new RunFailure({
+      code: 'invalid_mail',
+      msg: `A mail ${name} does not match its schema.${where}`,
+    });
+  }
+}
+
+async function devicesWithTag(
+  fleetId: string,
+  tag: string,
+  { shards, config }: Addressing,
+): Promise<DeviceKey[]> {
+  const devices: DeviceKey[] = [];
+  for (const shard of shards.all) {
+    let after = '';
+    for (;;) {
+      const ids = await shard.devicesWithTag(fleetId, tag, after, pageSize);
+      for (const id of ids) devices.push(deviceKeyOf(fleetId, id));
+      if (devices.length > config.actionMailsMax) throw tooMany(config.actionMailsMax);
+      const last = ids.at(-1);
+      if (last === undefined || ids.length < pageSize) break;
+      after = last;
+    }
+  }
+  return devices;
+}

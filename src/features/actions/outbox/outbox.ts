@@ -1,0 +1,298 @@
+import type { Config } from '../../../core/config/config.ts';
+import { isUnavailable } from '../../../core/errors.ts';
+import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
+import { type Log, logFailure } from '../../../core/telemetry/log.ts';
+import { generateUuid } from '../../../core/uuid.ts';
+import type { Fleets } from '../../../declarations/fleet.ts';
+import type { EnqueueOutcome, Shard, StoredRecord } from '../../../domain/shard.ts';
+import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
+import type { ActionJournal } from '../tables.ts';
+import type { RefusedMail } from './dead-letters.ts';
+import { Gate } from './in-flight-limit.ts';
+
+/** Mail of one run. */
+export interface OutgoingMail {
+  device: DeviceKey;
+  name: string;
+  payload: Buffer;
+  /** Absent: the fleet's. */
+  lifeSeconds?: number;
+  /** Its place among all mails of the run, which is part of its identity. */
+  ordinal: number;
+}
+
+/** All that one run sends, on its way. */
+export interface Parcel {
+  action: Buffer;
+  /** What the run was for. */
+  record: StoredRecord;
+  mails: readonly OutgoingMail[];
+}
+
+export interface OutboxOptions {
+  config: Config;
+  journal: ActionJournal;
+  fleets: Fleets;
+  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
+  onRefused(parcel: Parcel, refused: readonly RefusedMail[]): void;
+  /** Once that is on disk. */
+  onParked(parcel: Parcel): void;
+  log: Log;
+}
+
+const retryMsMin = 100;
+const retryMsMax = 5_000;
+/** Parcels on their way at once, and bytes of their mails; runs wait while there are so many. */
+const parcelsMax = 1_000;
+const parcelBytesMax = 64 * 1024 * 1024;
+/** A mail that its shard fails at, though it is not full: a damaged mailbox, say. The others are not to wait for it. */
+const failuresMax = 5;
+
+/**
+ * From the commit of a run to the mailboxes. A parcel stays here until every mail of it is stored or refused,
+ * and is delivered again after a crash: each mail has an identity of its record, action and ordinal, which its
+ * shard keeps with it in one transaction, so that none arrives twice.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #gate: Gate;
+  readonly #parcels = new Map<string, Parcel>();
+  /** By action, how many of them. */
+  readonly #counts = new Map<string, number>();
+  #bytes = 0;
+  readonly #underway = new Map<Promise<void>, Buffer>();
+  #delivered = false;
+  #stopping = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#gate = new Gate(options.config);
+  }
+
+  get isFull(): boolean {
+    return this.#parcels.size >= parcelsMax || this.#bytes >= parcelBytesMax;
+  }
+
+  /** How many of that action are on their way. */
+  count(action: Buffer): number {
+    return this.#counts.get(action.toString('hex')) ?? 0;
+  }
+
+  /** What a crash has left here, delivered before anything else runs: so the order of a device's mails holds. */
+  async recover(): Promise<void> {
+    const { journal, log } = this.#options;
+    journal.refresh();
+    const left: { key: Buffer; parcel: Parcel }[] = [];
+    for (const { key, value } of journal.tables.outbox.getRange({})) {
+      try {
+        left.push({ key, parcel: decodeParcel(value) });
+      } catch (error) {
+        log.error(
+          { err: error, key: key.toString('hex') },
+          'actions: a damaged parcel of mails is passed over',
+        );
+      }
+    }
+    for (const { key, parcel } of left) this.#note(key, parcel);
+    await inOrder(
+      left,
+      ({ parcel: { action, record } }) => `${action.toString('hex')}${record.device}`,
+      ({ key, parcel }) => this.deliver(key, parcel),
+    );
+  }
+
+  /** Inside a write transaction. Answers the key to deliver it by, once that is on disk. */
+  put(parcel: Parcel): Buffer {
+    const key = generateUuid();
+    this.#options.journal.tables.outbox.putSync(key, pack(parcel));
+    return key;
+  }
+
+  /** Settles when every mail is where it belongs, or when the server stops. */
+  deliver(key: Buffer, parcel: Parcel): Promise<void> {
+    // Not before its commit, which may fail; and before the first of its mails is sent, for `forget`.
+    this.#note(key, parcel);
+    const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
+    this.#underway.set(delivery, parcel.action);
+    return delivery;
+  }
+
+  /** Settles when nothing of that action is on its way. */
+  async settled(action: Buffer): Promise<void> {
+    const own = [...this.#underway].filter(([, sender]) => sender.equals(action));
+    await Promise.allSettled(own.map(([delivery]) => delivery));
+  }
+
+  /**
+   * Has the shards forget the identities of mails whose parcels are gone. What is sent to a shard arrives in
+   * order: a mail that is on its way now keeps its identity, since its parcel is among those that are looked at,
+   * anew for each step. `mayGoOn` is asked before each step too.
+   */
+  async forget(mayGoOn: () => boolean): Promise<void> {
+    if (!this.#delivered) return;
+    this.#delivered = false;
+    for (const shard of this.#options.shards.all) {
+      let removed: number;
+      do {
+        if (this.#stopping || !mayGoOn()) {
+          this.#delivered = true;
+          return;
+        }
+        removed = await shard.forgetSent(this.#oldestRecord());
+      } while (removed > 0);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.#underway.keys());
+  }
+
+  #oldestRecord(): Buffer | undefined {
+    let oldest: Buffer | undefined;
+    for (const { record } of this.#parcels.values()) {
+      if (oldest === undefined || record.id.compare(oldest) < 0) oldest = record.id;
+    }
+    return oldest;
+  }
+
+  #note(key: Buffer, parcel: Parcel): void {
+    const name = key.toString('hex');
+    if (this.#parcels.has(name)) return;
+    this.#parcels.set(name, parcel);
+    this.#bytes += bytesOf(parcel);
+    this.#count(parcel, 1);
+  }
+
+  #count({ action }: Parcel, change: number): void {
+    const name = action.toString('hex');
+    const count = (this.#counts.get(name) ?? 0) + change;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+
+  async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
+    const { journal, log, onRefused, onParked } = this.#options;
+    const refused: RefusedMail[] = [];
+    await inOrder(
+      parcel.mails,
+      ({ device }) => device,
+      async (mail) => {
+        const outcome = await this.#send(parcel, mail);
+        if (outcome === undefined || outcome.result === 'queued') return;
+        const { result } = outcome;
+        // Nothing that an action sends is delayed or has a key.
+        const isKnown = result === 'mailbox_full' || result === 'device_not_found';
+        refused.push({ ...mail, reason: isKnown ? result : 'not_stored' });
+      },
+    );
+    // Shards answer in any order; these are sent again, and shown, in that of the run.
+    refused.sort((a, b) => a.ordinal - b.ordinal);
+    for await (const _ of this.#tries()) {
+      try {
+        await journal.commit(() => {
+          journal.tables.outbox.removeSync(key);
+          if (refused.length > 0) onRefused(parcel, refused);
+        });
+        this.#parcels.delete(key.toString('hex'));
+        this.#bytes -= bytesOf(parcel);
+        this.#delivered = true;
+        if (refused.length > 0) onParked(parcel);
+        this.#count(parcel, -1);
+        return;
+      } catch (error) {
+        logFailure(log, error, 'a parcel of mails was delivered, but this could not be noted yet');
+      }
+    }
+  }
+
+  /** Undefined when the server stops first. */
+  async #send(
+    parcel: Parcel,
+    mail: OutgoingMail,
+  ): Promise<EnqueueOutcome | { result: 'not_stored' } | undefined> {
+    const { config, fleets, shards } = this.#options;
+    const { device, name, payload, ordinal } = mail;
+    let failures = 0;
+    for await (const _ of this.#tries()) {
+      const fleet = fleets.get(fleetIdOf(device));
+      try {
+        return await this.#gate.pass(payload.length, async () => {
+          if (this.#stopping) return undefined;
+          return shards.of(device).enqueue({
+            device,
+            name,
+            // Memory of its own: a view would cross threads with all that is around it.
+            payload: new Uint8Array(payload),
+            lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+            mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+            ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
+            once: identityOf(parcel, ordinal),
+          });
+        });
+      } catch (error) {
+        if (!isUnavailable(error)) {
+          failures += 1;
+          if (failures === failuresMax) {
+            this.#options.log.error({ err: error, device: deviceIdOf(device) }, 'mail of an action fails');
+            return { result: 'not_stored' };
+          }
+        }
+      }
+    }
+    return undefined;
+  }
+
+  /** Each later than the one before, until the server stops. */
+  async *#tries(): AsyncGenerator<void> {
+    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+      yield;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
+}
+
+function bytesOf({ mails }: Parcel): number {
+  return mails.reduce((sum, { payload }) => sum + payload.length, 0);
+}
+
+/** Items of one key one after another, in their order; keys side by side. */
+async function inOrder<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  each: (item: T) => Promise<void>,
+): Promise<void> {
+  const last = new Map<string, Promise<void>>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const before = last.get(key);
+    last.set(key, before === undefined ? each(item) : before.then(() => each(item)));
+  }
+  await Promise.all(last.values());
+}
+
+/** Record id 16, action id 16, ordinal 4: what `Enqueue.once` is for. */
+function identityOf({ record, action }: Parcel, ordinal: number): Uint8Array {
+  const identity = new Uint8Array(record.id.length + action.length + 4);
+  identity.set(record.id);
+  identity.set(action, record.id.length);
+  new DataView(identity.buffer).setUint32(record.id.length + action.length, ordinal);
+  return identity;
+}
+
+/** @throws Error when it is not what `put` stored. */
+export function decodeParcel(value: Buffer): Parcel {
+  const { action, record, mails } = unpack(value) as Parcel;
+  if (!Array.isArray(mails)) throw new Error('not a parcel of mails');
+  return {
+    action: Buffer.from(action),
+    record: decodeRecord(record),
+    mails: mails.map((mail) => ({ ...mail, payload: Buffer.from(mail.payload) })),
+  };
+}
+
+/** Out of the pages of the store, which are gone with the next read. */
+export function decodeRecord(record: StoredRecord): StoredRecord {
+  return { ...record, id: Buffer.from(record.id), payload: Buffer.from(record.payload) };
+}

@@ -1,0 +1,149 @@
+import type { MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { type Log, logFailure } from '../../../core/telemetry/log.ts';
+import { compileEngine, threadStackMegabytes } from '../sandbox/engine.ts';
+import type { Answer, Question, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
+import { harmless } from '../sandbox/text.ts';
+import { newProgress } from './run-heartbeat.ts';
+import type { AnswerMessage, CompileTask, RunTask, ThreadData } from './task.ts';
+import { Watch } from './watch.ts';
+
+/** Of a thread's own memory, without that of its engines: the TypeScript compiler needs most of it. */
+const threadHeapMegabytes = 512;
+
+/** Of TypeScript, its compiler's loading included. */
+const translationMilliseconds = 30_000;
+
+/** How much less than the server's other threads they count for the scheduler. */
+const niceIncrement = 10;
+
+export interface ActionPoolOptions {
+  config: { actionThreads: number; actionWarmMemoryBytesMax: number };
+  log: Log;
+}
+
+/** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
+export class ActionPool {
+  readonly #options: ActionPoolOptions;
+  readonly #watch = new Watch();
+  readonly #underWay = new Set<AbortController>();
+  #pool: Promise<Piscina> | undefined;
+  #closed = false;
+
+  constructor(options: ActionPoolOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects: whatever becomes of the run is in its report. */
+  async run(request: RunRequest, answer: Answer): Promise<RunReport> {
+    const startedAt = performance.now();
+    const { port1, port2 } = new MessageChannel();
+    let hasFailed = false;
+    port1.on('message', (data: { number: number; question: Question }) => {
+      answerTo(data.question, answer, (error) => {
+        // Once in a run: it may ask thousands of times.
+        if (!hasFailed)
+          logFailure(this.#options.log, error, 'a question of an action failed', { action: request.name });
+        hasFailed = true;
+      }).then((answered) => port1.postMessage({ number: data.number, ...answered } satisfies AnswerMessage));
+    });
+    const progress = newProgress();
+    const task: RunTask = { request, port: port2, progress };
+    const report = await this.#perform<RunReport>('run', task, request.limits, [port2]);
+    port1.close();
+    if ('code' in report) {
+      const wallMilliseconds = performance.now() - startedAt;
+      return { error: report, sends: [], writes: [], log: [], cpuMilliseconds: 0, wallMilliseconds };
+    }
+    return report;
+  }
+
+  /** The source as JavaScript that can be run, tried in the sandbox as far as to its exports. */
+  async compile(
+    code: Pick<CompileTask, 'source' | 'language' | 'name'>,
+    limits: RunLimits,
+  ): Promise<{ code: string } | { error: RunError }> {
+    const task: CompileTask = { ...code, limits, progress: newProgress() };
+    const wallMilliseconds = limits.wallMilliseconds + translationMilliseconds;
+    const compiled = await this.#perform<{ code: string } | { error: RunError }>(
+      'compile',
+      task,
+      { ...limits, wallMilliseconds },
+      [],
+    );
+    return 'msg' in compiled ? { error: compiled } : compiled;
+  }
+
+  /** Ends what is under way: such runs are reported as `thread_lost`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const abort of this.#underWay) abort.abort(closing);
+    await (await this.#pool?.catch(() => undefined))?.destroy();
+  }
+
+  async #perform<T>(
+    name: 'run' | 'compile',
+    task: RunTask | CompileTask,
+    limits: RunLimits,
+    transferList: MessagePort[],
+  ): Promise<T | RunError> {
+    if (this.#closed) return closing;
+    const abort = new AbortController();
+    this.#underWay.add(abort);
+    const unwatch = this.#watch.add(task.progress, limits, (error) => abort.abort(error));
+    try {
+      return (await (await this.#started()).run(task, { name, signal: abort.signal, transferList })) as T;
+    } catch (error) {
+      if (abort.signal.aborted) return abort.signal.reason as RunError;
+      return { code: 'thread_lost', msg: `Its thread ended: ${harmless(String(error), 500)}` };
+    } finally {
+      unwatch();
+      this.#underWay.delete(abort);
+    }
+  }
+
+  #started(): Promise<Piscina> {
+    this.#pool ??= this.#start();
+    return this.#pool;
+  }
+
+  async #start(): Promise<Piscina> {
+    const { actionThreads, actionWarmMemoryBytesMax } = this.#options.config;
+    const workerData: ThreadData = {
+      engine: await compileEngine(),
+      warmMemoryBytesMax: actionWarmMemoryBytesMax,
+    };
+    const pool = new Piscina({
+      filename: new URL('./task.js', import.meta.url).href,
+      minThreads: 0,
+      maxThreads: actionThreads,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // Threads of actions have nothing to do with the server's environment and options.
+      env: {},
+      execArgv: [],
+      argv: [],
+      workerData,
+      // Where the cores are not enough for all, devices come first. On Linux this is of the thread alone.
+      niceIncrement,
+      resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
+    });
+    // A thread that fails between two tasks is replaced; without a listener this event would end the server.
+    pool.on('error', () => {});
+    return pool;
+  }
+}
+
+const closing: RunError = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
+
+async function answerTo(
+  question: Question,
+  answer: Answer,
+  onFailure: (error: unknown) => void,
+): Promise<{ answer: string } | { error: string }> {
+  try {
+    return { answer: await answer(question) };
+  } catch (error) {
+    onFailure(error);
+    return { error: 'The server could not answer.' };
+  }
+}

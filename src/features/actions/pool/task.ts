@@ -1,0 +1,106 @@
+import type { MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { Effects } from '../sandbox/effects.ts';
+import { useEngine } from '../sandbox/engine.ts';
+import { Questions } from '../sandbox/host-call-port.ts';
+import type { Question, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
+import { Allowance } from '../sandbox/run-budget.ts';
+import { Realm, type RunUnderWay } from '../sandbox/sandbox.ts';
+import { WarmRealms } from '../sandbox/warm-sandboxes.ts';
+import { begin, type Progress } from './run-heartbeat.ts';
+import { javascriptOf } from './typescript.ts';
+
+/** What every thread is started with. */
+export interface ThreadData {
+  engine: object;
+  warmMemoryBytesMax: number;
+}
+
+/** What the pool hands to a thread, for a run and for a compilation. */
+export interface RunTask {
+  request: RunRequest;
+  /** Questions go out on it and their answers come back. */
+  port: MessagePort;
+  progress: Progress;
+}
+
+export interface CompileTask {
+  source: string;
+  /** Of the action. */
+  name: string;
+  language: 'javascript' | 'typescript';
+  limits: RunLimits;
+  progress: Progress;
+}
+
+export interface AnswerMessage {
+  number: number;
+  answer?: string;
+  error?: string;
+}
+
+const { engine, warmMemoryBytesMax } = Piscina.workerData as ThreadData;
+useEngine(engine);
+const warm = new WarmRealms(warmMemoryBytesMax);
+
+export async function run({ request, port, progress }: RunTask): Promise<RunReport> {
+  const { key, code, name, record, limits } = request;
+  const keptAs = key && `${limits.memoryBytes} ${key}`;
+  const underWay = newRun(limits, progress, new Questions(asker(port)));
+  const { effects, allowance } = underWay;
+  let realm = keptAs === undefined ? undefined : warm.take(keptAs);
+  let error = await realm?.run(record, underWay);
+  // What others left in a realm may be why; as no code of this run has run, it can begin anew.
+  if (realm === undefined || error?.code === 'unreadable_record') {
+    realm = await Realm.make(limits.memoryBytes, name);
+    error = realm.load(code, underWay) ?? (await realm.run(record, underWay));
+  }
+  // What a failed run leaves may be half of something.
+  if (error === undefined && keptAs !== undefined) warm.keep(keptAs, realm);
+  port.close();
+  return {
+    error,
+    sends: error === undefined ? effects.sends : [],
+    writes: error === undefined ? effects.writes : [],
+    log: effects.lines,
+    cpuMilliseconds: allowance.cpuMilliseconds,
+    wallMilliseconds: allowance.wallMilliseconds,
+  };
+}
+
+export async function compile({
+  source,
+  name,
+  language,
+  limits,
+  progress,
+}: CompileTask): Promise<{ code: string } | { error: RunError }> {
+  begin(progress);
+  const compiled = language === 'typescript' ? await javascriptOf(source, name) : { code: source };
+  if ('error' in compiled) return compiled;
+  const realm = await Realm.make(limits.memoryBytes, name);
+  const nothing = new Questions(() => Promise.reject(new Error('There is no run.')));
+  const error = realm.load(compiled.code, newRun(limits, progress, nothing));
+  return error === undefined ? compiled : { error };
+}
+
+function newRun(limits: RunLimits, progress: Progress, questions: Questions): RunUnderWay {
+  return { effects: new Effects(limits), allowance: new Allowance(limits, progress), questions };
+}
+
+function asker(port: MessagePort): (question: Question) => Promise<string> {
+  const waiting = new Map<number, (message: AnswerMessage) => void>();
+  let numbered = 0;
+  port.on('message', (data: AnswerMessage) => {
+    waiting.get(data.number)?.(data);
+    waiting.delete(data.number);
+  });
+  return (question) =>
+    new Promise((resolve, reject) => {
+      numbered += 1;
+      waiting.set(numbered, ({ answer, error }) =>
+        answer === undefined ? reject(new Error(error)) : resolve(answer),
+      );
+      port.postMessage({ number: numbered, question });
+    });
+}

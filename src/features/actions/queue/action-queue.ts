@@ -1,0 +1,162 @@
+import type { Config } from '../../../core/config/config.ts';
+import { isWithinShare } from '../../../core/fair-share.ts';
+import type { StoredRecord } from '../../../domain/shard.ts';
+import type { Action, ActionVersion } from '../declaration/action.ts';
+import type { ActionJournal } from '../tables.ts';
+import { actionKey, carriedKey } from '../tables.ts';
+import type { ParkedCount } from './dead-letter-counts.ts';
+import { InHand } from './in-hand.ts';
+import { Intake } from './intake.ts';
+import { Pace } from './pace.ts';
+import type { Claimant } from './schedule.ts';
+import { Trigger } from './trigger.ts';
+
+/** One record that one action is to be run for. */
+export interface PendingRun {
+  lane: Lane;
+  record: StoredRecord;
+  /** Of the log that it stands in; undefined when it was parked. */
+  shard: number | undefined;
+  /** Its number among the parked runs, when it is tried again. */
+  parked: number | undefined;
+  /** From 1. */
+  attempt: number;
+  /** How often others changed the state under it. */
+  conflicts: number;
+  /** Of `performance.now()`: not to be tried before. */
+  dueMs: number;
+}
+
+export interface LaneOptions {
+  config: Config;
+  journal: ActionJournal;
+  /** Of each shard: where its log ends now. */
+  logEnds: readonly number[];
+  /** Its parked runs. */
+  parked: ParkedCount;
+  /** How many runs there are of which mails are on their way, each of which may be parked still. */
+  onTheirWay(): number;
+}
+
+/**
+ * One version of one action on its way through the logs. What it has in hand is bounded; all else waits in the
+ * log, which is its queue. In hand, the records of a device wait for each other, and devices do not.
+ */
+export class Lane implements Claimant {
+  readonly action: Action;
+  readonly fleetId: string;
+  readonly version: ActionVersion;
+  readonly id: Buffer;
+  readonly pace: Pace;
+  readonly intake: Intake;
+  /** Set when another lane takes over from what is on disk: nothing of this one is to be stored any more. */
+  isStopped = false;
+  readonly #options: LaneOptions;
+  readonly #inHand: InHand;
+  /** Runs that are under way, and may be parked. */
+  #undecided = 0;
+
+  constructor(action: Action, version: ActionVersion, options: LaneOptions) {
+    const { config, journal, logEnds } = options;
+    this.action = action;
+    this.fleetId = action.fleetId;
+    this.version = version;
+    this.#options = options;
+    this.id = actionKey(action.id);
+    this.pace = new Pace(() => action.runsPerSecondMax ?? config.actionRunsPerSecondMax);
+    this.#inHand = new InHand(
+      () => config.actionQueueMax,
+      (run) => this.#mayStart(run),
+    );
+    this.intake = new Intake({
+      config,
+      journal,
+      logEnds,
+      action: this.id,
+      trigger: new Trigger(action, version, config),
+      inHand: this.#inHand,
+      mayTake: () => !this.isStopped && this.parked < config.actionParkedRunsMax,
+      take: (shard, record) => this.#inHand.push(this.#firstTry(shard, record)),
+    });
+  }
+
+  get parked(): number {
+    return this.#options.parked.total;
+  }
+
+  get inHand(): number {
+    return this.#inHand.size;
+  }
+
+  /** Devices of which records wait while those of others pass: behind in the log, or for their parked runs to go. */
+  get devicesBehind(): number {
+    const devices = new Set(this.#inHand.blocked());
+    for (const device of this.intake.devicesBehind()) devices.add(device);
+    return devices.size;
+  }
+
+  /** Why it takes nothing from the logs, or runs nothing of what it has taken. */
+  get held(): 'parked_full' | 'devices_full' | 'limited' | undefined {
+    const { actionParkedRunsMax } = this.#options.config;
+    if (this.parked >= actionParkedRunsMax || this.#inHand.isBlocked) return 'parked_full';
+    if (this.intake.isHeld) return 'devices_full';
+    return this.pace.isOpen ? undefined : 'limited';
+  }
+
+  /** A parked run, once at a time. False when it is being tried already. */
+  retry(parked: number, record: StoredRecord): boolean {
+    return this.#inHand.pushRetry({ ...this.#firstTry(undefined, record), parked });
+  }
+
+  /** Whether a run could start now, but for a thread. */
+  hasReady(nowMs: number): boolean {
+    return !this.isStopped && this.pace.isOpen && this.#inHand.hasReady(nowMs);
+  }
+
+  next(): PendingRun | undefined {
+    const run = this.#inHand.next();
+    if (run === undefined) return undefined;
+    this.pace.take();
+    // One that was parked is counted there for as long as it may be parked again.
+    if (run.parked === undefined) this.#undecided += 1;
+    return run;
+  }
+
+  /** What became of it is on disk, and counted: it is parked, its mails are in the outbox, or there is nothing to do. */
+  decided({ parked }: PendingRun): void {
+    if (parked === undefined) this.#undecided -= 1;
+  }
+
+  /** For another attempt; what else there is of its device waits behind it. */
+  delay(run: PendingRun, milliseconds: number): void {
+    this.decided(run);
+    this.#inHand.delay(run, milliseconds);
+  }
+
+  /** Inside a write transaction: the record is done, whatever came of it. */
+  store({ shard, record }: PendingRun): void {
+    if (shard === undefined) return;
+    this.intake.finish(shard, record);
+    if (record.isMoved) this.#options.journal.tables.carried.removeSync(carriedKey(this.id, record.id));
+  }
+
+  /** Its mails are where they belong: the next record of its device may run. */
+  finish(run: PendingRun): void {
+    this.#inHand.finish(run);
+  }
+
+  #firstTry(shard: number | undefined, record: StoredRecord): PendingRun {
+    return { lane: this, record, shard, parked: undefined, attempt: 1, conflicts: 0, dueMs: 0 };
+  }
+
+  /**
+   * Whether a run may start: not before there is room for its being parked, which holds for its refused mails too. The
+   * runs of one device are parked up to its share, and then wait for some of those to be retried or dropped.
+   */
+  #mayStart({ parked: number, record: { device } }: PendingRun): boolean {
+    if (number !== undefined) return true;
+    const { config, parked, onTheirWay } = this.#options;
+    const used = parked.total + this.#undecided + onTheirWay();
+    return isWithinShare(config.actionParkedRunsMax, used, parked.of(device));
+  }
+}

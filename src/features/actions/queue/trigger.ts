@@ -1,0 +1,63 @@
+import { ApiError, isUnavailable } from '../../../core/errors.ts';
+import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
+import { type JsonObject, parseJson } from '../../../declarations/schemas/payload.ts';
+import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
+import type { Device, IngestKind, StoredRecord } from '../../../domain/shard.ts';
+import type { Action, ActionFilter, ActionVersion } from '../declaration/action.ts';
+
+/** Decides, without running any code, which records an action is for. */
+export class Trigger {
+  readonly #fleetId: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #devices: ReadonlySet<string> | undefined;
+  readonly #tags: ActionFilter['tags'];
+  readonly #payload: Schema | undefined;
+
+  constructor(action: Action, { on, filter }: ActionVersion, limits = unwatched.limits) {
+    this.#fleetId = action.fleetId;
+    this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
+    this.#devices = filter.devices && new Set(filter.devices);
+    this.#tags = filter.tags;
+    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, limits });
+  }
+
+  /** Whether the record is of its fleet, and of a schema that it names: whatever its filter says. */
+  listensTo({ device, kind, schema }: StoredRecord): boolean {
+    return this.#names.has(`${kind}:${schema}`) && fleetIdOf(device) === this.#fleetId;
+  }
+
+  /** Whether its filter asks for the tags of the device that sent this. */
+  asksForTags(record: StoredRecord): boolean {
+    return this.#tags !== undefined && this.listensTo(record);
+  }
+
+  /**
+   * Cheapest first: nearly all records fail at their names. `sender`: the device as it is now, if it is asked for.
+   * @throws ApiError unavailable where its filter of payloads is disabled.
+   */
+  matches(record: StoredRecord, sender: Device | undefined): boolean {
+    const { device } = record;
+    if (!this.listensTo(record)) return false;
+    if (this.#devices !== undefined && !this.#devices.has(deviceIdOf(device))) return false;
+    if (this.#payload !== undefined && !matchesSchema(this.#payload, record.payload)) return false;
+    const tags = this.#tags;
+    return tags === undefined || sender?.tags.some((tag) => tags.includes(tag)) === true;
+  }
+}
+
+/** Actions listen to what devices send, and to nothing else in the log. */
+export function sentKind({ kind }: StoredRecord): IngestKind {
+  if (kind === 'receipt') throw new Error('an action runs for a receipt');
+  return kind;
+}
+
+function matchesSchema(schema: Schema, payload: Buffer): boolean {
+  try {
+    // How deep it is was looked at before it was stored, by the limit of then.
+    schema.check(parseJson(payload, Number.POSITIVE_INFINITY) as JsonObject, payload.length);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && !isUnavailable(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,206 @@
+import { type Static, Type } from 'typebox';
+import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import { errorAnswers, fleetPath, listOf } from '../../admin-api/request/documents.ts';
+import type { Config } from '../../core/config/config.ts';
+import { ApiError } from '../../core/errors.ts';
+import { schemaNamePattern } from '../../core/identity.ts';
+import type { ActionTest, ActionVersion } from './declaration/action.ts';
+import { actionTestsMax } from './declaration/action-draft.ts';
+import {
+  actionChange,
+  actionDocument,
+  actionPath,
+  describeAction,
+  describeVersion,
+  draftBody,
+  draftOf,
+  newVersion,
+  putAnswer,
+  testRecord,
+  versionDocument,
+} from './documents.ts';
+import { describeTrial, trialDocument } from './run-routes.ts';
+import type { ActionsControl } from './service.ts';
+
+const versionPath = Type.Interface([actionPath], { version: Type.Integer({ minimum: 1 }) });
+
+/** A source of which every character is escaped, and a body for each test, its mails and the filter. */
+function bodyLimitOf(config: Config): number {
+  return 2 * config.actionSourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
+}
+
+/** The version that runs, to take over from; undefined where there is no such action yet. */
+async function running(
+  actions: ActionsControl,
+  fleetId: string,
+  name: string,
+): Promise<ActionVersion | undefined> {
+  try {
+    return (await actions.get(fleetId, name)).current;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'action_not_found') return undefined;
+    throw error;
+  }
+}
+
+/** An absent field is left out, for one that is there is a change. */
+function changeOf({ enabled, runs_per_second_max: rate }: Static<typeof actionChange>): {
+  enabled?: boolean;
+  runsPerSecondMax?: number | null;
+} {
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(rate !== undefined && { runsPerSecondMax: rate }),
+  };
+}
+
+/** `/fleets/{fleet_id}/actions`, each action under its name, its versions, and trying one. */
+export function addActionRoutes(app: AdminApp, { config, actions }: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/actions',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List actions',
+        params: fleetPath,
+        response: { 200: listOf(actionDocument), ...errorAnswers },
+      },
+    },
+    async ({ params }) => {
+      const all = await actions.list(params.fleet_id);
+      return { items: all.map((status) => describeAction(status, config)), next: null };
+    },
+  );
+
+  app.put(
+    '/fleets/:fleet_id/actions/:name',
+    {
+      config: { scope: 'admin' },
+      bodyLimit: bodyLimitOf(config),
+      schema: {
+        summary: 'Deploy a version of an action',
+        description: 'Deploys a new version, once its tests have passed.',
+        params: actionPath,
+        body: newVersion,
+        response: { 200: putAnswer, 201: putAnswer, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body }, reply) => {
+      if (!schemaNamePattern.test(name)) {
+        throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
+      }
+      const { status, isNew, tests } = await actions.put(
+        fleet_id,
+        name,
+        draftOf(body, await running(actions, fleet_id, name)),
+        { force: body.force ?? false, ...changeOf(body) },
+      );
+      reply.code(isNew ? 201 : 200);
+      return {
+        ...describeAction(status, config),
+        tests: tests.map(({ test, reason }) => ({
+          test,
+          passed: reason === undefined,
+          reason: reason ?? null,
+        })),
+      };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show an action',
+        params: actionPath,
+        response: { 200: actionDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name } }) => describeAction(await actions.get(fleet_id, name), config),
+  );
+
+  app.patch(
+    '/fleets/:fleet_id/actions/:name',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Enable, disable or pace an action',
+        description: 'Disabled, it takes no notice of records that are stored meanwhile.',
+        params: actionPath,
+        body: actionChange,
+        response: { 200: actionDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body }) =>
+      describeAction(await actions.change(fleet_id, name, changeOf(body)), config),
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/actions/:name',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Delete an action',
+        params: actionPath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name } }, reply) => {
+      await actions.delete(fleet_id, name);
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/actions/:name/versions/:version',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show a version of an action',
+        params: versionPath,
+        response: { 200: versionDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name, version } }) =>
+      describeVersion(await actions.version(fleet_id, name, version)),
+  );
+
+  app.post(
+    '/fleets/:fleet_id/actions/:name/rollback',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Roll an action back to another version',
+        description: 'Makes a version that is kept the one that runs, under its own number.',
+        params: actionPath,
+        body: Type.Object({ version: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
+        response: { 200: actionDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body }) =>
+      describeAction(await actions.rollback(fleet_id, name, body.version), config),
+  );
+
+  app.post(
+    '/fleets/:fleet_id/actions/:name/test',
+    {
+      config: { scope: 'admin' },
+      bodyLimit: bodyLimitOf(config),
+      schema: {
+        summary: 'Try an action on one record',
+        description: 'What a run of this record would do. Sends and writes nothing.',
+        params: actionPath,
+        body: Type.Object(
+          { record: testRecord, draft: Type.Optional(draftBody) },
+          { additionalProperties: false },
+        ),
+        response: { 200: trialDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, body: { record, draft } }) => {
+      const tried = draft && draftOf(draft, await running(actions, fleet_id, name));
+      return describeTrial(await actions.test(fleet_id, name, record as ActionTest['record'], tried));
+    },
+  );
+}

@@ -1,0 +1,110 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from '../../../core/config/config.ts';
+import { ApiError } from '../../../core/errors.ts';
+import { deviceIdOf } from '../../../core/identity.ts';
+import { formatUuid, generateUuid } from '../../../core/uuid.ts';
+import type { Action, ActionDraft, ActionTest } from '../declaration/action.ts';
+import { type Addressing, mailsOf } from '../outbox/mails.ts';
+import type { OutgoingMail } from '../outbox/outbox.ts';
+import type { ActionPool } from '../pool/pool.ts';
+import type { RunTrial, TestOutcome } from '../service.ts';
+import { actionKey } from '../tables.ts';
+import { limitsOf } from './action-executor.ts';
+import { answerFor, type Sources } from './host-calls.ts';
+
+export interface TrialOptions extends Sources, Addressing {
+  shards: Sources['shards'] & Addressing['shards'];
+  config: Config;
+  pool: ActionPool;
+  /** Settles with what `work` does when it has a thread. */
+  onThread<T>(fleetId: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** Whose code it is, deployed or not. */
+export interface Tried {
+  fleetId: string;
+  name: string;
+}
+
+/** Runs of which nothing comes: what an action would do. They ask of the fleet as it is now. */
+export class Trials {
+  readonly #options: TrialOptions;
+
+  constructor(options: TrialOptions) {
+    this.#options = options;
+  }
+
+  /** The source as JavaScript that runs. @throws ApiError invalid_action. */
+  async compile({ fleetId, name }: Tried, { source, language }: ActionDraft): Promise<string> {
+    const { pool, config, onThread } = this.#options;
+    const compiled = await onThread(fleetId, () =>
+      pool.compile({ source, language, name }, limitsOf(config)),
+    );
+    if ('error' in compiled) throw new ApiError('invalid_action', { msg: compiled.error.msg });
+    return compiled.code;
+  }
+
+  async test(tried: Tried, draft: ActionDraft, code: string): Promise<TestOutcome[]> {
+    const outcomes: TestOutcome[] = [];
+    for (const [index, test] of draft.tests.entries()) {
+      const trial = await this.try(tried, draft, code, test.record, undefined);
+      outcomes.push({ test: index + 1, reason: reasonOf(test, trial) });
+    }
+    return outcomes;
+  }
+
+  /** With the state of `action`, or none. */
+  async try(
+    { fleetId, name }: Tried,
+    draft: ActionDraft,
+    code: string,
+    given: ActionTest['record'],
+    action: Action | undefined,
+  ): Promise<RunTrial> {
+    const { pool, config, onThread } = this.#options;
+    const [first] = draft.on;
+    const record = {
+      id: formatUuid(generateUuid()),
+      kind: given.kind ?? first?.kind ?? 'message',
+      device: given.device,
+      name: given.name ?? first?.schema ?? '',
+      payload: JSON.stringify(given.payload),
+      time: new Date().toISOString(),
+    };
+    const request = { key: undefined, code, name, record, limits: limitsOf(config) };
+    const answer = answerFor(fleetId, action && actionKey(action.id), new Map(), this.#options);
+    const report = await onThread(fleetId, () => pool.run(request, answer));
+    const { error, mails } = await mailsOf(fleetId, report, this.#options);
+    return {
+      error,
+      mails: mails.map(describeMail),
+      state: report.writes,
+      log: report.log,
+      cpuMilliseconds: report.cpuMilliseconds,
+      wallMilliseconds: report.wallMilliseconds,
+    };
+  }
+}
+
+function describeMail({ device, name, payload, lifeSeconds }: OutgoingMail): RunTrial['mails'][number] {
+  const life = lifeSeconds === undefined ? {} : { lifeSeconds };
+  return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...life };
+}
+
+function reasonOf({ mails: expected }: ActionTest, { error, mails }: RunTrial): string | undefined {
+  if (error !== undefined) return `${error.code}: ${error.msg}`;
+  if (expected === undefined) return undefined;
+  const sent = mails.map(({ device, name, payload }) => ({
+    to: device,
+    name,
+    payload: JSON.parse(payload) as unknown,
+  }));
+  if (isDeepStrictEqual(sent, expected)) return undefined;
+  return `It would send ${JSON.stringify(sent).slice(0, 500)}, not ${JSON.stringify(expected).slice(0, 500)}.`;
+}
+
+/** Of tests that failed. */
+export function failureOf(failed: readonly TestOutcome[]): ApiError {
+  const sentences = failed.map(({ test, reason }) => `Test ${test} failed: ${reason}`);
+  return new ApiError('action_test_failed', { msg: sentences.join('\n').slice(0, 4_000) });
+}

@@ -1,0 +1,178 @@
+import { mailLifeSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
+import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
+import { isNestedOver } from '../../../core/json-depth.ts';
+import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
+import { harmless } from './text.ts';
+
+const keyCharactersMax = 128;
+/** Besides ids of devices. */
+const argumentCharactersMax = 65_536;
+const logLinesMax = 100;
+const logCharactersMax = 1_024;
+
+/**
+ * What one run asks for, kept until it has succeeded. Its arguments come from operators' code and were made by
+ * an engine that this code may have got the better of: all of them are checked here, outside of the sandbox.
+ */
+export class Effects {
+  readonly sends: Send[] = [];
+  readonly log: string[] = [];
+  /** A bound that the run went over: it fails even if the action catches what was thrown. */
+  failure: RunError | undefined;
+  readonly #limits: RunLimits;
+  readonly #writes = new Map<string, string | null>();
+  #mails = 0;
+  /** Of payloads and values: they are kept outside of the engine, so its own bound does not see them. */
+  #bytes = 0;
+  #linesLeftOut = 0;
+
+  constructor(limits: RunLimits) {
+    this.#limits = limits;
+  }
+
+  /** One value for each key, in the order of the keys' first writes. */
+  get writes(): StateWrite[] {
+    return [...this.#writes].map(([key, value]) => ({ key, value }));
+  }
+
+  get lines(): string[] {
+    const more = this.#linesLeftOut;
+    return more === 0 ? this.log : [...this.log, `… ${more} more lines were left out.`];
+  }
+
+  /** Before they are parsed outside of the engine, whose bound of memory does not hold there. */
+  checkArguments(text: string): void {
+    if (text.length > argumentCharactersMax + 16 * this.#limits.mailsMax)
+      throw new RangeError('The arguments of this call are too long.');
+  }
+
+  send(to: unknown, name: unknown, payload: string | undefined, options: unknown): void {
+    const devices = typeof to === 'string' ? [to] : to;
+    if (!Array.isArray(devices)) throw new TypeError('send: `to` must be a device id or an array of them.');
+    for (const device of devices) deviceIdOf('send', device);
+    this.#send('send', { devices }, devices.length, name, payload, options);
+  }
+
+  sendToTag(tag: unknown, name: unknown, payload: string | undefined, options: unknown): void {
+    const known = boundedText('sendToTag: the tag', tag, tagLengthMax);
+    this.#send('sendToTag', { tag: known }, 1, name, payload, options);
+  }
+
+  #send(
+    call: string,
+    to: Send['to'],
+    mails: number,
+    name: unknown,
+    payload: string | undefined,
+    options: unknown,
+  ): void {
+    if (typeof name !== 'string' || !schemaNamePattern.test(name))
+      throw new TypeError(`${call}: the name of a mail is 1 to 255 of A-Z, a-z, 0-9, _ and -.`);
+    const text = payload ?? '{}';
+    this.#checkSize(`${call}: the payload`, text, this.#limits.payloadBytesMax);
+    this.#checkDepth(`${call}: the payload`, text);
+    if (!isObject(JSON.parse(text))) throw new TypeError(`${call}: the payload must be a JSON object.`);
+    const lifeSeconds = lifeSecondsOf(call, options);
+    // A list counts for each of its devices: so does an empty one for one, or it could be sent for ever.
+    this.#mails += Math.max(1, mails);
+    if (this.#mails > this.#limits.mailsMax)
+      throw this.#exceeded('too_many_mails', `A run may send ${this.#limits.mailsMax} mails.`);
+    this.#keep(text);
+    if (mails > 0)
+      this.sends.push({ to, name, payload: text, ...(lifeSeconds !== undefined && { lifeSeconds }) });
+  }
+
+  /** `value` is JSON text; undefined where the action gave something that JSON has not. */
+  set(key: unknown, value: string | undefined): void {
+    const known = stateKeyOf('state.set', key);
+    if (value === undefined) throw new TypeError('state.set: the value must be one that JSON has.');
+    this.#checkSize('state.set: the value', value, this.#limits.stateValueBytesMax);
+    this.#checkDepth('state.set: the value', value);
+    JSON.parse(value);
+    this.#write(known, value === 'null' ? null : value);
+  }
+
+  delete(key: unknown): void {
+    this.#write(stateKeyOf('state.delete', key), null);
+  }
+
+  /** What this run wrote itself; undefined: nothing, so the server is to be asked. */
+  written(key: string): string | undefined {
+    const value = this.#writes.get(key);
+    return value === null ? 'null' : value;
+  }
+
+  addLine(text: string): void {
+    if (this.log.length < logLinesMax) this.log.push(harmless(text, logCharactersMax));
+    else this.#linesLeftOut += 1;
+  }
+
+  #write(key: string, value: string | null): void {
+    if (!this.#writes.has(key) && this.#writes.size >= this.#limits.stateWritesMax)
+      throw this.#exceeded('state_full', `A run may write ${this.#limits.stateWritesMax} keys of its state.`);
+    this.#keep(value ?? '');
+    this.#writes.set(key, value);
+  }
+
+  #checkSize(what: string, text: string, bytesMax: number): void {
+    if (text.length > bytesMax || Buffer.byteLength(text) > bytesMax)
+      throw new RangeError(`${what} is larger than ${bytesMax} bytes as JSON.`);
+  }
+
+  #checkDepth(what: string, text: string): void {
+    const { jsonDepthMax } = this.#limits;
+    if (isNestedOver(jsonDepthMax, Buffer.from(text)))
+      throw new RangeError(`${what} is nested over ${jsonDepthMax} levels (jsonDepthMax).`);
+  }
+
+  #keep(text: string): void {
+    this.#bytes += text.length;
+    if (this.#bytes > this.#limits.memoryBytes)
+      throw this.#exceeded(
+        'memory_exceeded',
+        'What this run wants to send and write is too much for its memory.',
+      );
+  }
+
+  #exceeded(code: RunError['code'], msg: string): RangeError {
+    this.failure = { code, msg };
+    return new RangeError(msg);
+  }
+}
+
+export function deviceIdOf(call: string, id: unknown): string {
+  if (typeof id !== 'string' || !deviceIdPattern.test(id))
+    throw new TypeError(`${call}: a device id is 10 of A-Z, a-z and 0-9.`);
+  return id;
+}
+
+export function stateKeyOf(call: string, key: unknown): string {
+  return boundedText(`${call}: the key`, key, keyCharactersMax);
+}
+
+function boundedText(what: string, text: unknown, charactersMax: number): string {
+  if (typeof text !== 'string' || text.length === 0 || text.length > charactersMax || /\p{Cs}/u.test(text))
+    throw new TypeError(`${what} must be a text of 1 to ${charactersMax} characters.`);
+  return text;
+}
+
+function lifeSecondsOf(call: string, options: unknown): number | undefined {
+  if (options === null || options === undefined) return undefined;
+  if (!isObject(options)) throw new TypeError(`${call}: the options must be an object.`);
+  const { lifeSeconds, ...others } = options as { lifeSeconds?: unknown };
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    throw new TypeError(`${call}: there is no option ${harmless(JSON.stringify(other), 80)}.`);
+  if (lifeSeconds === undefined) return undefined;
+  if (
+    !Number.isSafeInteger(lifeSeconds) ||
+    (lifeSeconds as number) < 1 ||
+    (lifeSeconds as number) > mailLifeSecondsMax
+  )
+    throw new RangeError(`${call}: lifeSeconds must be a whole number from 1 to ${mailLifeSecondsMax}.`);
+  return lifeSeconds as number;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

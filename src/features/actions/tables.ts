@@ -1,0 +1,91 @@
+import { parseUuid, uuidBytesLength } from '../../core/uuid.ts';
+import type { Table } from '../../storage/lmdb/environment/environment.ts';
+import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+
+export const actionTables = [
+  'positions',
+  'done',
+  'behind',
+  'carried',
+  'outbox',
+  'state',
+  'runs',
+  'logs',
+  'parked',
+] as const;
+
+/**
+ * What the dispatcher keeps, in an environment of its own. Everything but the outbox is keyed by the action
+ * first, so that it goes with it.
+ *
+ * positions: action 16, shard 2 → position 6: every record of that shard's log before it is done.
+ * done: action, shard, position 6: a record behind that position which is done too.
+ * behind: action, shard, device → position 6: of this device every record before it is done, and none from there on.
+ * carried: action, record id 16: a record that was still to be done when a move to fewer shards took it along.
+ * outbox: UUIDv7 16 → mails of one run on their way (outbox.ts). state: action, key in UTF-8 → version 16, JSON.
+ * runs, logs, parked: action, number 6.
+ */
+export type ActionJournal = Journal<(typeof actionTables)[number]>;
+
+export const numberBytes = 6;
+const shardBytes = 2;
+/** Of a key of an action and a shard. */
+export const shardKeyBytes = uuidBytesLength + shardBytes;
+
+/** The 16 bytes of an action's id, which keys begin with. */
+export function actionKey(id: string): Buffer {
+  const bytes = parseUuid(id);
+  if (bytes === undefined) throw new Error('an action has a UUIDv7');
+  return bytes;
+}
+
+export function shardKey(action: Buffer, shard: number): Buffer {
+  const key = Buffer.concat([action, Buffer.alloc(shardBytes)]);
+  key.writeUInt16BE(shard, action.length);
+  return key;
+}
+
+/** Of `carried`. */
+export function carriedKey(action: Buffer, recordId: Buffer): Buffer {
+  return Buffer.concat([action, recordId]);
+}
+
+export function readShard(key: Buffer): number {
+  return key.readUInt16BE(uuidBytesLength);
+}
+
+/** Behind an action, or an action and a shard. */
+export function numberKey(front: Buffer, number: number): Buffer {
+  return Buffer.concat([front, numberValue(number)]);
+}
+
+export function numberValue(number: number): Buffer {
+  const bytes = Buffer.alloc(numberBytes);
+  bytes.writeUIntBE(number, 0, numberBytes);
+  return bytes;
+}
+
+/** The number that a key or value ends with. */
+export function readNumber(bytes: Buffer): number {
+  return bytes.readUIntBE(bytes.length - numberBytes, numberBytes);
+}
+
+/** Every key that begins with `front`, in order. */
+export function rangeOf(front: Buffer): { start: Buffer; end: Buffer } {
+  return { start: front, end: Buffer.concat([front, Buffer.alloc(160, 0xff)]) };
+}
+
+/** The greatest number under `front`, or 0. */
+export function lastNumber(table: Table, front: Buffer): number {
+  const { start, end } = rangeOf(front);
+  for (const key of table.getKeys({ start: end, end: start, reverse: true, limit: 1 }))
+    return readNumber(key);
+  return 0;
+}
+
+/** Inside a write transaction. Removes every key that begins with `front`, at most `limit`. Answers how many. */
+export function removeUnder(table: Table, front: Buffer, limit = Number.POSITIVE_INFINITY): number {
+  const keys = [...table.getKeys({ ...rangeOf(front), ...(Number.isFinite(limit) && { limit }) })];
+  for (const key of keys) table.removeSync(key);
+  return keys.length;
+}

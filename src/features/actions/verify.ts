@@ -1,0 +1,73 @@
+import { isDeviceKey } from '../../core/identity.ts';
+import { isUuid, uuidBytesLength } from '../../core/uuid.ts';
+import type { StoredRecord } from '../../domain/shard.ts';
+import { unpack } from '../../storage/lmdb/environment/codec.ts';
+import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
+import type { Findings } from '../../storage/lmdb/environment/findings.ts';
+import { decodeParcel } from './outbox/outbox.ts';
+import { actionTables, numberBytes, shardKeyBytes } from './tables.ts';
+
+type TableName = (typeof actionTables)[number];
+
+/** Longest key of a state, in UTF-8. */
+const stateKeyBytesMax = 3 * 128;
+
+/** What each record must be, as tables.ts says; answers what is wrong with it. */
+const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean>> = {
+  positions: (key, value) => key.length === shardKeyBytes && value.length === numberBytes,
+  done: (key, value) => key.length === shardKeyBytes + numberBytes && value.length === 0,
+  behind: (key, value) => isDeviceKey(key.toString('latin1', shardKeyBytes)) && value.length === numberBytes,
+  carried: (key, value) =>
+    key.length === 2 * uuidBytesLength && isUuid(key.subarray(uuidBytesLength)) && value.length === 0,
+  outbox: (key, value) => {
+    if (key.length !== uuidBytesLength) return false;
+    const { action, record, mails } = decodeParcel(value);
+    return isUuid(action) && isRecord(record) && mails.every(({ device }) => isDeviceKey(device));
+  },
+  state: (key, value) => {
+    if (key.length === uuidBytesLength || key.length > uuidBytesLength + stateKeyBytesMax) return false;
+    JSON.parse(value.toString('utf8', uuidBytesLength));
+    return isUuid(value);
+  },
+  runs: (key, value) =>
+    isNumbered(key) && typeof (unpack(value) as { outcome: unknown }).outcome === 'string',
+  logs: (key, value) => isNumbered(key) && typeof (unpack(value) as { text: unknown }).text === 'string',
+  parked: (key, value) => isNumbered(key) && isRecord((unpack(value) as { record: StoredRecord }).record),
+};
+
+/** Walks everything that is kept of actions, of a server that is stopped. Answers how many runs are parked. */
+export function verifyActions(
+  tables: ReadonlyMap<string, StoredTable>,
+  findings: Findings,
+  onRecord: () => void,
+): { parkedRuns: number } {
+  let parkedRuns = 0;
+  for (const name of actionTables) {
+    const table = tables.get(name);
+    if (table === undefined) findings.add(`actions: there is no table ${name}`);
+    const onDamage = (damage: Error): void => findings.add(`actions, ${name}: ${damage.message}`);
+    for (const { key, value } of table?.entries(onDamage) ?? []) {
+      onRecord();
+      if (name === 'parked') parkedRuns += 1;
+      if (isSound(name, key, value)) continue;
+      findings.add(`actions, ${name}: key ${key.toString('hex', 0, 64)} does not decode`);
+    }
+  }
+  return { parkedRuns };
+}
+
+function isSound(name: TableName, key: Buffer, value: Buffer): boolean {
+  try {
+    return (name === 'outbox' || isUuid(key)) && checks[name](key, value);
+  } catch {
+    return false;
+  }
+}
+
+function isNumbered(key: Buffer): boolean {
+  return key.length === uuidBytesLength + numberBytes;
+}
+
+function isRecord({ device, id, payload }: StoredRecord): boolean {
+  return isDeviceKey(device) && isUuid(id) && payload.length > 0;
+}

@@ -1,0 +1,42 @@
+import { fleetIdPattern } from '../../core/identity.ts';
+import type { AuditEntry, AuditEvent, AuditOutcome, AuditQuery } from './audit-log.ts';
+import { auditOwners } from './audit-log.ts';
+
+/** An entry without what the log gives it: its number, its book, its owner and its time. */
+export type AuditContent = Omit<AuditEntry, 'number' | 'book' | 'owner' | 'timeMs'>;
+
+/** Of what was let in: the fleet it is about. */
+export function ownerOfEvent({ about }: AuditEvent): string {
+  const fleetId = String(about.fleet_id ?? '');
+  return fleetIdPattern.test(fleetId) ? fleetId : auditOwners.server;
+}
+
+/** What has begun and has no outcome yet. */
+export function begunContent(event: AuditEvent): AuditContent {
+  return { ...event, status: null, error: null, omitted: 0 };
+}
+
+/** With how it ended, and what became known on the way. */
+export function withOutcome<C extends AuditContent>(content: C, { about, ...outcome }: AuditOutcome): C {
+  return { ...content, ...outcome, about: { ...content.about, ...about } };
+}
+
+/** Whether what was read is one. */
+export function isContent(read: unknown): read is AuditContent {
+  const { by, method, route, about, status } = (read ?? {}) as Partial<AuditContent>;
+  return (
+    typeof by?.kind === 'string' &&
+    typeof method === 'string' &&
+    typeof route === 'string' &&
+    typeof about === 'object' &&
+    (status === null || typeof status === 'number')
+  );
+}
+
+/** Whether an entry is one of those that are asked for. */
+export function matches({ by, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
+  const { fleetId, token, fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = query;
+  if (fleetId !== undefined && about.fleet_id !== fleetId) return false;
+  if (token !== undefined && (by.kind === 'bootstrap' ? 'bootstrap' : by.id) !== token) return false;
+  return timeMs >= fromMs && timeMs < toMs;
+}

@@ -1,0 +1,58 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { matches } from './audit-entry.ts';
+import type { AuditEntry, AuditQuery } from './audit-log.ts';
+
+/** Greatest number of an entry. */
+export const numberMax = 2 ** 48 - 1;
+/** Entries read in one go: some milliseconds of the main thread. */
+export const chunkEntries = 500;
+/** Entries that one page looks at, whatever it looks for. */
+const lookedAtMax = 5_000;
+
+/** One that is damaged has a number alone. */
+export interface NumberedEntry {
+  number: number;
+  entry: AuditEntry | undefined;
+}
+
+/** The next `chunkEntries` of all books together, behind a number in order, or before it in reverse. */
+type ReadChunk = (from: number, reverse: boolean) => NumberedEntry[] | Promise<NumberedEntry[]>;
+
+/** Newest first. A page may be short, for one request looks at so many entries alone. */
+export async function readPage(
+  read: ReadChunk,
+  query: AuditQuery,
+  after: number | undefined,
+  limit: number,
+): Promise<{ items: AuditEntry[]; next: string | null }> {
+  const items: AuditEntry[] = [];
+  let before = after ?? numberMax;
+  for (let looked = 0; looked < lookedAtMax; looked += chunkEntries) {
+    const chunk = await read(before, true);
+    for (const { number, entry } of chunk) {
+      before = number;
+      if (entry === undefined || !matches(entry, query)) continue;
+      items.push(entry);
+      if (items.length === limit) return { items, next: String(number) };
+    }
+    if (chunk.length < chunkEntries) return { items, next: null };
+    await turn();
+  }
+  return { items, next: String(before) };
+}
+
+/** Oldest first, up to the entry of that number. */
+export async function* readAll(
+  read: ReadChunk,
+  query: AuditQuery,
+  end: number,
+): AsyncGenerator<AuditEntry[]> {
+  for (let from = 0; from < end; ) {
+    const chunk = await read(from, false);
+    from = chunk.at(-1)?.number ?? end;
+    yield chunk.flatMap(({ number, entry }) =>
+      entry !== undefined && number <= end && matches(entry, query) ? [entry] : [],
+    );
+    await turn();
+  }
+}

@@ -1,0 +1,64 @@
+import { fleetIdLength } from '../../core/identity.ts';
+import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
+import { isContent } from './audit-entry.ts';
+import type { AuditBook, AuditEntry } from './audit-log.ts';
+import { auditBooks } from './audit-log.ts';
+
+/**
+ * audit: book 1, number 6 → the entry; those of a book lie together, oldest first. auditOwners: book 1, owner 8,
+ * number 6 → nothing; of each entry one, by which the oldest of an owner is found.
+ */
+export const auditTables = ['audit', 'auditOwners'] as const;
+
+const keyBytes = 7;
+const ownerAt = 1;
+const ownedKeyBytes = keyBytes + fleetIdLength;
+
+export function keyOf(book: number, number: number): Buffer {
+  const key = Buffer.alloc(keyBytes);
+  key.writeUInt8(book, 0);
+  key.writeUIntBE(number, 1, 6);
+  return key;
+}
+
+/** Of an owner that is no fleet's id the rest is zeros. */
+export function ownedKeyOf(book: number, owner: string, number: number): Buffer {
+  const key = Buffer.alloc(ownedKeyBytes);
+  key.writeUInt8(book, 0);
+  key.write(owner, ownerAt, fleetIdLength, 'latin1');
+  key.writeUIntBE(number, ownerAt + fleetIdLength, 6);
+  return key;
+}
+
+export function ownerOf(ownedKey: Buffer): string {
+  return ownedKey.toString('latin1', ownerAt, ownerAt + fleetIdLength).replace(/\0+$/, '');
+}
+
+/** Of a key of either table. */
+export function numberOf(key: Buffer): number {
+  return key.readUIntBE(key.length - 6, 6);
+}
+
+export function packEntry({ number: _, book: __, ...rest }: AuditEntry): Buffer {
+  return pack(rest);
+}
+
+/** @throws Error for what is no entry. */
+export function unpackEntry(key: Buffer, value: Buffer): AuditEntry {
+  const book: AuditBook | undefined = auditBooks[key[0] ?? auditBooks.length];
+  const rest = unpack(value);
+  const { timeMs, owner } = (rest ?? {}) as Partial<AuditEntry>;
+  const isEntry =
+    key.length === keyBytes &&
+    book !== undefined &&
+    typeof timeMs === 'number' &&
+    typeof owner === 'string' &&
+    isContent(rest);
+  if (!isEntry) throw new Error('not an entry of the audit log');
+  return { ...rest, timeMs, owner, number: numberOf(key), book };
+}
+
+/** Whether it can be a key of `auditOwners`. */
+export function isOwnedKey(key: Buffer): boolean {
+  return key.length === ownedKeyBytes && (key[0] ?? auditBooks.length) < auditBooks.length;
+}

@@ -1,0 +1,208 @@
+import type { Config } from '../../core/config/config.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import type { Table } from '../../storage/lmdb/environment/environment.ts';
+import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
+import type {
+  AuditBook,
+  AuditEntry,
+  AuditEvent,
+  AuditLog,
+  AuditOutcome,
+  AuditQuery,
+  BegunEntry,
+} from './audit-log.ts';
+import { auditBooks } from './audit-log.ts';
+import { chunkEntries, type NumberedEntry, numberMax, readAll, readPage } from './audit-reading.ts';
+import {
+  type auditTables,
+  keyOf,
+  numberOf,
+  ownedKeyOf,
+  ownerOf,
+  packEntry,
+  unpackEntry,
+} from './audit-records.ts';
+import { OwnerCounts } from './owner-counts.ts';
+import { RefusalLimit } from './refusal-limit.ts';
+
+/** Where the bound was lowered: removed with each entry that is added. */
+const trimmedMax = 100;
+
+type AuditTable = (typeof auditTables)[number];
+type AuditJournal = Pick<Journal<AuditTable>, 'commit' | 'refresh'> & { tables: Record<AuditTable, Table> };
+const nothing = Buffer.alloc(0);
+
+/**
+ * The audit log, in the journal of the main thread. A change has its entry on disk before it is done and again,
+ * with its outcome, before it is answered: so there is no change without an entry, whenever the server dies. It
+ * costs each change two commits, which all changes under way share.
+ */
+export class Audit implements AuditLog {
+  readonly #journal: AuditJournal;
+  readonly #table: Table;
+  readonly #owners: Table;
+  readonly #config: Config;
+  readonly #log: Log;
+  #last = 0;
+  /** Entries of each book. */
+  #counts: OwnerCounts[] = [];
+  /** Whether a transaction was taken back, and with it what was added and removed in it. */
+  #isStale = false;
+  #lost = 0;
+  readonly #refusals = new RefusalLimit();
+  #isDamageLogged = false;
+
+  /** `journal` is closed by its owner. */
+  constructor(journal: AuditJournal, config: Config, log: Log) {
+    this.#journal = journal;
+    this.#table = journal.tables.audit;
+    this.#owners = journal.tables.auditOwners;
+    this.#config = config;
+    this.#log = log;
+    this.#count();
+    for (const book of auditBooks.keys()) {
+      const range = { start: keyOf(book, numberMax), end: keyOf(book, 0), reverse: true, limit: 1 };
+      for (const key of this.#table.getKeys(range)) this.#last = Math.max(this.#last, numberOf(key));
+    }
+  }
+
+  get lost(): number {
+    return this.#lost;
+  }
+
+  async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
+    const entry = this.#newEntry(book, event, ownerOfEvent(event));
+    await this.#commit(() => this.#add(entry));
+    return { entry };
+  }
+
+  async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
+    const ended = withOutcome(entry, outcome);
+    await this.#write(() => {
+      const key = keyOf(auditBooks.indexOf(entry.book), entry.number);
+      // Else it would come back, and be counted by nobody.
+      if (this.#table.doesExist(key)) this.#table.putSync(key, packEntry(ended));
+    });
+  }
+
+  note(event: AuditEvent, outcome: AuditOutcome): void {
+    const entry = withOutcome(this.#newEntry('change', event, ownerOfEvent(event)), outcome);
+    void this.#write(() => this.#add(entry));
+  }
+
+  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
+    const omitted = this.#refusals.take(owner, this.#config.auditRefusalsPerMinuteMax);
+    if (omitted === undefined) return;
+    const entry = { ...withOutcome(this.#newEntry('refused', event, owner), outcome), omitted };
+    void this.#write(() => this.#add(entry));
+  }
+
+  page(
+    query: AuditQuery,
+    after: number | undefined,
+    limit: number,
+  ): Promise<{ items: AuditEntry[]; next: string | null }> {
+    return readPage((from, reverse) => this.#read(from, reverse), query, after, limit);
+  }
+
+  all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
+    return readAll((from, reverse) => this.#read(from, reverse), query, this.#last);
+  }
+
+  #newEntry(book: AuditBook, event: AuditEvent, owner: string): AuditEntry {
+    this.#last += 1;
+    return { ...begunContent(event), number: this.#last, book, owner, timeMs: Date.now() };
+  }
+
+  async #commit(apply: () => void): Promise<void> {
+    try {
+      await this.#journal.commit(apply);
+    } catch (error) {
+      this.#isStale = true;
+      throw error;
+    }
+  }
+
+  /** Looks at what there is: from each owner to the next, of which LMDB counts the entries. */
+  #count(): void {
+    this.#counts = [...auditBooks.keys()].map((book) => {
+      const counts = new OwnerCounts();
+      const end = keyOf(book + 1, 0);
+      for (let start = keyOf(book, 0); ; ) {
+        const [first] = [...this.#owners.getKeys({ start, end, limit: 1 })];
+        if (first === undefined) return counts;
+        const owner = ownerOf(first);
+        const last = ownedKeyOf(book, owner, numberMax);
+        counts.add(owner, this.#owners.getKeysCount({ start: first, end: last }));
+        start = last;
+      }
+    });
+    this.#isStale = false;
+  }
+
+  /** Inside a write transaction. */
+  #add(entry: AuditEntry): void {
+    if (this.#isStale) this.#count();
+    const { number, owner } = entry;
+    const book = auditBooks.indexOf(entry.book);
+    const counts = this.#counts[book];
+    this.#table.putSync(keyOf(book, number), packEntry(entry));
+    this.#owners.putSync(ownedKeyOf(book, owner, number), nothing);
+    if (counts === undefined) return;
+    counts.add(owner);
+    const excess = counts.total - this.#config.auditEntriesMax;
+    for (let removed = 0; removed < Math.min(excess, trimmedMax); removed += 1) this.#removeOne(book, counts);
+  }
+
+  /** The oldest of whoever has most. */
+  #removeOne(book: number, counts: OwnerCounts): void {
+    const owner = counts.most() ?? '';
+    const range = { start: ownedKeyOf(book, owner, 0), end: ownedKeyOf(book, owner, numberMax), limit: 1 };
+    const keys = [...this.#owners.getKeys(range)];
+    // Counted wrongly, which is not to be so for ever.
+    this.#isStale = keys.length === 0;
+    for (const key of keys) {
+      this.#owners.removeSync(key);
+      this.#table.removeSync(keyOf(book, numberOf(key)));
+      counts.remove(owner);
+    }
+  }
+
+  /** Of what is done already: an entry that cannot be written is counted as lost. */
+  async #write(apply: () => void): Promise<void> {
+    try {
+      await this.#commit(apply);
+    } catch (error) {
+      this.#lost += 1;
+      this.#log.error({ reason: (error as Error).message }, 'an entry of the audit log is lost');
+    }
+  }
+
+  /** The next entries of all books together, behind or before a number. */
+  #read(from: number, reverse: boolean): NumberedEntry[] {
+    this.#journal.refresh();
+    const found = [...auditBooks.keys()].flatMap((book) => {
+      const start = keyOf(book, reverse ? from - 1 : from + 1);
+      const end = reverse ? keyOf(book, 0) : keyOf(book + 1, 0);
+      return [...this.#table.getRange({ start, end, reverse, limit: chunkEntries })];
+    });
+    const numbered = found.map(({ key, value }) => ({ number: numberOf(key), key, value }));
+    return numbered
+      .sort((a, b) => (reverse ? b.number - a.number : a.number - b.number))
+      .slice(0, chunkEntries)
+      .map(({ number, key, value }) => ({ number, entry: this.#decode(key, value) }));
+  }
+
+  #decode(key: Buffer, value: Buffer): AuditEntry | undefined {
+    try {
+      return unpackEntry(key, value);
+    } catch {
+      if (!this.#isDamageLogged) {
+        this.#log.error({ key: key.toString('hex', 0, 16) }, 'an entry of the audit log is damaged');
+      }
+      this.#isDamageLogged = true;
+      return undefined;
+    }
+  }
+}

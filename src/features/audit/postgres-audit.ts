@@ -1,0 +1,274 @@
+import { setTimeout as elapse } from 'node:timers/promises';
+import type { Config } from '../../core/config/config.ts';
+import { isUnavailable } from '../../core/errors.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import { retryConflicts } from '../../storage/postgres/connection/conflict-retry.ts';
+import type { Database } from '../../storage/postgres/connection/database.ts';
+import { clockMs } from '../../storage/postgres/connection/database-time.ts';
+import { Gathered } from '../../storage/postgres/connection/query-batcher.ts';
+import { type AuditContent, begunContent, isContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
+import type {
+  AuditBook,
+  AuditEntry,
+  AuditEvent,
+  AuditLog,
+  AuditOutcome,
+  AuditQuery,
+  BegunEntry,
+} from './audit-log.ts';
+import { auditBooks } from './audit-log.ts';
+import { chunkEntries, type NumberedEntry, readAll, readPage } from './audit-reading.ts';
+import { fairLevel } from './fair-level.ts';
+import { RefusalLimit } from './refusal-limit.ts';
+
+/** Outcomes of one node that wait for a database that is away: more of them are lost. */
+const lateMax = 1_000;
+const lateAgainMilliseconds = 1_000;
+/** Removed by one statement. */
+const trimmedMax = 1_000;
+/** A node looks at the bound of a book each time it has added so much of it, or so many: then there may be more. */
+const overshare = 0.01;
+const overMax = 1_000;
+
+/** The outcomes of what was begun before, and what is new, in order. */
+const write = `
+  WITH ended AS (
+    UPDATE audit SET entry = k.entry FROM unnest($1::bigint[], $2::text[]) AS k (number, entry)
+    WHERE audit.number = k.number)
+  INSERT INTO audit (number, book, owner, at_ms, entry)
+  SELECT nextval('audit_number'), k.book, k.owner, ${clockMs}, k.entry
+  FROM unnest($3::smallint[], $4::text[], $5::text[]) WITH ORDINALITY AS k (book, owner, entry, ordinal)
+  ORDER BY k.ordinal
+  RETURNING number, at_ms`;
+const columns = 'SELECT number, book, owner, at_ms, entry FROM audit';
+const readNewer = `${columns} WHERE number > $1 ORDER BY number LIMIT ${chunkEntries}`;
+const readOlder = `${columns} WHERE number < $1 ORDER BY number DESC LIMIT ${chunkEntries}`;
+const newest = 'SELECT coalesce(max(number), 0) AS number FROM audit';
+const counted = 'SELECT owner, count(*) AS entries FROM audit WHERE book = $1 GROUP BY owner';
+/**
+ * The oldest of each of these owners that are more than so many. Whoever waited here could hold up, and be held up by,
+ * one who writes outcomes.
+ */
+const trim = `
+  WITH gone AS (
+    DELETE FROM audit WHERE number IN (
+      SELECT oldest.number FROM unnest($2::text[]) AS k (owner)
+      CROSS JOIN LATERAL (
+        SELECT number FROM audit WHERE book = $1 AND owner = k.owner AND number <= (
+          SELECT number FROM audit WHERE book = $1 AND owner = k.owner ORDER BY number DESC OFFSET $3 LIMIT 1)
+        ORDER BY number LIMIT ${trimmedMax} FOR UPDATE SKIP LOCKED) AS oldest
+      LIMIT ${trimmedMax})
+    RETURNING number)
+  SELECT count(*) AS trimmed FROM gone`;
+
+/** A new entry, or with a number one that has its outcome now. */
+interface Write {
+  number: number | undefined;
+  book: AuditBook;
+  owner: string;
+  content: AuditContent;
+}
+
+/** What the database gave a new one. */
+type Given = { number: number; at_ms: number };
+
+/**
+ * The audit log of all nodes, in their first database. As on one machine a change has its entry before it is done and
+ * its outcome before it is answered; all that a node writes at one moment is one statement. Numbers ascend as entries
+ * are begun, and times are the database's.
+ */
+export class PostgresAudit implements AuditLog {
+  readonly #database: Database;
+  readonly #config: Pick<Config, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>;
+  readonly #log: Log;
+  readonly #writes: Gathered<Write, Given | undefined>;
+  readonly #refusals = new RefusalLimit();
+  readonly #waiting = new Set<Promise<unknown>>();
+  #late: Write[] = [];
+  #retrying: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+  /** Entries of each book that this node has added since it looked at the bound; at first, nobody knows. */
+  readonly #added = auditBooks.map(() => overMax);
+  #trimming: Promise<void> | undefined;
+  #lost = 0;
+  #isDamageLogged = false;
+
+  /** `database` is closed by its owner. */
+  constructor(
+    database: Database,
+    config: Pick<Config, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>,
+    log: Log,
+  ) {
+    this.#database = database;
+    this.#config = config;
+    this.#log = log;
+    this.#writes = new Gathered((writes) => this.#write(writes), 1, this.#database.timeoutMilliseconds);
+  }
+
+  get lost(): number {
+    return this.#lost;
+  }
+
+  async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
+    const content = begunContent(event);
+    const owner = ownerOfEvent(event);
+    const given = await this.#put({ number: undefined, book, owner, content });
+    if (given === undefined) throw new Error('an entry of the audit log was given no number');
+    return { entry: { ...content, number: given.number, book, owner, timeMs: given.at_ms } };
+  }
+
+  async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
+    const { number, book, owner, timeMs: _, ...content } = withOutcome(entry, outcome);
+    await this.#keep({ number, book, owner, content });
+    if (this.#late.length > 0) this.#retrying ??= this.#retry();
+  }
+
+  note(event: AuditEvent, outcome: AuditOutcome): void {
+    const content = withOutcome(begunContent(event), outcome);
+    void this.#keep({ number: undefined, book: 'change', owner: ownerOfEvent(event), content });
+  }
+
+  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
+    const omitted = this.#refusals.take(owner, this.#config.auditRefusalsPerMinuteMax);
+    if (omitted === undefined) return;
+    const content = { ...withOutcome(begunContent(event), outcome), omitted };
+    void this.#keep({ number: undefined, book: 'refused', owner, content });
+  }
+
+  page(
+    query: AuditQuery,
+    after: number | undefined,
+    limit: number,
+  ): Promise<{ items: AuditEntry[]; next: string | null }> {
+    return readPage((from, reverse) => this.#read(from, reverse), query, after, limit);
+  }
+
+  async *all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
+    const [row] = await this.#database.query<{ number: number }>(newest);
+    yield* readAll((from, reverse) => this.#read(from, reverse), query, row?.number ?? 0);
+  }
+
+  /** Settles when everything that was to be written is, or is lost: what waits is tried once more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#waiting);
+    await this.#retrying;
+    await this.#trimming;
+  }
+
+  async #put(write: Write): Promise<Given | undefined> {
+    const putting = this.#writes.get(write);
+    this.#waiting.add(putting);
+    try {
+      return await putting;
+    } finally {
+      this.#waiting.delete(putting);
+    }
+  }
+
+  /** Of what is done already: an outcome may wait for the database, anything else would get a time that is not its own. */
+  async #keep(write: Write): Promise<void> {
+    try {
+      await this.#put(write);
+    } catch (error) {
+      const mayWait = write.number !== undefined && isUnavailable(error) && !this.#closing.signal.aborted;
+      if (mayWait && this.#late.length < lateMax) {
+        this.#late.push(write);
+        return;
+      }
+      this.#lost += 1;
+      this.#log.error({ reason: (error as Error).message }, 'an entry of the audit log is lost');
+    }
+  }
+
+  /** Until the database is back, or this node ends. */
+  async #retry(): Promise<void> {
+    const { signal } = this.#closing;
+    while (this.#late.length > 0) {
+      await elapse(lateAgainMilliseconds, undefined, { signal }).catch(() => {});
+      await Promise.all(this.#late.splice(0).map((write) => this.#keep(write)));
+    }
+    this.#retrying = undefined;
+  }
+
+  async #write(writes: readonly Write[]): Promise<(Given | undefined)[]> {
+    const added = writes.filter(({ number }) => number === undefined);
+    const ended = writes.filter(({ number }) => number !== undefined);
+    const text = ({ content }: Write): string => JSON.stringify(content);
+    const values = [
+      ended.map(({ number }) => number),
+      ended.map(text),
+      added.map(({ book }) => auditBooks.indexOf(book)),
+      added.map(({ owner }) => owner),
+      added.map(text),
+    ];
+    const given = await retryConflicts(() => this.#database.query<Given>(write, values));
+    given.sort((one, other) => one.number - other.number);
+    for (const { book } of added) this.#note(auditBooks.indexOf(book));
+    let next = 0;
+    return writes.map(({ number }) => (number === undefined ? given[next++] : undefined));
+  }
+
+  #note(book: number): void {
+    this.#added[book] = (this.#added[book] ?? 0) + 1;
+    if (!this.#isDue(book)) return;
+    this.#trimming ??= this.#trim().finally(() => {
+      this.#trimming = undefined;
+    });
+  }
+
+  #isDue(book: number): boolean {
+    return (this.#added[book] ?? 0) >= Math.min(overMax, this.#config.auditEntriesMax * overshare);
+  }
+
+  async #trim(): Promise<void> {
+    for (;;) {
+      const book = [...auditBooks.keys()].find((one) => this.#isDue(one));
+      if (book === undefined) return;
+      this.#added[book] = 0;
+      try {
+        await this.#trimBook(book);
+      } catch (error) {
+        this.#log.warn({ err: error }, 'the audit log could not be trimmed; it will be when more is added');
+      }
+    }
+  }
+
+  async #trimBook(book: number): Promise<void> {
+    const { auditEntriesMax } = this.#config;
+    const owners = await this.#database.query<{ owner: string; entries: number }>(counted, [book]);
+    const counts = owners.map(({ entries }) => entries);
+    const level = fairLevel(counts, auditEntriesMax);
+    const over = owners.filter(({ entries }) => entries > level).map(({ owner }) => owner);
+    if (over.length === 0) return;
+    for (let trimmed = trimmedMax; trimmed === trimmedMax; ) {
+      const [gone] = await this.#database.query<{ trimmed: number }>(trim, [book, over, level]);
+      trimmed = gone?.trimmed ?? 0;
+    }
+  }
+
+  async #read(from: number, reverse: boolean): Promise<NumberedEntry[]> {
+    const rows = await this.#database.query<Given & { book: number; owner: string; entry: string }>(
+      reverse ? readOlder : readNewer,
+      [from],
+    );
+    return rows.map(({ number, book, owner, at_ms: timeMs, entry }) => {
+      const content = this.#decode(number, entry);
+      const name = auditBooks[book];
+      const isWhole = content !== undefined && name !== undefined;
+      return { number, entry: isWhole ? { ...content, number, book: name, owner, timeMs } : undefined };
+    });
+  }
+
+  #decode(number: number, text: string): AuditContent | undefined {
+    try {
+      const content: unknown = JSON.parse(text);
+      if (isContent(content)) return content;
+    } catch {
+      // Said below.
+    }
+    if (!this.#isDamageLogged) this.#log.error({ number }, 'an entry of the audit log is damaged');
+    this.#isDamageLogged = true;
+    return undefined;
+  }
+}

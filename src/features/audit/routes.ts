@@ -1,0 +1,137 @@
+import type { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
+import type { Principal } from '../../admin-api/auth/scope.ts';
+import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
+import type { Exports } from '../../admin-api/request/exports.ts';
+import { ApiError } from '../../core/errors.ts';
+import type { AuditEntry, AuditQuery } from './audit-log.ts';
+import { auditBooks } from './audit-log.ts';
+
+const entryDocument = Type.Object({
+  entry: Type.Integer(),
+  time,
+  book: Type.Enum([...auditBooks]),
+  by: Type.Object({
+    kind: Type.Enum(['token', 'bootstrap', 'claim_token', 'server', 'unknown']),
+    id: nullable('string'),
+    name: nullable('string'),
+  }),
+  method: Type.String(),
+  route: Type.String(),
+  about: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
+    description: 'Parameters of the path, ids that were given out, counts.',
+  }),
+  status: nullable('integer', { description: 'Null: under way, or the server ended before it knew.' }),
+  error: nullable('string'),
+  address: nullable('string'),
+  forwarded_for: nullable('string', {
+    description: 'As the client, or a proxy before the server, claims it.',
+  }),
+  request_id: nullable('string'),
+  omitted: Type.Integer({ description: 'Refused requests before this one that have no entry.' }),
+});
+
+const filter = {
+  fleet: Type.Optional(Type.String({ maxLength: 8 })),
+  token: Type.Optional(Type.String({ maxLength: 36, description: 'The id of a token, or `bootstrap`.' })),
+  from: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601.' })),
+  to: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; not included.' })),
+};
+const filterQuery = Type.Object(filter);
+
+function describe(entry: AuditEntry): Static<typeof entryDocument> {
+  return {
+    entry: entry.number,
+    time: new Date(entry.timeMs).toISOString(),
+    book: entry.book,
+    by: entry.by,
+    method: entry.method,
+    route: entry.route,
+    about: { ...entry.about },
+    status: entry.status,
+    error: entry.error,
+    address: entry.address,
+    forwarded_for: entry.forwardedFor,
+    request_id: entry.requestId,
+    omitted: entry.omitted,
+  };
+}
+
+/** @throws ApiError bad_request for what is no time; forbidden for a fleet that is not the token's. */
+function queryOf(
+  { fleet, token, from, to }: Static<typeof filterQuery>,
+  principal: Principal | null,
+): AuditQuery {
+  const own = principal?.fleetId ?? undefined;
+  if (own !== undefined && fleet !== undefined && fleet !== own) throw new ApiError('forbidden');
+  const fleetId = own ?? fleet;
+  return {
+    ...(fleetId !== undefined && { fleetId }),
+    ...(token !== undefined && { token }),
+    ...(from !== undefined && { fromMs: parseTime('from', from) }),
+    ...(to !== undefined && { toMs: parseTime('to', to) }),
+  };
+}
+
+function parseTime(name: string, text: string): number {
+  const timeMs = Date.parse(/^\d{4}-\d{2}-\d{2}/.test(text) ? text : '');
+  if (!Number.isNaN(timeMs)) return timeMs;
+  throw new ApiError('bad_request', { errors: [{ path: `/${name}`, msg: 'must be a time in ISO 8601' }] });
+}
+
+/** `/audit` and its export. */
+export function addAuditRoutes(app: AdminApp, { audit }: AdminContext, exports: Exports): void {
+  app.get(
+    '/audit',
+    {
+      config: { scope: 'admin', narrowsToFleet: true },
+      schema: {
+        summary: 'List entries of the audit log',
+        description: 'Who did what, newest first. With a filter a page may be short, and `next` says more.',
+        querystring: Type.Object({
+          ...filter,
+          after: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 })),
+          limit: pageLimit,
+        }),
+        response: { 200: listOf(entryDocument), ...errorAnswers },
+      },
+    },
+    async ({ query: { after, limit, ...wanted }, principal }) => {
+      const { items, next } = await audit.page(queryOf(wanted, principal), after, limit);
+      return { items: items.map(describe), next };
+    },
+  );
+
+  async function* lines(query: AuditQuery, signal: AbortSignal): AsyncGenerator<string> {
+    for await (const entries of audit.all(query)) {
+      signal.throwIfAborted();
+      yield entries.map((entry) => `${JSON.stringify(describe(entry))}\n`).join('');
+    }
+  }
+
+  app.get(
+    '/audit::export',
+    {
+      config: { scope: 'admin', narrowsToFleet: true },
+      schema: {
+        summary: 'Export the audit log',
+        description: 'All entries up to now, oldest first, one a line.',
+        querystring: filterQuery,
+        response: {
+          200: {
+            description: 'The entries.',
+            content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
+          },
+          ...errorAnswers,
+        },
+      },
+    },
+    async ({ query, principal }, reply) => {
+      const wanted = queryOf(query, principal);
+      const owner = principal?.fleetId ?? '*';
+      const answer = exports.begin(reply, owner, (signal) => lines(wanted, signal));
+      return reply.type('application/x-ndjson').send(answer);
+    },
+  );
+}

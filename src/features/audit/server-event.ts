@@ -1,0 +1,9 @@
+import type { AuditEvent } from './audit-log.ts';
+
+/** What no request asked for: a start, or a configuration that was read again. */
+export function serverEvent(what: 'START' | 'SIGHUP', about: AuditEvent['about']): AuditEvent {
+  const by = { kind: 'server', id: null, name: null } as const;
+  return { requestId: null, by, method: what, route: 'server', about, address: null, forwardedFor: null };
+}
+
+export const done = { status: 200, error: null };

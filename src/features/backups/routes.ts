@@ -1,0 +1,71 @@
+import { type Static, Type } from 'typebox';
+import type { AdminApp, AdminContext, Backup } from '../../admin-api/request/context.ts';
+import { errorAnswers, nullable, time } from '../../admin-api/request/documents.ts';
+import { ApiError } from '../../core/errors.ts';
+
+const newBackup = Type.Object(
+  {
+    folder: Type.String({
+      description: "An absolute path on the server's machine; empty, or not there yet.",
+      pattern: '^/[^\\u0000]*$',
+      maxLength: 4_096,
+    }),
+  },
+  { additionalProperties: false },
+);
+const backupDocument = Type.Object({
+  folder: Type.String(),
+  state: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('failed')]),
+  started_at: time,
+  ended_at: nullable('string'),
+  bytes: Type.Integer(),
+  bytes_total: Type.Integer({ description: 'About, while the state is running.' }),
+  reason: nullable('string', { description: 'Why it failed.' }),
+});
+
+function describe(backup: Backup): Static<typeof backupDocument> {
+  return {
+    folder: backup.folder,
+    state: backup.state,
+    started_at: new Date(backup.startedAtMs).toISOString(),
+    ended_at: backup.endedAtMs === undefined ? null : new Date(backup.endedAtMs).toISOString(),
+    bytes: backup.bytes,
+    bytes_total: backup.bytesTotal,
+    reason: backup.reason ?? null,
+  };
+}
+
+/** `/backup`: starts one, and tells how it goes, since it takes longer than a request should. */
+export function addBackupRoutes(app: AdminApp, { backups }: AdminContext): void {
+  app.post(
+    '/backup',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Start a backup',
+        body: newBackup,
+        response: { 202: backupDocument, ...errorAnswers },
+      },
+    },
+    async ({ body }, reply) => {
+      reply.code(202);
+      return describe(backups.start(body.folder));
+    },
+  );
+
+  app.get(
+    '/backup',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        summary: 'Show the backup under way, or the last one',
+        response: { 200: backupDocument, ...errorAnswers },
+      },
+    },
+    async () => {
+      const backup = backups.last();
+      if (backup === undefined) throw new ApiError('backup_not_found');
+      return describe(backup);
+    },
+  );
+}

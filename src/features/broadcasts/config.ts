@@ -1,0 +1,41 @@
+import { integer } from '../../core/config/config-key.ts';
+
+/** What broadcasts may take of the server. */
+export const broadcastKeys = {
+  broadcastMailsPerSecondMax: integer(
+    10_000,
+    1,
+    1_000_000,
+    'Mails a second that all broadcasts together put into mailboxes; fleets take turns.',
+  ),
+  broadcastDevicesMax: integer(
+    10_000,
+    1,
+    100_000,
+    'Devices in the list of one broadcast; a tag or a fleet may have any number.',
+  ),
+  broadcastsRunningMax: integer(
+    100,
+    1,
+    10_000,
+    'Broadcasts that run or are paused at once, shared by fleets: one alone has half; one more is answered 409.',
+  ),
+  broadcastsPerFleetMax: integer(
+    1_000,
+    1,
+    100_000,
+    'Broadcasts of one fleet that are kept; the one that ended first makes room.',
+  ),
+  broadcastRefusalsMax: integer(
+    10_000,
+    0,
+    1_000_000,
+    'Devices of one broadcast that are kept with why they did not get it; more are counted only.',
+  ),
+  broadcastRetentionSeconds: integer(
+    2_592_000,
+    60,
+    315_360_000,
+    'How long a broadcast that has ended is kept to be looked at.',
+  ),
+};

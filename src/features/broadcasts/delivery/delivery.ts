@@ -1,0 +1,125 @@
+import type { Config } from '../../../core/config/config.ts';
+import { isUnavailable } from '../../../core/errors.ts';
+import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
+import type { Log } from '../../../core/telemetry/log.ts';
+import type { Fleets } from '../../../declarations/fleet.ts';
+import type { Broadcast } from '../../../domain/mail/broadcast.ts';
+import type { Shard } from '../../../domain/shard.ts';
+import type { Refusal } from '../service.ts';
+import type { Job } from './job.ts';
+import type { MailRate } from './rate.ts';
+
+export interface DeliveryOptions {
+  config: Config;
+  fleets: Fleets;
+  shards: { of(device: DeviceKey): Shard };
+  rate: MailRate;
+  log: Log;
+}
+
+/** What became of a chunk of devices. */
+export interface Delivered {
+  queued: number;
+  refused: Refusal[];
+  /** False when it was stopped on the way: then some may have had their mail and are not counted. */
+  isWhole: boolean;
+}
+
+const retryMsMin = 100;
+const retryMsMax = 5_000;
+/** A device that its shard fails at, though it is not full: the others are not to wait for it. */
+const failuresMax = 3;
+
+/**
+ * Brings the mail of a broadcast to the shards. Each has one batch at a time under way, whatever the number of
+ * broadcasts: their share of a shard's queue and of its thread stays small, and devices find it open.
+ */
+export class Delivery {
+  readonly #options: DeliveryOptions;
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+  }
+
+  /** `mayGoOn` is asked before each batch and each further attempt at one. */
+  async send(
+    fleetId: string,
+    id: Uint8Array,
+    job: Job,
+    deviceIds: readonly string[],
+    mayGoOn: () => boolean,
+  ): Promise<Delivered> {
+    const delivered: Delivered = { queued: 0, refused: [], isWhole: true };
+    const groups = new Map<Shard, DeviceKey[]>();
+    for (const deviceId of deviceIds) {
+      const device = deviceKeyOf(fleetId, deviceId);
+      const shard = this.#options.shards.of(device);
+      const group = groups.get(shard);
+      if (group === undefined) groups.set(shard, [device]);
+      else group.push(device);
+    }
+    const mail = this.#mailOf(fleetId, job);
+    await Promise.all(
+      [...groups].map(async ([shard, devices]) => {
+        const { batchSize } = this.#options.rate;
+        for (let start = 0; start < devices.length && mayGoOn(); start += batchSize) {
+          const batch = devices.slice(start, start + batchSize);
+          await this.#options.rate.take(batch.length);
+          await this.#sendBatch(shard, { broadcast: id, devices: batch, mail }, mayGoOn, delivered);
+        }
+      }),
+    );
+    if (!mayGoOn()) delivered.isWhole = false;
+    return delivered;
+  }
+
+  /** As the fleet's limits are now: it may take hours. */
+  #mailOf(fleetId: string, { request, payload }: Job): Broadcast['mail'] {
+    const { config, fleets } = this.#options;
+    const fleet = fleets.get(fleetId);
+    const requeuesMax = request.requeuesMax ?? fleet?.mailRequeuesMax;
+    return {
+      ...request,
+      payload,
+      ...(requeuesMax !== undefined && { requeuesMax }),
+      lifeSeconds: request.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+      mailboxMailsMax: request.mailboxMailsMax ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+    };
+  }
+
+  async #sendBatch(
+    shard: Shard,
+    batch: Broadcast,
+    mayGoOn: () => boolean,
+    delivered: Delivered,
+  ): Promise<void> {
+    let failures = 0;
+    for (let waitMs = retryMsMin; mayGoOn(); waitMs = Math.min(2 * waitMs, retryMsMax)) {
+      try {
+        const { queued, refused } = await shard.broadcast(batch);
+        delivered.queued += queued;
+        for (const { device, reason } of refused) {
+          delivered.refused.push({ deviceId: deviceIdOf(device), reason });
+        }
+        return;
+      } catch (error) {
+        const isFull = isUnavailable(error);
+        if (!isFull && batch.devices.length > 1) {
+          for (const device of batch.devices) {
+            await this.#sendBatch(shard, { ...batch, devices: [device] }, mayGoOn, delivered);
+          }
+          return;
+        }
+        if (!isFull) failures += 1;
+        if (failures === failuresMax) {
+          const [device] = batch.devices;
+          const deviceId = device === undefined ? '' : deviceIdOf(device);
+          this.#options.log.error({ err: error, device: deviceId }, 'mail of a broadcast fails');
+          delivered.refused.push({ deviceId, reason: 'not_stored' });
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
+    }
+  }
+}

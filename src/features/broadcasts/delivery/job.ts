@@ -1,0 +1,96 @@
+import { formatUuid } from '../../../core/uuid.ts';
+import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
+import type { BroadcastRequest, BroadcastState, BroadcastStatus } from '../service.ts';
+import { deviceIdLength, idOfJob } from '../tables.ts';
+import type { Delivered } from './delivery.ts';
+
+/** What is asked for: written once. The ids of a list are apart, for they are read only to send. */
+export interface Job {
+  request: BroadcastStatus['request'];
+  payload: Uint8Array;
+  to: BroadcastStatus['to'];
+  createdAtMs: number;
+}
+
+/** How far a broadcast has come: written behind each chunk. */
+export interface Progress {
+  state: BroadcastState;
+  /** The last device that is done with, in the order of ids over all shards; empty at the beginning. */
+  after: string;
+  devices: number | undefined;
+  queued: number;
+  refused: number;
+  /** What was sent of a chunk that a pause cut short: sent again when it goes on, and known to the shards then. */
+  partial: Delivered | undefined;
+  endedAtMs: number | undefined;
+}
+
+export function jobOf(
+  { payload, to, idempotency: _, ...request }: BroadcastRequest,
+  createdAtMs: number,
+): Job {
+  return {
+    request,
+    payload,
+    to: 'devices' in to ? { listed: to.devices.length } : to,
+    createdAtMs,
+  };
+}
+
+export const beginning: Progress = {
+  state: 'running',
+  after: '',
+  devices: undefined,
+  queued: 0,
+  refused: 0,
+  partial: undefined,
+  endedAtMs: undefined,
+};
+
+export function isOver({ state }: Progress): boolean {
+  return state === 'done' || state === 'cancelled';
+}
+
+export function encodeJob(job: Job): Buffer {
+  return pack(job);
+}
+
+export function decodeJob(value: Buffer): Job {
+  const job = unpack(value) as Job;
+  // Out of the page of the store, and with memory of its own: it crosses threads with every batch.
+  return { ...job, payload: new Uint8Array(job.payload) };
+}
+
+export function encodeProgress(progress: Progress): Buffer {
+  return pack(progress);
+}
+
+export function decodeProgress(value: Buffer): Progress {
+  const progress = unpack(value) as Progress;
+  const { devices, partial, endedAtMs } = progress;
+  return {
+    ...progress,
+    devices: devices ?? undefined,
+    partial: partial ?? undefined,
+    endedAtMs: endedAtMs ?? undefined,
+  };
+}
+
+/** In their order, each once. */
+export function encodeTargets(devices: readonly string[]): Buffer {
+  return Buffer.from([...new Set(devices)].sort().join(''), 'latin1');
+}
+
+export function decodeTargets(value: Buffer): string[] {
+  const text = value.toString('latin1');
+  return Array.from({ length: text.length / deviceIdLength }, (_, index) =>
+    text.slice(index * deviceIdLength, (index + 1) * deviceIdLength),
+  );
+}
+
+export function statusOf(key: Buffer, { payload, ...job }: Job, progress: Progress): BroadcastStatus {
+  const { after: _, partial, ...shown } = progress;
+  const queued = shown.queued + (partial?.queued ?? 0);
+  const refused = shown.refused + (partial?.refused.length ?? 0);
+  return { id: formatUuid(idOfJob(key)), ...job, payloadBytes: payload.length, ...shown, queued, refused };
+}

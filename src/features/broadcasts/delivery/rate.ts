@@ -1,0 +1,39 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Config } from '../../../core/config/config.ts';
+
+/** Mails of one write: half a millisecond of the shard's thread, for which devices wait. */
+const batchMax = 16;
+const batchesPerSecond = 10;
+const chunkMax = 1_024;
+
+/** Spreads the mails of all broadcasts over time. What was not used is not made up for. */
+export class MailRate {
+  readonly #config: Config;
+  #freeAtMs = 0;
+
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  /** Smaller where mails are to come slowly, so that they come evenly and nobody waits long to be stopped. */
+  get batchSize(): number {
+    return Math.min(batchMax, Math.ceil(this.#config.broadcastMailsPerSecondMax / batchesPerSecond));
+  }
+
+  /** Devices from one note of the progress to the next. */
+  get chunkSize(): number {
+    return Math.min(
+      chunkMax,
+      Math.max(this.batchSize, Math.ceil(this.#config.broadcastMailsPerSecondMax / 2)),
+    );
+  }
+
+  /** Settles when it is the turn of so many. */
+  async take(mails: number): Promise<void> {
+    const now = performance.now();
+    const waitMs = this.#freeAtMs - now;
+    this.#freeAtMs =
+      Math.max(now, this.#freeAtMs) + (mails * 1_000) / this.#config.broadcastMailsPerSecondMax;
+    if (waitMs > 0) await wait(waitMs);
+  }
+}

@@ -1,0 +1,274 @@
+import { type Static, Type } from 'typebox';
+import { documentBytesMax, textOf } from '../../admin-api/request/bodies.ts';
+import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import {
+  deviceId,
+  errorAnswers,
+  fleetPath,
+  listOf,
+  mailboxMailsMax,
+  mailLifeSeconds,
+  mailRequeuesMax,
+  nullable,
+  pageLimit,
+  time,
+} from '../../admin-api/request/documents.ts';
+import { idempotencyHeaders, idempotencyOf, replayHeader } from '../../admin-api/request/idempotency.ts';
+import { parseDeliverAt } from '../../admin-api/request/mail-refusal.ts';
+import { tagLengthMax } from '../../core/bounds.ts';
+import { ApiError } from '../../core/errors.ts';
+import { schemaNamePattern } from '../../core/identity.ts';
+import { emptyPayload, isEmpty, type JsonObject } from '../../declarations/schemas/payload.ts';
+import { memberBytes } from './member-bytes.ts';
+import type { BroadcastState, BroadcastStatus, BroadcastTarget, RefusalReason } from './service.ts';
+
+/** Bytes of a device id in a list, with quotes, a comma and spaces. */
+const listedBytes = 24;
+const uuid = '^[0-9A-Fa-f-]{32,36}$';
+
+const broadcastPath = Type.Interface([fleetPath], { broadcast_id: Type.String() });
+const target = Type.Object(
+  {
+    devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
+    tag: Type.Optional(Type.String({ minLength: 1, maxLength: tagLengthMax })),
+    all: Type.Optional(Type.Literal(true)),
+  },
+  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+);
+const newBroadcast = Type.Object(
+  {
+    name: Type.String({ pattern: schemaNamePattern.source }),
+    payload: Type.Optional(
+      Type.Unsafe<JsonObject | null>({
+        type: ['object', 'null'],
+        description: 'Delivered byte for byte as it stands in the body; none is {}.',
+      }),
+    ),
+    to: target,
+    life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
+    mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
+    requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
+    deliver_at: Type.Optional(
+      Type.String({ description: 'When mailboxes are to accept it: ISO 8601 with a time zone.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+const broadcastDocument = Type.Object({
+  broadcast_id: Type.String(),
+  name: Type.String(),
+  to: Type.Object({
+    devices: Type.Optional(Type.Integer({ description: 'How many the list has.' })),
+    tag: Type.Optional(Type.String()),
+    all: Type.Optional(Type.Literal(true)),
+  }),
+  payload_bytes: Type.Integer(),
+  life_seconds: nullable('integer'),
+  mailbox_mails_max: nullable('integer'),
+  requeues_max: nullable('integer'),
+  deliver_at: nullable('string'),
+  state: Type.Unsafe<BroadcastState>({ type: 'string', enum: ['running', 'paused', 'done', 'cancelled'] }),
+  devices: nullable('integer', { description: 'To send to, counted as it began; null until that is known.' }),
+  queued: Type.Integer(),
+  refused: Type.Integer(),
+  created_at: time,
+  ended_at: nullable('string'),
+});
+const refusalDocument = Type.Object({
+  device_id: deviceId,
+  reason: Type.Unsafe<RefusalReason>({
+    type: 'string',
+    enum: ['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored'],
+  }),
+});
+
+function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
+  const { request, to, endedAtMs } = status;
+  const { deliverAtMs } = request;
+  return {
+    broadcast_id: status.id,
+    name: request.name,
+    to: 'listed' in to ? { devices: to.listed } : to,
+    payload_bytes: status.payloadBytes,
+    life_seconds: request.lifeSeconds ?? null,
+    mailbox_mails_max: request.mailboxMailsMax ?? null,
+    requeues_max: request.requeuesMax ?? null,
+    deliver_at: deliverAtMs === undefined ? null : new Date(deliverAtMs).toISOString(),
+    state: status.state,
+    devices: status.devices ?? null,
+    queued: status.queued,
+    refused: status.refused,
+    created_at: new Date(status.createdAtMs).toISOString(),
+    ended_at: endedAtMs === undefined ? null : new Date(endedAtMs).toISOString(),
+  };
+}
+
+/** For the audit log. */
+function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<string, string | number> {
+  const target = 'listed' in to ? `${to.listed} devices` : 'tag' in to ? `tag ${to.tag}` : 'all';
+  return { broadcast_id: id, name: request.name, to: target, state, queued };
+}
+
+/** Each device of a list once, in whatever order. */
+function targetOf({ devices, tag }: Static<typeof target>, devicesMax: number): BroadcastTarget {
+  if (tag !== undefined) return { tag };
+  if (devices === undefined) return { all: true };
+  if (devices.length > devicesMax) {
+    throw new ApiError('request_too_large', {
+      msg: `A list may name ${devicesMax} devices (broadcastDevicesMax); give more of them a tag.`,
+    });
+  }
+  return { devices: [...new Set(devices)] };
+}
+
+/** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, as a job that goes on by itself. */
+export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
+  const { config, fleets, registry, broadcasts } = context;
+  const fleetIdOf = (path: { fleet_id: string }): string => registry.fleet(path.fleet_id).fleet.fleetId;
+
+  app.post(
+    '/fleets/:fleet_id/broadcasts',
+    {
+      bodyLimit: documentBytesMax + config.bodyBytesMax + listedBytes * config.broadcastDevicesMax,
+      config: { scope: 'mail' },
+      schema: {
+        summary: 'Start a broadcast',
+        description: 'Sends a mail to a list of devices, to those that have a tag, or to all of the fleet.',
+        params: fleetPath,
+        headers: idempotencyHeaders,
+        body: newBroadcast,
+        response: { 202: broadcastDocument, ...errorAnswers },
+      },
+    },
+    async ({ params, headers, body, audited }, reply) => {
+      const fleetId = fleetIdOf(params);
+      const {
+        name,
+        life_seconds: lifeSeconds,
+        mailbox_mails_max: mailsMax,
+        requeues_max: requeuesMax,
+        deliver_at: deliverAt,
+      } = body;
+      const to = targetOf(body.to, config.broadcastDevicesMax);
+      const text = textOf(body);
+      const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
+      const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;
+      if (bytes.length > config.bodyBytesMax) {
+        throw new ApiError('request_too_large', {
+          msg: `A payload may have ${config.bodyBytesMax} bytes (bodyBytesMax).`,
+        });
+      }
+      fleets.checkMail(fleetId, name, body.payload ?? {}, bytes.length);
+      const idempotency = idempotencyOf(headers, 'broadcast', {}, text);
+      const { status, isReplay } = await broadcasts.put(fleetId, {
+        name,
+        payload: new Uint8Array(bytes),
+        to,
+        ...(lifeSeconds !== undefined && { lifeSeconds }),
+        ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
+        ...(requeuesMax !== undefined && { requeuesMax }),
+        ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),
+        ...(idempotency && { idempotency }),
+      });
+      if (isReplay) reply.header(...replayHeader);
+      audited.about = aboutOf(status);
+      reply.code(202);
+      return describe(status);
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/broadcasts',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List broadcasts',
+        description: 'The newest first.',
+        params: fleetPath,
+        querystring: Type.Object({ after: Type.Optional(Type.String({ pattern: uuid })), limit: pageLimit }),
+        response: { 200: listOf(broadcastDocument), ...errorAnswers },
+      },
+    },
+    async ({ params, query: { after, limit } }) => {
+      const { items, next } = await broadcasts.list(fleetIdOf(params), after, limit);
+      return { items: items.map(describe), next };
+    },
+  );
+
+  app.get(
+    '/fleets/:fleet_id/broadcasts/:broadcast_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show a broadcast',
+        params: broadcastPath,
+        response: { 200: broadcastDocument, ...errorAnswers },
+      },
+    },
+    async ({ params }) => describe(await broadcasts.get(fleetIdOf(params), params.broadcast_id)),
+  );
+
+  app.get(
+    '/fleets/:fleet_id/broadcasts/:broadcast_id/refusals',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List devices that a broadcast did not reach',
+        description: 'Devices that did not get it, up to broadcastRefusalsMax of them, in order of id.',
+        params: broadcastPath,
+        querystring: Type.Object({
+          after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
+          limit: pageLimit,
+        }),
+        response: { 200: listOf(refusalDocument), ...errorAnswers },
+      },
+    },
+    async ({ params, query: { after, limit } }) => {
+      const { items, next } = await broadcasts.refusals(fleetIdOf(params), params.broadcast_id, after, limit);
+      return { items: items.map(({ deviceId, reason }) => ({ device_id: deviceId, reason })), next };
+    },
+  );
+
+  const changes = {
+    pause: 'Nothing more is sent once this is answered, until it is resumed.',
+    resume: 'Goes on behind the last device that is done with.',
+    cancel: 'Ends it for good. What was sent stays in the mailboxes.',
+  } as const;
+  for (const [change, description] of Object.entries(changes) as [keyof typeof changes, string][]) {
+    app.post(
+      `/fleets/:fleet_id/broadcasts/:broadcast_id/${change}`,
+      {
+        config: { scope: 'mail' },
+        schema: {
+          summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
+          description,
+          params: broadcastPath,
+          body: Type.Object({}, { additionalProperties: false }),
+          response: { 200: broadcastDocument, ...errorAnswers },
+        },
+      },
+      async ({ params, audited }) => {
+        const status = await broadcasts[change](fleetIdOf(params), params.broadcast_id);
+        audited.about = aboutOf(status);
+        return describe(status);
+      },
+    );
+  }
+
+  app.delete(
+    '/fleets/:fleet_id/broadcasts/:broadcast_id',
+    {
+      config: { scope: 'mail' },
+      schema: {
+        summary: 'Forget a broadcast that has ended',
+        description: 'Forgets one that has ended, with its refusals.',
+        params: broadcastPath,
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
+    },
+    async ({ params }, reply) => {
+      await broadcasts.delete(fleetIdOf(params), params.broadcast_id);
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,182 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Config } from '../../core/config/config.ts';
+import { ApiError, unavailable } from '../../core/errors.ts';
+import { FairShare } from '../../core/fair-share.ts';
+import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
+import type { Claim, ClaimedDevice, ClaimToken } from '../../declarations/claim-token.ts';
+import { type ClaimTokens, unknownToken } from '../../declarations/claim-tokens.ts';
+import { digestOf, type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
+import { type AuditEvent, type AuditLog, auditOwners } from '../audit/audit-log.ts';
+
+/** What of a shard a claim needs. */
+interface ClaimShard {
+  credentials(
+    device: DeviceKey,
+  ):
+    | Promise<{ secretDigests: readonly Uint8Array[] } | undefined>
+    | { secretDigests: readonly Uint8Array[] }
+    | undefined;
+  createDevices(devices: NewDevice['device'][]): Promise<DeviceKey | undefined>;
+}
+
+export interface ClaimsOptions {
+  config: Config;
+  claimTokens: ClaimTokens;
+  shards: { of(device: DeviceKey): ClaimShard };
+  audit: AuditLog;
+}
+
+/** Ids that are drawn for a device that names none, should they be taken: one in 36^10 is. */
+const drawsMax = 3;
+
+/**
+ * Devices that register themselves. The count of a token is taken, and is on disk, before the device is made: a
+ * crash between the two leaves a count used and never a device too many.
+ */
+export class Claims {
+  readonly #options: ClaimsOptions;
+  readonly #underway: FairShare;
+  /** Claims that can be repeated, by all that they name: one that comes again meanwhile is the same. */
+  readonly #repeatable = new Map<string, Promise<ClaimedDevice>>();
+  /** By the device that they name, when the last of its claims is over. */
+  readonly #last = new Map<DeviceKey, Promise<unknown>>();
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+    this.#underway = new FairShare(options.config.claimsQueueMax);
+  }
+
+  /**
+   * @throws ApiError unauthorized, claim_expired, claim_limit_reached, claim_id_refused, invalid_body, already_exists,
+   * unavailable.
+   */
+  async claim(claim: Claim): Promise<ClaimedDevice> {
+    this.#underway.max = this.#options.config.claimsQueueMax;
+    if (!this.#underway.take(claim.fleetId)) {
+      throw unavailable('Too many claims are under way, of this fleet or of all (claimsQueueMax).');
+    }
+    try {
+      return await this.#claim(claim);
+    } finally {
+      this.#underway.release(claim.fleetId);
+    }
+  }
+
+  async #claim(claim: Claim): Promise<ClaimedDevice> {
+    const { claimTokens, audit } = this.#options;
+    const token = claimTokens.find(claim.fleetId, claim.claimToken);
+    const event = eventOf(claim, token);
+    try {
+      if (token === undefined) throw unknownToken();
+      checkId(claim, token, claimTokens);
+      const { deviceId, deviceSecret } = claim;
+      if (deviceId === undefined || deviceSecret === undefined) return await this.#admit(claim, token, event);
+      const name = `${token.id} ${deviceId} ${deviceSecret}`;
+      const same = this.#repeatable.get(name) ?? this.#admit(claim, token, event);
+      this.#repeatable.set(name, same);
+      return await same.finally(() => this.#repeatable.delete(name));
+    } catch (error) {
+      const { code, status } = error as ApiError;
+      const owner = token === undefined ? auditOwners.nobody : claim.fleetId;
+      if (status === 401 || status === 403) audit.refused(owner, event, { status, error: code });
+      throw error;
+    }
+  }
+
+  async #admit(claim: Claim, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
+    const before = await this.#repeated(claim);
+    if (before !== undefined) return before;
+    this.#options.claimTokens.check(token);
+    if (claim.deviceId === undefined) return this.#store(claim, token, event);
+    return this.#inTurn(deviceKeyOf(claim.fleetId, claim.deviceId), () => this.#store(claim, token, event));
+  }
+
+  /** One after another: at once, each would have a count until it is told that the id is taken. */
+  async #inTurn<T>(device: DeviceKey, store: () => Promise<T>): Promise<T> {
+    const stored = (this.#last.get(device) ?? Promise.resolve()).then(store);
+    const over = stored.catch(() => {});
+    this.#last.set(device, over);
+    try {
+      return await stored;
+    } finally {
+      if (this.#last.get(device) === over) this.#last.delete(device);
+    }
+  }
+
+  async #store(claim: Claim, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
+    const { audit } = this.#options;
+    // Not before the token was found good: only its bearers may know which ids are taken.
+    if (claim.deviceId !== undefined) await this.#checkFree(deviceKeyOf(claim.fleetId, claim.deviceId));
+    const begun = await audit.begin('traffic', event);
+    try {
+      const claimed = await this.#make(claim, token);
+      await audit.end(begun, { status: 201, error: null, about: { device_id: claimed.deviceId } });
+      return claimed;
+    } catch (error) {
+      const { code, status } = error instanceof ApiError ? error : new ApiError('internal_error');
+      await audit.end(begun, { status, error: code });
+      throw error;
+    }
+  }
+
+  /** The answer to a claim that was answered before, of a device that shows the secret it named. */
+  async #repeated({ fleetId, deviceId, deviceSecret }: Claim): Promise<ClaimedDevice | undefined> {
+    if (deviceId === undefined || deviceSecret === undefined) return undefined;
+    const device = deviceKeyOf(fleetId, deviceId);
+    const found = await this.#options.shards.of(device).credentials(device);
+    const digest = Buffer.from(digestOf(deviceSecret));
+    const isIts = found?.secretDigests.some((known) => digest.equals(known)) ?? false;
+    return isIts ? { fleetId, deviceId, deviceSecret } : undefined;
+  }
+
+  async #checkFree(device: DeviceKey): Promise<void> {
+    const found = await this.#options.shards.of(device).credentials(device);
+    if (found !== undefined) throw new ApiError('already_exists');
+  }
+
+  async #make(claim: Claim, token: ClaimToken): Promise<ClaimedDevice> {
+    const { claimTokens, shards } = this.#options;
+    await claimTokens.take(token);
+    try {
+      for (let draws = claim.deviceId === undefined ? drawsMax : 1; draws > 0; draws -= 1) {
+        const { device, secret } = newDevice(claim.fleetId, {
+          deviceId: claim.deviceId,
+          secret: claim.deviceSecret,
+          name: claim.name,
+          tags: token.tags,
+        });
+        const taken = await shards.of(device.device).createDevices([device]);
+        if (taken === undefined) {
+          return { fleetId: claim.fleetId, deviceId: deviceIdOf(device.device), deviceSecret: secret };
+        }
+        await turn();
+      }
+      throw new ApiError('already_exists');
+    } catch (error) {
+      // Any other error leaves open whether the device is there: then the count stays taken.
+      if (error instanceof ApiError) await claimTokens.giveBack(token);
+      throw error;
+    }
+  }
+}
+
+function checkId({ deviceId }: Claim, token: ClaimToken, claimTokens: ClaimTokens): void {
+  if (token.idPattern === null) return;
+  if (deviceId === undefined) {
+    throw new ApiError('invalid_body', { msg: 'With this claim token a device must name its device_id.' });
+  }
+  if (!claimTokens.takesId(token, deviceId)) throw new ApiError('claim_id_refused');
+}
+
+function eventOf({ fleetId, deviceId, address }: Claim, token: ClaimToken | undefined): AuditEvent {
+  const kind = token === undefined ? 'unknown' : 'claim_token';
+  return {
+    requestId: null,
+    by: { kind, id: token?.id ?? null, name: token?.name ?? null },
+    method: 'POST',
+    route: '/v1/claim',
+    about: { fleet_id: fleetId, ...(deviceId !== undefined && { device_id: deviceId }) },
+    address,
+    forwardedFor: null,
+  };
+}

@@ -1,0 +1,136 @@
+import { type Static, Type } from 'typebox';
+import { expiresAt, expiryOf } from '../../admin-api/auth/tokens.ts';
+import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import {
+  errorAnswers,
+  fleetId,
+  fleetPath,
+  listOf,
+  name,
+  nullable,
+  pageLimit,
+  tags,
+  time,
+} from '../../admin-api/request/documents.ts';
+import type { ClaimToken } from '../../declarations/claim-token.ts';
+import { idPatternLengthMax } from '../../declarations/id-pattern.ts';
+import { isExpired } from '../../declarations/tokens.ts';
+
+const claimTokenDocument = Type.Object({
+  claim_token_id: Type.String(),
+  fleet_id: fleetId,
+  name,
+  devices_max: Type.Integer(),
+  devices_claimed: Type.Integer(),
+  created_at: time,
+  expires_at: nullable('string'),
+  expired: Type.Boolean(),
+  id_pattern: nullable('string'),
+  tags,
+});
+const createdClaimToken = Type.Interface([claimTokenDocument], {
+  claim_token: Type.String({ description: 'Shown once.' }),
+});
+
+const newClaimToken = Type.Object(
+  {
+    name: Type.Optional(name),
+    devices_max: Type.Integer({
+      minimum: 1,
+      maximum: 100_000_000,
+      description: 'Devices that may claim with it.',
+    }),
+    expires_at: expiresAt,
+    id_pattern: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: idPatternLengthMax,
+        description:
+          'What the whole of a device id must match, in the syntax of RE2. A device must name its id then.',
+      }),
+    ),
+    tags: Type.Optional(tags),
+  },
+  { additionalProperties: false },
+);
+
+function describe(token: ClaimToken): Static<typeof claimTokenDocument> {
+  return {
+    claim_token_id: token.id,
+    fleet_id: token.fleetId,
+    name: token.name,
+    devices_max: token.devicesMax,
+    devices_claimed: token.devicesClaimed,
+    created_at: new Date(token.createdAtMs).toISOString(),
+    expires_at: token.expiresAtMs === null ? null : new Date(token.expiresAtMs).toISOString(),
+    expired: isExpired(token),
+    id_pattern: token.idPattern,
+    tags: [...token.tags],
+  };
+}
+
+/** `/fleets/{fleet_id}/claim-tokens`: what devices register themselves with. */
+export function addClaimTokenRoutes(app: AdminApp, { claimTokens }: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/claim-tokens',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List claim tokens',
+        params: fleetPath,
+        querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
+        response: { 200: listOf(claimTokenDocument), ...errorAnswers },
+      },
+    },
+    async ({ params, query: { after, limit } }) => {
+      const rest = claimTokens.list(params.fleet_id).filter(({ id }) => id > after);
+      const items = rest.slice(0, limit).map(describe);
+      return { items, next: rest.length > limit ? (items.at(-1)?.claim_token_id ?? null) : null };
+    },
+  );
+
+  app.post(
+    '/fleets/:fleet_id/claim-tokens',
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Create a claim token',
+        description:
+          'A token with which devices register themselves at `POST /v1/claim`; its text is answered this once.',
+        params: fleetPath,
+        body: newClaimToken,
+        response: { 201: createdClaimToken, ...errorAnswers },
+      },
+    },
+    async ({ params, body, audited }, reply) => {
+      const { token, secret } = await claimTokens.create({
+        fleetId: params.fleet_id,
+        name: body.name ?? '',
+        devicesMax: body.devices_max,
+        expiresAtMs: expiryOf(body.expires_at),
+        idPattern: body.id_pattern ?? null,
+        tags: body.tags ?? [],
+      });
+      audited.about.claim_token_id = token.id;
+      reply.code(201);
+      return { ...describe(token), claim_token: secret };
+    },
+  );
+
+  app.delete(
+    '/fleets/:fleet_id/claim-tokens/:claim_token_id',
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Revoke a claim token',
+        description: 'Revokes it; devices that have claimed with it stay.',
+        params: Type.Interface([fleetPath], { claim_token_id: Type.String() }),
+        response: { 204: Type.Null(), ...errorAnswers },
+      },
+    },
+    async ({ params }, reply) => {
+      await claimTokens.revoke(params.fleet_id, params.claim_token_id);
+      return reply.code(204).send(null);
+    },
+  );
+}

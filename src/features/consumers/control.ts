@@ -1,0 +1,114 @@
+import { ApiError, unavailable } from '../../core/errors.ts';
+import { FairShare } from '../../core/fair-share.ts';
+import type { Consumer } from './consumer.ts';
+import type { Consumers } from './consumers.ts';
+import {
+  type ConsumerBatch,
+  type ConsumerFetch,
+  type ConsumerSettings,
+  type ConsumerShardStatus,
+  type ConsumerStart,
+  type ConsumerStatus,
+  type ConsumersControl,
+  consumerNamePattern,
+} from './service.ts';
+
+export interface ConsumerLimits {
+  consumersPerFleetMax: number;
+  consumerFetchesMax: number;
+  consumerBatchBytesMax: number;
+}
+
+/** The consumers of operators, as the admin API knows them. */
+export class ConsumerControl implements ConsumersControl {
+  readonly #consumers: Consumers;
+  readonly #limits: ConsumerLimits;
+  readonly #fetches: FairShare;
+
+  constructor(consumers: Consumers, limits: ConsumerLimits) {
+    this.#consumers = consumers;
+    this.#limits = limits;
+    this.#fetches = new FairShare(limits.consumerFetchesMax);
+  }
+
+  async list(fleetId: string): Promise<ConsumerStatus[]> {
+    const found = [...this.#ofFleet(fleetId)].sort((one, other) => (one.name < other.name ? -1 : 1));
+    return Promise.all(found.map(statusOf));
+  }
+
+  async *all(): AsyncGenerator<{ fleetId: string; name: string; shards: readonly ConsumerShardStatus[] }> {
+    for await (const { consumer, logEnds } of this.#consumers.walk()) {
+      const { fleetId, name } = consumer;
+      if (consumerNamePattern.test(name)) yield { fleetId, name, shards: await consumer.status(logEnds) };
+    }
+  }
+
+  async get(fleetId: string, name: string): Promise<ConsumerStatus> {
+    return statusOf(this.#find(fleetId, name));
+  }
+
+  async put(
+    fleetId: string,
+    name: string,
+    settings: Partial<ConsumerSettings>,
+    start: ConsumerStart,
+  ): Promise<{ status: ConsumerStatus; isNew: boolean }> {
+    const { consumersPerFleetMax } = this.#limits;
+    const { consumer, isNew } = await this.#consumers.put(fleetId, name, settings, start, () => {
+      if ([...this.#ofFleet(fleetId)].length < consumersPerFleetMax) return;
+      throw new ApiError('limit_reached', {
+        msg: `A fleet has ${consumersPerFleetMax} consumers at most (consumersPerFleetMax).`,
+      });
+    });
+    return { status: await statusOf(consumer), isNew };
+  }
+
+  async delete(fleetId: string, name: string): Promise<void> {
+    this.#find(fleetId, name);
+    await this.#consumers.delete(fleetId, name);
+  }
+
+  async fetch(
+    fleetId: string,
+    name: string,
+    { recordsMax, worker }: ConsumerFetch,
+    signal: AbortSignal,
+  ): Promise<ConsumerBatch | undefined> {
+    const consumer = this.#find(fleetId, name);
+    const { consumerBatchBytesMax: bytesMax } = this.#limits;
+    if (!this.#fetches.take(fleetId)) {
+      throw unavailable('Too many fetches of consumers wait, of this fleet or of all (consumerFetchesMax).');
+    }
+    try {
+      return await consumer.fetch({ recordsMax, bytesMax, worker }, signal);
+    } finally {
+      this.#fetches.release(fleetId);
+    }
+  }
+
+  async acknowledge(fleetId: string, name: string, batchId: string): Promise<number> {
+    return this.#find(fleetId, name).acknowledge(batchId);
+  }
+
+  async release(fleetId: string, name: string, batchId: string): Promise<number> {
+    return this.#find(fleetId, name).release(batchId);
+  }
+
+  *#ofFleet(fleetId: string): Generator<Consumer> {
+    for (const consumer of this.#consumers.all()) {
+      if (consumer.fleetId === fleetId && consumerNamePattern.test(consumer.name)) yield consumer;
+    }
+  }
+
+  #find(fleetId: string, name: string): Consumer {
+    const consumer = consumerNamePattern.test(name) ? this.#consumers.find(fleetId, name) : undefined;
+    if (consumer === undefined) throw new ApiError('consumer_not_found');
+    return consumer;
+  }
+}
+
+async function statusOf(consumer: Consumer): Promise<ConsumerStatus> {
+  const { name, leaseSeconds, kept } = consumer;
+  const { createdAtMs, kinds, schemas } = kept;
+  return { name, createdAtMs, kinds, schemas, leaseSeconds, shards: await consumer.status() };
+}

@@ -1,0 +1,33 @@
+import type { Config } from '../../core/config/config.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import type { LogReader } from '../records/log-reader.ts';
+import { Consumers } from './consumers.ts';
+import { ConsumerControl } from './control.ts';
+import type { ConsumerJournal } from './tables.ts';
+
+export interface ReadingOptions {
+  journal: ConsumerJournal;
+  reader: LogReader;
+  config: Config;
+  log: Log;
+}
+
+/** What reads records out of the logs for those who come again, on the main thread. */
+export interface RunningReading {
+  consumers: Consumers;
+  control: ConsumerControl;
+  /** Before the admin server ends: fetches that wait are answered. */
+  stopWaiting(): void;
+  /** Once nobody asks any more, before the journal is closed. */
+  stop(): Promise<void>;
+}
+
+export async function startReading(options: ReadingOptions): Promise<RunningReading> {
+  const consumers = await Consumers.open(options);
+  return {
+    consumers,
+    control: new ConsumerControl(consumers, options.config),
+    stopWaiting: () => consumers.stopWaiting(),
+    stop: () => consumers.stop(),
+  };
+}

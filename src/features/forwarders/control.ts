@@ -1,0 +1,202 @@
+import { ApiError } from '../../core/errors.ts';
+import { formatUuid, generateUuid } from '../../core/uuid.ts';
+import type { Page } from '../../domain/shard.ts';
+import { Turns } from '../records/event-loop-budget.ts';
+import type { DeadLetter, DeadLetters } from './dead-letters.ts';
+import type { Forwarder } from './declaration/forwarder.ts';
+import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
+import { mergedSecrets } from './declaration/forwarder-secrets.ts';
+import type { Forwarders } from './declaration/forwarders.ts';
+import { generateSigningSecret } from './declaration/signing-secret.ts';
+import type { Readings } from './delivery/log-source.ts';
+import type { Forwarding } from './forwarding.ts';
+import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus, ForwardersControl } from './service.ts';
+import { forwarderKey } from './tables.ts';
+
+export interface ControlOptions {
+  config: { readonly forwardHosts: string; readonly forwardDeadLettersMax: number };
+  forwarders: Forwarders;
+  forwarding: Forwarding;
+  readings: Readings;
+  letters: DeadLetters;
+}
+
+/** What operators do with forwarders. */
+export class Control implements ForwardersControl {
+  readonly #options: ControlOptions;
+  readonly #turns = new Turns();
+  /** The last change that is under way: they come one behind the other. */
+  #changing: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+  }
+
+  async list(fleetId: string): Promise<ForwarderStatus[]> {
+    return Promise.all(this.#options.forwarders.list(fleetId).map((one) => this.#status(one)));
+  }
+
+  async *all(): AsyncGenerator<ForwarderStatus> {
+    const logEnds = await this.#options.readings.logEnds();
+    for (const forwarder of this.#options.forwarders.all()) {
+      await this.#turns.take();
+      yield this.#statusAt(forwarder, logEnds);
+    }
+  }
+
+  async get(fleetId: string, name: string): Promise<ForwarderStatus> {
+    return this.#status(this.#options.forwarders.get(fleetId, name));
+  }
+
+  put(
+    fleetId: string,
+    name: string,
+    { settings: given, secrets, start }: ForwarderDraft,
+  ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }> {
+    return this.#inTurn(async () => {
+      const { forwarders, readings, config } = this.#options;
+      const settings = { ...given, destination: parsedDestination(given.destination) };
+      const known = forwarders.find(fleetId, name);
+      if (known === undefined) forwarders.checkNew(fleetId, name);
+      const merged = mergedSecrets(settings.destination, secrets, known);
+      const isSigned = settings.destination.type === 'webhook';
+      const made = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
+      const forwarder: Forwarder = {
+        id: known?.id ?? formatUuid(generateUuid()),
+        fleetId,
+        name,
+        createdAtMs: known?.createdAtMs ?? Date.now(),
+        ...settings,
+        secrets: made === undefined ? merged : { ...merged, signing: [{ secret: made }] },
+      };
+      checkForwarder(forwarder, forwarder.secrets, config.forwardHosts);
+      // Its place is on disk before it is: then no record is missed.
+      await readings.put(forwarder, start);
+      await forwarders.put(forwarder).catch(async (error: unknown) => {
+        if (known === undefined) await readings.delete(forwarder).catch(() => {});
+        throw error;
+      });
+      await this.#restart(forwarder);
+      return { status: await this.#status(forwarder), isNew: known === undefined, secret: made };
+    });
+  }
+
+  change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus> {
+    return this.#inTurn(async () => {
+      const { forwarders } = this.#options;
+      const forwarder = { ...forwarders.get(fleetId, name), ...change };
+      await forwarders.put(forwarder);
+      await this.#restart(forwarder);
+      return this.#status(forwarder);
+    });
+  }
+
+  delete(fleetId: string, name: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { forwarders, forwarding, readings, letters } = this.#options;
+      const forwarder = await forwarders.delete(fleetId, name);
+      await forwarding.end(forwarder);
+      forwarding.forget(forwarder);
+      await letters.forget(forwarderKey(forwarder.id));
+      // Last: by it the next start finds what is left of one that was being deleted.
+      await readings.delete(forwarder);
+    });
+  }
+
+  rotateSecret(
+    fleetId: string,
+    name: string,
+    given: string | undefined,
+    graceSeconds: number,
+  ): Promise<string> {
+    return this.#inTurn(async () => {
+      const { forwarders } = this.#options;
+      const known = forwarders.get(fleetId, name);
+      if (known.destination.type !== 'webhook') {
+        throw new ApiError('invalid_forwarder', { msg: 'Only what goes to a webhook is signed.' });
+      }
+      const secret = given ?? generateSigningSecret();
+      checkSigningSecret(secret);
+      const [present] = known.secrets.signing;
+      const untilMs = Date.now() + graceSeconds * 1_000;
+      const before = present === undefined || graceSeconds === 0 ? [] : [{ secret: present.secret, untilMs }];
+      const forwarder = { ...known, secrets: { ...known.secrets, signing: [{ secret }, ...before] } };
+      await forwarders.put(forwarder);
+      await this.#restart(forwarder);
+      return secret;
+    });
+  }
+
+  deadLetters(
+    fleetId: string,
+    name: string,
+    { after, limit }: { after?: string; limit: number },
+  ): Page<ForwarderDeadLetter> {
+    const { items, next } = this.#options.letters.page(this.#key(fleetId, name), after, limit);
+    return { items: items.map(describeLetter), next };
+  }
+
+  deadLetter(fleetId: string, name: string, recordId: string): ForwarderDeadLetter {
+    const letter = this.#options.letters.get(this.#key(fleetId, name), recordId);
+    if (letter === undefined) throw new ApiError('dead_letter_not_found');
+    return describeLetter(letter);
+  }
+
+  async replay(fleetId: string, name: string, recordId?: string): Promise<number> {
+    const { letters, forwarding, forwarders } = this.#options;
+    const replayed = await letters.replay(this.#key(fleetId, name), recordId);
+    if (recordId !== undefined && replayed === 0) throw new ApiError('dead_letter_not_found');
+    forwarding.lookForReplays(forwarders.get(fleetId, name));
+    return replayed;
+  }
+
+  async drop(fleetId: string, name: string, recordId?: string): Promise<number> {
+    const dropped = await this.#options.letters.drop(this.#key(fleetId, name), recordId);
+    if (recordId !== undefined && dropped === 0) throw new ApiError('dead_letter_not_found');
+    return dropped;
+  }
+
+  #key(fleetId: string, name: string): Buffer {
+    return forwarderKey(this.#options.forwarders.get(fleetId, name).id);
+  }
+
+  async #status(forwarder: Forwarder): Promise<ForwarderStatus> {
+    return this.#statusAt(forwarder, await this.#options.readings.logEnds());
+  }
+
+  #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
+    const { forwarding, readings, letters } = this.#options;
+    const progress = forwarding.progress(forwarder);
+    const { behind, lost } = readings.open(forwarder)?.progress(logEnds) ?? { behind: 0, lost: 0 };
+    return {
+      forwarder,
+      state: !forwarder.enabled
+        ? 'paused'
+        : progress.held > 0
+          ? 'dead_letters_full'
+          : progress.backingOff > 0
+            ? 'backing_off'
+            : 'running',
+      behind,
+      lost,
+      deadLetters: letters.count(forwarderKey(forwarder.id)),
+      counts: progress.counts,
+      lastDeliveredAtMs: progress.lastDeliveredAtMs,
+      lastError: progress.lastError,
+    };
+  }
+
+  async #restart(forwarder: Forwarder): Promise<void> {
+    await this.#options.forwarding.restart(forwarder);
+  }
+
+  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const changed = this.#changing.then(change);
+    this.#changing = changed.catch(() => {});
+    return changed;
+  }
+}
+
+function describeLetter({ record, reason, deadAtMs, replay }: DeadLetter): ForwarderDeadLetter {
+  return { record, reason, deadAtMs, isReplayed: replay !== undefined };
+}

@@ -1,0 +1,158 @@
+import { type Static, Type } from 'typebox';
+import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import { errorAnswers, listOf, time } from '../../admin-api/request/documents.ts';
+import { deviceIdOf } from '../../core/identity.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import { forwarderPath } from './documents.ts';
+import type { ForwarderDeadLetter } from './service.ts';
+
+const letterDocument = Type.Object({
+  record_id: Type.String(),
+  device_id: Type.String(),
+  kind: Type.String(),
+  schema: Type.String(),
+  stored_at: time,
+  refused_at: time,
+  reason: Type.String(),
+  replayed: Type.Boolean({ description: 'It is to be sent once more.' }),
+});
+/** Documented by its shape, sent as the text of `letterText`. */
+const letterWithPayload = Type.Unsafe<string>(
+  Type.Interface([letterDocument], { payload: Type.Object({}, { description: 'As it was sent.' }) }),
+);
+const letterPath = Type.Interface([forwarderPath], { record_id: Type.String() });
+const replayedDocument = Type.Object({ replayed: Type.Integer() });
+const droppedDocument = Type.Object({ dropped: Type.Integer() });
+
+function describeLetter({
+  record,
+  reason,
+  deadAtMs,
+  isReplayed,
+}: ForwarderDeadLetter): Static<typeof letterDocument> {
+  return {
+    record_id: formatUuid(record.id),
+    device_id: deviceIdOf(record.device),
+    kind: record.kind,
+    schema: record.schema,
+    stored_at: new Date(record.storedAtMs).toISOString(),
+    refused_at: new Date(deadAtMs).toISOString(),
+    reason,
+    replayed: isReplayed,
+  };
+}
+
+/** With the payload's own text in it (D11). */
+function letterText(letter: ForwarderDeadLetter): string {
+  return `${JSON.stringify(describeLetter(letter)).slice(0, -1)},"payload":${letter.record.payload.toString('utf8')}}`;
+}
+
+/** The records that a forwarder's destination refused. */
+export function addForwarderLetterRoutes(app: AdminApp, { forwarders }: AdminContext): void {
+  const root = '/fleets/:fleet_id/forwarders/:name/dead-letters';
+  app.get(
+    root,
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'List dead letters of a forwarder',
+        description: 'Oldest record first; one by itself has its payload.',
+        params: forwarderPath,
+        querystring: Type.Object({
+          after: Type.Optional(Type.String({ maxLength: 36 })),
+          // Each is read whole.
+          limit: Type.Integer({ minimum: 1, maximum: 100, default: 100 }),
+        }),
+        response: { 200: listOf(letterDocument), ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, query: { after, limit } }) => {
+      const query = { limit, ...(after !== undefined && { after }) };
+      const { items, next } = await forwarders.deadLetters(fleet_id, name, query);
+      return { items: items.map(describeLetter), next };
+    },
+  );
+
+  app.get(
+    `${root}/:record_id`,
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'Show a dead letter of a forwarder with its payload',
+        params: letterPath,
+        response: { 200: letterWithPayload, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name, record_id } }, reply) =>
+      reply.type('application/json').send(letterText(await forwarders.deadLetter(fleet_id, name, record_id))),
+  );
+
+  app.post(
+    `${root}/:record_id/replay`,
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Replay a dead letter of a forwarder',
+        params: letterPath,
+        response: { 200: replayedDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name, record_id }, audited }) => {
+      const replayed = await forwarders.replay(fleet_id, name, record_id);
+      audited.about = { replayed };
+      return { replayed };
+    },
+  );
+
+  app.post(
+    `${root}/replay`,
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Replay all dead letters of a forwarder',
+        description: 'All of them, behind whatever was sent since: each stays until it is taken.',
+        params: forwarderPath,
+        response: { 200: replayedDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, audited }) => {
+      const replayed = await forwarders.replay(fleet_id, name);
+      audited.about = { replayed };
+      return { replayed };
+    },
+  );
+
+  app.delete(
+    `${root}/:record_id`,
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Drop a dead letter of a forwarder',
+        params: letterPath,
+        response: { 200: droppedDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name, record_id }, audited }) => {
+      const dropped = await forwarders.drop(fleet_id, name, record_id);
+      audited.about = { dropped };
+      return { dropped };
+    },
+  );
+
+  app.delete(
+    root,
+    {
+      config: { scope: 'provision' },
+      schema: {
+        summary: 'Drop all dead letters of a forwarder',
+        params: forwarderPath,
+        response: { 200: droppedDocument, ...errorAnswers },
+      },
+    },
+    async ({ params: { fleet_id, name }, audited }) => {
+      const dropped = await forwarders.drop(fleet_id, name);
+      audited.about = { dropped };
+      return { dropped };
+    },
+  );
+}

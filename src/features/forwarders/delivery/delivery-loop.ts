@@ -1,0 +1,247 @@
+import { isUnavailable } from '../../../core/errors.ts';
+import { type Log, logFailure } from '../../../core/telemetry/log.ts';
+import type { StoredRecord } from '../../../domain/shard.ts';
+import type { Burial } from '../dead-letters.ts';
+import type { Forwarder } from '../declaration/forwarder.ts';
+import { Ending } from '../senders/linked-abort.ts';
+import type { Outcome, Sender } from '../senders/sender.ts';
+import { type BackoffLimits, pause, waitOf } from './backoff.ts';
+import type { ByteBudget } from './byte-budget.ts';
+import { isTakingOthers, keepTaken } from './sift.ts';
+import type { Batch, Source } from './source.ts';
+import type { Progress } from './stats.ts';
+
+export interface LaneOptions {
+  forwarder: Forwarder;
+  source: Source;
+  sender: Sender;
+  budget: ByteBudget;
+  backoff: BackoffLimits;
+  /** With the same answer, before a batch is looked into; and of a record alone, before it is given up. */
+  attemptsMax: number;
+  progress: Progress;
+  log: Log;
+  /** Keeps one that was refused. @throws ApiError unavailable. */
+  bury(record: StoredRecord, reason: string): Promise<Burial>;
+  signal: AbortSignal;
+}
+
+/** Until what could not be read or stored is tried again; and until room among the dead letters is looked for. */
+const failureMs = 1_000;
+/** About what is around a payload. */
+const overheadBytes = 256;
+
+/**
+ * From one source to the destination, one batch after another, so that the order of the source holds. A batch is
+ * acknowledged when all of it is delivered or among the dead letters, and never before.
+ */
+export class Lane {
+  readonly #options: LaneOptions;
+  /** Attempts that failed since the last one that did not. */
+  #failures = 0;
+  /** What the last of them answered, and how many did one behind the other. */
+  #answer: string | undefined;
+  #sameAnswers = 0;
+  #resumeAtMs = 0;
+  /** Of a batch that was let go of while it waited: it is to be the same one when it is read again. */
+  #recordsAgain: number | undefined;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** Until the signal; never throws. */
+  async run(): Promise<void> {
+    const { source, signal, log, forwarder } = this.#options;
+    const { fleetId, name, batchRecordsMax } = forwarder;
+    while (!signal.aborted) {
+      try {
+        await pause(this.#resumeAtMs - performance.now(), signal);
+        const batch = await source.fetch(this.#recordsAgain ?? batchRecordsMax, signal);
+        // A server that stops has no more to give, a little before it says so.
+        if (batch === undefined) await pause(failureMs, signal);
+        else if (await this.#forward(batch)) await this.#linger(batch);
+      } catch (error) {
+        logFailure(log, error, 'a forwarder cannot go on now', { fleet: fleetId, forwarder: name });
+        this.#resumeAtMs = performance.now() + failureMs;
+      }
+    }
+  }
+
+  /** Whether it was acknowledged. */
+  async #forward(batch: Batch): Promise<boolean> {
+    const { budget, signal, forwarder } = this.#options;
+    const { fleetId } = forwarder;
+    const bytes = batch.records.reduce((sum, { payload }) => sum + payload.length + overheadBytes, 0);
+    if (!budget.take(fleetId, bytes)) {
+      batch.release();
+      await budget.freed(fleetId, bytes, signal);
+      return false;
+    }
+    let isDone = false;
+    try {
+      if (await this.#deliver(batch.records))
+        isDone = (await this.#store(() => batch.acknowledge())) !== undefined;
+      this.#recordsAgain = isDone ? undefined : batch.records.length;
+    } finally {
+      if (!isDone) batch.release();
+      budget.give(fleetId, bytes);
+    }
+    return isDone;
+  }
+
+  /**
+   * Tries until they are delivered or buried; false where the lane has to let go of them before. A batch that is
+   * refused is cut in two until the record is found that nobody will take; so is one that is answered again and again
+   * with the same error while the destination takes another record.
+   */
+  async #deliver(records: readonly StoredRecord[]): Promise<boolean> {
+    const { sender, progress, signal, attemptsMax } = this.#options;
+    while (!signal.aborted) {
+      const outcome = await this.#send(records);
+      if (outcome === undefined) return false;
+      if (outcome.result === 'delivered') return true;
+      if (outcome.result === 'refused') return this.#refuse(records, outcome.reason);
+      if (this.#sameAnswers >= attemptsMax && (await isTakingOthers(records, sender, progress, signal))) {
+        return this.#sift(records, outcome.reason);
+      }
+      if (!(await this.#backOff(outcome.retryAfterMs))) return false;
+    }
+    return false;
+  }
+
+  /** Undefined at the end of the server: what was under way then is neither well nor ill, and comes again. */
+  async #send(records: readonly StoredRecord[]): Promise<Outcome | undefined> {
+    const { sender, progress, signal } = this.#options;
+    const outcome = await sender.send(records, signal);
+    if (outcome.result === 'delivered') {
+      progress.delivered(records.length);
+      keepTaken(progress, records);
+    } else if (signal.aborted) return undefined;
+    const answer = outcome.result === 'failed' && outcome.isAnswer ? outcome.reason : undefined;
+    this.#sameAnswers = answer === undefined ? 0 : answer === this.#answer ? this.#sameAnswers + 1 : 1;
+    this.#answer = answer;
+    if (outcome.result === 'failed') progress.failed(records.length, outcome.reason);
+    else this.#failures = 0;
+    return outcome;
+  }
+
+  async #refuse(records: readonly StoredRecord[], reason: string): Promise<boolean> {
+    const [only] = records;
+    if (records.length === 1 && only !== undefined) return this.#bury(only, reason);
+    return this.#inHalves(records, (half) => this.#deliver(half));
+  }
+
+  /** Of records one of which is the cause, as the others are taken: those that are not are delivered, in their order. */
+  async #sift(records: readonly StoredRecord[], reason: string): Promise<boolean> {
+    const [only] = records;
+    if (records.length === 1 && only !== undefined) return this.#condemn(only, reason);
+    return this.#inHalves(records, async (half) => {
+      const outcome = await this.#send(half);
+      if (outcome === undefined) return false;
+      if (outcome.result === 'delivered') return true;
+      if (outcome.result === 'refused') return this.#refuse(half, outcome.reason);
+      if (outcome.isAnswer && outcome.reason === reason) return this.#sift(half, reason);
+      return (await this.#backOff(outcome.retryAfterMs)) && this.#deliver(half);
+    });
+  }
+
+  /** It fails by itself again and again, and right after that another record is taken: so it is not the destination. */
+  async #condemn(record: StoredRecord, reason: string): Promise<boolean> {
+    const { sender, progress, signal, attemptsMax } = this.#options;
+    for (let attempt = 1; attempt < attemptsMax; attempt += 1) {
+      const outcome = await this.#send([record]);
+      if (outcome === undefined) return false;
+      if (outcome.result === 'delivered') return true;
+      if (outcome.result === 'refused') return this.#bury(record, outcome.reason);
+      const isSame = outcome.isAnswer === true && outcome.reason === reason;
+      if (!isSame) return (await this.#backOff(outcome.retryAfterMs)) && this.#deliver([record]);
+    }
+    if (await isTakingOthers([record], sender, progress, signal)) return this.#bury(record, reason);
+    return (await this.#backOff(undefined)) && this.#deliver([record]);
+  }
+
+  async #inHalves(
+    records: readonly StoredRecord[],
+    handle: (half: readonly StoredRecord[]) => Promise<boolean>,
+  ): Promise<boolean> {
+    const middle = records.length >> 1;
+    return (await handle(records.slice(0, middle))) && (await handle(records.slice(middle)));
+  }
+
+  /** False where somebody else needs the bytes meanwhile: then the batch is read again when its time has come. */
+  async #backOff(retryAfterMs: number | undefined): Promise<boolean> {
+    const { budget, backoff, progress, signal } = this.#options;
+    this.#failures += 1;
+    const waitMs = waitOf(this.#failures, backoff, retryAfterMs);
+    this.#resumeAtMs = performance.now() + waitMs;
+    progress.backingOff += 1;
+    using ending = new Ending(signal);
+    const isOver = await Promise.race([
+      pause(waitMs, ending.signal).then(() => true),
+      budget.wanted(ending.signal).then(() => false),
+    ]);
+    progress.backingOff -= 1;
+    return isOver && !signal.aborted;
+  }
+
+  /** False where the lane has to let go before there is room for it. */
+  async #bury(record: StoredRecord, reason: string): Promise<boolean> {
+    const { progress, signal } = this.#options;
+    let burial = await this.#put(record, reason);
+    const isHeld = burial === 'held';
+    if (isHeld) progress.held += 1;
+    while (burial === 'held' && !signal.aborted) {
+      await pause(failureMs, signal);
+      burial = await this.#put(record, reason);
+    }
+    if (isHeld) progress.held -= 1;
+    if (burial === undefined || burial === 'held') return false;
+    progress.dead(reason, burial === 'kept');
+    return true;
+  }
+
+  /**
+   * A device that has its share of dead letters is not to stop the others: what else of it is refused is dropped, as
+   * long as something else is taken. Where nothing is, it is the destination that refuses, and nothing is dropped.
+   */
+  async #put(record: StoredRecord, reason: string): Promise<'kept' | 'dropped' | 'held' | undefined> {
+    const { bury, sender, progress, signal } = this.#options;
+    const outcome = await this.#store(() => bury(record, reason));
+    if (outcome === undefined) return undefined;
+    if (outcome.result !== 'share_full') return outcome.result === 'full' ? 'held' : 'kept';
+    return (await isTakingOthers([record], sender, progress, signal)) ? 'dropped' : 'held';
+  }
+
+  /**
+   * Tries until it is on disk, while that is full say: what was delivered is not sent once more for that. Undefined
+   * when the signal came first.
+   */
+  async #store<T>(store: () => Promise<T>): Promise<{ result: T } | undefined> {
+    const { forwarder, log, signal } = this.#options;
+    for (let attempt = 1; !signal.aborted; attempt += 1) {
+      try {
+        return { result: await store() };
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+        const { fleetId, name } = forwarder;
+        if (attempt === 1) {
+          log.warn(
+            { err: error, fleet: fleetId, forwarder: name },
+            'a forwarder cannot store how far it has come',
+          );
+        }
+        await pause(failureMs, signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** What comes meanwhile shares the next batch. */
+  async #linger(batch: Batch): Promise<void> {
+    const { forwarder, signal } = this.#options;
+    const { lingerMilliseconds, batchRecordsMax } = forwarder;
+    if (lingerMilliseconds === 0 || batch.records.length >= batchRecordsMax) return;
+    await pause(lingerMilliseconds, signal);
+  }
+}

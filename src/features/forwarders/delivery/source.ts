@@ -1,0 +1,17 @@
+import type { StoredRecord } from '../../../domain/shard.ts';
+
+/** Records in order, to be given back or acknowledged as a whole. */
+export interface Batch {
+  /** At least one. */
+  records: readonly StoredRecord[];
+  /** They never come again. Durable when it settles. @throws ApiError unavailable: then they do. */
+  acknowledge(): Promise<void>;
+  /** They are the next ones again. */
+  release(): void;
+}
+
+/** Where the records of one lane come from, one batch after another. */
+export interface Source {
+  /** Waits for records, that many at most; undefined when the signal came first. */
+  fetch(recordsMax: number, signal: AbortSignal): Promise<Batch | undefined>;
+}

@@ -1,0 +1,51 @@
+import type { Config } from '../../core/config/config.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import type { Consumers } from '../consumers/consumers.ts';
+import { Control } from './control.ts';
+import { DeadLetters } from './dead-letters.ts';
+import type { Forwarders } from './declaration/forwarders.ts';
+import { ByteBudget } from './delivery/byte-budget.ts';
+import { Readings } from './delivery/log-source.ts';
+import { Forwarding } from './forwarding.ts';
+import { type ForwarderJournal, forwarderKey } from './tables.ts';
+
+export interface ForwardingOptions {
+  journal: ForwarderJournal;
+  forwarders: Forwarders;
+  consumers: Consumers;
+  shards: number;
+  config: Config;
+  log: Log;
+}
+
+/** What sends records on, on the main thread. */
+export interface RunningForwarding {
+  control: Control;
+  /** Before the consumers: what is under way is given up, and goes again after the next start. */
+  stop(): Promise<void>;
+}
+
+export async function startForwarding({
+  journal,
+  forwarders,
+  consumers,
+  ...given
+}: ForwardingOptions): Promise<RunningForwarding> {
+  const letters = new DeadLetters(journal, given.config.forwardDeadLettersMax);
+  const readings = new Readings(consumers);
+  const budget = new ByteBudget(given.config.forwardBytesMax);
+  const options = { ...given, letters, readings, budget };
+  const forwarding = new Forwarding(options);
+  try {
+    for (const id of await readings.deleteOthers(forwarders.all())) await letters.forget(forwarderKey(id));
+    for (const forwarder of forwarders.all()) await forwarding.restart(forwarder);
+  } catch (error) {
+    // Some run already.
+    await forwarding.stop();
+    throw error;
+  }
+  return {
+    control: new Control({ ...options, forwarders, forwarding }),
+    stop: () => forwarding.stop(),
+  };
+}

@@ -1,0 +1,55 @@
+import type { Database, Row } from '../../storage/postgres/connection/database.ts';
+import type { Part } from '../parts/part.ts';
+import { rowsInDatabase } from './database-rows.ts';
+import { rowsInFolder } from './folder-rows.ts';
+import { RowDigest } from './row-digest.ts';
+
+/** One kind of record on both sides. */
+interface Compared {
+  name: string;
+  folder: RowDigest;
+  databases: RowDigest;
+}
+
+/** What a data folder and its databases hold: how many records of each kind, and a digest of them. */
+export class Comparison {
+  readonly #kinds = new Map<string, Compared>();
+
+  /** Reads all of a part on both sides. */
+  async add(part: Part, database: Database, onRows: (count: number) => void): Promise<void> {
+    const [folder, databases] = [new RowDigest(), new RowDigest()];
+    const note = (digest: RowDigest, rows: readonly Row[]): void => {
+      for (const row of rows) digest.add(part, row);
+      onRows(rows.length);
+    };
+    const readDatabase = async (): Promise<void> => {
+      for await (const rows of rowsInDatabase(database, part)) note(databases, rows);
+    };
+    const reading = readDatabase();
+    // Awaited below, if nothing is wrong with the folder.
+    reading.catch(() => {});
+    for (const { rows } of rowsInFolder(part)) {
+      note(folder, rows);
+      // The database has its turn.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await reading;
+    this.addCounted(part.name, folder, databases);
+  }
+
+  addCounted(name: string, folder: RowDigest, databases: RowDigest): void {
+    const kind = this.#kinds.get(name) ?? { name, folder: new RowDigest(), databases: new RowDigest() };
+    kind.folder.addAll(folder);
+    kind.databases.addAll(databases);
+    this.#kinds.set(name, kind);
+  }
+
+  /** All kinds, in the order in which they were added first. */
+  get kinds(): Compared[] {
+    return [...this.#kinds.values()];
+  }
+
+  get different(): Compared[] {
+    return this.kinds.filter(({ folder, databases }) => !folder.isSame(databases));
+  }
+}

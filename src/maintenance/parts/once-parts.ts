@@ -1,0 +1,70 @@
+import { deviceKeyLength } from '../../core/identity.ts';
+import { copyUuid, uuidBytesLength } from '../../core/uuid.ts';
+import { keyOfBroadcast, keyOfIdempotency, keyOfSent, readDevice } from '../../storage/lmdb/layout/keys.ts';
+import type { Tables } from '../../storage/lmdb/layout/tables.ts';
+import { keyDigestBytes } from '../../storage/lmdb/shard/idempotency-keys.ts';
+import * as rows from '../../storage/postgres/schema/tables.ts';
+import { behind, type Part } from './part.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** What keeps anything from being done twice. */
+export function onceParts(tables: Tables): Part[] {
+  return [sent(tables), broadcastMarks(tables), idempotencyKeys(tables)];
+}
+
+function sent({ sent: table }: Tables): Part<rows.SentRow> {
+  return {
+    name: 'sent once',
+    table: rows.sent,
+    *read(after) {
+      for (const { key, value } of table.getRange(behind(after))) {
+        const rest = key.subarray(uuidBytesLength + deviceKeyLength);
+        const once = Buffer.concat([key.subarray(0, uuidBytesLength), rest]);
+        yield { key, rows: [{ once, device: readDevice(key, uuidBytesLength), mail_id: copyUuid(value) }] };
+      }
+    },
+    write(written) {
+      for (const { once, device, mail_id } of written) table.putSync(keyOfSent(once, device), mail_id);
+    },
+  };
+}
+
+function broadcastMarks({ broadcast: table }: Tables): Part<rows.BroadcastMarkRow> {
+  return {
+    name: 'broadcast marks',
+    table: rows.broadcastMark,
+    *read(after) {
+      for (const key of table.getKeys(behind(after))) {
+        const broadcast = Buffer.from(key.subarray(0, uuidBytesLength));
+        yield { key, rows: [{ broadcast, device: readDevice(key, uuidBytesLength) }] };
+      }
+    },
+    write(written) {
+      for (const { broadcast, device } of written) table.putSync(keyOfBroadcast(broadcast, device), nothing);
+    },
+  };
+}
+
+function idempotencyKeys({ idempotency: table }: Tables): Part<rows.IdempotencyRow> {
+  return {
+    name: 'idempotency keys',
+    table: rows.idempotency,
+    *read(after) {
+      for (const { key, value } of table.getRange(behind(after))) {
+        const row = {
+          key: Buffer.from(key.subarray(0, uuidBytesLength)),
+          scope: key.toString('latin1', uuidBytesLength),
+          digest: Buffer.from(value.subarray(0, keyDigestBytes)),
+          result: Buffer.from(value.subarray(keyDigestBytes)),
+        };
+        yield { key, rows: [row] };
+      }
+    },
+    write(written) {
+      for (const { key, scope, digest, result } of written) {
+        table.putSync(keyOfIdempotency(key, scope), Buffer.concat([digest, result]));
+      }
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { Config } from '../../core/config/config.ts';
+import { Registry } from '../../declarations/registry.ts';
+import { Actions } from '../../features/actions/declaration/actions.ts';
+import { carryRecords, dropShards } from '../../features/actions/remap-cursors.ts';
+import type { ActionJournal } from '../../features/actions/tables.ts';
+import { openJournal, openRegistry } from '../../server/control-plane/environments.ts';
+import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
+import { isMade } from '../../storage/lmdb/environment/database-file.ts';
+import type { Move } from '../../storage/lmdb/environment/manifest.ts';
+import { openTables } from '../../storage/lmdb/layout/tables.ts';
+import { readLogPage } from '../../storage/lmdb/log/log-page.ts';
+import { openForMove } from './move-environment.ts';
+
+/** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
+export async function carryActions(folder: DataFolder, move: Move, config: Config): Promise<void> {
+  if (move.to > move.from || !isMade(folder.journalFolder('actions'))) return;
+  const environment = openRegistry(folder.registryFolder, config);
+  const registry = new Registry(environment, config);
+  const actions = new Actions(environment, registry, config);
+  const shards = folder.shardFolders.map((path, shard) => openForMove(path, shard, move, config.mapBytesMax));
+  await withJournal(folder, config, async (journal) => {
+    await carryRecords(
+      journal,
+      actions
+        .all()
+        .filter(({ enabled }) => enabled)
+        .map((action) => ({ action, version: actions.current(action) })),
+      shards.map((shard) => (from) => readLogPage(openTables(shard), from)),
+      move,
+    );
+  });
+  for (const shard of shards) await shard.close();
+  await registry.close();
+}
+
+/** Once a layout holds: what actions kept of the logs of shards that it does not have. */
+export async function dropActionsOfShards(folder: DataFolder, config: Config): Promise<void> {
+  if (!isMade(folder.journalFolder('actions'))) return;
+  await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
+}
+
+async function withJournal(
+  folder: DataFolder,
+  config: Config,
+  act: (journal: ActionJournal) => Promise<void>,
+): Promise<void> {
+  const journal = openJournal(folder.journalFolder('actions'), config);
+  try {
+    await act(journal);
+  } finally {
+    await journal.close();
+  }
+}

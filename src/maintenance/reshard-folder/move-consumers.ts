@@ -1,0 +1,57 @@
+import type { Config } from '../../core/config/config.ts';
+import { shardOf } from '../../domain/placement.ts';
+import {
+  carryPositions,
+  type PlacedRecord,
+  settlePositions,
+} from '../../features/consumers/remap-cursors.ts';
+import { openControl } from '../../server/control-plane/environments.ts';
+import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
+import { isMade } from '../../storage/lmdb/environment/database-file.ts';
+import type { Environment } from '../../storage/lmdb/environment/environment.ts';
+import type { Move } from '../../storage/lmdb/environment/manifest.ts';
+import { devicesInLog, type PlacedDevice } from '../../storage/lmdb/reshard/move-log.ts';
+import { openForMove } from './move-environment.ts';
+
+/**
+ * Before the switch to fewer shards: notes what consumers have done of the logs that go, where it is copied to.
+ * @throws the signal's reason when it was stopped.
+ */
+export async function carryConsumers(
+  folder: DataFolder,
+  move: Move,
+  config: Config,
+  signal: AbortSignal,
+): Promise<void> {
+  if (move.to > move.from || !isMade(folder.journalFolder('control'))) return;
+  const going = folder.shardFolders
+    .slice(move.to)
+    .map((path, index) => openForMove(path, move.to + index, move, config.mapBytesMax));
+  const logs = going.map((shard) => () => placedLog(shard, move.to));
+  const journal = openControl(folder.journalFolder('control'), config);
+  try {
+    await carryPositions(journal, logs, move, signal);
+  } finally {
+    await journal.close();
+    for (const shard of going) await shard.close();
+  }
+}
+
+/** Once a layout holds: what consumers kept of logs and records that it does not have. */
+export async function settleConsumers(folder: DataFolder, move: Move, config: Config): Promise<void> {
+  if (!isMade(folder.journalFolder('control'))) return;
+  const journal = openControl(folder.journalFolder('control'), config);
+  try {
+    await settlePositions(journal, folder.shards, move);
+  } finally {
+    await journal.close();
+  }
+}
+
+function* placedLog(shard: Environment, shards: number): Generator<Generator<PlacedRecord>> {
+  for (const batch of devicesInLog(shard)) yield placed(batch, shards);
+}
+
+function* placed(batch: Iterable<PlacedDevice>, shards: number): Generator<PlacedRecord> {
+  for (const { position, device } of batch) yield { position, place: shardOf(device, shards) };
+}

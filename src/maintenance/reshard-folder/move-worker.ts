@@ -1,0 +1,59 @@
+import { workerData } from 'node:worker_threads';
+import { shardOf } from '../../domain/placement.ts';
+import { buildDeviceIndexes, countDevices } from '../../storage/lmdb/devices/device-index.ts';
+import type { Environment } from '../../storage/lmdb/environment/environment.ts';
+import { copyDevices, removeDevices, type Step } from '../../storage/lmdb/reshard/move-devices.ts';
+import { cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
+import { carryTimes } from '../../storage/lmdb/reshard/move-times.ts';
+import { openForMove } from './move-environment.ts';
+import type { MoveTask, MoveTaskStart } from './move-messages.ts';
+
+/** One thread of a move: does one task, step by step, and ends. */
+const { task, move, shards, shardFolders, mapBytesMax, counts, stop } = workerData as MoveTaskStart;
+const opened = new Map<number, Environment>();
+
+function environmentOf(shard: number): Environment {
+  const known = opened.get(shard);
+  if (known !== undefined) return known;
+  const environment = openForMove(shardFolders[shard] ?? '', shard, move, mapBytesMax);
+  opened.set(shard, environment);
+  return environment;
+}
+
+function* steps(task: MoveTask): Generator<Step> {
+  switch (task.type) {
+    case 'copy':
+      for (let target = 0; target < move.to; target += 1) {
+        if (target !== task.shard) carryTimes(environmentOf(task.shard), environmentOf(target));
+      }
+      yield* copyDevices(environmentOf(task.shard), (device) => {
+        const place = shardOf(device, move.to);
+        return place === task.shard ? undefined : environmentOf(place);
+      });
+      break;
+    case 'copyLogs':
+      // In this order: what a lower shard holds of a device is older.
+      for (let shard = move.to; shard < move.from; shard += 1) {
+        yield* moveLog(environmentOf(shard), (device) => environmentOf(shardOf(device, move.to)));
+      }
+      break;
+    case 'count':
+      countDevices(environmentOf(task.shard));
+      break;
+    case 'indexDevices':
+      yield* buildDeviceIndexes(environmentOf(task.shard));
+      break;
+    case 'remove': {
+      const end = move.logEnds[task.shard];
+      if (shards === move.from && end !== undefined) cutLog(environmentOf(task.shard), end);
+      yield* removeDevices(environmentOf(task.shard), (device) => shardOf(device, shards) !== task.shard);
+    }
+  }
+}
+
+for (const { passed, devices } of steps(task)) {
+  counts[0] = (counts[0] ?? 0) + passed;
+  counts[1] = (counts[1] ?? 0) + devices;
+  if (Atomics.load(stop, 0) !== 0) break;
+}
+for (const environment of opened.values()) await environment.close();

@@ -1,0 +1,149 @@
+import { relative, resolve } from 'node:path';
+import { verifyRegistry } from '../declarations/verify.ts';
+import { shardOf } from '../domain/placement.ts';
+import { verifyActions } from '../features/actions/verify.ts';
+import { verifyAudit } from '../features/audit/verify.ts';
+import { verifyBroadcasts } from '../features/broadcasts/verify.ts';
+import { verifyConsumers } from '../features/consumers/verify.ts';
+import { verifyLetters } from '../features/forwarders/verify.ts';
+import { environmentsOf, isBackup, isUnchanged, readBackup } from '../storage/lmdb/environment/backup.ts';
+import { DataFolder, type JournalName, journalNames } from '../storage/lmdb/environment/data-folder.ts';
+import {
+  Damage,
+  DatabaseFile,
+  isMade,
+  recordsFile,
+  type StoredTable,
+} from '../storage/lmdb/environment/database-file.ts';
+import { Findings } from '../storage/lmdb/environment/findings.ts';
+import { type ShardCounts, verifyShard } from '../storage/lmdb/verify/verify.ts';
+
+/** More findings than these are counted only: what is wrong with one page can be wrong with each of its records. */
+const sentencesMax = 100;
+
+export interface Verification extends ShardCounts {
+  folder: string;
+  shards: number;
+  fleets: number;
+  schemas: number;
+  actions: number;
+  parkedRuns: number;
+  consumers: number;
+  forwarders: number;
+  findings: Findings;
+}
+
+/** Told how many records there are in all, then of each. */
+export interface Progress {
+  start(records: number): void;
+  onRecord(): void;
+}
+
+interface Folder {
+  path: string;
+  format: number;
+  registryFolder: string;
+  journalFolders: ReadonlyMap<JournalName, string>;
+  shardFolders: readonly string[];
+  close(): void;
+}
+
+/**
+ * Walks every record of a data folder whose server is stopped, or of a backup. Reads only.
+ * @throws OperatorError when there is nothing to walk.
+ */
+export async function verifyFolder(path: string, progress: Progress): Promise<Verification> {
+  const findings = new Findings(sentencesMax);
+  const folder = isBackup(path) ? await openBackup(resolve(path), findings) : openData(path);
+  try {
+    return walk(folder, findings, progress);
+  } finally {
+    folder.close();
+  }
+}
+
+function openData(path: string): Folder {
+  const folder = DataFolder.openStopped(path);
+  const { format, registryFolder, shardFolders } = folder;
+  const made = journalNames.filter((name) => isMade(folder.journalFolder(name)));
+  const journalFolders = new Map(made.map((name) => [name, folder.journalFolder(name)]));
+  const close = (): void => folder.close();
+  return { path: folder.path, format, registryFolder, journalFolders, shardFolders, close };
+}
+
+async function openBackup(path: string, findings: Findings): Promise<Folder> {
+  const backup = readBackup(path);
+  for (const file of backup.files) {
+    if (!(await isUnchanged(path, file))) findings.add(`${file.path}: it is not what was backed up`);
+  }
+  return { path, format: backup.manifest.format, ...environmentsOf(path, backup), close: () => {} };
+}
+
+function walk(folder: Folder, findings: Findings, progress: Progress): Verification {
+  const opened: DatabaseFile[] = [];
+  try {
+    const open = (path: string): ReadonlyMap<string, StoredTable> | undefined => {
+      const name = relative(folder.path, path);
+      try {
+        const file = new DatabaseFile(path);
+        opened.push(file);
+        file.checkFreePages((damage) => findings.add(`${name}, free pages: ${damage.message}`));
+        return file.tables();
+      } catch (error) {
+        findings.add(`${name}/${recordsFile}: ${describe(error)}`);
+        return undefined;
+      }
+    };
+    const registry = open(folder.registryFolder);
+    const shards = folder.shardFolders.map(open);
+    const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
+    const dispatched = journals.get('actions');
+    const control = journals.get('control');
+    const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
+    progress.start(tables.reduce((sum, { size }) => sum + size, 0));
+
+    const { fleets, ...declared } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
+    const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
+    const { parkedRuns } =
+      dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
+    if (control !== undefined) {
+      verifyLetters(control, findings, progress.onRecord);
+      verifyBroadcasts(control, findings, progress.onRecord);
+      verifyAudit(control, findings, progress.onRecord);
+    }
+    const { consumers } =
+      control === undefined
+        ? { consumers: 0 }
+        : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
+    for (const [index, tables] of shards.entries()) {
+      if (tables === undefined) continue;
+      const counted = verifyShard({
+        tables,
+        format: folder.format,
+        isPlaced: (device) => shardOf(device, shards.length) === index,
+        hasFleet: (fleetId) => fleets.has(fleetId),
+        findings: findings.of(`shard ${index}`),
+        onRecord: progress.onRecord,
+      });
+      for (const key of Object.keys(counts) as (keyof ShardCounts)[]) counts[key] += counted[key];
+    }
+    return {
+      folder: folder.path,
+      shards: shards.length,
+      fleets: fleets.size,
+      ...declared,
+      parkedRuns,
+      consumers,
+      ...counts,
+      findings,
+    };
+  } finally {
+    for (const file of opened) file.close();
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof RangeError && !(error instanceof Damage)
+    ? 'a page is overwritten'
+    : (error as Error).message;
+}

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { type EffectiveConfig, loadConfig } from '../../core/config/config.ts';
+import { parseHostPort } from '../../core/host-port.ts';
+import { demoCommands } from '../demo.ts';
+import type { RunningServer } from '../serve.ts';
+import type { ReadyMessage } from '../supervisor.ts';
+
+interface ServeFlags {
+  config?: string;
+  data?: string;
+  listen?: string;
+  admin?: string;
+  shards?: string;
+  json?: boolean;
+  parent?: boolean;
+  demo?: boolean;
+}
+
+/** The flags that `serve` and `config` share; each stands for the key of its name. */
+export function withConfigFlags(command: Command): Command {
+  return command
+    .option('--config <file>', 'configuration file, JSON')
+    .option('--data <dir>', 'data folder')
+    .option('--listen <host:port>', 'address of the device API')
+    .option('--admin <host:port>', 'address of the admin API')
+    .option('--shards <n>', 'worker threads and shards');
+}
+
+export function effectiveConfig(flags: ServeFlags): EffectiveConfig {
+  const { config, json: _json, parent: _parent, demo: _demo, ...values } = flags;
+  return loadConfig(config, process.env, values);
+}
+
+export function addServeCommand(program: Command): void {
+  withConfigFlags(program.command('serve').description('run the server until SIGTERM or SIGINT'))
+    .option('--json', 'print one JSON document when ready')
+    .option('--demo', 'in a new data folder make a demo fleet, and print its device with the secret')
+    .option('--no-parent', 'serve in this very process: nothing starts it again when it dies')
+    .action(async (flags: ServeFlags) => {
+      // Before anything is started, so that no signal ends the process on the way; a second one ends drainSeconds.
+      const stopping = new AbortController();
+      const hurrying = new AbortController();
+      const stop = (): void => (stopping.signal.aborted ? hurrying : stopping).abort();
+      // Without its parent the server must not go on unnoticed.
+      process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
+      const load = (): EffectiveConfig => effectiveConfig(flags);
+      const starting = startUnless(stopping.signal, load, flags);
+      process.on('SIGHUP', () => {
+        // A start that fails says so below.
+        starting.then((server) => server?.reload(load)).catch(() => {});
+      });
+      try {
+        const server = await starting;
+        if (server !== undefined) await serveUntil(stopping.signal, hurrying.signal, server, flags);
+      } finally {
+        // Else it would hold this process open.
+        if (process.connected) process.disconnect();
+      }
+    });
+}
+
+async function serveUntil(
+  signal: AbortSignal,
+  hurry: AbortSignal,
+  server: RunningServer,
+  { json }: ServeFlags,
+): Promise<void> {
+  announce(server, json ? report(server) : greeting(server));
+  if (!signal.aborted) await once(signal, 'abort');
+  await server.stop(hurry);
+}
+
+/** On stdout; or to the parent, which does so at the first start alone: later ones have a log line. */
+function announce(server: RunningServer, text: string): void {
+  if (process.send === undefined) {
+    console.log(text);
+    return;
+  }
+  const { config, url, adminUrl } = server;
+  const restartFlags: string[] = [];
+  // Devices and operators look for the server where it was.
+  for (const [flag, address, taken] of [
+    ['--listen', config.listen, url],
+    ['--admin', config.admin, adminUrl],
+  ] as const) {
+    if (parseHostPort(address).port === 0) restartFlags.push(flag, taken.slice(taken.indexOf('//') + 2));
+  }
+  const ready: ReadyMessage = { greeting: text, restartFlags };
+  process.send(ready);
+}
+
+/** Undefined where the signal came in time to stop a move to another shard count. */
+async function startUnless(
+  signal: AbortSignal,
+  load: () => EffectiveConfig,
+  { demo = false }: ServeFlags,
+): Promise<RunningServer | undefined> {
+  // Loaded here, so that the other commands need not wait for the server's libraries.
+  const { checkBinaries } = await import('../../device-api/uws/uws-installation.ts');
+  checkBinaries();
+  const { startServer } = await import('../serve.ts');
+  try {
+    return await startServer(load(), signal, demo);
+  } catch (error) {
+    if (error !== signal.reason) throw error;
+    console.error('Stopped while the data folder was moving to another shard count: the next start goes on.');
+    return undefined;
+  }
+}
+
+function report(server: RunningServer): string {
+  const { url, adminUrl, folder, shards, certFile, demo } = server;
+  return JSON.stringify({
+    url,
+    admin_url: adminUrl,
+    data: folder.path,
+    shards,
+    pid: process.pid,
+    cert_file: certFile,
+    demo: demo ?? null,
+  });
+}
+
+function greeting(server: RunningServer): string {
+  const { url, adminUrl, folder, config, shards, certFile, fleets, demo } = server;
+  const inDatabases = config.store.engine === 'postgres';
+  const where = inDatabases ? '' : `${folder.path}: `;
+  const kept = counted(shards, inDatabases ? 'database' : 'shard');
+  const lines = [
+    `Fleetpost answers devices on ${url} and operators on ${adminUrl}.`,
+    demo === undefined
+      ? `${folder.isNew && !inDatabases ? 'Made' : 'Found'} ${where}${kept}, ${counted(fleets, 'fleet')}. Certificate: ${certFile}.`
+      : `Made ${where}${kept}, and a demo device. Its secret is shown this once. Try:`,
+  ];
+  if (demo !== undefined) lines.push('', ...demoCommands(demo, url, certFile), '');
+  else if (fleets === 0) lines.push('Make a fleet with "fleetpost fleet create".');
+  return lines.join('\n');
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,30 @@
+import type { Fleets } from '../../declarations/fleet.ts';
+import type { AuditLog } from '../../features/audit/audit-log.ts';
+import type { LogReader } from '../../features/records/log-reader.ts';
+import type { MainShards } from '../../threads/shards.ts';
+import type { Declarations } from './declarations.ts';
+import type { Controls } from './remote-services.ts';
+
+/** What the work that goes on by itself is about. */
+export interface WorkOptions {
+  fleets: Fleets;
+  shards: MainShards;
+  reader: LogReader;
+}
+
+/** The work that goes on by itself, here or on another node. */
+export interface Work {
+  /** What the admin API asks of it. */
+  controls: Controls;
+  /** Before the admin server ends: requests that wait for records are answered. */
+  stopWaiting(): Promise<void>;
+  /** Before the shards. */
+  stop(): Promise<void>;
+}
+
+/** What a server keeps besides its shards: in its data folder, or in a database together with other nodes. */
+export interface Keeping extends Declarations {
+  audit: AuditLog;
+  /** Once the shards are there. Of what is kept in a folder: @throws what a part of it cannot start for. */
+  startWork(options: WorkOptions): Promise<Work>;
+}

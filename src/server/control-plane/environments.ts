@@ -1,0 +1,62 @@
+import type { Config } from '../../core/config/config.ts';
+import { registryTables } from '../../declarations/registry.ts';
+import { type ActionJournal, actionTables } from '../../features/actions/tables.ts';
+import { auditTables } from '../../features/audit/audit-records.ts';
+import { broadcastTables } from '../../features/broadcasts/tables.ts';
+import { consumerTables } from '../../features/consumers/tables.ts';
+import { forwarderTables } from '../../features/forwarders/tables.ts';
+import type { StoreLayout } from '../../maintenance/parts/store-parts.ts';
+import { Environment } from '../../storage/lmdb/environment/environment.ts';
+import { Journal } from '../../storage/lmdb/environment/journal.ts';
+import type { StoredTables } from '../../storage/lmdb/environment/stored-tables.ts';
+
+/** What the main thread alone reads and writes is also looked at by tools while it is in use. */
+const readersMax = 32;
+
+type Limits = Pick<Config, 'mapBytesMax' | 'diskFreeBytesMin'>;
+
+/** Its map is bounded by the same key as a shard's. */
+export function openRegistry(path: string, limits: Limits): Environment {
+  return open(path, registryTables, limits);
+}
+
+export function actionJournalOf(stored: StoredTables): ActionJournal {
+  return new Journal(stored, actionTables, 'The store of actions');
+}
+
+export function openJournal(path: string, limits: Limits): ActionJournal {
+  return actionJournalOf(open(path, actionTables, limits));
+}
+
+/** What jobs and consumers keep; each belongs to the room that reads it. */
+export const controlTables = [
+  ...broadcastTables,
+  ...consumerTables,
+  ...forwarderTables,
+  ...auditTables,
+] as const;
+export type ControlJournal = Journal<(typeof controlTables)[number]>;
+
+export function controlJournalOf(stored: StoredTables): ControlJournal {
+  return new Journal(stored, controlTables, 'The store of jobs and consumers');
+}
+
+export function openControl(path: string, limits: Limits): ControlJournal {
+  return controlJournalOf(open(path, controlTables, limits));
+}
+
+/** All of them but shards, as they lie in a data folder. */
+export const storeLayouts: readonly StoreLayout[] = [
+  { name: 'registry', tables: registryTables },
+  { name: 'control', tables: controlTables },
+  { name: 'actions', tables: actionTables },
+];
+
+function open(
+  path: string,
+  tables: readonly string[],
+  { mapBytesMax, diskFreeBytesMin }: Limits,
+): Environment {
+  const commits = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  return new Environment({ path, tables, mapBytesMax, diskFreeBytesMin, readersMax, commits });
+}

@@ -1,0 +1,43 @@
+import type { Config } from '../../core/config/config.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import { Audit } from '../../features/audit/audit.ts';
+import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
+import type { Keeping } from './control-plane.ts';
+import { openDeclarations, openDeclaredWork } from './declarations.ts';
+import { openControl, openJournal, openRegistry } from './environments.ts';
+
+export interface FolderKeepingOptions {
+  folder: DataFolder;
+  config: Config;
+  isBackupRunning(): boolean;
+  log: Log;
+}
+
+/** In environments of the data folder, which this process has for itself. @throws OperatorError for damage. */
+export function keepInFolder({ folder, config, isBackupRunning, log }: FolderKeepingOptions): Keeping {
+  const stored = openRegistry(folder.registryFolder, config);
+  const declarations = openDeclarations(stored, config, log);
+  const { registry } = declarations;
+  const journal = openControl(folder.journalFolder('control'), config);
+  return {
+    ...declarations,
+    audit: new Audit(journal, config, log),
+    async startWork(given) {
+      const { startServices } = await import('./services.ts');
+      return startServices({
+        ...given,
+        registry,
+        work: openDeclaredWork(stored, registry, config),
+        journal,
+        actionJournal: openJournal(folder.journalFolder('actions'), config),
+        isBackupRunning,
+        config,
+        log,
+      });
+    },
+    async close() {
+      await journal.close();
+      await declarations.close();
+    },
+  };
+}

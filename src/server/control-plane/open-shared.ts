@@ -1,0 +1,167 @@
+import { join } from 'node:path';
+import type { Config } from '../../core/config/config.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import { registryTables } from '../../declarations/registry.ts';
+import { actionTables } from '../../features/actions/tables.ts';
+import { PostgresAudit } from '../../features/audit/postgres-audit.ts';
+import { Jobs, jobsLease } from '../../nodes/leader.ts';
+import { HeldTables } from '../../nodes/leader-store.ts';
+import { FollowedTables } from '../../nodes/replicated-store.ts';
+import { Caller } from '../../nodes/rpc-client.ts';
+import { Answerer } from '../../nodes/rpc-server.ts';
+import { Database } from '../../storage/postgres/connection/database.ts';
+import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
+import type { Keeping } from './control-plane.ts';
+import { openDeclarations, openDeclaredWork } from './declarations.ts';
+import { actionJournalOf, controlJournalOf, controlTables } from './environments.ts';
+import { type Controls, methodsOf, remoteControls } from './remote-services.ts';
+import type { Services } from './services.ts';
+
+export interface DatabaseKeepingOptions {
+  /** Of the first database of the store. */
+  url: string;
+  /** For the mirrors of this node. */
+  folder: string;
+  /** This node among all, for as long as it runs. */
+  node: string;
+  config: Config;
+  log: Log;
+}
+
+/** Of what runs where the jobs are. */
+interface RunningJobs {
+  services: Services;
+  answerer: Answerer;
+  stop(): Promise<void>;
+}
+
+/**
+ * In a database that all nodes share: what operators declare is mirrored on each, and what works by itself is on one
+ * of them, which the others ask.
+ * @throws OperatorError for tables of another version, ApiError unavailable.
+ */
+export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<Keeping> {
+  const { url, folder, node, config, log } = options;
+  const database = new Database({
+    url,
+    connectionsMax: config.databaseConnectionsMax,
+    timeoutMilliseconds: config.databaseTimeoutMilliseconds,
+    log,
+  });
+  const mirror = (store: string, tables: readonly string[]) => ({
+    store,
+    tables,
+    folder: join(folder, store),
+    mapBytesMax: config.mapBytesMax,
+    diskFreeBytesMin: config.diskFreeBytesMin,
+    database,
+  });
+  let stored: FollowedTables;
+  try {
+    await checkVersion(database);
+    stored = await FollowedTables.open({ ...mirror('registry', registryTables), log });
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const declarations = openDeclarations(stored, config, log);
+  const { registry, tokens, claimTokens } = declarations;
+  stored.onChange(async (changes) => {
+    tokens.follow(changes);
+    claimTokens.follow(changes);
+    await registry.follow(changes);
+  });
+  const audit = new PostgresAudit(database, config, log);
+  const caller = new Caller({ database, log });
+  return {
+    ...declarations,
+    audit,
+    async startWork(given) {
+      const { startServices } = await import('./services.ts');
+      const open = async (onLost: () => void): Promise<RunningJobs> => {
+        await stored.catchUp();
+        const held = { database, lease: { name: jobsLease, holder: node }, onLost };
+        const control = await HeldTables.open({ ...mirror('control', controlTables), ...held });
+        const actions = await HeldTables.open({ ...mirror('actions', actionTables), ...held }).catch(
+          closing(control),
+        );
+        const services = await startServices({
+          ...given,
+          registry,
+          work: openDeclaredWork(stored, registry, config),
+          journal: controlJournalOf(control),
+          actionJournal: actionJournalOf(actions),
+          isBackupRunning: () => false,
+          config,
+          log,
+        }).catch(closing(control, actions));
+        // What another node has declared, and builds on now, is known here then.
+        const methods = new Map(
+          [...methodsOf(services.controls)].map(([name, method]) => [
+            name,
+            async (...asked: Parameters<typeof method>) => {
+              await stored.catchUp();
+              return method(...asked);
+            },
+          ]),
+        );
+        const answerer = new Answerer({ database, methods, log });
+        const stop = async (): Promise<void> => {
+          await services.stopWaiting();
+          await answerer.close();
+          await services.stop();
+          await control.close();
+        };
+        return { services, answerer, stop };
+      };
+      const jobs = new Jobs<RunningJobs>({
+        database,
+        holder: node,
+        open,
+        close: (running) => running.stop(),
+        log,
+      });
+      await jobs.start();
+      const remote = remoteControls(caller, config.requestTimeoutSeconds * 1_000);
+      return {
+        controls: whereverTheyAre(() => jobs.running?.services.controls ?? remote),
+        async stopWaiting() {
+          await jobs.running?.services.stopWaiting();
+        },
+        stop: () => jobs.stop(),
+      };
+    },
+    async close() {
+      await caller.close();
+      await audit.close();
+      await declarations.close();
+      await database.close();
+    },
+  };
+}
+
+/** Of jobs that could not be begun, or their next begin would find its mirrors open. */
+function closing(...opened: readonly HeldTables[]): (error: unknown) => Promise<never> {
+  return async (error) => {
+    for (const tables of opened) await tables.close();
+    throw error;
+  };
+}
+
+/** The jobs may move between two requests: so each asks for them anew. */
+function whereverTheyAre(find: () => Controls): Controls {
+  const of = <N extends keyof Controls>(name: N): Controls[N] =>
+    new Proxy({} as Controls[N], {
+      get(_, key) {
+        const control = find()[name];
+        const member: unknown = Reflect.get(control, key, control);
+        return typeof member === 'function' ? member.bind(control) : member;
+      },
+    });
+  return {
+    actions: of('actions'),
+    broadcasts: of('broadcasts'),
+    consumers: of('consumers'),
+    forwarders: of('forwarders'),
+  };
+}

@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import { deviceKeyOf, generateDeviceId, generateDeviceSecret, generateFleetId } from '../core/identity.ts';
+import { formatUuid } from '../core/uuid.ts';
+import type { Registry } from '../declarations/registry.ts';
+import type { SchemaKind } from '../declarations/schemas/schema.ts';
+import type { Shard } from '../domain/shard.ts';
+
+/** What a first start makes, so that the first request works: shown once, and the secret kept nowhere. */
+export interface Demo {
+  fleet_id: string;
+  device_id: string;
+  device_secret: string;
+  mail_id: string;
+}
+
+const schemas: readonly [SchemaKind, string, object][] = [
+  [
+    'datapoint',
+    'temperature',
+    {
+      type: 'object',
+      properties: { celsius: { type: 'number' } },
+      required: ['celsius'],
+      additionalProperties: false,
+    },
+  ],
+  [
+    'message',
+    'opened',
+    { type: 'object', properties: { door: { type: 'string', maxLength: 64 } }, required: ['door'] },
+  ],
+];
+
+/** A fleet with a datapoint and a message schema, and one device with one mail waiting. */
+export async function createDemo(
+  registry: Registry,
+  shards: { of(device: ReturnType<typeof deviceKeyOf>): Shard },
+  limits: { lifeSeconds: number; mailboxMailsMax: number },
+): Promise<Demo> {
+  const fleetId = generateFleetId();
+  const deviceId = generateDeviceId();
+  const secret = generateDeviceSecret();
+  const createdAtMs = Date.now();
+  await registry.createFleet({ fleetId, name: 'demo', createdAtMs });
+  for (const [kind, name, schema] of schemas) {
+    await registry.putSchema(fleetId, kind, name, Buffer.from(JSON.stringify(schema, null, 2)));
+  }
+  const device = deviceKeyOf(fleetId, deviceId);
+  const shard = shards.of(device);
+  const secretDigests = [hash('sha256', secret, 'buffer')];
+  await shard.createDevices([
+    { device, enabled: true, secretDigests, name: 'demo device', tags: ['demo'], createdAtMs },
+  ]);
+  const payload = Buffer.from('{"text":"Hello from Fleetpost"}');
+  const queued = await shard.enqueue({ device, name: 'welcome', payload, ...limits });
+  if (queued.result !== 'queued') throw new Error('the demo device did not take its mail');
+  return {
+    fleet_id: fleetId,
+    device_id: deviceId,
+    device_secret: secret,
+    mail_id: formatUuid(queued.mailId),
+  };
+}
+
+/** Ready to paste: the demo device's first session. */
+export function demoCommands(demo: Demo, url: string, certFile: string): string[] {
+  const curl = `curl -sS --cacert '${certFile.replaceAll("'", "'\\''")}'`;
+  const credentials = `-H 'X-Fleet-ID: ${demo.fleet_id}' -H 'X-Device-ID: ${demo.device_id}' -H 'X-Device-Secret: ${demo.device_secret}'`;
+  const json = "-H 'Content-Type: application/json'";
+  return [
+    `${curl} -i ${credentials} -X POST ${url}/v1/heartbeat`,
+    `${curl} -i ${credentials} ${json} -d '{"celsius":21.5}' ${url}/v1/datapoint/temperature`,
+    `${curl} -i ${credentials} ${url}/v1/mailbox/next`,
+    `${curl} -i ${credentials} -X PUT ${url}/v1/mailbox/ack/${demo.mail_id}`,
+    `${curl} -N ${credentials} -H 'Accept: text/event-stream' ${url}/v1/events`,
+  ];
+}

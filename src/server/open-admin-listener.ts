@@ -1,0 +1,41 @@
+import { AdminDoor } from '../admin-api/server/admin-listener.ts';
+import { Probe } from '../admin-api/server/probe.ts';
+import type { Config } from '../core/config/config.ts';
+import { OperatorError } from '../core/errors.ts';
+import { isLoopback, parseHostPort } from '../core/host-port.ts';
+import type { Readiness } from './readiness.ts';
+
+/** @throws OperatorError for an admin address that others than this machine can reach. */
+export function checkAdminAddress({ admin }: Config): void {
+  const { host } = parseHostPort(admin);
+  if (isLoopback(host)) return;
+  throw new OperatorError(
+    `The admin API speaks plain HTTP and cannot listen on ${host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy. Health and metrics alone can be had elsewhere (probe).`,
+  );
+}
+
+/** Before a move, which may take minutes: a port that is taken is told at once, and health is answered meanwhile. */
+export async function openDoor(config: Config, readiness: Readiness): Promise<AdminDoor> {
+  const reasons = () => readiness.reasons();
+  const address = parseHostPort(config.admin);
+  const probe =
+    config.probe === ''
+      ? undefined
+      : await opened(config.probe, 'probe', () => Probe.open(parseHostPort(config.probe), config, reasons));
+  try {
+    return await opened(config.admin, 'the admin API', () =>
+      AdminDoor.open({ address, probe, config, reasons }),
+    );
+  } catch (error) {
+    await probe?.close();
+    throw error;
+  }
+}
+
+async function opened<T>(address: string, what: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch {
+    throw new OperatorError(`${address} cannot be listened on for ${what}: is another server using it?`);
+  }
+}

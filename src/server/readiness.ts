@@ -1,0 +1,80 @@
+import type { NotReady } from '../admin-api/server/readiness.ts';
+import type { Cluster } from '../threads/worker-pool.ts';
+
+const sampleMs = 1_000;
+/** A queue that is full for as long is no burst any more. */
+const fullQueueSamples = 10;
+/** A shard that refused is tried again after as long, for without requests it cannot show that it has room. */
+const refusalSamples = 60;
+
+export type Phase = NotReady & { reason: 'starting' | 'moving' | 'upgrading' | 'stopping' };
+
+export const starting: Phase = { reason: 'starting', msg: 'The server is starting.' };
+export const stopping: Phase = { reason: 'stopping', msg: 'The server is stopping.' };
+
+interface Sampled {
+  refusedWrites: number;
+  /** Samples since it refused a write. */
+  sinceRefusal: number;
+  /** Samples that its queue was full in a row. */
+  fullQueue: number;
+}
+
+/** Whether a load balancer should send devices here, and if not, why. */
+export class Readiness {
+  /** What the whole server is busy with; undefined while it serves. */
+  phase: Phase | undefined = starting;
+  #cluster: Cluster | undefined;
+  #sampled: readonly Sampled[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** From now on the state of the shards counts too. */
+  watch(cluster: Cluster): void {
+    this.#cluster = cluster;
+    this.#sampled = cluster.metrics.map(({ refusedWrites }) => ({
+      refusedWrites,
+      sinceRefusal: refusalSamples,
+      fullQueue: 0,
+    }));
+    this.#timer = setInterval(() => this.#sample(cluster), sampleMs).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#cluster = undefined;
+  }
+
+  reasons(): NotReady[] {
+    const reasons: NotReady[] = this.phase === undefined ? [] : [this.phase];
+    const cluster = this.#cluster;
+    if (cluster === undefined) return reasons;
+    reasons.push(...cluster.shards.problems());
+    for (const [shard, sampled] of this.#sampled.entries()) {
+      const refusal = cluster.metrics[shard]?.refusal;
+      const { refusedWrites = 0 } = cluster.metrics[shard] ?? {};
+      const isRecent = sampled.sinceRefusal < refusalSamples || refusedWrites !== sampled.refusedWrites;
+      if (refusal === 'map' && isRecent) {
+        reasons.push({ reason: 'shard_full', msg: `Shard ${shard} has reached mapBytesMax.` });
+      }
+      if (refusal === 'store' && isRecent) {
+        reasons.push({ reason: 'store_refuses', msg: `The store of shard ${shard} refuses commits.` });
+      }
+      if (sampled.fullQueue >= fullQueueSamples) {
+        const msg = `The write queue of shard ${shard} has been full for ${sampled.fullQueue} s.`;
+        reasons.push({ reason: 'queue_full', msg });
+      }
+    }
+    return reasons;
+  }
+
+  #sample({ metrics, shards }: Cluster): void {
+    for (const [shard, sampled] of this.#sampled.entries()) {
+      const { refusedWrites = 0 } = metrics[shard] ?? {};
+      sampled.sinceRefusal = refusedWrites === sampled.refusedWrites ? sampled.sinceRefusal + 1 : 0;
+      sampled.refusedWrites = refusedWrites;
+      // A node may have more threads than its store has databases.
+      const accepts = shards.all[shard]?.accepts() ?? true;
+      sampled.fullQueue = accepts ? 0 : sampled.fullQueue + 1;
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
+import type { Environment } from '../environment/environment.ts';
+import { decodeSeen } from '../layout/activity-record.ts';
+import { decodeIndexed, type Indexed } from '../layout/device-record.ts';
+import { keyOfDevice, readDevice, tagDigestBytes } from '../layout/keys.ts';
+import { openTables, type Tables } from '../layout/tables.ts';
+import type { Step } from '../reshard/move-devices.ts';
+import { addCounts, type FleetCounts } from './fleet-counts.ts';
+import { changeName } from './name-index.ts';
+import { changeSeen } from './seen-index.ts';
+import { changeTags, disabledDigest } from './tag-index.ts';
+
+/** Devices of one step of building the indexes: one transaction. */
+const devicesPerStep = 5_000;
+/** What a device that is not there is found by. */
+const absent: Indexed = { name: '', tags: [], enabled: true };
+
+/** What a record is found by. Of one that is damaged nothing: its device can still be deleted. */
+export function indexedOf(bytes: Buffer): Indexed {
+  try {
+    return decodeIndexed(bytes);
+  } catch {
+    return absent;
+  }
+}
+
+/**
+ * In the transaction that makes, changes or deletes a device: what it is found by, and the counts of its fleet.
+ * Undefined is a device that is not there. When it was seen is the affair of `changeSeen`.
+ */
+export function changeIndexes(
+  tables: Tables,
+  device: DeviceKey,
+  before: Indexed | undefined,
+  after: Indexed | undefined,
+): void {
+  const [gone, come] = [before ?? absent, after ?? absent];
+  changeTags(tables.tags, device, gone, come);
+  changeName(tables.names, device, gone.name, come.name);
+  const isDisabled = (one: Indexed): number => (one.enabled ? 0 : 1);
+  addCounts(tables.counts, fleetIdOf(device), {
+    devices: (after ? 1 : 0) - (before ? 1 : 0),
+    disabled: isDisabled(come) - isDisabled(gone),
+  });
+}
+
+/**
+ * Makes the indexes of a shard that has none yet, or a part of them, a step at a time. What is there is removed
+ * first: an older version that served the folder in between would not have kept it.
+ */
+export function* buildDeviceIndexes(environment: Environment): Generator<Step> {
+  const tables = openTables(environment);
+  environment.writeSync(() => {
+    for (const table of [tables.tags, tables.names, tables.seen, tables.counts]) table.clearSync();
+  });
+  let last: Buffer | undefined;
+  for (;;) {
+    const from = last === undefined ? {} : { start: last, exclusiveStart: true };
+    const step = [...tables.devices.getRange({ ...from, limit: devicesPerStep })];
+    if (step.length === 0) return;
+    last = step.at(-1)?.key;
+    environment.writeSync(() => {
+      for (const { key, value } of step) {
+        const device = readDevice(key, 0);
+        changeIndexes(tables, device, undefined, indexedOf(value));
+        const seen = tables.activity.getBinary(keyOfDevice(device));
+        changeSeen(tables.seen, device, null, seen && decodeSeen(seen).lastSeenMs);
+      }
+    });
+    yield { passed: step.length, devices: step.length };
+  }
+}
+
+/**
+ * Counts the devices of each fleet anew, as a move leaves them: in the shard that they are in. To do it again
+ * changes nothing.
+ */
+export function countDevices(environment: Environment): void {
+  const { devices, tags, counts } = openTables(environment);
+  const found = new Map<string, FleetCounts>();
+  for (const key of devices.getKeys({})) {
+    const fleetId = fleetIdOf(readDevice(key, 0));
+    const count = found.get(fleetId);
+    if (count !== undefined) count.devices += 1;
+    else found.set(fleetId, { devices: 1, disabled: 0 });
+  }
+  const start = Buffer.from(disabledDigest, 'latin1');
+  const end = Buffer.from(`${disabledDigest}\xff`, 'latin1');
+  for (const key of tags.getKeys({ start, end })) {
+    const count = found.get(fleetIdOf(readDevice(key, tagDigestBytes)));
+    if (count !== undefined) count.disabled += 1;
+  }
+  environment.writeSync(() => {
+    counts.clearSync();
+    for (const [fleetId, count] of found) addCounts(counts, fleetId, count);
+  });
+}

@@ -1,0 +1,106 @@
+import { type DeviceKey, deviceKeyOf } from '../../../core/identity.ts';
+import { matches } from '../../../domain/devices/device-filter.ts';
+import type {
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevices,
+} from '../../../domain/devices/device-query.ts';
+import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
+import type { DeviceStatus, SeenCount } from '../../../domain/shard.ts';
+import type { Table } from '../environment/environment.ts';
+import { bucketInKey, keyOfDevice, nameInKey, readSequence } from '../layout/keys.ts';
+import type { Tables } from '../layout/tables.ts';
+import { digestOfTag, disabledDigest } from './tag-index.ts';
+
+/** Sorts behind every byte that stands in a key after the fields that are asked for: ids are ASCII, names UTF-8. */
+const last = '\xff';
+const deviceIdLength = 10;
+
+/** The keys of an index that a query can be about. */
+interface Range {
+  table: Table;
+  /** Stands before every position. */
+  front: string;
+  /** Positions from here on, and before that. */
+  from: string;
+  to: string;
+}
+
+function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
+  const { fleetId, tags: [tag = ''] = [], namePrefix = '', seenAfterMs, seenBeforeMs } = filter;
+  const all = { from: '', to: last };
+  switch (by) {
+    case 'tag':
+      return { table: tables.tags, front: digestOfTag(tag) + fleetId, ...all };
+    case 'disabled':
+      return { table: tables.tags, front: disabledDigest + fleetId, ...all };
+    case 'name': {
+      const name = nameInKey(namePrefix);
+      return { table: tables.names, front: fleetId, from: name, to: name + last };
+    }
+    case 'seen': {
+      const [first, end] = [bucketOf(seenAfterMs), bucketOf(seenBeforeMs ?? Number.MAX_SAFE_INTEGER)];
+      return { table: tables.seen, front: fleetId, from: bucketInKey(first), to: bucketInKey(end + 1) };
+    }
+    default:
+      return { table: tables.devices, front: fleetId, ...all };
+  }
+}
+
+/** The keys behind a position, which may come from anywhere: none outside of the range. */
+function keysOf({ table, front, from, to }: Range, after: string, limit: number): Iterable<Buffer> {
+  const start = after === '' || after < from ? from : `${after}\0`;
+  if (start >= to) return [];
+  const [first, end] = [start, to].map((text) => Buffer.from(front + text, 'latin1'));
+  return table.getKeys({ start: first, end, limit } as { start: Buffer; end: Buffer; limit: number });
+}
+
+/** How many entries of the index a search would have to look at, counted up to `max`. */
+export function countEntries(tables: Tables, by: DeviceIndex, filter: DeviceFilter, max: number): number {
+  let count = 0;
+  for (const _ of keysOf(rangeOf(tables, by, filter), '', max)) count += 1;
+  return count;
+}
+
+/** One step of a search; `read` answers undefined for what is not there or damaged, and so not found. */
+export function searchDevices(
+  tables: Tables,
+  query: DeviceQuery,
+  read: (device: DeviceKey) => DeviceStatus | undefined,
+): FoundDevices {
+  const range = rangeOf(tables, query.by, query);
+  const found: FoundDevices = { items: [], reached: undefined };
+  let looks = 0;
+  for (const key of keysOf(range, query.after, query.looks)) {
+    looks += 1;
+    const position = key.toString('latin1', range.front.length, key.length);
+    if (looks === query.looks) found.reached = position;
+    const status = read(deviceKeyOf(query.fleetId, position.slice(-deviceIdLength)));
+    if (status !== undefined && matches(status, query)) found.items.push({ ...status, position });
+  }
+  return found;
+}
+
+/** Devices that were seen in that time, of the next entries of the index, and where to go on. */
+export function countSeen(tables: Tables, filter: DeviceFilter, after: string, looks: number): SeenCount {
+  const range = rangeOf(tables, 'seen', filter);
+  // Of all but the first bucket the index alone tells that they were seen late enough.
+  const exactUpTo = bucketInKey(bucketOf(filter.seenAfterMs) + 1);
+  let count = 0;
+  let seen = 0;
+  let reached: string | undefined;
+  for (const key of keysOf(range, after, looks)) {
+    seen += 1;
+    const position = key.toString('latin1', range.front.length, key.length);
+    if (seen === looks) reached = position;
+    if (position >= exactUpTo || isSeenAfter(tables, filter, position)) count += 1;
+  }
+  return { count, reached };
+}
+
+function isSeenAfter(tables: Tables, { fleetId, seenAfterMs = 0 }: DeviceFilter, position: string): boolean {
+  const device = deviceKeyOf(fleetId, position.slice(-deviceIdLength));
+  const bytes = tables.activity.getBinaryFast(keyOfDevice(device));
+  return bytes !== undefined && readSequence(bytes, 0) >= seenAfterMs;
+}

@@ -1,0 +1,90 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import type { Device, DeviceCredentials } from '../../../domain/shard.ts';
+import { pack, unpack } from '../environment/codec.ts';
+import { readSequence, sequenceBytes, sequenceKey } from './keys.ts';
+
+/**
+ * flags (1: enabled, 2: the last secret ends), number of secrets, their digests, the time in milliseconds that
+ * the last secret ends at, if it does; then name, tags and creation time in msgpack.
+ */
+const enabledFlag = 1;
+const endingFlag = 2;
+const digestBytes = 32;
+const headerBytes = 2;
+
+/** What a device is found by, besides its id and when it was seen. */
+export interface Indexed {
+  name: string;
+  tags: readonly string[];
+  enabled: boolean;
+}
+
+interface Description {
+  name: string;
+  tags: string[];
+  createdAtMs: number;
+}
+
+export function encodeDevice(device: Device): Buffer {
+  const { oldSecretUntilMs } = device;
+  const flags = (device.enabled ? enabledFlag : 0) | (oldSecretUntilMs === undefined ? 0 : endingFlag);
+  const header = Buffer.from([flags, device.secretDigests.length]);
+  const ending = oldSecretUntilMs === undefined ? [] : [sequenceKey(oldSecretUntilMs)];
+  const description: Description = {
+    name: device.name,
+    tags: [...device.tags],
+    createdAtMs: device.createdAtMs,
+  };
+  return Buffer.concat([header, ...device.secretDigests, ...ending, pack(description)]);
+}
+
+/**
+ * The hot part only; the digests are copies and outlive `bytes`.
+ * @throws Error for a damaged record: behind its end lie bytes of others, which must not count as digests.
+ */
+export function decodeCredentials(bytes: Buffer): DeviceCredentials {
+  if (bytes.length < headerBytes) throw new Error('a device record is damaged');
+  if (bytes.length <= descriptionAt(bytes)) throw new Error('a device record is damaged');
+  const secrets = bytes.readUInt8(1);
+  const secretDigests: Uint8Array[] = [];
+  for (let i = 0; i < secrets; i += 1) {
+    const start = headerBytes + i * digestBytes;
+    secretDigests.push(Uint8Array.prototype.slice.call(bytes, start, start + digestBytes));
+  }
+  const flags = bytes.readUInt8(0);
+  const credentials: DeviceCredentials = { enabled: (flags & enabledFlag) !== 0, secretDigests };
+  if ((flags & endingFlag) !== 0) {
+    credentials.oldSecretUntilMs = readSequence(bytes, headerBytes + secrets * digestBytes);
+  }
+  return credentials;
+}
+
+/** Where the description begins. */
+function descriptionAt(bytes: Buffer): number {
+  const endingBytes = (bytes.readUInt8(0) & endingFlag) === 0 ? 0 : sequenceBytes;
+  return headerBytes + bytes.readUInt8(1) * digestBytes + endingBytes;
+}
+
+export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
+  return { device, ...decodeCredentials(bytes), ...decodeDescription(bytes) };
+}
+
+/** @throws Error for a damaged record. */
+export function decodeIndexed(bytes: Buffer): Indexed {
+  const { name, tags } = decodeDescription(bytes);
+  return { name, tags, enabled: (bytes.readUInt8(0) & enabledFlag) !== 0 };
+}
+
+/** The store's views are longer than their `length` says. */
+function decodeDescription(bytes: Buffer): Description {
+  return unpack(bytes.subarray(descriptionAt(bytes), bytes.length)) as Description;
+}
+
+/** Whether these bytes can be a device. @throws what msgpackr throws for bytes that are not its own. */
+export function isDeviceRecord(bytes: Buffer): boolean {
+  if (bytes.length < headerBytes || bytes.readUInt8(0) > (enabledFlag | endingFlag)) return false;
+  const at = descriptionAt(bytes);
+  if (at >= bytes.length) return false;
+  const { name, tags, createdAtMs } = unpack(bytes.subarray(at)) as Partial<Description>;
+  return typeof name === 'string' && Array.isArray(tags) && typeof createdAtMs === 'number';
+}

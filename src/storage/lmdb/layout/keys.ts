@@ -1,0 +1,148 @@
+import {
+  type DeviceKey,
+  deviceIdOf,
+  deviceKeyLength,
+  fleetIdLength,
+  fleetIdOf,
+} from '../../../core/identity.ts';
+import { uuidBytesLength } from '../../../core/uuid.ts';
+
+/**
+ * Key layout of a shard's tables: fixed-width fields behind each other, big-endian, so that byte order is
+ * the order wanted and everything of a device, and of a fleet, lies together. LMDB copies a key during the
+ * call, so the builders of hot keys reuse one buffer each.
+ */
+export const sequenceBytes = 6;
+export const tagDigestBytes = 8;
+export const sentRestBytesMax = 32;
+/** Of a name in its index, which is in UTF-8. */
+const nameBytesMax = 32;
+const bucketBytes = 4;
+const deviceIdLength = deviceKeyLength - fleetIdLength;
+export const senderMark = 's';
+
+const device18 = Buffer.allocUnsafe(deviceKeyLength);
+const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
+const mailDevice = Buffer.allocUnsafe(uuidBytesLength + deviceKeyLength);
+const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
+
+/** devices, mailboxes, activity: device. */
+export function keyOfDevice(device: DeviceKey): Buffer {
+  device18.write(device, 0, 'latin1');
+  return device18;
+}
+
+/** tags: the first bytes of a digest of the tag, device. The value is empty. */
+export function keyOfTag(digest: string, device: DeviceKey): Buffer {
+  return Buffer.from(digest + device, 'latin1');
+}
+
+/** The beginning of a name as its index has it, one character a byte. */
+export function nameInKey(name: string): string {
+  return Buffer.from(name, 'utf8').toString('latin1', 0, nameBytesMax);
+}
+
+/** names: fleet, the beginning of the name, a zero byte, device id. The value is empty. */
+export function keyOfName(device: DeviceKey, name: string): Buffer {
+  return Buffer.from(`${fleetIdOf(device)}${nameInKey(name)}\0${deviceIdOf(device)}`, 'latin1');
+}
+
+/** A bucket of the seen index, one character a byte. */
+export function bucketInKey(bucket: number): string {
+  const bytes = Buffer.allocUnsafe(bucketBytes);
+  bytes.writeUInt32BE(bucket);
+  return bytes.toString('latin1');
+}
+
+/** seen: fleet, bucket of the time, device id. The value is empty. */
+export function keyOfSeen(device: DeviceKey, bucket: number): Buffer {
+  return Buffer.from(fleetIdOf(device) + bucketInKey(bucket) + deviceIdOf(device), 'latin1');
+}
+
+/** retiring: time in milliseconds, device. The value is empty. */
+export function keyOfRetiring(untilMs: number, device: DeviceKey): Buffer {
+  return Buffer.concat([sequenceKey(untilMs), Buffer.from(device, 'latin1')]);
+}
+
+/** counts: fleet. */
+export function keyOfFleet(fleetId: string): Buffer {
+  return Buffer.from(fleetId, 'latin1');
+}
+
+/** The device of a key of `names` and `seen`, which have the fleet in front and the device id at the end. */
+export function readSplitDevice(key: Buffer): DeviceKey {
+  const fleetId = key.toString('latin1', 0, fleetIdLength);
+  return (fleetId + key.toString('latin1', key.length - deviceIdLength, key.length)) as DeviceKey;
+}
+
+/** mail: device, sequence. */
+export function keyOfMail(device: DeviceKey, sequence: number): Buffer {
+  deviceSequence.write(device, 0, 'latin1');
+  deviceSequence.writeUIntBE(sequence, deviceKeyLength, sequenceBytes);
+  return deviceSequence;
+}
+
+/** requeued, delayed: device, mail id. */
+export function keyOfDeviceMail(device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(device, 'latin1'), mailId]);
+}
+
+/** expiry, due: time in milliseconds, device, mail id. The value is empty. */
+export function keyOfExpiry(expiresAtMs: number, device: DeviceKey, mailId: Uint8Array): Buffer {
+  timeDeviceMail.writeUIntBE(expiresAtMs, 0, sequenceBytes);
+  timeDeviceMail.write(device, sequenceBytes, 'latin1');
+  timeDeviceMail.set(mailId, sequenceBytes + deviceKeyLength);
+  return timeDeviceMail;
+}
+
+/** receipts: mail id (so in order of time), device. */
+export function keyOfReceipt(mailId: Uint8Array, device: DeviceKey): Buffer {
+  mailDevice.set(mailId);
+  mailDevice.write(device, uuidBytesLength, 'latin1');
+  return mailDevice;
+}
+
+export const deadDeviceAt = fleetIdLength + uuidBytesLength;
+/** dead: fleet, mail id (so in order of time), device. */
+export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(fleetIdOf(device), 'latin1'), mailId, Buffer.from(device, 'latin1')]);
+}
+
+/**
+ * idempotency: the key itself (a UUIDv7, so in order of time), then whose it is: a device, or a device and
+ * `senderMark` for keys of those who send it mail.
+ */
+export function keyOfIdempotency(key: Uint8Array, scope: string): Buffer {
+  return Buffer.concat([key, Buffer.from(scope, 'latin1')]);
+}
+
+/** sent: the UUIDv7 of what a mail is for (so in order of time), device, the rest of it. */
+export function keyOfSent(once: Uint8Array, device: DeviceKey): Buffer {
+  const rest = once.subarray(uuidBytesLength);
+  if (rest.length < 1 || rest.length > sentRestBytesMax)
+    throw new Error('this cannot say what a mail is for');
+  return Buffer.concat([once.subarray(0, uuidBytesLength), Buffer.from(device, 'latin1'), rest]);
+}
+
+/** broadcast: its id (a UUIDv7, so in order of time), device. The value is empty. */
+export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer {
+  return Buffer.concat([broadcast, Buffer.from(device, 'latin1')]);
+}
+
+/**
+ * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts), 'moved' (log-times.ts) and 'trim'
+ * (log-trim-state.ts). log: position of the batch's first record; also a time as the front of a range.
+ */
+export function sequenceKey(sequence: number): Buffer {
+  const key = Buffer.allocUnsafe(sequenceBytes);
+  key.writeUIntBE(sequence, 0, sequenceBytes);
+  return key;
+}
+
+export function readSequence(bytes: Buffer, offset: number): number {
+  return bytes.readUIntBE(offset, sequenceBytes);
+}
+
+export function readDevice(bytes: Buffer, offset: number): DeviceKey {
+  return bytes.toString('latin1', offset, offset + deviceKeyLength) as DeviceKey;
+}

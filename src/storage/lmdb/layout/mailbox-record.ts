@@ -1,0 +1,52 @@
+import { isSettledLength, isSettledList, type SettledMails } from '../../../domain/mail/settled-mails.ts';
+import { readSequence, sequenceBytes } from './keys.ts';
+
+/**
+ * The small record of a mailbox: so that size and head never need a scan. Live sequences lie from `head`
+ * (exactly the first mail, unless size is 0) up to but not including `tail`.
+ */
+export interface MailboxRecord extends SettledMails {
+  size: number;
+  head: number;
+  tail: number;
+}
+
+const headerBytes = 4 + 2 * sequenceBytes;
+
+export function emptyMailbox(): MailboxRecord {
+  return { size: 0, head: 1, tail: 1, settled: Buffer.alloc(0) };
+}
+
+export function encodeMailbox(record: MailboxRecord): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + record.settled.length);
+  bytes.writeUInt32BE(record.size, 0);
+  bytes.writeUIntBE(record.head, 4, sequenceBytes);
+  bytes.writeUIntBE(record.tail, 4 + sequenceBytes, sequenceBytes);
+  bytes.set(record.settled, headerBytes);
+  return bytes;
+}
+
+/** The first that is read of a mailbox. @throws Error for a damaged record. */
+export function readSize(bytes: Buffer): number {
+  if (!isSettledLength(bytes.length - headerBytes)) throw new Error('a mailbox record is damaged');
+  return bytes.readUInt32BE(0);
+}
+
+export function readHead(bytes: Buffer): number {
+  return readSequence(bytes, 4);
+}
+
+/** `settled` is a view of `bytes`. */
+export function decodeMailbox(bytes: Buffer): MailboxRecord {
+  return {
+    size: readSize(bytes),
+    head: readHead(bytes),
+    tail: readSequence(bytes, 4 + sequenceBytes),
+    settled: bytes.subarray(headerBytes),
+  };
+}
+
+/** Whether these bytes can be the record of a mailbox. */
+export function isMailboxRecord(bytes: Buffer): boolean {
+  return bytes.length >= headerBytes && isSettledList(bytes.subarray(headerBytes, bytes.length));
+}

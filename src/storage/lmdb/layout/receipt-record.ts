@@ -1,0 +1,86 @@
+import { schemaNamePattern } from '../../../core/identity.ts';
+import type { Fetches, MailEnd, Receipt } from '../../../domain/shard.ts';
+import {
+  readAcceptedAtMs,
+  readFetchCount,
+  readFirstFetchedAtMs,
+  readName,
+  readRequeueCount,
+} from './mail-record.ts';
+
+/**
+ * How it ended 1, requeues 2, fetches 4, queued 6 (0: never), first fetched 6 (0: never), settled 6, name. Queued and
+ * settled are in the shard's life time, as in a mail.
+ */
+const requeuesAt = 1;
+const fetchesAt = requeuesAt + 2;
+const queuedAt = fetchesAt + 4;
+const firstFetchedAt = queuedAt + 6;
+const settledAt = firstFetchedAt + 6;
+const nameAt = settledAt + 6;
+
+/** In the order of their numbers; 0 is not used. */
+const ends: readonly (MailEnd | undefined)[] = [
+  undefined,
+  'acked',
+  'rejected',
+  'expired',
+  'withdrawn',
+  'over_requeued',
+  'mailbox_full',
+];
+
+/** What stays of a mail. */
+export function encodeReceipt(mail: Buffer, end: MailEnd, settledAtMs: number): Buffer {
+  const name = readName(mail);
+  const bytes = Buffer.allocUnsafe(nameAt + name.length);
+  bytes.writeUInt8(ends.indexOf(end), 0);
+  bytes.writeUInt16BE(readRequeueCount(mail), requeuesAt);
+  bytes.writeUInt32BE(readFetchCount(mail), fetchesAt);
+  bytes.writeUIntBE(readAcceptedAtMs(mail), queuedAt, 6);
+  bytes.writeUIntBE(readFirstFetchedAtMs(mail), firstFetchedAt, 6);
+  bytes.writeUIntBE(settledAtMs, settledAt, 6);
+  bytes.write(name, nameAt, 'latin1');
+  return bytes;
+}
+
+/** A copy that was fetched as often more: a fetch may be told later than the end. */
+export function withFetches(bytes: Buffer, { count, firstMs }: Fetches): Buffer {
+  const copy = Buffer.from(bytes.subarray(0, bytes.length));
+  copy.writeUInt32BE(Math.min(copy.readUInt32BE(fetchesAt) + count, 0xffffffff), fetchesAt);
+  const before = copy.readUIntBE(firstFetchedAt, 6);
+  if (before === 0 || before > firstMs) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
+  return copy;
+}
+
+export function readEnd(bytes: Buffer): MailEnd {
+  const end = bytes.length < nameAt ? undefined : ends[bytes.readUInt8(0)];
+  if (end === undefined) throw new Error('a receipt is damaged');
+  return end;
+}
+
+/** A damaged one is as old as can be. */
+export function readSettledAtMs(bytes: Buffer): number {
+  return bytes.length < nameAt ? 0 : bytes.readUIntBE(settledAt, 6);
+}
+
+/** Times by the shard's life, but for the first fetch. @throws Error for a damaged record. */
+export function decodeReceipt(bytes: Buffer): Omit<Receipt, 'device' | 'mailId'> {
+  return {
+    state: readEnd(bytes),
+    name: bytes.toString('latin1', nameAt, bytes.length),
+    deliverAtMs: undefined,
+    queuedAtMs: bytes.readUIntBE(queuedAt, 6) || undefined,
+    expiresAtMs: undefined,
+    fetchCount: bytes.readUInt32BE(fetchesAt),
+    firstFetchedAtMs: bytes.readUIntBE(firstFetchedAt, 6) || undefined,
+    requeueCount: bytes.readUInt16BE(requeuesAt),
+    settledAtMs: bytes.readUIntBE(settledAt, 6),
+  };
+}
+
+/** Whether these bytes can be a receipt. */
+export function isReceiptRecord(bytes: Buffer): boolean {
+  if (bytes.length <= nameAt || ends[bytes.readUInt8(0)] === undefined) return false;
+  return schemaNamePattern.test(bytes.toString('latin1', nameAt));
+}

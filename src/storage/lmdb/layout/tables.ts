@@ -1,0 +1,31 @@
+import type { Environment, Table } from '../environment/environment.ts';
+
+export const tableNames = [
+  'devices',
+  'tags',
+  'names',
+  'seen',
+  'counts',
+  'retiring',
+  'activity',
+  'mailboxes',
+  'mail',
+  'requeued',
+  'expiry',
+  'delayed',
+  'due',
+  'receipts',
+  'dead',
+  'idempotency',
+  'sent',
+  'broadcast',
+  'log',
+  'times',
+] as const;
+
+/** The tables of a shard; keys.ts says how each is keyed. */
+export type Tables = Readonly<Record<(typeof tableNames)[number], Table>>;
+
+export function openTables(environment: Environment): Tables {
+  return Object.fromEntries(tableNames.map((name) => [name, environment.table(name)])) as Tables;
+}

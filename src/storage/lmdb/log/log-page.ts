@@ -1,0 +1,61 @@
+import type { LogPage, StoredRecord } from '../../../domain/shard.ts';
+import type { Table } from '../environment/environment.ts';
+import { isDamage } from '../environment/store-error.ts';
+import { readSequence, sequenceKey } from '../layout/keys.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
+import type { Tables } from '../layout/tables.ts';
+import { countBatch, countOf, decodeBatch, isDamaged } from './log-batch.ts';
+
+/** What stands at a position of the log, up to the end of its batch; at the next one where nothing does. */
+export function readLogPage(tables: Pick<Tables, 'log' | 'times'>, from: number): LogPage {
+  const { log, times } = tables;
+  const start = sequenceKey(from);
+  for (const key of log.getKeys({ start, reverse: true, limit: 1 })) {
+    const page = pageOf(log, times, key, from);
+    if (page !== undefined) return page;
+  }
+  for (const key of log.getKeys({ start, limit: 1 })) {
+    const page = pageOf(log, times, key, from);
+    if (page !== undefined) return page;
+  }
+  return { records: [], next: from, damaged: false };
+}
+
+/** Undefined for a batch that ends in front of `from`. */
+function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | undefined {
+  const first = readSequence(key, 0);
+  const batch = readBatch(log, key);
+  if (batch !== undefined && !isDamaged(batch) && first + countOf(batch) <= from) return undefined;
+  if (batch === undefined || !isSound(batch)) {
+    // How many positions it took is not known, and the next batch may be found at any behind its first.
+    return first < from ? undefined : { records: [], next: first + 1, damaged: true };
+  }
+  const records: StoredRecord[] = [];
+  const next = first + countOf(batch);
+  for (const { index, timeMs, ...record } of decodeBatch(batch)) {
+    const position = first + index;
+    if (position >= from) records.push({ position, ...record, storedAtMs: timeMs });
+  }
+  // Behind the last look at the batch: a read ends the view.
+  const jumpsMs = storedJumpsMs(times);
+  for (const record of records) record.storedAtMs += jumpsMs;
+  return { records, next, damaged: false };
+}
+
+/** A view into the map, good until the next read; undefined where a page of it is damaged. */
+function readBatch(log: Table, key: Buffer): Buffer | undefined {
+  try {
+    return log.getBinaryFast(key);
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+}
+
+function isSound(batch: Buffer): boolean {
+  try {
+    return !isDamaged(batch) && countBatch(batch) !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,81 @@
+import { type DeviceKey, fleetIdLength, fleetIdOf } from '../../../core/identity.ts';
+import { copyUuid } from '../../../core/uuid.ts';
+import type { DeathReason, Mail } from '../../../domain/shard.ts';
+import type { Table } from '../environment/environment.ts';
+import { encodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
+import { keyOfDeadLetter } from '../layout/keys.ts';
+
+/** Removed for one that is put, where a lower limit has left too many. */
+const dropsPerPut = 2;
+
+/** The dead letters of a shard (D16), inside its owner's write transaction. */
+export class DeadLetters {
+  readonly #table: Table;
+  readonly #perFleetMax: number;
+  /** Of each fleet that was looked at; counted by LMDB the first time. */
+  readonly #counts = new Map<string, number>();
+  #dropped = 0;
+
+  constructor(table: Table, perFleetMax: number) {
+    this.#table = table;
+    this.#perFleetMax = perFleetMax;
+  }
+
+  /** With as many as there may be, the oldest goes: the one whose mail was sent first. */
+  put(device: DeviceKey, mail: Buffer, reason: DeathReason, diedAtMs: number): void {
+    const fleetId = fleetIdOf(device);
+    let count = this.#countOf(fleetId) + 1;
+    this.#table.putSync(keyOfDeadLetter(device, copyUuid(mail)), encodeDeadLetter(mail, reason, diedAtMs));
+    if (count > this.#perFleetMax) {
+      const limit = Math.min(count - this.#perFleetMax, dropsPerPut);
+      const oldest = [...this.#table.getKeys({ ...fleetRange(fleetId), limit })];
+      for (const key of oldest) this.#table.removeSync(key);
+      count -= oldest.length;
+      this.#dropped += oldest.length;
+    }
+    this.#counts.set(fleetId, count);
+  }
+
+  /** @throws Error for a damaged record. */
+  mail(device: DeviceKey, mailId: Uint8Array): Mail | undefined {
+    const bytes = this.#table.getBinary(keyOfDeadLetter(device, mailId));
+    return bytes && mailOf(bytes);
+  }
+
+  remove(device: DeviceKey, mailId: Uint8Array): boolean {
+    const key = keyOfDeadLetter(device, mailId);
+    if (!this.#table.doesExist(key)) return false;
+    this.#table.removeSync(key);
+    this.forget(key);
+    return true;
+  }
+
+  /** Whoever removes one by its key. */
+  forget(key: Buffer): void {
+    const fleetId = key.toString('latin1', 0, fleetIdLength);
+    const count = this.#counts.get(fleetId);
+    if (count !== undefined) this.#counts.set(fleetId, count - 1);
+  }
+
+  /** How many went for others since this was last asked. */
+  takeDropped(): number {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
+  }
+
+  /** After a transaction that failed: what was counted of it never was. */
+  rollback(): void {
+    this.#counts.clear();
+    this.#dropped = 0;
+  }
+
+  #countOf(fleetId: string): number {
+    return this.#counts.get(fleetId) ?? this.#table.getKeysCount(fleetRange(fleetId));
+  }
+}
+
+/** All letters of a fleet. */
+export function fleetRange(fleetId: string): { start: Buffer; end: Buffer } {
+  return { start: Buffer.from(fleetId, 'latin1'), end: Buffer.from(`${fleetId}\xff`, 'latin1') };
+}

@@ -1,0 +1,54 @@
+import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import { copyUuid } from '../../../core/uuid.ts';
+import { type DelayedRecord, decodeDelayed, encodeDelayed } from '../layout/delayed-record.ts';
+import { keyOfDeviceMail, keyOfExpiry } from '../layout/keys.ts';
+import type { Tables } from '../layout/tables.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** Mail that waits for its time of delivery, by device and id; `due` has it by time. */
+export class DelayedMail {
+  readonly #tables: Pick<Tables, 'delayed' | 'due'>;
+  readonly #perDeviceMax: number;
+
+  constructor(tables: Tables, perDeviceMax: number) {
+    this.#tables = tables;
+    this.#perDeviceMax = perDeviceMax;
+  }
+
+  /** Counted by LMDB, over a range that is bounded by this very limit. */
+  isFull(device: DeviceKey): boolean {
+    const limit = this.#perDeviceMax;
+    return this.#tables.delayed.getKeysCount({ ...rangeOf(device), limit }) >= limit;
+  }
+
+  has(device: DeviceKey, mailId: Uint8Array): boolean {
+    return this.#tables.delayed.doesExist(keyOfDeviceMail(device, mailId));
+  }
+
+  put(device: DeviceKey, delayed: DelayedRecord): void {
+    this.#tables.delayed.putSync(keyOfDeviceMail(device, copyUuid(delayed.mail)), encodeDelayed(delayed));
+    this.#tables.due.putSync(keyOfExpiry(delayed.deliverAtMs, device, copyUuid(delayed.mail)), nothing);
+  }
+
+  /** Removes it; undefined if there is none of that id. @throws Error for a damaged record. */
+  take(device: DeviceKey, mailId: Uint8Array): DelayedRecord | undefined {
+    const bytes = this.#tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
+    if (bytes === undefined) return undefined;
+    const delayed = decodeDelayed(bytes);
+    this.#tables.delayed.removeSync(keyOfDeviceMail(device, mailId));
+    this.#tables.due.removeSync(keyOfExpiry(delayed.deliverAtMs, device, mailId));
+    return delayed;
+  }
+
+  /** All of a device that is being deleted. */
+  clear(device: DeviceKey): void {
+    for (const key of [...this.#tables.delayed.getKeys(rangeOf(device))]) {
+      this.take(device, key.subarray(deviceKeyLength));
+    }
+  }
+}
+
+function rangeOf(device: DeviceKey): { start: Buffer; end: Buffer } {
+  return { start: Buffer.from(device, 'latin1'), end: Buffer.from(`${device}\xff`, 'latin1') };
+}

@@ -1,0 +1,68 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import { copyUuid } from '../../../core/uuid.ts';
+import { isDeath } from '../../../domain/mail/ended-mail.ts';
+import {
+  hasCounts,
+  type MailCounts,
+  type MailEvent,
+  mailEventText,
+} from '../../../domain/mail/mail-event.ts';
+import { encodeTextRecord } from '../../../domain/records/log-record.ts';
+import type { Fetches, MailEnd } from '../../../domain/shard.ts';
+import type { Table } from '../environment/environment.ts';
+import { keyOfReceipt } from '../layout/keys.ts';
+import { readFetchCount, readFirstFetchedAtMs, readName, readRequeueCount } from '../layout/mail-record.ts';
+import { encodeReceipt, readEnd, withFetches } from '../layout/receipt-record.ts';
+import type { IngestLog } from '../log/ingest-log.ts';
+import type { DeadLetters } from './dead-letters.ts';
+
+/**
+ * What becomes of mail, in the transaction that it happens in: each change in the ingest log, and at its end a
+ * receipt (D17) and, where it was not done, a dead letter (D16).
+ */
+export class MailLedger {
+  readonly #receipts: Table;
+  readonly #letters: DeadLetters;
+  readonly #log: IngestLog;
+
+  constructor(receipts: Table, letters: DeadLetters, log: IngestLog) {
+    this.#receipts = receipts;
+    this.#letters = letters;
+    this.#log = log;
+  }
+
+  /** `mail` is a mail record, here and below; of a mail that dies with its payload. */
+  note(device: DeviceKey, mail: Buffer, event: MailEvent, newMailId?: Uint8Array): void {
+    const counts = hasCounts(event) ? countsOf(mail) : undefined;
+    const text = mailEventText(mail, event, counts, newMailId);
+    this.#log.append(encodeTextRecord(device, 'receipt', readName(mail), text));
+  }
+
+  end(device: DeviceKey, mail: Buffer, end: MailEnd, lifeMs: number): void {
+    this.#receipts.putSync(keyOfReceipt(copyUuid(mail), device), encodeReceipt(mail, end, lifeMs));
+    if (isDeath(end)) this.#letters.put(device, mail, end, lifeMs);
+    this.note(device, mail, end);
+  }
+
+  /** How a mail that is gone has ended, as long as its receipt is kept. */
+  endOf(device: DeviceKey, mailId: Uint8Array): MailEnd | undefined {
+    const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
+    return bytes && readEnd(bytes);
+  }
+
+  /** Of a mail that ended before they were told: by another connection than the one that it was fetched by. */
+  addLateFetches(device: DeviceKey, mailId: Uint8Array, fetches: Fetches): void {
+    const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
+    if (bytes === undefined) return;
+    const changed = withFetches(bytes, fetches);
+    this.#receipts.putSync(keyOfReceipt(mailId, device), changed);
+  }
+}
+
+function countsOf(mail: Buffer): MailCounts {
+  return {
+    requeueCount: readRequeueCount(mail),
+    fetchCount: readFetchCount(mail),
+    firstFetchedAtMs: readFirstFetchedAtMs(mail) || undefined,
+  };
+}

@@ -1,0 +1,103 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import { hasSequence } from '../../../domain/mail/mail-sequence.ts';
+import {
+  keyOfDevice,
+  keyOfDeviceMail,
+  keyOfExpiry,
+  keyOfMail,
+  readSequence,
+  sequenceKey,
+} from '../layout/keys.ts';
+import { readExpiresAtMs, readRequeueCount } from '../layout/mail-record.ts';
+import { decodeMailbox, emptyMailbox, encodeMailbox, type MailboxRecord } from '../layout/mailbox-record.ts';
+import type { Tables } from '../layout/tables.ts';
+import { type FoundMail, findMail } from './find-mail.ts';
+
+const sequenceMax = 2 ** 48 - 1;
+const nothing = Buffer.alloc(0);
+
+/**
+ * Where mail stands in the mailboxes of a shard, inside its owner's write transaction. First in, first out by
+ * sequence; a mail's id ends in the low 32 bits of the sequence it was accepted under, so that any mail is found by id
+ * without an index. Only a mail that stands under another sequence, for it was requeued, or was given its id long
+ * before its mailbox accepted it, has an entry in `requeued`. Whoever changes a mailbox stores its record in the end.
+ */
+export class MailPlaces {
+  readonly #tables: Tables;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  load(device: DeviceKey): MailboxRecord {
+    const bytes = this.#tables.mailboxes.getBinary(keyOfDevice(device));
+    return bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+  }
+
+  store(device: DeviceKey, record: MailboxRecord): void {
+    const bytes = encodeMailbox(record);
+    this.#tables.mailboxes.putSync(keyOfDevice(device), bytes);
+  }
+
+  find(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): FoundMail | undefined {
+    return findMail(this.#tables, device, record, mailId);
+  }
+
+  /** A new mail at the tail. */
+  add(device: DeviceKey, record: MailboxRecord, mail: Buffer, mailId: Buffer): void {
+    this.#tables.expiry.putSync(keyOfExpiry(readExpiresAtMs(mail), device, mailId), nothing);
+    const sequence = this.#append(device, record, mail);
+    if (!hasSequence(mailId, sequence)) this.#noteMoved(device, mailId, sequence);
+    record.size += 1;
+  }
+
+  /** In its place, with the same life. */
+  change(device: DeviceKey, { sequence }: FoundMail, mail: Buffer): void {
+    this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
+  }
+
+  /** Changed, and from its place to the tail. */
+  moveToTail(
+    device: DeviceKey,
+    record: MailboxRecord,
+    { sequence }: FoundMail,
+    mail: Buffer,
+    mailId: Uint8Array,
+  ): void {
+    this.#noteMoved(device, mailId, this.#append(device, record, mail));
+    this.#tables.mail.removeSync(keyOfMail(device, sequence));
+    if (sequence === record.head) record.head = this.#following(device, sequence);
+  }
+
+  remove(device: DeviceKey, record: MailboxRecord, { sequence, bytes }: FoundMail, mailId: Uint8Array): void {
+    const expiresAtMs = readExpiresAtMs(bytes);
+    const isMoved = readRequeueCount(bytes) > 0 || !hasSequence(mailId, sequence);
+    this.#tables.mail.removeSync(keyOfMail(device, sequence));
+    this.#tables.expiry.removeSync(keyOfExpiry(expiresAtMs, device, mailId));
+    if (isMoved) this.#tables.requeued.removeSync(keyOfDeviceMail(device, mailId));
+    record.size -= 1;
+    if (record.size === 0) record.head = record.tail;
+    else if (sequence === record.head) record.head = this.#following(device, sequence);
+  }
+
+  #append(device: DeviceKey, record: MailboxRecord, mail: Buffer): number {
+    const sequence = record.tail;
+    this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
+    if (record.size === 0) record.head = sequence;
+    record.tail += 1;
+    return sequence;
+  }
+
+  #noteMoved(device: DeviceKey, mailId: Uint8Array, sequence: number): void {
+    this.#tables.requeued.putSync(keyOfDeviceMail(device, mailId), sequenceKey(sequence));
+  }
+
+  /** The next live sequence of a mailbox that is not empty: nearly always the very next number. */
+  #following(device: DeviceKey, sequence: number): number {
+    if (this.#tables.mail.doesExist(keyOfMail(device, sequence + 1))) return sequence + 1;
+    const start = Buffer.from(keyOfMail(device, sequence + 1));
+    const end = Buffer.from(keyOfMail(device, sequenceMax));
+    for (const key of this.#tables.mail.getKeys({ start, end, limit: 1 })) return readSequence(key, 18);
+    throw new Error('mailbox size does not agree with its mail');
+  }
+}

@@ -1,0 +1,267 @@
+import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import { copyUuid, generateUuid } from '../../../core/uuid.ts';
+import { isDeath } from '../../../domain/mail/ended-mail.ts';
+import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
+import {
+  endOfVerb,
+  rememberSettled,
+  type SettledVerb,
+  settledVerb,
+} from '../../../domain/mail/settled-mails.ts';
+import type {
+  Activity,
+  Enqueue,
+  Fetches,
+  MailOutcome,
+  Settle,
+  SettleOutcome,
+  Withdrawal,
+} from '../../../domain/shard.ts';
+import { keyOfDevice, sequenceBytes } from '../layout/keys.ts';
+import {
+  addFetches,
+  addRequeue,
+  copyHeader,
+  copyOf,
+  encodeMail,
+  readFirstFetchedAtMs,
+  readName,
+  readRequeueCount,
+  readRequeuesMax,
+  setAccepted,
+} from '../layout/mail-record.ts';
+import type { MailboxRecord } from '../layout/mailbox-record.ts';
+import type { Tables } from '../layout/tables.ts';
+import { SentMail } from './dedupe-keys.ts';
+import type { DelayedMail } from './delayed-mail.ts';
+import { DueEntries } from './due-entries.ts';
+import { type FoundMail, readMail } from './find-mail.ts';
+import type { MailLedger } from './mail-history.ts';
+import { MailPlaces } from './mail-queue.ts';
+
+/** A delayed mail whose time has come. */
+export interface Delivery {
+  device: DeviceKey;
+  /** Undefined where its mailbox was full. */
+  accepted: { mailId: Buffer; name: string; mailboxSize: number } | undefined;
+}
+
+/** What happens to the mail of a shard, inside its owner's write transaction: from its sending to its end. */
+export class Mailboxes {
+  readonly #tables: Tables;
+  readonly #places: MailPlaces;
+  readonly #sent: SentMail;
+  readonly #delayed: DelayedMail;
+  readonly #ledger: MailLedger;
+  readonly #expiry: DueEntries;
+  readonly #due: DueEntries;
+
+  constructor(tables: Tables, delayed: DelayedMail, ledger: MailLedger) {
+    this.#tables = tables;
+    this.#places = new MailPlaces(tables);
+    this.#sent = new SentMail(tables.sent);
+    this.#delayed = delayed;
+    this.#ledger = ledger;
+    this.#expiry = new DueEntries(tables.expiry, 'removed, though its life is over');
+    this.#due = new DueEntries(tables.due, 'delivered');
+  }
+
+  /** `lifeMs`: now, by the shard's own clock, here and below; `dueMs`: the time of its delivery, by the same clock. */
+  enqueue(enqueue: Enqueue, lifeMs: number, dueMs = lifeMs): MailOutcome {
+    const { device, once } = enqueue;
+    const before = once && this.#sent.mailIdOf(once, device);
+    if (before !== undefined) {
+      return this.repeated(device, before);
+    }
+    if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
+    const record = this.#places.load(device);
+    const isDelayed = dueMs > lifeMs;
+    if (isDelayed) {
+      if (this.#delayed.isFull(device)) return { result: 'delayed_full' };
+    } else if (record.size >= enqueue.mailboxMailsMax) {
+      return { result: 'mailbox_full', mailboxSize: record.size };
+    }
+    const id = generateUuid();
+    if (isDelayed) this.#delay(enqueue, id, dueMs);
+    else {
+      writeSequence(id, record.tail);
+      const mail = newMail(enqueue, id, lifeMs);
+      this.#accept(device, record, mail, id);
+    }
+    if (once !== undefined) this.#sent.remember(once, device, id);
+    return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false, isDelayed };
+  }
+
+  /** Of a mail that was queued before. */
+  repeated(device: DeviceKey, mailId: Uint8Array): MailOutcome {
+    const mailboxSize = this.#places.load(device).size;
+    const isDelayed = this.#delayed.has(device, mailId);
+    return { result: 'queued', mailId, mailboxSize, repeated: true, isDelayed };
+  }
+
+  /** D15. Any mail of the mailbox may be settled, not only the head. */
+  settle({ device, mailId, verb, fetched }: Settle, lifeMs: number): SettleOutcome {
+    const record = this.#places.load(device);
+    const found = this.#places.find(device, record, mailId);
+    if (found === undefined) {
+      // Noted by another front end than the one that ended it, and on their way with a repetition.
+      if (fetched !== undefined) this.#ledger.addLateFetches(device, mailId, fetched);
+      const before = settledVerb(record, mailId);
+      const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
+      return { result, mailboxSize: record.size };
+    }
+    if (verb === 'requeue' && mayRequeue(found.bytes)) {
+      const mail = copyOf(found.bytes);
+      addRequeue(mail);
+      if (fetched !== undefined) addFetches(mail, fetched);
+      this.#places.moveToTail(device, record, found, mail, mailId);
+      this.#ledger.note(device, mail, 'requeued');
+    } else this.#end(device, record, found, mailId, verb, lifeMs, fetched);
+    this.#places.store(device, record);
+    return { result: 'settled', mailboxSize: record.size };
+  }
+
+  /** The device's later answer to it is one to a mail that was settled by another verb. */
+  withdraw(device: DeviceKey, mailId: Uint8Array, lifeMs: number): Withdrawal {
+    const record = this.#places.load(device);
+    const found = this.#places.find(device, record, mailId);
+    if (found !== undefined) {
+      this.#end(device, record, found, mailId, 'withdraw', lifeMs);
+      this.#places.store(device, record);
+      return { result: 'withdrawn', mailboxSize: record.size };
+    }
+    const delayed = this.#delayed.take(device, mailId);
+    if (delayed !== undefined) this.#ledger.end(device, delayed.mail, 'withdrawn', lifeMs);
+    const end = delayed === undefined ? this.#ledger.endOf(device, mailId) : 'withdrawn';
+    const result = !end ? 'not_found' : end === 'withdrawn' ? 'withdrawn' : 'already_settled';
+    return { result, mailboxSize: record.size };
+  }
+
+  /** Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was. @throws Error */
+  expire(lifeMs: number, limit: number): DeviceKey[] {
+    return this.#expiry.each(lifeMs, limit, (key, device) => {
+      const mailId = mailIdOf(key);
+      const record = this.#places.load(device);
+      const found = this.#places.find(device, record, mailId);
+      if (found === undefined) this.#tables.expiry.removeSync(key);
+      else {
+        const mail = copyOf(found.bytes);
+        this.#places.remove(device, record, found, mailId);
+        this.#ledger.end(device, mail, 'expired', lifeMs);
+        this.#places.store(device, record);
+      }
+      return device;
+    });
+  }
+
+  /** Puts mail whose time has come into its mailbox, in the order of its times, at most `limit`. @throws Error */
+  deliver(lifeMs: number, limit: number): Delivery[] {
+    return this.#due.each(lifeMs, limit, (key, device) => {
+      const mailId = mailIdOf(key);
+      const delayed = this.#delayed.take(device, mailId);
+      if (delayed === undefined) {
+        this.#tables.due.removeSync(key);
+        return { device, accepted: undefined };
+      }
+      const { mail, lifeSeconds, mailboxMailsMax } = delayed;
+      const record = this.#places.load(device);
+      if (record.size >= mailboxMailsMax) {
+        this.#ledger.end(device, mail, 'mailbox_full', lifeMs);
+        return { device, accepted: undefined };
+      }
+      setAccepted(mail, lifeMs, lifeMs + lifeSeconds * 1_000);
+      this.#accept(device, record, mail, mailId);
+      return { device, accepted: { mailId, name: readName(mail), mailboxSize: record.size } };
+    });
+  }
+
+  /** How many entries `expire` and `deliver` leave where they are, since a record is damaged. */
+  get stuck(): { expiry: number; due: number } {
+    return { expiry: this.#expiry.stuck, due: this.#due.stuck };
+  }
+
+  /** D13: fetches are counted in memory and reach the mail here, every few seconds, or what is left of it. */
+  noteFetches({ device, fetches }: Activity): void {
+    const record = this.#places.load(device);
+    for (const { mailId, ...fetched } of fetches) {
+      const found = this.#places.find(device, record, mailId);
+      if (found === undefined) this.#ledger.addLateFetches(device, mailId, fetched);
+      else {
+        const mail = copyOf(found.bytes);
+        const isFirst = readFirstFetchedAtMs(mail) === 0;
+        addFetches(mail, fetched);
+        this.#places.change(device, found, mail);
+        if (isFirst) this.#ledger.note(device, mail, 'fetched');
+      }
+    }
+  }
+
+  /** Everything of a device that is being deleted, but for receipts and dead letters. */
+  clear(device: DeviceKey): void {
+    const record = this.#places.load(device);
+    for (let left = record.size; left > 0; left -= 1) {
+      const bytes = readMail(this.#tables, device, record.head);
+      if (bytes === undefined) throw new Error(`no mail under sequence ${record.head}`);
+      const mailId = copyUuid(bytes);
+      this.#places.remove(device, record, { sequence: record.head, bytes }, mailId);
+    }
+    this.#tables.mailboxes.removeSync(keyOfDevice(device));
+    this.#delayed.clear(device);
+  }
+
+  #delay(enqueue: Enqueue, id: Buffer, deliverAtMs: number): void {
+    const { device, lifeSeconds, mailboxMailsMax } = enqueue;
+    const mail = newMail(enqueue, id, undefined);
+    this.#delayed.put(device, { deliverAtMs, lifeSeconds, mailboxMailsMax, mail });
+    this.#ledger.note(device, mail, 'delayed');
+  }
+
+  #accept(device: DeviceKey, record: MailboxRecord, mail: Buffer, id: Buffer): void {
+    this.#places.add(device, record, mail, id);
+    this.#places.store(device, record);
+    this.#ledger.note(device, mail, 'queued');
+  }
+
+  /** Removes a mail for good, by a verb that is remembered. The caller stores the record. */
+  #end(
+    device: DeviceKey,
+    record: MailboxRecord,
+    found: FoundMail,
+    mailId: Uint8Array,
+    verb: SettledVerb,
+    lifeMs: number,
+    fetched?: Fetches,
+  ): void {
+    const end = endOfVerb[verb];
+    const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
+    if (fetched !== undefined) addFetches(mail, fetched);
+    this.#places.remove(device, record, found, mailId);
+    rememberSettled(record, mailId, verb);
+    this.#ledger.end(device, mail, end, lifeMs);
+  }
+}
+
+/** `acceptedAtMs`: undefined for one that waits for its time. */
+function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined): Buffer {
+  const { name, payload, requeuesMax, lifeSeconds } = enqueue;
+  return encodeMail({
+    id,
+    name,
+    payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
+    requeueCount: 0,
+    requeuesMax,
+    fetchCount: 0,
+    acceptedAtMs: acceptedAtMs ?? 0,
+    expiresAtMs: acceptedAtMs === undefined ? 0 : acceptedAtMs + lifeSeconds * 1_000,
+    firstFetchedAtMs: undefined,
+  });
+}
+
+function mayRequeue(mail: Buffer): boolean {
+  const requeuesMax = readRequeuesMax(mail);
+  return requeuesMax === undefined || readRequeueCount(mail) < requeuesMax;
+}
+
+function mailIdOf(key: Buffer): Buffer {
+  return copyUuid(key.subarray(sequenceBytes + deviceKeyLength));
+}

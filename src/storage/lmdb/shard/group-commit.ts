@@ -1,0 +1,204 @@
+import { ApiError, diskFull, unavailable } from '../../../core/errors.ts';
+import { newRequestId } from '../../../core/request-id.ts';
+import type { Log } from '../../../core/telemetry/log.ts';
+import type { CommitMetrics, Refusal } from '../../../core/telemetry/worker-metrics.ts';
+import { type Answer, addsRecords, type Completion, type Write } from '../../../domain/write.ts';
+import type { DeviceVersions } from '../devices/device-versions.ts';
+import type { Environment } from '../environment/environment.ts';
+import { StoreError } from '../environment/store-error.ts';
+import type { Effects, ShardState } from './state.ts';
+
+interface Pending {
+  write: Write;
+  completion: Completion<Answer>;
+  answer: Answer;
+}
+
+/** Keeps one transaction, and what a thread copies for it, within bounds; the rest waits for the next. */
+const batchWritesMax = 4_096;
+
+/**
+ * With fewer writes than this under way, nobody waits for others to join in: a shard with so little to do is
+ * better quick than thrifty.
+ */
+export const busyWrites = 8;
+
+/**
+ * When LMDB has refused a commit, what it refused is not tried again for so long: so a full disk costs neither
+ * CPU nor a line of log a request, and room that is made is found within this time.
+ */
+const refusalMs = 1_000;
+
+export interface GroupCommitOptions {
+  environment: Environment;
+  state: ShardState;
+  versions: DeviceVersions;
+  /** Writes under way to this shard. Each is counted in by whoever submits it, and out here. */
+  depth: Int32Array<SharedArrayBuffer>;
+  metrics: CommitMetrics;
+  log: Log;
+  /** While the shard is busy, the least time from one commit to the next. */
+  gatherMilliseconds: number;
+  /** Brings in, by `submit`, what else there is to write. */
+  collect(): void;
+  /** Called after each commit, once its writes are answered: store, answer, announce. */
+  onEffects(effects: Effects): void;
+}
+
+/**
+ * The one writer of a shard. All that waits is applied in one transaction, made durable, answered; what
+ * arrives meanwhile is the next batch. A lone write on an idle shard starts at once.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  #queue: Pending[] = [];
+  #running: Promise<void> | undefined;
+  #lastCommitAtMs = 0;
+  /** Until when the store is not asked: for writes that add records, and for any. */
+  #growthRefusedUntilMs = 0;
+  #allRefusedUntilMs = 0;
+  #storeRefuses = false;
+  /** Whether a write was refused since one that adds records was taken. */
+  #isRefusing = false;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+  }
+
+  submit(write: Write, completion: Completion<Answer>): void {
+    this.#queue.push({ write, completion, answer: undefined });
+    this.#running ??= this.#run();
+  }
+
+  /** Settles when all that was submitted before is on disk or refused. */
+  async drain(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      if (this.#isBusy()) await this.#gather();
+      this.#options.collect();
+      const batch = this.#queue.splice(0, batchWritesMax);
+      await this.#commit(batch);
+      Atomics.sub(this.#options.depth, 0, batch.length);
+    }
+    this.#running = undefined;
+  }
+
+  #isBusy(): boolean {
+    return Atomics.load(this.#options.depth, 0) >= busyWrites;
+  }
+
+  /**
+   * A commit costs the same whatever is in it, some hundred microseconds of CPU on three threads: so a busy
+   * shard lets writes join in, as PostgreSQL's commit_delay does, until it is time.
+   */
+  async #gather(): Promise<void> {
+    const waitMs = this.#lastCommitAtMs + this.#options.gatherMilliseconds - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    this.#lastCommitAtMs = performance.now();
+  }
+
+  async #commit(queued: Pending[]): Promise<void> {
+    const { environment, state, versions, metrics, log, onEffects } = this.#options;
+    let batch = this.#withoutRefused(queued);
+    while (batch.length > 0) {
+      let culprit: Pending | undefined;
+      try {
+        const appended = state.appendOnly(batch);
+        if (appended !== undefined) {
+          await environment.append('log', appended.key, appended.value);
+          for (const pending of batch) pending.answer = 'stored';
+        } else {
+          await environment.write(() => {
+            for (culprit of batch) culprit.answer = state.apply(culprit.write);
+            culprit = undefined;
+            state.flush();
+          });
+        }
+      } catch (error) {
+        state.rollback();
+        batch = this.#withoutCulprit(batch, culprit, error as Error);
+        continue;
+      }
+      if (this.#storeRefuses) log.info('the store takes commits again');
+      this.#storeRefuses = false;
+      metrics.committed(batch.length);
+      if (this.#isRefusing && batch.some(growing)) {
+        this.#isRefusing = false;
+        metrics.recovered();
+      }
+      const effects = state.takeEffects();
+      for (const device of effects.changed) versions.raise(device);
+      for (const { completion, answer } of batch) completion.resolve(answer);
+      onEffects(effects);
+      return;
+    }
+  }
+
+  /** What is worth trying now: a shard that is full, or a store that just refused, is not asked for more. */
+  #withoutRefused(batch: Pending[]): Pending[] {
+    const now = performance.now();
+    if (now < this.#allRefusedUntilMs) return this.#refuse(batch, () => true, storeRefused(), 'store');
+    if (now < this.#growthRefusedUntilMs) return this.#refuse(batch, growing, storeRefused(), 'store');
+    const { environment } = this.#options;
+    if (!environment.hasDisk()) return this.#refuse(batch, () => true, diskFull(), 'disk');
+    if (!environment.hasDiskToGrow()) return this.#refuse(batch, growing, diskFull(), 'disk');
+    if (!environment.hasRoom()) {
+      return this.#refuse(batch, growing, unavailable('The shard has reached mapBytesMax.', 30), 'map');
+    }
+    return batch;
+  }
+
+  /**
+   * A write that throws by itself (a poisoned record, a damaged page, a defect) is refused alone and the others
+   * are tried again. When LMDB refuses, for want of disk say, those that add records are refused and the rest
+   * is tried without them: pages that it frees may be all that it needs.
+   */
+  #withoutCulprit(batch: Pending[], culprit: Pending | undefined, error: Error): Pending[] {
+    const { metrics, log } = this.#options;
+    metrics.failed();
+    const isRefusal = error instanceof StoreError && !error.isDamage;
+    if (culprit !== undefined && !isRefusal) {
+      const requestId = newRequestId();
+      log.error(
+        { err: error, request_id: requestId, write: culprit.write.type },
+        'a write failed and was taken back',
+      );
+      culprit.completion.reject(new ApiError('internal_error', { requestId }));
+      return batch.filter((pending) => pending !== culprit);
+    }
+    if (!this.#storeRefuses) log.error({ err: error }, 'the store refuses commits; nothing of them is kept');
+    this.#storeRefuses = true;
+    const untilMs = performance.now() + refusalMs;
+    if (batch.some(growing)) this.#growthRefusedUntilMs = untilMs;
+    else this.#allRefusedUntilMs = untilMs;
+    return this.#refuse(batch, batch.some(growing) ? growing : () => true, storeRefused(), 'store');
+  }
+
+  /** Refuses those that `isRefused` names and answers the others. */
+  #refuse(
+    batch: Pending[],
+    isRefused: (pending: Pending) => boolean,
+    error: ApiError,
+    refusal: Refusal,
+  ): Pending[] {
+    const rest = batch.filter((pending) => !isRefused(pending));
+    if (rest.length === batch.length) return batch;
+    this.#isRefusing = true;
+    this.#options.metrics.refused(batch.length - rest.length, refusal);
+    for (const pending of batch) if (isRefused(pending)) pending.completion.reject(error);
+    return rest;
+  }
+}
+
+function growing({ write }: Pending): boolean {
+  return addsRecords(write);
+}
+
+function storeRefused(): ApiError {
+  return unavailable('The store cannot take writes now: its disk is full or failing.', 5);
+}

@@ -1,0 +1,296 @@
+import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../../../core/identity.ts';
+import { matches } from '../../../domain/devices/device-filter.ts';
+import type {
+  ConnectedDevice,
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevice,
+  FoundDevices,
+} from '../../../domain/devices/device-query.ts';
+import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  DeviceCredentials,
+  DeviceStatus,
+  LogPage,
+  Mail,
+  MailboxHead,
+  Page,
+  Receipt,
+  SeenCount,
+  Watch,
+} from '../../../domain/shard.ts';
+import { indexedOf } from '../devices/device-index.ts';
+import { countEntries, countSeen, searchDevices } from '../devices/device-search.ts';
+import type { DeviceVersions } from '../devices/device-versions.ts';
+import { type FleetCounts, readCounts } from '../devices/fleet-counts.ts';
+import { digestOfTag } from '../devices/tag-index.ts';
+import type { Environment } from '../environment/environment.ts';
+import { decodeSeen } from '../layout/activity-record.ts';
+import { decodeCredentials, decodeDevice } from '../layout/device-record.ts';
+import {
+  keyOfDevice,
+  keyOfMail,
+  keyOfTag,
+  readDevice,
+  readSequence,
+  sequenceKey,
+  tagDigestBytes,
+} from '../layout/keys.ts';
+import { decodeMail } from '../layout/mail-record.ts';
+import { readHead, readSize } from '../layout/mailbox-record.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
+import { openTables, type Tables } from '../layout/tables.ts';
+import { endOfLog } from '../log/ingest-log.ts';
+import { readLogPage } from '../log/log-page.ts';
+import { movedEndOf, positionAt, timeAt } from '../log/log-times.ts';
+import { storedLogBytes } from '../log/log-trim-state.ts';
+import { forgettable } from '../mail/broadcast-mail.ts';
+import { sentBefore } from '../mail/dedupe-keys.ts';
+import { readDeadLetter, readDeadLetters } from '../mail/read-dead-letters.ts';
+import { readReceipt } from '../mail/read-receipt.ts';
+
+/** Sorts after every device id. */
+const afterDevices = '~'.repeat(10);
+const neverSeen = { lastSeenMs: undefined, address: undefined };
+
+/** A shard's reads, answered in place by whatever thread asks (design.md, rule 1). */
+export class ShardReader {
+  readonly #environment: Environment;
+  readonly #versions: DeviceVersions;
+  readonly #tables: Tables;
+  /** The last look into the log that found nothing: after how many commits, and where. */
+  #nothingAfterCommits: number | undefined;
+  #nothingFrom = 0;
+  /** Where the log ended after so many commits. */
+  #endAfterCommits: number | undefined;
+  #end = 0;
+
+  constructor(environment: Environment, versions: DeviceVersions) {
+    this.#environment = environment;
+    this.#versions = versions;
+    this.#tables = openTables(environment);
+  }
+
+  watch(device: DeviceKey): Watch {
+    return this.#versions.watch(device);
+  }
+
+  credentials(device: DeviceKey): DeviceCredentials | undefined {
+    this.#environment.refresh();
+    const bytes = this.#tables.devices.getBinaryFast(keyOfDevice(device));
+    return bytes && decodeCredentials(bytes);
+  }
+
+  mailboxSize(device: DeviceKey): number {
+    this.#environment.refresh();
+    return this.#mailboxSize(device);
+  }
+
+  mailboxHead(device: DeviceKey): MailboxHead {
+    this.#environment.refresh();
+    const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    const size = mailbox === undefined ? 0 : readSize(mailbox);
+    if (mailbox === undefined || size === 0) return { size: 0, mail: undefined };
+    const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, readHead(mailbox)));
+    if (bytes === undefined) throw new Error('the head of a mailbox is missing');
+    return { size, mail: decodeMail(bytes) };
+  }
+
+  device(device: DeviceKey): DeviceStatus | undefined {
+    this.#environment.refresh();
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    return bytes && this.#status(device, bytes);
+  }
+
+  findDevices(query: DeviceQuery): FoundDevices {
+    this.#environment.refresh();
+    return searchDevices(this.#tables, query, (device) => this.#readable(device));
+  }
+
+  /** Those of them that are there and match. */
+  matching(devices: readonly ConnectedDevice[], filter: DeviceFilter): FoundDevice[] {
+    this.#environment.refresh();
+    return devices.flatMap(({ device, position }) => {
+      const status = this.#readable(device);
+      return status !== undefined && matches(status, filter) ? [{ ...status, position }] : [];
+    });
+  }
+
+  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): number {
+    this.#environment.refresh();
+    return countEntries(this.#tables, by, filter, max);
+  }
+
+  fleetCounts(fleetId: string): FleetCounts {
+    this.#environment.refresh();
+    return readCounts(this.#tables.counts, fleetId);
+  }
+
+  countSeen(filter: DeviceFilter, after: string, looks: number): SeenCount {
+    this.#environment.refresh();
+    return countSeen(this.#tables, filter, after, looks);
+  }
+
+  deviceIds(fleetId: string, after: string, limit: number): string[] {
+    this.#environment.refresh();
+    const keys = [...this.#tables.devices.getKeys({ ...rangeOf(fleetId, after), limit })];
+    return keys.map((key) => deviceIdOf(readDevice(key, 0)));
+  }
+
+  /** Digests of different tags can be the same, so each device is looked at. */
+  devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
+    this.#environment.refresh();
+    const digest = digestOfTag(tag);
+    const start = Buffer.from(`${digest}${fleetId}${after}\0`, 'latin1');
+    const end = keyOfTag(digest, deviceKeyOf(fleetId, afterDevices));
+    const found: string[] = [];
+    for (const key of this.#tables.tags.getKeys({ start, end })) {
+      const device = readDevice(key, tagDigestBytes);
+      const bytes = this.#tables.devices.getBinaryFast(keyOfDevice(device));
+      if (bytes !== undefined && indexedOf(bytes).tags.includes(tag)) found.push(deviceIdOf(device));
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  mails(device: DeviceKey, after: string, limit: number): Page<Mail> {
+    this.#environment.refresh();
+    const start = Buffer.from(keyOfMail(device, after === '' ? 0 : Number(after) + 1));
+    const end = Buffer.from(keyOfMail(device, 2 ** 48 - 1));
+    const entries = [...this.#tables.mail.getRange({ start, end, limit: limit + 1 })];
+    const page = entries.slice(0, limit);
+    const last = page.at(-1);
+    const next = entries.length > limit && last ? String(readSequence(last.key, deviceKeyLength)) : null;
+    const jumpsMs = storedJumpsMs(this.#tables.times);
+    const items = page.map(({ value }) => {
+      const mail = decodeMail(value);
+      const acceptedAtMs = mail.acceptedAtMs + jumpsMs;
+      return { ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs };
+    });
+    return { items, next };
+  }
+
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    this.#environment.refresh();
+    return readReceipt(this.#tables, device, mailId);
+  }
+
+  deadLetters(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+    this.#environment.refresh();
+    return readDeadLetters(this.#tables, fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {
+    this.#environment.refresh();
+    return readDeadLetter(this.#tables, device, mailId);
+  }
+
+  /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
+  records(from: number): LogPage {
+    const { commits } = this.#environment;
+    if (commits === this.#nothingAfterCommits && from === this.#nothingFrom) {
+      return { records: [], next: from, damaged: false };
+    }
+    this.#environment.refresh();
+    const page = readLogPage(this.#tables, from);
+    if (page.next === from) {
+      this.#nothingAfterCommits = commits;
+      this.#nothingFrom = from;
+    }
+    return page;
+  }
+
+  /** Whether `forgetSent` would find anything. */
+  hasSent(before: Uint8Array | undefined): boolean {
+    this.#environment.refresh();
+    for (const _ of this.#tables.sent.getKeys({ ...sentBefore(before), limit: 1 })) return true;
+    return false;
+  }
+
+  /** Whether `forgetBroadcasts` would find anything. */
+  hasForgettable(active: readonly BroadcastProgress[]): boolean {
+    this.#environment.refresh();
+    for (const _ of forgettable(this.#tables.broadcast, active, 1)) return true;
+    return false;
+  }
+
+  /** Asked for every action in turn: looked for once a commit. */
+  logEnd(): number {
+    const { commits } = this.#environment;
+    if (commits === this.#endAfterCommits) return this.#end;
+    this.#environment.refresh();
+    this.#end = endOfLog(this.#tables.log);
+    this.#endAfterCommits = commits;
+    // A commit is there for everybody before its own thread has counted it: who is told of such an end finds what
+    // stands in front of it, or would take it for trimmed.
+    if (this.#end > this.#nothingFrom) this.#nothingAfterCommits = undefined;
+    return this.#end;
+  }
+
+  positionAt(timeMs: number): number {
+    this.#environment.refresh();
+    return positionAt(this.#tables, timeMs);
+  }
+
+  timeAt(position: number): number | undefined {
+    this.#environment.refresh();
+    return timeAt(this.#tables, position);
+  }
+
+  movedEnd(): number {
+    this.#environment.refresh();
+    return movedEndOf(this.#tables.times);
+  }
+
+  /** Bytes of limited fleets' records, as the owner counted them last. */
+  logBytes(): ReadonlyMap<string, number> {
+    this.#environment.refresh();
+    return storedLogBytes(this.#tables.times);
+  }
+
+  /** Whether the sweeper would find what is due, besides so much mail, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, besides: { expiry: number; due: number }, trustedMs: number): boolean {
+    this.#environment.refresh();
+    for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(trustedMs), limit: 1 })) return true;
+    const end = sequenceKey(lifeMs);
+    const has = (table: 'expiry' | 'due'): boolean => {
+      const limit = besides[table] + 1;
+      return [...this.#tables[table].getKeys({ end, limit })].length === limit;
+    };
+    return has('expiry') || has('due');
+  }
+
+  #mailboxSize(device: DeviceKey): number {
+    const bytes = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    return bytes === undefined ? 0 : readSize(bytes);
+  }
+
+  /** One that is damaged is found nowhere, and costs no page that it would stand on. */
+  #readable(device: DeviceKey): DeviceStatus | undefined {
+    const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
+    try {
+      return bytes && this.#status(device, bytes);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #status(device: DeviceKey, bytes: Buffer): DeviceStatus {
+    const decoded = decodeDevice(device, bytes);
+    const seen = this.#tables.activity.getBinaryFast(keyOfDevice(device));
+    const { lastSeenMs, address } = seen === undefined ? neverSeen : decodeSeen(seen);
+    return { ...decoded, mailboxSize: this.#mailboxSize(device), lastSeenMs, lastAddress: address };
+  }
+}
+
+/** The devices of a fleet from the one after `after`. */
+function rangeOf(fleetId: string, after: string): { start: Buffer; end: Buffer } {
+  return {
+    start: Buffer.from(`${fleetId}${after}\0`, 'latin1'),
+    end: Buffer.from(deviceKeyOf(fleetId, afterDevices), 'latin1'),
+  };
+}

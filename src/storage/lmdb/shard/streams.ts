@@ -1,0 +1,54 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import { ConnectedDevices } from '../../../domain/connected-devices.ts';
+import type { StreamSink } from '../../../domain/shard.ts';
+import type { Effects } from './state.ts';
+
+/** The open event streams of a shard's devices, wherever their connections are. */
+export class StreamRegistry {
+  readonly #sinks = new Map<DeviceKey, StreamSink[]>();
+  readonly #perDeviceMax: number;
+  /** The devices of those streams. */
+  readonly connected: ConnectedDevices;
+
+  constructor(perDeviceMax: number, onConnected?: (change: 1 | -1) => void) {
+    this.connected = new ConnectedDevices(onConnected);
+    this.#perDeviceMax = perDeviceMax;
+  }
+
+  /** The oldest stream of the device makes room (D21). Answers how to leave. */
+  add(device: DeviceKey, sink: StreamSink): () => void {
+    let sinks = this.#sinks.get(device);
+    if (sinks === undefined) {
+      sinks = [];
+      this.#sinks.set(device, sinks);
+      this.connected.add(device);
+    }
+    sinks.push(sink);
+    if (sinks.length > this.#perDeviceMax) sinks.shift()?.end();
+    return () => this.#remove(device, sink);
+  }
+
+  deliver({ announcements, endedStreams, recheckedStreams }: Effects): void {
+    for (const device of recheckedStreams) {
+      for (const sink of this.#sinks.get(device) ?? []) sink.recheck();
+    }
+    for (const { device, announcement } of announcements) {
+      for (const sink of this.#sinks.get(device) ?? []) sink.announce(announcement);
+    }
+    for (const device of endedStreams) {
+      const sinks = this.#sinks.get(device) ?? [];
+      if (this.#sinks.delete(device)) this.connected.remove(device);
+      for (const sink of sinks) sink.end();
+    }
+  }
+
+  #remove(device: DeviceKey, sink: StreamSink): void {
+    const sinks = this.#sinks.get(device);
+    const index = sinks?.indexOf(sink) ?? -1;
+    if (sinks === undefined || index < 0) return;
+    sinks.splice(index, 1);
+    if (sinks.length > 0) return;
+    this.#sinks.delete(device);
+    this.connected.remove(device);
+  }
+}

@@ -1,0 +1,75 @@
+import {
+  type DeviceKey,
+  deviceKeyLength,
+  fleetIdLength,
+  fleetIdOf,
+  isDeviceKey,
+} from '../../../core/identity.ts';
+import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
+import type { StoredTable } from '../environment/database-file.ts';
+import { isDeadLetterRecord, mailOf } from '../layout/dead-letter-record.ts';
+import { decodeDelayed, isDelayedRecord } from '../layout/delayed-record.ts';
+import {
+  deadDeviceAt,
+  keyOfDeviceMail,
+  keyOfExpiry,
+  readDevice,
+  readSequence,
+  sequenceBytes,
+} from '../layout/keys.ts';
+import { isReceiptRecord } from '../layout/receipt-record.ts';
+import type { Walk } from './verify.ts';
+import { isObject } from './verify-mail.ts';
+
+/** Mail that waits for its time, against the order of its times, both ways. */
+export function verifyDelayed(
+  tables: ReadonlyMap<string, StoredTable>,
+  walk: Walk,
+  exists: (device: string) => boolean,
+): void {
+  walk('delayed', (key, value) => {
+    if (key.length !== deviceKeyLength + uuidBytesLength) return 'this is not the key of a mail';
+    if (!isDelayedRecord(value)) return 'the record does not decode';
+    const device = readDevice(key, 0);
+    const id = key.subarray(deviceKeyLength);
+    const { mail, deliverAtMs } = decodeDelayed(value);
+    if (!exists(device)) return 'its device does not exist';
+    if (!mail.subarray(0, uuidBytesLength).equals(id)) return 'its id is another';
+    return tables.get('due')?.get(keyOfExpiry(deliverAtMs, device, id)) === undefined
+      ? 'there is no entry of its time'
+      : undefined;
+  });
+  walk('due', (key, value) => {
+    if (key.length !== sequenceBytes + deviceKeyLength + uuidBytesLength || value.length !== 0) {
+      return 'the record does not decode';
+    }
+    const device = readDevice(key, sequenceBytes);
+    const id = key.subarray(sequenceBytes + deviceKeyLength);
+    const delayed = tables.get('delayed')?.get(keyOfDeviceMail(device, id));
+    if (delayed === undefined || !isDelayedRecord(delayed)) return 'its mail is not there';
+    return decodeDelayed(delayed).deliverAtMs === readSequence(key, 0)
+      ? undefined
+      : 'its mail is to be delivered at another time';
+  });
+}
+
+/** What is kept of mail that is over. Its device need not be there any more. */
+export function verifyEnded(walk: Walk, isPlaced: (device: DeviceKey) => boolean): void {
+  walk('receipts', (key, value) => {
+    const device = key.toString('latin1', uuidBytesLength);
+    if (!isUuid(key) || !isDeviceKey(device) || !isReceiptRecord(value)) return 'the record does not decode';
+    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+  });
+  walk('dead', (key, value) => {
+    const device = key.toString('latin1', deadDeviceAt);
+    const id = key.subarray(fleetIdLength, deadDeviceAt);
+    if (!isDeviceKey(device) || key.toString('latin1', 0, fleetIdLength) !== fleetIdOf(device)) {
+      return 'this is not the key of a dead letter';
+    }
+    if (!isDeadLetterRecord(value)) return 'the record does not decode';
+    const mail = mailOf(value);
+    if (!mail.id.equals(id)) return 'its id is another';
+    if (!isObject(mail.payload)) return 'the payload is not a JSON object';
+    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+  });
+}

@@ -1,0 +1,118 @@
+import { isUtf8 } from 'node:buffer';
+import { deviceKeyLength, isDeviceKey } from '../../../core/identity.ts';
+import { uuidBytesLength } from '../../../core/uuid.ts';
+import { hasSequence, sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
+import type { StoredTable } from '../environment/database-file.ts';
+import type { Findings } from '../environment/findings.ts';
+import {
+  keyOfDevice,
+  keyOfDeviceMail,
+  keyOfExpiry,
+  keyOfMail,
+  readDevice,
+  readSequence,
+  sequenceBytes,
+} from '../layout/keys.ts';
+import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record.ts';
+import { decodeMailbox, isMailboxRecord } from '../layout/mailbox-record.ts';
+import type { Walk } from './verify.ts';
+
+/** What the walk of the mail counted of one device. */
+interface Counted {
+  size: number;
+  head: number;
+  last: number;
+}
+
+/**
+ * Mail against the mailbox records, and against `requeued` and `expiry` both ways. Answers how many there are.
+ * One device's counts are kept until its mailbox record is looked at: some dozen bytes for each that has mail.
+ */
+export function verifyMail(
+  tables: ReadonlyMap<string, StoredTable>,
+  walk: Walk,
+  exists: (device: string) => boolean,
+  findings: Pick<Findings, 'add'>,
+): number {
+  const counted = new Map<string, Counted>();
+  let mails = 0;
+  walk('mail', (key, value) => {
+    mails += 1;
+    if (key.length !== deviceKeyLength + sequenceBytes) return 'this is not the key of a mail';
+    const device = readDevice(key, 0);
+    const sequence = readSequence(key, deviceKeyLength);
+    const count = counted.get(device) ?? { size: 0, head: sequence, last: 0 };
+    counted.set(device, { ...count, size: count.size + 1, last: sequence });
+    if (count.size === 0 && !exists(device)) return 'its device does not exist';
+    if (!isMailRecord(value)) return 'the record does not decode';
+    const { id, payload, requeueCount, expiresAtMs } = decodeMail(value);
+    if (!isObject(payload)) return 'the payload is not a JSON object';
+    if (tables.get('expiry')?.get(keyOfExpiry(expiresAtMs, device, id)) === undefined) {
+      return 'there is no entry of its expiry';
+    }
+    if (requeueCount === 0 && hasSequence(id, sequence)) return undefined;
+    const moved = tables.get('requeued')?.get(keyOfDeviceMail(device, id));
+    return moved?.equals(key.subarray(deviceKeyLength))
+      ? undefined
+      : 'its id is not of its place, and no entry says where it is';
+  });
+  walk('mailboxes', (key, value) => {
+    const device = key.toString('latin1');
+    const count = counted.get(device) ?? { size: 0, head: 0, last: 0 };
+    counted.delete(device);
+    if (!exists(device)) return 'its device does not exist';
+    if (!isMailboxRecord(value)) return 'the record does not decode';
+    const { size, head, tail } = decodeMailbox(value);
+    if (size !== count.size) return `its size is ${size}, and it has ${count.size} mails`;
+    if (size > 0 && head !== count.head) return `its head is ${head}, and its first mail is ${count.head}`;
+    return tail > count.last && head <= tail
+      ? undefined
+      : `its tail is ${tail}, and its last mail ${count.last}`;
+  });
+  for (const device of counted.keys()) {
+    findings.add(
+      `mailboxes: ${isDeviceKey(device) ? device : 'a device'} has mail and no record of its mailbox`,
+    );
+  }
+  walk('requeued', (key, value) => {
+    if (key.length !== deviceKeyLength + uuidBytesLength || value.length !== sequenceBytes) {
+      return 'the record does not decode';
+    }
+    const mail = tables.get('mail')?.get(keyOfMail(readDevice(key, 0), readSequence(value, 0)));
+    return mail !== undefined && isOfId(mail, key.subarray(deviceKeyLength))
+      ? undefined
+      : 'its mail is not there';
+  });
+  walk('expiry', (key, value) => {
+    if (key.length !== sequenceBytes + deviceKeyLength + uuidBytesLength || value.length !== 0) {
+      return 'the record does not decode';
+    }
+    const mail = find(tables, key.subarray(sequenceBytes));
+    if (mail === undefined) return 'its mail is not there';
+    return readExpiresAtMs(mail) === readSequence(key, 0) ? undefined : 'its mail expires at another time';
+  });
+  return mails;
+}
+
+/** The mail of a device and an id, as the mailbox itself finds it: requeued, or where its id was accepted. */
+function find(tables: ReadonlyMap<string, StoredTable>, deviceAndId: Buffer): Buffer | undefined {
+  const device = readDevice(deviceAndId, 0);
+  const id = deviceAndId.subarray(deviceKeyLength);
+  const moved = tables.get('requeued')?.get(keyOfDeviceMail(device, id));
+  const mailbox = tables.get('mailboxes')?.get(keyOfDevice(device));
+  if (mailbox === undefined || !isMailboxRecord(mailbox)) return undefined;
+  const { head } = decodeMailbox(mailbox);
+  const sequence = moved === undefined ? sequenceFrom(head, id) : readSequence(moved, 0);
+  const mail = tables.get('mail')?.get(keyOfMail(device, sequence));
+  return mail !== undefined && isOfId(mail, id) ? mail : undefined;
+}
+
+function isOfId(mail: Buffer, id: Buffer): boolean {
+  return isMailRecord(mail) && mail.subarray(0, uuidBytesLength).equals(id);
+}
+
+export function isObject(payload: Buffer): boolean {
+  if (!isUtf8(payload)) return false;
+  const value: unknown = JSON.parse(payload.toString('utf8'));
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,143 @@
+import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../../core/identity.ts';
+import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
+import { Damage, type StoredTable } from '../environment/database-file.ts';
+import type { Findings } from '../environment/findings.ts';
+import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../environment/manifest.ts';
+import { isSeenRecord } from '../layout/activity-record.ts';
+import { isDeviceRecord } from '../layout/device-record.ts';
+import { keyOfDevice, readDevice, readSequence, senderMark, sequenceBytes } from '../layout/keys.ts';
+import { isClockRecord } from '../layout/shard-clock.ts';
+import { countBatch, countOf } from '../log/log-batch.ts';
+import { isMovedEndRecord } from '../log/log-times.ts';
+import { isTrimRecord } from '../log/log-trim-state.ts';
+import { isForgottenRecord, keyDigestBytes } from '../shard/idempotency-keys.ts';
+import { DeviceIndexCheck } from './verify-devices.ts';
+import { verifyDelayed, verifyEnded } from './verify-ended.ts';
+import { verifyMail } from './verify-mail.ts';
+import { verifyBroadcast, verifySent } from './verify-sent.ts';
+
+export interface ShardVerification {
+  tables: ReadonlyMap<string, StoredTable>;
+  /** Whether the device belongs in this shard. */
+  isPlaced(device: DeviceKey): boolean;
+  /** Of the data folder. */
+  format: number;
+  hasFleet(fleetId: string): boolean;
+  findings: Pick<Findings, 'add'>;
+  /** Called for every record that was looked at. */
+  onRecord(): void;
+}
+
+/** One table's walk: `check` answers what is wrong with a record, if anything is. */
+export type Walk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
+
+/** What the walk of a shard counted. */
+export interface ShardCounts {
+  devices: number;
+  mails: number;
+  logRecords: number;
+  idempotencyKeys: number;
+}
+
+/** Walks every record of every table of a shard whose server is stopped, and holds them against each other. */
+export function verifyShard(verification: ShardVerification): ShardCounts {
+  const { tables, isPlaced, format, hasFleet, findings, onRecord } = verification;
+  const indexes = format >= deviceIndexFormat ? new DeviceIndexCheck(tables) : undefined;
+  const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
+  const walk: Walk = (name, check) => {
+    const table = tables.get(name);
+    if (table === undefined) {
+      findings.add(`there is no table ${name}`);
+      return;
+    }
+    for (const { key, value } of table.entries((damage) => findings.add(`${name}: ${damage.message}`))) {
+      onRecord();
+      const wrong = attempt(() => check(key, value));
+      if (wrong !== undefined) findings.add(`${name}, ${printable(key)}: ${wrong}`);
+    }
+  };
+  const exists = (device: string): boolean =>
+    isDeviceKey(device) && tables.get('devices')?.get(keyOfDevice(device)) !== undefined;
+
+  walk('devices', (key, value) => {
+    counts.devices += 1;
+    const device = key.toString('latin1');
+    if (!isDeviceKey(device)) return 'this is not the key of a device';
+    if (!isDeviceRecord(value)) return 'the record does not decode';
+    if (!isPlaced(device)) return 'the device belongs in another shard';
+    const missing = indexes?.check(device, value);
+    if (missing !== undefined) return missing;
+    return hasFleet(fleetIdOf(device)) ? undefined : 'its fleet does not exist';
+  });
+  if (indexes !== undefined) {
+    indexes.walk(walk);
+    for (const fleetId of indexes.uncounted)
+      findings.add(`counts: the devices of fleet ${fleetId} are not counted`);
+  }
+  if (format >= onceFormat) verifySent(walk, isPlaced);
+  // Made by the first server that knows it.
+  if (tables.has('broadcast')) verifyBroadcast(walk, isPlaced);
+  walk('activity', (key, value) => {
+    if (!isSeenRecord(value)) return 'the record does not decode';
+    return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
+  });
+  counts.mails = verifyMail(tables, walk, exists, findings);
+  if (format >= mailLedgerFormat) {
+    verifyDelayed(tables, walk, exists);
+    verifyEnded(walk, isPlaced);
+  }
+  walk('idempotency', (key, value) => {
+    counts.idempotencyKeys += 1;
+    if (!isKeyRecord(key, value)) return 'the record does not decode';
+    const device = readDevice(key, uuidBytesLength);
+    if (!isDeviceKey(device)) return 'the record does not decode';
+    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+  });
+  walk('times', (key, value) =>
+    isForgottenRecord(key, value) ||
+    isMovedEndRecord(key, value) ||
+    isClockRecord(key, value) ||
+    isTrimRecord(key, value)
+      ? undefined
+      : 'the record does not decode',
+  );
+  let end = 0;
+  walk('log', (key, value) => {
+    if (key.length !== sequenceBytes) return 'this is not the key of a batch';
+    const position = readSequence(key, 0);
+    const overlaps = position < end;
+    const count = countBatch(value);
+    counts.logRecords += count ?? 0;
+    end = position + (count === undefined ? 1 : countOf(value));
+    if (count === undefined) return 'the batch does not decode';
+    return overlaps ? 'the batch begins before the one in front of it ends' : undefined;
+  });
+  return counts;
+}
+
+/** A device's own key, or one of those who send it mail, with the id of that. */
+function isKeyRecord(key: Buffer, value: Buffer): boolean {
+  const deviceEnd = uuidBytesLength + deviceKeyLength;
+  if (!isUuid(key)) return false;
+  if (key.length === deviceEnd) return value.length === keyDigestBytes;
+  const isSender = key.toString('latin1', deviceEnd) === senderMark;
+  return (
+    isSender && value.length === keyDigestBytes + uuidBytesLength && isUuid(value.subarray(keyDigestBytes))
+  );
+}
+
+/** A record that is too short or of other bytes makes its reader throw. */
+function attempt(check: () => string | undefined): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof Damage) return error.message;
+    return `the record does not decode (${(error as Error).name})`;
+  }
+}
+
+/** Keys begin with ids where all is well, and with anything where it is not. */
+function printable(key: Buffer): string {
+  const text = key.toString('latin1');
+  return isDeviceKey(text) ? text : `key ${key.subarray(0, 64).toString('hex')}`;
+}

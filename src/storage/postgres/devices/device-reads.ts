@@ -1,0 +1,150 @@
+import { type DeviceKey, deviceIdOf } from '../../../core/identity.ts';
+import { matches } from '../../../domain/devices/device-filter.ts';
+import type {
+  ConnectedDevice,
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevice,
+  FoundDevices,
+} from '../../../domain/devices/device-query.ts';
+import type { Authentication, DeviceStatus, FleetCounts, SeenCount } from '../../../domain/shard.ts';
+import { bucketInKey } from '../../lmdb/layout/keys.ts';
+import type { Database } from '../connection/database.ts';
+import { Gathered } from '../connection/query-batcher.ts';
+import { type Entry, entriesOf } from './device-entries.ts';
+import {
+  type CredentialsRow,
+  credentialsOf,
+  type StatusRow,
+  statusColumns,
+  statusOf,
+} from './device-rows.ts';
+
+/** Statements of one kind under way at once: what comes meanwhile shares the next one. */
+const underWayMax = 2;
+const bucketDigits = 10;
+
+/** With the size, which heartbeats and polls ask for: another statement for it cost more than all of this one. */
+const credentials = `
+  SELECT d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, m.size
+  FROM device d JOIN mailbox m ON m.device = d.device WHERE d.device = ANY($1::text[])`;
+const sizes = 'SELECT device, size FROM mailbox WHERE device = ANY($1::text[])';
+const statuses = `
+  SELECT ${statusColumns} FROM device d
+  JOIN mailbox m ON m.device = d.device JOIN activity a ON a.device = d.device WHERE d.device = ANY($1::text[])`;
+const counts = 'SELECT devices, disabled FROM fleet_count WHERE fleet_id = $1';
+
+type AuthenticationRow = CredentialsRow & { device: DeviceKey; size: number };
+
+/** Reads of devices. What is asked of many devices in one turn of the event loop is one statement. */
+export class DeviceReads {
+  readonly #database: Database;
+  readonly #credentials: Gathered<DeviceKey, Authentication | undefined>;
+  readonly #sizes: Gathered<DeviceKey, number>;
+  readonly #statuses: Gathered<DeviceKey, DeviceStatus | undefined>;
+
+  constructor(database: Database) {
+    this.#database = database;
+    const gather = <R extends { device: DeviceKey }, V>(text: string, read: (row: R | undefined) => V) =>
+      new Gathered<DeviceKey, V>(
+        async (devices) => {
+          const rows = await database.query<R>(text, [[...new Set(devices)]]);
+          const found = new Map(rows.map((row) => [row.device, row]));
+          return devices.map((device) => read(found.get(device)));
+        },
+        underWayMax,
+        database.timeoutMilliseconds,
+      );
+    this.#credentials = gather(
+      credentials,
+      (row: AuthenticationRow | undefined) => row && { ...credentialsOf(row), mailboxSize: row.size },
+    );
+    this.#sizes = gather(sizes, (row: { device: DeviceKey; size: number } | undefined) => row?.size ?? 0);
+    this.#statuses = gather(statuses, (row: StatusRow | undefined) => row && statusOf(row));
+  }
+
+  credentials(device: DeviceKey): Promise<Authentication | undefined> {
+    return this.#credentials.get(device);
+  }
+
+  mailboxSize(device: DeviceKey): Promise<number> {
+    return this.#sizes.get(device);
+  }
+
+  device(device: DeviceKey): Promise<DeviceStatus | undefined> {
+    return this.#statuses.get(device);
+  }
+
+  /** Of every index but `connected`, and without looking at who is. */
+  async findDevices(query: DeviceQuery): Promise<FoundDevices> {
+    const { from, order, values, positionOf } = entriesOf(query.by, query, query.after);
+    const rows = await this.#database.query<StatusRow & Entry>(
+      `SELECT ${statusColumns}, d.name_key, a.bucket
+        FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e
+        JOIN device d ON d.device = e.device JOIN mailbox m ON m.device = e.device
+        JOIN activity a ON a.device = e.device ORDER BY ${order}`,
+      [...values, query.looks],
+    );
+    const found = rows.map((row) => ({ ...statusOf(row), position: positionOf(row) }));
+    const reached = rows.length === query.looks ? found.at(-1)?.position : undefined;
+    return { items: found.filter((one) => matches(one, query)), reached };
+  }
+
+  /** Those of them that are there and match. */
+  async matching(devices: readonly ConnectedDevice[], filter: DeviceFilter): Promise<FoundDevice[]> {
+    const known = await Promise.all(devices.map(({ device }) => this.device(device)));
+    return devices.flatMap(({ position }, index) => {
+      const status = known[index];
+      return status !== undefined && matches(status, filter) ? [{ ...status, position }] : [];
+    });
+  }
+
+  async countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Promise<number> {
+    const { from, values } = entriesOf(by, filter, '');
+    const [row] = await this.#database.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM (SELECT 1 FROM ${from} LIMIT $${values.length + 1}) e`,
+      [...values, max],
+    );
+    return row?.count ?? 0;
+  }
+
+  async countSeen(filter: DeviceFilter, after: string, looks: number): Promise<SeenCount> {
+    const { from, order, values } = entriesOf('seen', filter, after);
+    const [row] = await this.#database.query<{ looked: number; seen: number; last: string | null }>(
+      `SELECT count(*)::int AS looked,
+          count(*) FILTER (WHERE e.last_seen_ms >= $${values.length + 2})::int AS seen,
+          max((lpad(e.bucket::text, ${bucketDigits}, '0') || e.device) COLLATE "C") AS last
+        FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e`,
+      [...values, looks, filter.seenAfterMs ?? 0],
+    );
+    if (row === undefined || row.last === null) return { count: 0, reached: undefined };
+    const { seen: count, looked, last } = row;
+    const position =
+      bucketInKey(Number(last.slice(0, bucketDigits))) + deviceIdOf(last.slice(bucketDigits) as DeviceKey);
+    return { count, reached: looked === looks ? position : undefined };
+  }
+
+  async fleetCounts(fleetId: string): Promise<FleetCounts> {
+    const [row] = await this.#database.query<{ devices: number; disabled: number }>(counts, [fleetId]);
+    return row ?? { devices: 0, disabled: 0 };
+  }
+
+  /** In order of device id, from the one after `after`. */
+  deviceIds(fleetId: string, after: string, limit: number): Promise<string[]> {
+    return this.#ids('id', { fleetId }, after, limit);
+  }
+
+  devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Promise<string[]> {
+    return this.#ids('tag', { fleetId, tags: [tag] }, after, limit);
+  }
+
+  async #ids(by: DeviceIndex, filter: DeviceFilter, after: string, limit: number): Promise<string[]> {
+    const { from, order, values } = entriesOf(by, filter, after);
+    const rows = await this.#database.query<{ device: DeviceKey }>(
+      `SELECT e.device FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}`,
+      [...values, limit],
+    );
+    return rows.map(({ device }) => deviceIdOf(device));
+  }
+}

@@ -1,0 +1,61 @@
+import type { Device, DeviceCredentials, DeviceStatus } from '../../../domain/shard.ts';
+import { nameInKey } from '../../lmdb/layout/keys.ts';
+import type { ActivityRow, DeviceRow } from '../schema/tables.ts';
+
+const digestBytes = 32;
+
+export type CredentialsRow = Pick<DeviceRow, 'enabled' | 'secret_digests' | 'old_secret_until_ms'>;
+
+export function credentialsOf(row: CredentialsRow): DeviceCredentials {
+  const { enabled, secret_digests: digests, old_secret_until_ms: untilMs } = row;
+  const secretDigests: Uint8Array[] = [];
+  for (let at = 0; at < digests.length; at += digestBytes) {
+    secretDigests.push(copyOf(digests, at, at + digestBytes));
+  }
+  return { enabled, secretDigests, ...(untilMs !== null && { oldSecretUntilMs: untilMs }) };
+}
+
+export function deviceOf(row: DeviceRow): Device {
+  const { device, name, tags, created_at_ms: createdAtMs } = row;
+  return { device, ...credentialsOf(row), name, tags, createdAtMs };
+}
+
+/** What reads of devices select, of tables `d`, `m` and `a`. */
+export const statusColumns = `d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, d.name, d.tags,
+  d.created_at_ms, m.size, a.last_seen_ms, a.address`;
+
+export type StatusRow = DeviceRow & Pick<ActivityRow, 'last_seen_ms' | 'address'> & { size: number };
+
+export function statusOf(row: StatusRow): DeviceStatus {
+  const { size: mailboxSize, last_seen_ms: lastSeenMs, address } = row;
+  return {
+    ...deviceOf(row),
+    mailboxSize,
+    lastSeenMs: lastSeenMs ?? undefined,
+    lastAddress: address === null ? undefined : copyOf(address, 0, address.length),
+  };
+}
+
+export function rowOf(device: Device): DeviceRow {
+  const { name } = device;
+  return {
+    device: device.device,
+    enabled: device.enabled,
+    secret_digests: Buffer.concat(device.secretDigests),
+    old_secret_until_ms: device.oldSecretUntilMs ?? null,
+    name,
+    name_key: name === '' ? null : nameKeyOf(name),
+    tags: [...device.tags],
+    created_at_ms: device.createdAtMs,
+  };
+}
+
+/** In memory of its own: what travels between threads takes all along that is under it. */
+function copyOf(bytes: Buffer, from: number, to: number): Uint8Array {
+  return Uint8Array.prototype.slice.call(bytes, from, to);
+}
+
+/** The beginning of a name as its index has it. */
+export function nameKeyOf(name: string): Buffer {
+  return Buffer.from(nameInKey(name), 'latin1');
+}

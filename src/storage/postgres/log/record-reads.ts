@@ -1,0 +1,103 @@
+import { copyUuid } from '../../../core/uuid.ts';
+import type { LogPage, StoredRecord } from '../../../domain/shard.ts';
+import type { Database } from '../connection/database.ts';
+import { Gathered } from '../connection/query-batcher.ts';
+import type { RecordRow } from '../schema/tables.ts';
+
+/** Of a page; one record alone may be more. */
+const pageRecordsMax = 500;
+const pageBytesMax = 1024 * 1024;
+
+const page = `
+  SELECT * FROM (
+    SELECT *, sum(length(payload)) OVER (ORDER BY position) AS bytes FROM (
+      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms FROM record
+      WHERE position >= $1 ORDER BY position LIMIT ${pageRecordsMax}) p) r
+  WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
+  ORDER BY position`;
+const end = 'SELECT next FROM record_end LIMIT 1';
+const front = 'SELECT position FROM record ORDER BY position LIMIT 1';
+const movedEnd = `SELECT number FROM value WHERE name = 'moved'`;
+const timeFrom = 'SELECT stored_at_ms FROM record WHERE position >= $1 ORDER BY position LIMIT 1';
+
+/**
+ * Reads of the log. A record is visible when all that stand in front of it are: whoever appends holds the end of the
+ * log until the commit.
+ */
+export class RecordReads {
+  readonly #database: Database;
+  readonly #end: Gathered<undefined, number>;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#end = new Gathered(
+      async (asked) => {
+        const [row] = await database.query<{ next: number }>(end);
+        return asked.map(() => row?.next ?? 0);
+      },
+      1,
+      database.timeoutMilliseconds,
+    );
+  }
+
+  async records(from: number): Promise<LogPage> {
+    const rows = await this.#database.query<RecordRow>(page, [from]);
+    const records = rows.map(
+      ({
+        position,
+        stored_at_ms: storedAtMs,
+        id,
+        device,
+        kind,
+        schema,
+        payload,
+        own_at_ms: ownMs,
+      }): StoredRecord => ({
+        position,
+        id: copyUuid(id),
+        device,
+        kind,
+        schema,
+        payload,
+        storedAtMs: ownMs ?? storedAtMs,
+        isMoved: ownMs !== null,
+      }),
+    );
+    const last = records.at(-1);
+    return { records, next: last === undefined ? from : last.position + 1, damaged: false };
+  }
+
+  /** Asked for every action in turn: of a turn, once. */
+  logEnd(): Promise<number> {
+    return this.#end.get(undefined);
+  }
+
+  /** The first position that a record stands at; the end of the log where none does. */
+  async front(): Promise<number> {
+    const [row] = await this.#database.query<{ position: number }>(front);
+    return row?.position ?? this.logEnd();
+  }
+
+  /** A search by halves: times only grow with positions. */
+  async positionAt(timeMs: number): Promise<number> {
+    let [from, to] = await Promise.all([this.front(), this.logEnd()]);
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2);
+      const atMs = await this.timeAt(middle);
+      if (atMs === undefined || atMs >= timeMs) to = middle;
+      else from = middle + 1;
+    }
+    return from;
+  }
+
+  async timeAt(position: number): Promise<number | undefined> {
+    const [row] = await this.#database.query<{ stored_at_ms: number }>(timeFrom, [position]);
+    return row?.stored_at_ms;
+  }
+
+  /** Records come from the logs of other shards in a copy of a data folder that had more of them once, and never else. */
+  async movedEnd(): Promise<number> {
+    const [row] = await this.#database.query<{ number: number }>(movedEnd);
+    return row?.number ?? 0;
+  }
+}

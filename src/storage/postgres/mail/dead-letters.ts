@@ -1,0 +1,134 @@
+import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
+import type { Effects } from '../../lmdb/shard/state.ts';
+import { viewOf } from '../connection/bytes.ts';
+import type { Session } from '../connection/database.ts';
+import { Rows } from '../schema/row-set.ts';
+import { type DeadLetterRow, deadLetter } from '../schema/tables.ts';
+
+/** Removed for one that is put, where a lower limit has left too many. */
+const dropsPerPut = 2;
+
+/**
+ * Removes letters and counts these and those that were put. Rows are locked in their order and before the counts,
+ * which are locked in order of fleet: whoever holds a count waits for no row.
+ */
+const removeAndCount = `
+  WITH gone AS (
+    DELETE FROM dead_letter d WHERE d.ctid = ANY (ARRAY(
+      SELECT o.ctid FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (fleet_id, mail_id, device)
+      CROSS JOIN LATERAL (
+        SELECT t.ctid FROM dead_letter t
+        WHERE t.fleet_id = k.fleet_id AND t.mail_id = k.mail_id AND t.device = k.device FOR UPDATE
+      ) AS o
+    ))
+    RETURNING d.fleet_id
+  ), changed AS (
+    SELECT fleet_id, -1 AS change FROM gone
+    UNION ALL SELECT p.fleet_id, p.change FROM unnest($4::text[], $5::integer[]) AS p (fleet_id, change)
+  )
+  INSERT INTO letter_count (fleet_id, letters)
+  SELECT fleet_id, sum(change) FROM changed GROUP BY fleet_id ORDER BY fleet_id
+  ON CONFLICT (fleet_id) DO UPDATE SET letters = letter_count.letters + excluded.letters`;
+
+/**
+ * The oldest of fleets that have too many, but for those that somebody else is removing. Counts are locked. By arrays of
+ * keys, which are looked up; in a join with a limit that is computed, all letters of all fleets were read.
+ */
+const dropOldest = `
+  WITH over AS (
+    SELECT c.fleet_id, least(c.letters - $3, p.drops_max) AS excess
+    FROM unnest($1::text[], $2::integer[]) AS p (fleet_id, drops_max)
+    JOIN letter_count c ON c.fleet_id = p.fleet_id WHERE c.letters > $3
+  ), gone AS (
+    DELETE FROM dead_letter d
+    WHERE d.fleet_id = ANY (ARRAY(SELECT fleet_id FROM over)) AND d.mail_id = ANY (ARRAY(
+      SELECT l.mail_id FROM over CROSS JOIN LATERAL (
+        SELECT t.mail_id FROM dead_letter t WHERE t.fleet_id = over.fleet_id
+        ORDER BY t.mail_id, t.device LIMIT over.excess FOR UPDATE SKIP LOCKED
+      ) AS l
+    ))
+    RETURNING d.fleet_id
+  )
+  UPDATE letter_count SET letters = letters - g.dropped
+  FROM (SELECT fleet_id, count(*) AS dropped FROM gone GROUP BY fleet_id) AS g
+  WHERE letter_count.fleet_id = g.fleet_id
+  RETURNING g.dropped`;
+
+/** What names a letter. */
+export type LetterKey = Pick<DeadLetterRow, 'fleet_id' | 'mail_id' | 'device'>;
+
+/** The key of the letter of a mail. */
+export function letterKey(device: DeviceKey, mailId: Uint8Array): LetterKey {
+  return { fleet_id: fleetIdOf(device), mail_id: viewOf(mailId), device };
+}
+
+/** Dead letters (D16) as one transaction changes them; how many a fleet has is counted with it. */
+export class DeadLetters {
+  readonly #rows = new Rows(deadLetter);
+  readonly #effects: Pick<Effects, 'droppedLetters'>;
+  readonly #put = new Set<DeadLetterRow>();
+  readonly #removed: LetterKey[] = [];
+  #perFleetMax = Number.POSITIVE_INFINITY;
+
+  constructor(effects: Pick<Effects, 'droppedLetters'>) {
+    this.#effects = effects;
+  }
+
+  want(key: LetterKey): void {
+    this.#rows.want(key);
+  }
+
+  load(session: Session): Promise<void> {
+    return this.#rows.load(session);
+  }
+
+  get(key: LetterKey): DeadLetterRow | undefined {
+    return this.#rows.get(key);
+  }
+
+  /** Where a fleet has as many as it may, the oldest go: those whose mail was sent first. */
+  put(letter: DeadLetterRow, perFleetMax: number): void {
+    this.#perFleetMax = perFleetMax;
+    this.#rows.put(letter);
+    this.#put.add(letter);
+  }
+
+  /** One that somebody else has removed meanwhile costs nothing. */
+  remove(key: LetterKey): void {
+    for (const letter of this.#put) if (isSame(letter, key)) this.#put.delete(letter);
+    this.#rows.noteAbsent(key);
+    this.#removed.push(key);
+  }
+
+  store(session: Session): void {
+    if (this.#put.size === 0 && this.#removed.length === 0) return;
+    this.#rows.store(session);
+    const puts = new Map<string, number>();
+    for (const { fleet_id } of this.#put) puts.set(fleet_id, (puts.get(fleet_id) ?? 0) + 1);
+    const fleets = [...puts.keys()];
+    const counts = [...puts.values()];
+    const removed = this.#removed
+      .map((key) => ({ ...key, text: deadLetter.textOf(key) }))
+      .sort((a, b) => (a.text < b.text ? -1 : 1));
+    void session.query(removeAndCount, [
+      removed.map(({ fleet_id }) => fleet_id),
+      removed.map(({ mail_id }) => mail_id),
+      removed.map(({ device }) => device),
+      fleets,
+      counts,
+    ]);
+    if (fleets.length === 0) return;
+    const drops = counts.map((count) => count * dropsPerPut);
+    // Known before the commit is, and taken back with it.
+    session.query<{ dropped: number }>(dropOldest, [fleets, drops, this.#perFleetMax]).then(
+      (rows) => {
+        for (const { dropped } of rows) this.#effects.droppedLetters += dropped;
+      },
+      () => {},
+    );
+  }
+}
+
+function isSame(letter: LetterKey, { mail_id, device }: LetterKey): boolean {
+  return letter.device === device && letter.mail_id.equals(mail_id);
+}

@@ -1,0 +1,111 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import { type IdempotencyLimits, keyRefusal } from '../../../domain/idempotency.ts';
+import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../../../domain/shard.ts';
+import { senderMark } from '../../lmdb/layout/keys.ts';
+import { viewOf } from '../connection/bytes.ts';
+import type { Errands, Operations } from '../writes/operation.ts';
+import type { Work } from '../writes/unit-of-work.ts';
+import { broadcastOperation } from './broadcast.ts';
+import { letterKey } from './dead-letters.ts';
+import { forgetBroadcasts, forgetSent } from './forget.ts';
+import { mailOf, noteEvent } from './mail-history.ts';
+import { mailSweep, type SweepLimits } from './mail-sweep.ts';
+import {
+  enqueue,
+  type MailLimits,
+  repeated,
+  settle,
+  wantEnqueue,
+  wantSettle,
+  wantWithdrawal,
+  withdraw,
+} from './mailbox.ts';
+
+/** The values of the config that mail depends on. */
+export type MailOptions = MailLimits & SweepLimits & IdempotencyLimits;
+
+const forgotten = { name: 'forgotten' };
+
+/** Writes of mail, which share their transaction with others. */
+export function mailOperations(options: MailOptions): Operations {
+  return {
+    enqueue: {
+      need(work, given) {
+        wantEnqueue(work, given);
+        if (given.idempotency === undefined) return;
+        work.keys.want(keyOf(given.device, given.idempotency.key));
+        work.values.want(forgotten);
+      },
+      apply: (work, given) => enqueueOnce(work, given, options),
+    },
+    settle: {
+      need: wantSettle,
+      apply: (work, given) => settle(work, given, options),
+    },
+    withdrawMail: {
+      need: (work, { device, mailId }) => wantWithdrawal(work, device, mailId),
+      apply: (work, { device, mailId }) => withdraw(work, device, mailId, options),
+    },
+    replayMail: {
+      need: (work, { device, mailId }) => wantLetter(work, device, mailId),
+      apply: (work, given) => replay(work, given, options),
+    },
+    dropDeadLetter: {
+      need: (work, { device, mailId }) => wantLetter(work, device, mailId),
+      apply(work, { device, mailId }) {
+        const key = letterKey(device, mailId);
+        const isThere = work.letters.get(key) !== undefined;
+        if (isThere) work.letters.remove(key);
+        return isThere;
+      },
+    },
+    broadcast: broadcastOperation(options),
+  };
+}
+
+/** Writes of mail that have a transaction each. */
+export function mailErrands(options: MailOptions): Errands {
+  return { forgetSent, forgetBroadcasts, sweep: mailSweep(options) };
+}
+
+function keyOf(device: DeviceKey, key: Uint8Array): { key: Buffer; scope: string } {
+  return { key: viewOf(key), scope: device + senderMark };
+}
+
+/** D18 for senders: the key and the mail's id are committed with the mail. */
+function enqueueOnce(work: Work, given: Enqueue, options: MailOptions): EnqueueOutcome {
+  const { device, idempotency } = given;
+  if (idempotency === undefined) return enqueue(work, given, options);
+  const key = keyOf(device, idempotency.key);
+  const digest = viewOf(idempotency.digest);
+  const known = work.keys.get(key);
+  if (known !== undefined) {
+    return known.digest.equals(digest) ? repeated(work, device, known.result) : { result: 'key_reused' };
+  }
+  const refusal = keyRefusal(key.key, work.nowMs, work.values.get(forgotten)?.number ?? 0, options);
+  if (refusal !== undefined) return { result: refusal };
+  const outcome = enqueue(work, given, options);
+  if (outcome.result === 'queued') work.keys.put({ ...key, digest, result: viewOf(outcome.mailId) });
+  return outcome;
+}
+
+/** Whoever takes a letter, holds its mailbox, so that it is replayed once. */
+function wantLetter(work: Work, device: DeviceKey, mailId: Uint8Array): void {
+  work.mailboxes.want({ device });
+  work.letters.want(letterKey(device, mailId));
+}
+
+function replay(work: Work, given: Replay, options: MailOptions): ReplayOutcome {
+  const { device, mailId, lifeSeconds, mailboxMailsMax } = given;
+  const key = letterKey(device, mailId);
+  const letter = work.letters.get(key);
+  if (letter === undefined) return { result: 'mail_not_found' };
+  const { name, payload, requeues_max } = letter;
+  const mail: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+  if (requeues_max !== null) mail.requeuesMax = requeues_max;
+  const outcome = enqueue(work, mail, options);
+  if (outcome.result !== 'queued') return outcome;
+  work.letters.remove(key);
+  noteEvent(work, mailOf(letter), 'replayed', outcome.mailId);
+  return outcome;
+}

@@ -1,0 +1,136 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
+import { settledVerb } from '../../../domain/mail/settled-mails.ts';
+import { textOf, viewOf } from '../connection/bytes.ts';
+import type { Session } from '../connection/database.ts';
+import type { Rows } from '../schema/row-set.ts';
+import { oneByOne } from '../schema/table.ts';
+import type { MailboxRow, MailRow } from '../schema/tables.ts';
+
+/** Whether there is none in front tells how far the head of the mailbox moves when the mail goes. */
+const columns = `t.device, t.sequence, t.mail_id, t.name, t.payload, t.requeue_count, t.requeues_max, t.fetch_count,
+  t.first_fetched_at_ms, t.accepted_at_ms, t.expires_at_ms, NOT EXISTS (
+    SELECT 1 FROM mail e WHERE e.device = t.device AND e.sequence >= b.head AND e.sequence < t.sequence
+  ) AS is_first`;
+/** An id ends in the low 32 bits of the sequence that its mail was accepted under. */
+const guessed = `
+  SELECT ${columns} FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS k (device, mail_id, sequence)
+  JOIN mailbox b ON b.device = k.device
+  CROSS JOIN LATERAL (
+    SELECT * FROM mail m WHERE m.device = k.device AND m.sequence = k.sequence AND m.mail_id = k.mail_id ${oneByOne}
+  ) AS t`;
+/** All of a mailbox is looked through: for mail that was requeued, or was given its id long before its place. */
+const moved = `
+  SELECT ${columns} FROM unnest($1::text[], $2::bytea[]) AS k (device, mail_id)
+  JOIN mailbox b ON b.device = k.device
+  CROSS JOIN LATERAL (
+    SELECT * FROM mail m WHERE m.device = k.device AND m.sequence >= b.head AND m.mail_id = k.mail_id ${oneByOne}
+  ) AS t`;
+
+type FoundRow = MailRow & { is_first: boolean };
+
+interface Wanted {
+  device: DeviceKey;
+  mailId: Buffer;
+}
+
+/**
+ * Where mail stands, for a batch of writes: finds it by its id, and moves it in its mailbox, first in, first out by
+ * sequence. The mailbox is changed with it.
+ */
+export class MailPlaces {
+  readonly #mails: Rows<MailRow>;
+  readonly #mailboxes: Rows<MailboxRow>;
+  readonly #wanted = new Map<string, Wanted>();
+  readonly #found = new Map<string, MailRow>();
+  /** Of mailboxes, the sequence of the first mail as far as it was loaded. */
+  readonly #firsts = new Map<DeviceKey, number>();
+
+  constructor(mails: Rows<MailRow>, mailboxes: Rows<MailboxRow>) {
+    this.#mails = mails;
+    this.#mailboxes = mailboxes;
+  }
+
+  /** Its mailbox with it. */
+  want(device: DeviceKey, mailId: Uint8Array): void {
+    this.#mailboxes.want({ device });
+    this.#wanted.set(textOf(device, mailId), { device, mailId: viewOf(mailId) });
+  }
+
+  /** Those that stand where they were accepted. */
+  async load(session: Session): Promise<void> {
+    const wanted = [...this.#wanted.values()];
+    if (wanted.length === 0) return;
+    const rows = await session.query<FoundRow>(guessed, [
+      wanted.map(({ device }) => device),
+      wanted.map(({ mailId }) => mailId),
+      wanted.map(({ mailId }) => sequenceFrom(1, mailId)),
+    ]);
+    this.#note(rows);
+  }
+
+  /** The rest, in mailboxes that hold any and do not know of them that they were settled; these are loaded. */
+  async loadMoved(session: Session): Promise<void> {
+    const wanted = [...this.#wanted].filter(([text, { device, mailId }]) => {
+      const mailbox = this.#mailboxes.get({ device });
+      return (
+        !this.#found.has(text) && mailbox !== undefined && mailbox.size > 0 && !settledVerb(mailbox, mailId)
+      );
+    });
+    this.#wanted.clear();
+    if (wanted.length === 0) return;
+    const rows = await session.query<FoundRow>(moved, [
+      wanted.map(([, { device }]) => device),
+      wanted.map(([, { mailId }]) => mailId),
+    ]);
+    this.#note(rows);
+  }
+
+  /** Undefined for what waits no more, also since an earlier write of the batch. */
+  find(device: DeviceKey, mailId: Uint8Array): MailRow | undefined {
+    return this.#found.get(textOf(device, mailId));
+  }
+
+  /** A new mail at the tail. */
+  add(mailbox: MailboxRow, mail: Omit<MailRow, 'sequence'>): void {
+    this.#put({ ...mail, sequence: mailbox.tail });
+    if (mailbox.size === 0) mailbox.head = mailbox.tail;
+    mailbox.tail += 1;
+    mailbox.size += 1;
+    this.#mailboxes.put(mailbox);
+  }
+
+  /** In its place: a mail that was found, with other values. */
+  change(mail: MailRow): void {
+    this.#put(mail);
+  }
+
+  /** From its place to the tail. */
+  moveToTail(mailbox: MailboxRow, mail: MailRow): void {
+    this.remove(mailbox, mail);
+    this.add(mailbox, mail);
+  }
+
+  remove(mailbox: MailboxRow, mail: MailRow): void {
+    const { device, sequence } = mail;
+    this.#mails.remove(mail);
+    this.#found.delete(textOf(device, mail.mail_id));
+    mailbox.size -= 1;
+    if (mailbox.size === 0) mailbox.head = mailbox.tail;
+    else if (sequence === mailbox.head || sequence === this.#firsts.get(device)) mailbox.head = sequence + 1;
+    this.#mailboxes.put(mailbox);
+  }
+
+  #put(mail: MailRow): void {
+    this.#mails.put(mail);
+    this.#found.set(textOf(mail.device, mail.mail_id), mail);
+  }
+
+  #note(rows: readonly FoundRow[]): void {
+    for (const { is_first, ...mail } of rows) {
+      this.#mails.add(mail);
+      this.#found.set(textOf(mail.device, mail.mail_id), mail);
+      if (is_first) this.#firsts.set(mail.device, mail.sequence);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
+import type { Session, Transaction } from '../connection/database.ts';
+import { clockMs } from '../connection/database-time.ts';
+import { retireSecrets } from '../devices/device-operations.ts';
+import type { DelayedMailRow } from '../schema/tables.ts';
+import type { Errand } from '../writes/operation.ts';
+import type { Work } from '../writes/unit-of-work.ts';
+import type { LetterKey } from './dead-letters.ts';
+import { deliver, expire, type MailLimits } from './mailbox.ts';
+
+/** How long what ended is kept. */
+export interface SweepLimits {
+  receiptRetentionSeconds: number;
+  deadLetterRetentionSeconds: number;
+}
+
+type MailKey = Pick<DelayedMailRow, 'device' | 'mail_id'>;
+
+/** Limits stand in the text of a statement: for one that it does not know, the planner reads whole tables. */
+const nowMs = `(SELECT ${clockMs})`;
+const expiredMails = `
+  SELECT device, mail_id FROM mail WHERE expires_at_ms < ${nowMs}
+  ORDER BY expires_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
+const dueMails = `
+  SELECT device, mail_id FROM delayed_mail WHERE deliver_at_ms < ${nowMs}
+  ORDER BY deliver_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
+/** Those that another node is removing are left to it. */
+const oldReceipts = `
+  SELECT device, mail_id FROM receipt WHERE settled_at_ms < $1
+  ORDER BY settled_at_ms LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
+const oldLetters = `
+  SELECT fleet_id, mail_id, device FROM dead_letter WHERE died_at_ms < $1
+  ORDER BY died_at_ms LIMIT ${sweepRecordsMax}`;
+/** Some letters in their order, and whether the device of each is still there: looked up one by one. */
+const nextLetters = `
+  SELECT l.fleet_id, l.mail_id, l.device,
+    (SELECT b.device FROM mailbox b WHERE b.device = l.device) IS NULL AS is_orphan
+  FROM (
+    SELECT t.fleet_id, t.mail_id, t.device FROM dead_letter t
+    WHERE (t.fleet_id, t.mail_id, t.device) > ($1, $2, $3)
+    ORDER BY t.fleet_id, t.mail_id, t.device LIMIT ${sweepRecordsMax}
+  ) AS l
+  ORDER BY l.fleet_id, l.mail_id, l.device`;
+
+/** One round of the sweeper, old secrets with it: several nodes may be at it at once. */
+export function mailSweep(limits: MailLimits & SweepLimits): Errand<'sweep'> {
+  const orphans = new OrphanWalk();
+  return async (work, transaction, what) => {
+    if (what === 'old') return sweepOld(work, transaction, limits, orphans);
+    const mails = await sweepDue(work, transaction, limits);
+    const secrets = await retireSecrets(work, transaction, sweepRecordsMax);
+    return mails === sweepMailsMax || secrets === sweepRecordsMax;
+  };
+}
+
+/**
+ * What expires makes room for what is delivered. What is due is named first, and looked at again behind the locks of
+ * its mailboxes: another node may have been there. Answers the most of either that were due.
+ */
+async function sweepDue(work: Work, transaction: Transaction, limits: MailLimits): Promise<number> {
+  const [expired, due] = await Promise.all([
+    transaction.query<MailKey>(expiredMails),
+    transaction.query<MailKey>(dueMails),
+  ]);
+  for (const { device, mail_id } of expired) work.places.want(device, mail_id);
+  for (const { device, mail_id } of due) {
+    work.mailboxes.want({ device });
+    work.delayed.want({ device, mail_id });
+  }
+  await work.load(transaction);
+  for (const mail of expired) expire(work, mail, limits);
+  for (const mail of due) deliver(work, mail, limits);
+  return Math.max(expired.length, due.length);
+}
+
+async function sweepOld(
+  work: Work,
+  transaction: Transaction,
+  limits: SweepLimits,
+  orphans: OrphanWalk,
+): Promise<boolean> {
+  await work.load(transaction);
+  const receiptsMs = work.nowMs - limits.receiptRetentionSeconds * 1_000;
+  const lettersMs = work.nowMs - limits.deadLetterRetentionSeconds * 1_000;
+  const [receipts, letters, walk] = await Promise.all([
+    transaction.query<MailKey>(oldReceipts, [receiptsMs]),
+    transaction.query<LetterKey>(oldLetters, [lettersMs]),
+    orphans.step(transaction),
+  ]);
+  for (const receipt of receipts) work.receipts.remove(receipt);
+  for (const letter of [...letters, ...walk.orphans]) work.letters.remove(letter);
+  return receipts.length === sweepRecordsMax || letters.length === sweepRecordsMax || walk.goesOn;
+}
+
+/** Looked at without a rest, however few of them are over. */
+const restAfterLetters = 100_000;
+const front: LetterKey = { fleet_id: '', mail_id: Buffer.alloc(0), device: '' as LetterKey['device'] };
+
+/**
+ * Goes through the letters for those of devices that were deleted, from the front to the end and then again. Where it
+ * is, is kept in memory: each node goes for itself.
+ */
+class OrphanWalk {
+  #last = front;
+  #sinceRest = 0;
+
+  async step(session: Session): Promise<{ orphans: LetterKey[]; goesOn: boolean }> {
+    const { fleet_id, mail_id, device } = this.#last;
+    const looked = await session.query<LetterKey & { is_orphan: boolean }>(nextLetters, [
+      fleet_id,
+      mail_id,
+      device,
+    ]);
+    const isAtEnd = looked.length < sweepRecordsMax;
+    this.#last = isAtEnd ? front : (looked.at(-1) ?? front);
+    this.#sinceRest += looked.length;
+    const goesOn = !isAtEnd && this.#sinceRest < restAfterLetters;
+    if (!goesOn) this.#sinceRest = 0;
+    return { orphans: looked.filter(({ is_orphan }) => is_orphan), goesOn };
+  }
+}

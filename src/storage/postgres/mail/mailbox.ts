@@ -1,0 +1,227 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import { copyUuid, formatUuid, generateUuid } from '../../../core/uuid.ts';
+import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
+import {
+  endOfVerb,
+  rememberSettled,
+  type SettledVerb,
+  settledVerb,
+} from '../../../domain/mail/settled-mails.ts';
+import type {
+  Activity,
+  Enqueue,
+  Fetches,
+  MailOutcome,
+  Settle,
+  SettleOutcome,
+  Withdrawal,
+} from '../../../domain/shard.ts';
+import { viewOf } from '../connection/bytes.ts';
+import type { DelayedMailRow, MailboxRow, MailRow } from '../schema/tables.ts';
+import type { Work } from '../writes/unit-of-work.ts';
+import { addLateFetches, endMail, noteEvent, withFetches } from './mail-history.ts';
+
+/** What a column holds; more is no limit. */
+const integerMax = 0x7fffffff;
+/** A mail remembers no more of them. */
+const requeueCountMax = 0xffff;
+
+export interface MailLimits {
+  delayedMailsPerDeviceMax: number;
+  deadLettersPerFleetMax: number;
+}
+
+/** A delayed mail as its mailbox is to get it. */
+function deliverable(delayed: DelayedMailRow): Omit<MailRow, 'sequence'> & { accepted_at_ms: number } {
+  const { device, mail_id, name, payload, requeues_max } = delayed;
+  const counts = { requeue_count: 0, requeues_max, fetch_count: 0, first_fetched_at_ms: null };
+  return { device, mail_id, name, payload, ...counts, accepted_at_ms: 0, expires_at_ms: 0 };
+}
+
+/** Names what `enqueue` looks at. */
+export function wantEnqueue(work: Work, { device, once }: Pick<Enqueue, 'device' | 'once'>): void {
+  work.mailboxes.want({ device });
+  if (once !== undefined) work.sent.want({ once: viewOf(once), device });
+}
+
+/** Into its mailbox, or to wait for its time. */
+export function enqueue(work: Work, given: Enqueue, limits: MailLimits): MailOutcome {
+  const { device, name, once, deliverAtMs } = given;
+  const before = once && work.sent.get({ once: viewOf(once), device });
+  if (before !== undefined) return repeated(work, device, before.mail_id);
+  const mailbox = work.mailboxes.get({ device });
+  if (mailbox === undefined) return { result: 'device_not_found' };
+  const isDelayed = deliverAtMs !== undefined && deliverAtMs > work.nowMs;
+  if (isDelayed) {
+    if (mailbox.delayed >= limits.delayedMailsPerDeviceMax) return { result: 'delayed_full' };
+  } else if (mailbox.size >= given.mailboxMailsMax) {
+    return { result: 'mailbox_full', mailboxSize: mailbox.size };
+  }
+  const mailId = generateUuid();
+  if (!isDelayed) writeSequence(mailId, mailbox.tail);
+  const delayed: DelayedMailRow = {
+    device,
+    mail_id: mailId,
+    deliver_at_ms: deliverAtMs ?? 0,
+    life_seconds: given.lifeSeconds,
+    mailbox_mails_max: Math.min(given.mailboxMailsMax, integerMax),
+    name,
+    payload: viewOf(given.payload),
+    requeues_max: given.requeuesMax ?? null,
+  };
+  if (isDelayed) {
+    work.delayed.put(delayed);
+    mailbox.delayed += 1;
+    work.mailboxes.put(mailbox);
+    noteEvent(work, { ...deliverable(delayed), accepted_at_ms: null }, 'delayed');
+  } else {
+    work.delayed.noteAbsent(delayed);
+    accept(work, mailbox, delayed);
+  }
+  if (once !== undefined) work.sent.put({ once: viewOf(once), device, mail_id: mailId });
+  return { result: 'queued', mailId, mailboxSize: mailbox.size, repeated: false, isDelayed };
+}
+
+/** Of a mail that was queued before. */
+export function repeated(work: Work, device: DeviceKey, mailId: Uint8Array): MailOutcome {
+  const mailboxSize = work.mailboxes.get({ device })?.size ?? 0;
+  const isDelayed = work.delayed.get({ device, mail_id: viewOf(mailId) }) !== undefined;
+  return { result: 'queued', mailId: copyUuid(mailId), mailboxSize, repeated: true, isDelayed };
+}
+
+/** Puts a mail whose time has come into its mailbox, or says that this is full. Nothing, for one that is gone. */
+export function deliver(
+  work: Work,
+  { device, mail_id }: Pick<DelayedMailRow, 'device' | 'mail_id'>,
+  limits: MailLimits,
+): void {
+  const mailbox = work.mailboxes.get({ device });
+  const delayed = work.delayed.get({ device, mail_id });
+  if (mailbox === undefined || delayed === undefined) return;
+  takeDelayed(work, mailbox, delayed);
+  if (mailbox.size >= delayed.mailbox_mails_max) {
+    const mail = { ...deliverable(delayed), accepted_at_ms: null };
+    endMail(work, mail, 'mailbox_full', limits.deadLettersPerFleetMax);
+    return;
+  }
+  accept(work, mailbox, delayed);
+}
+
+/** D15. Any mail of the mailbox may be settled, not only the head. */
+export function settle(
+  work: Work,
+  { device, mailId, verb, fetched }: Settle,
+  limits: MailLimits,
+): SettleOutcome {
+  const mailbox = work.mailboxes.get({ device });
+  if (mailbox === undefined) return { result: 'not_found', mailboxSize: 0 };
+  const found = work.places.find(device, mailId);
+  if (found === undefined) {
+    // Noted by another front end than the one that ended it, and on their way with a repetition.
+    if (fetched !== undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
+    const before = settledVerb(mailbox, mailId);
+    const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
+    return { result, mailboxSize: mailbox.size };
+  }
+  if (verb === 'requeue' && mayRequeue(found)) {
+    const mail = withFetches(found, fetched);
+    const requeued = { ...mail, requeue_count: Math.min(mail.requeue_count + 1, requeueCountMax) };
+    work.places.moveToTail(mailbox, requeued);
+    work.given.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
+    noteEvent(work, requeued, 'requeued');
+  } else end(work, mailbox, found, verb, limits, fetched);
+  return { result: 'settled', mailboxSize: mailbox.size };
+}
+
+/** Names what `settle` looks at. */
+export function wantSettle(work: Work, { device, mailId, fetched }: Settle): void {
+  work.places.want(device, mailId);
+  if (fetched !== undefined) work.receipts.want({ device, mail_id: viewOf(mailId) });
+}
+
+/** Names what `withdraw` looks at. */
+export function wantWithdrawal(work: Work, device: DeviceKey, mailId: Uint8Array): void {
+  work.places.want(device, mailId);
+  work.delayed.want({ device, mail_id: viewOf(mailId) });
+  work.receipts.want({ device, mail_id: viewOf(mailId) });
+}
+
+/** The device's later answer to it is one to a mail that was settled by another verb. */
+export function withdraw(work: Work, device: DeviceKey, mailId: Uint8Array, limits: MailLimits): Withdrawal {
+  const mailbox = work.mailboxes.get({ device });
+  const found = work.places.find(device, mailId);
+  const delayed = work.delayed.get({ device, mail_id: viewOf(mailId) });
+  if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'withdraw', limits);
+  else if (mailbox !== undefined && delayed !== undefined) {
+    takeDelayed(work, mailbox, delayed);
+    const mail = { ...deliverable(delayed), accepted_at_ms: null };
+    endMail(work, mail, 'withdrawn', limits.deadLettersPerFleetMax);
+  }
+  const state = work.receipts.get({ device, mail_id: viewOf(mailId) })?.state;
+  const result = !state ? 'not_found' : state === 'withdrawn' ? 'withdrawn' : 'already_settled';
+  return { result, mailboxSize: mailbox?.size ?? 0 };
+}
+
+/** Ends a mail whose life is over, if it still waits. */
+export function expire(
+  work: Work,
+  { device, mail_id }: Pick<MailRow, 'device' | 'mail_id'>,
+  limits: MailLimits,
+): void {
+  const mailbox = work.mailboxes.get({ device });
+  const found = work.places.find(device, mail_id);
+  if (mailbox === undefined || found === undefined) return;
+  work.places.remove(mailbox, found);
+  endMail(work, found, 'expired', limits.deadLettersPerFleetMax);
+}
+
+/**
+ * D13: fetches are counted in memory and reach the mail here, every few seconds, or what is left of it. The places and
+ * the receipts of these mails are loaded.
+ */
+export function noteFetches(work: Work, { device, fetches }: Activity): void {
+  for (const { mailId, ...fetched } of fetches) {
+    const found = work.places.find(device, mailId);
+    if (found === undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
+    else {
+      const mail = withFetches(found, fetched);
+      work.places.change(mail);
+      if (found.first_fetched_at_ms === null) noteEvent(work, mail, 'fetched');
+    }
+  }
+}
+
+/** At the tail of its mailbox, and announces it. */
+function accept(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): void {
+  const accepted_at_ms = work.nowMs;
+  const expires_at_ms = work.nowMs + delayed.life_seconds * 1_000;
+  const mail = { ...deliverable(delayed), accepted_at_ms, expires_at_ms };
+  work.places.add(mailbox, mail);
+  noteEvent(work, mail, 'queued');
+  const announcement = { mailId: formatUuid(mail.mail_id), name: mail.name, mailboxSize: mailbox.size };
+  work.given.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
+}
+
+/** Removes a mail for good, by a verb that is remembered. */
+function end(
+  work: Work,
+  mailbox: MailboxRow,
+  found: MailRow,
+  verb: SettledVerb,
+  limits: MailLimits,
+  fetched?: Fetches,
+): void {
+  work.places.remove(mailbox, found);
+  rememberSettled(mailbox, found.mail_id, verb);
+  endMail(work, withFetches(found, fetched), endOfVerb[verb], limits.deadLettersPerFleetMax);
+}
+
+function takeDelayed(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): void {
+  work.delayed.remove(delayed);
+  mailbox.delayed -= 1;
+  work.mailboxes.put(mailbox);
+}
+
+function mayRequeue({ requeues_max, requeue_count }: MailRow): boolean {
+  return requeues_max === null || requeue_count < requeues_max;
+}

@@ -1,0 +1,38 @@
+import type { Database } from '../connection/database.ts';
+
+/** Mails are counted up to so many; of more, the engine has an estimate. */
+const countedMax = 10_000;
+
+/** What a database holds, as the engine counts it: at little cost, and about where it is much. */
+export interface DatabaseSizes {
+  bytes: number;
+  logBytes: number;
+  devices: number;
+  /** Of them, those with open event streams, on whatever node. */
+  connected: number;
+  mails: number;
+}
+
+const sizes = `
+  SELECT
+    pg_database_size(current_database()) AS "bytes",
+    (SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint FROM pg_inherits
+     WHERE inhparent = 'record'::regclass) AS "logBytes",
+    (SELECT coalesce(sum(devices), 0)::bigint FROM fleet_count) AS "devices",
+    (SELECT count(DISTINCT device) FROM stream) AS "connected",
+    (SELECT CASE WHEN few.mails < ${countedMax} THEN few.mails ELSE greatest(few.mails, reltuples::bigint) END
+     FROM pg_class, (SELECT count(*) AS mails FROM (SELECT 1 FROM mail LIMIT ${countedMax}) m) few
+     WHERE oid = 'mail'::regclass) AS "mails"`;
+const bytesOfFleets = 'SELECT fleet_id, sum(bytes)::bigint AS bytes FROM record_bytes GROUP BY fleet_id';
+
+/** @throws ApiError unavailable */
+export async function sizesOf(database: Database): Promise<DatabaseSizes> {
+  const [row] = await database.query<{ [K in keyof DatabaseSizes]: number }>(sizes);
+  return row ?? { bytes: 0, logBytes: 0, devices: 0, connected: 0, mails: 0 };
+}
+
+/** Bytes of the records of limited fleets, as far as they were counted. @throws ApiError unavailable */
+export async function logBytesOf(database: Database): Promise<Map<string, number>> {
+  const rows = await database.query<{ fleet_id: string; bytes: number }>(bytesOfFleets);
+  return new Map(rows.map(({ fleet_id, bytes }) => [fleet_id, bytes]));
+}

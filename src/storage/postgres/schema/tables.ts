@@ -1,0 +1,285 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import type { DeathReason, MailEnd, RecordKind } from '../../../domain/shard.ts';
+import { Table } from './table.ts';
+
+/** The rows of migrations.ts, as they are read and written. An absent value is null there. */
+export type DeviceRow = {
+  device: DeviceKey;
+  enabled: boolean;
+  secret_digests: Buffer;
+  old_secret_until_ms: number | null;
+  name: string;
+  name_key: Buffer | null;
+  tags: string[];
+  created_at_ms: number;
+};
+
+export const device = new Table<DeviceRow>({
+  table: 'device',
+  columns: {
+    device: 'text',
+    enabled: 'boolean',
+    secret_digests: 'bytea',
+    old_secret_until_ms: 'bigint',
+    name: 'text',
+    name_key: 'bytea',
+    tags: 'jsonb',
+    created_at_ms: 'bigint',
+  },
+  key: ['device'],
+});
+
+export type DeviceTagRow = { fleet_id: string; tag: string; device: DeviceKey };
+
+export const deviceTag = new Table<DeviceTagRow>({
+  table: 'device_tag',
+  columns: { fleet_id: 'text', tag: 'text', device: 'text' },
+  key: ['fleet_id', 'tag', 'device'],
+});
+
+export type ValueRow = { name: string; number: number };
+
+export const value = new Table<ValueRow>({
+  table: 'value',
+  columns: { name: 'text', number: 'bigint' },
+  key: ['name'],
+});
+
+export type ActivityRow = {
+  device: DeviceKey;
+  last_seen_ms: number | null;
+  address: Buffer | null;
+  bucket: number;
+};
+
+export const activity = new Table<ActivityRow>({
+  table: 'activity',
+  columns: { device: 'text', last_seen_ms: 'bigint', address: 'bytea', bucket: 'bigint' },
+  key: ['device'],
+});
+
+export type MailboxRow = {
+  device: DeviceKey;
+  size: number;
+  head: number;
+  tail: number;
+  delayed: number;
+  settled: Buffer;
+};
+
+export const mailbox = new Table<MailboxRow>({
+  table: 'mailbox',
+  columns: {
+    device: 'text',
+    size: 'integer',
+    head: 'bigint',
+    tail: 'bigint',
+    delayed: 'integer',
+    settled: 'bytea',
+  },
+  key: ['device'],
+});
+
+export type MailRow = {
+  device: DeviceKey;
+  sequence: number;
+  mail_id: Buffer;
+  name: string;
+  payload: Buffer;
+  requeue_count: number;
+  requeues_max: number | null;
+  fetch_count: number;
+  first_fetched_at_ms: number | null;
+  accepted_at_ms: number;
+  expires_at_ms: number;
+};
+
+export const mail = new Table<MailRow>({
+  table: 'mail',
+  columns: {
+    device: 'text',
+    sequence: 'bigint',
+    mail_id: 'bytea',
+    name: 'text',
+    payload: 'bytea',
+    requeue_count: 'integer',
+    requeues_max: 'smallint',
+    fetch_count: 'integer',
+    first_fetched_at_ms: 'bigint',
+    accepted_at_ms: 'bigint',
+    expires_at_ms: 'bigint',
+  },
+  key: ['device', 'sequence'],
+});
+
+export type DelayedMailRow = {
+  device: DeviceKey;
+  mail_id: Buffer;
+  deliver_at_ms: number;
+  life_seconds: number;
+  mailbox_mails_max: number;
+  name: string;
+  payload: Buffer;
+  requeues_max: number | null;
+};
+
+export const delayedMail = new Table<DelayedMailRow>({
+  table: 'delayed_mail',
+  columns: {
+    device: 'text',
+    mail_id: 'bytea',
+    deliver_at_ms: 'bigint',
+    life_seconds: 'bigint',
+    mailbox_mails_max: 'integer',
+    name: 'text',
+    payload: 'bytea',
+    requeues_max: 'smallint',
+  },
+  key: ['device', 'mail_id'],
+});
+
+export type ReceiptRow = {
+  device: DeviceKey;
+  mail_id: Buffer;
+  state: MailEnd;
+  name: string;
+  queued_at_ms: number | null;
+  fetch_count: number;
+  first_fetched_at_ms: number | null;
+  requeue_count: number;
+  settled_at_ms: number;
+};
+
+export const receipt = new Table<ReceiptRow>({
+  table: 'receipt',
+  columns: {
+    device: 'text',
+    mail_id: 'bytea',
+    state: 'text',
+    name: 'text',
+    queued_at_ms: 'bigint',
+    fetch_count: 'integer',
+    first_fetched_at_ms: 'bigint',
+    requeue_count: 'integer',
+    settled_at_ms: 'bigint',
+  },
+  key: ['device', 'mail_id'],
+});
+
+export type DeadLetterRow = {
+  fleet_id: string;
+  mail_id: Buffer;
+  device: DeviceKey;
+  reason: DeathReason;
+  died_at_ms: number;
+  name: string;
+  payload: Buffer;
+  queued_at_ms: number | null;
+  fetch_count: number;
+  first_fetched_at_ms: number | null;
+  requeue_count: number;
+  requeues_max: number | null;
+};
+
+export const deadLetter = new Table<DeadLetterRow>({
+  table: 'dead_letter',
+  columns: {
+    fleet_id: 'text',
+    mail_id: 'bytea',
+    device: 'text',
+    reason: 'text',
+    died_at_ms: 'bigint',
+    name: 'text',
+    payload: 'bytea',
+    queued_at_ms: 'bigint',
+    fetch_count: 'integer',
+    first_fetched_at_ms: 'bigint',
+    requeue_count: 'integer',
+    requeues_max: 'smallint',
+  },
+  key: ['fleet_id', 'mail_id', 'device'],
+});
+
+export type SentRow = { once: Buffer; device: DeviceKey; mail_id: Buffer };
+
+export const sent = new Table<SentRow>({
+  table: 'sent',
+  columns: { once: 'bytea', device: 'text', mail_id: 'bytea' },
+  key: ['once', 'device'],
+});
+
+export type BroadcastMarkRow = { broadcast: Buffer; device: DeviceKey };
+
+export const broadcastMark = new Table<BroadcastMarkRow>({
+  table: 'broadcast_mark',
+  columns: { broadcast: 'bytea', device: 'text' },
+  key: ['broadcast', 'device'],
+});
+
+export type IdempotencyRow = { key: Buffer; scope: string; digest: Buffer; result: Buffer };
+
+export const idempotency = new Table<IdempotencyRow>({
+  table: 'idempotency',
+  columns: { key: 'bytea', scope: 'text', digest: 'bytea', result: 'bytea' },
+  key: ['key', 'scope'],
+});
+
+export type RecordRow = {
+  position: number;
+  stored_at_ms: number;
+  id: Buffer;
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Buffer;
+  own_at_ms: number | null;
+};
+
+/** What appends to the log has a statement of its own. */
+export const record = new Table<RecordRow>({
+  table: 'record',
+  columns: {
+    position: 'bigint',
+    stored_at_ms: 'bigint',
+    id: 'bytea',
+    device: 'text',
+    kind: 'text',
+    schema: 'text',
+    payload: 'bytea',
+    own_at_ms: 'bigint',
+  },
+  key: ['position', 'stored_at_ms'],
+});
+
+export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
+
+/** What changes devices adds to it in a statement of its own. */
+export const fleetCount = new Table<FleetCountRow>({
+  table: 'fleet_count',
+  columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
+  key: ['fleet_id'],
+});
+
+export type StoredRow = {
+  store: string;
+  name: string;
+  key: Buffer;
+  value: Buffer;
+  version: number;
+  at_ms: number;
+};
+
+/** As a copy works with it; nodes put what they share in a way of their own. */
+export const stored = new Table<StoredRow>({
+  table: 'stored',
+  columns: { store: 'text', name: 'text', key: 'bytea', value: 'bytea', version: 'bigint', at_ms: 'bigint' },
+  key: ['store', 'name', 'key'],
+});
+
+export type AuditRow = { number: number; book: number; owner: string; at_ms: number; entry: string };
+
+export const audit = new Table<AuditRow>({
+  table: 'audit',
+  columns: { number: 'bigint', book: 'smallint', owner: 'text', at_ms: 'bigint', entry: 'text' },
+  key: ['number'],
+});

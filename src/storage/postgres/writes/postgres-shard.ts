@@ -1,0 +1,268 @@
+import type { DeviceKey } from '../../../core/identity.ts';
+import type {
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevices,
+  Presence,
+} from '../../../domain/devices/device-query.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import { logRecordBytes } from '../../../domain/records/log-record.ts';
+import type {
+  Activity,
+  Authentication,
+  ChangeOutcome,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  Device,
+  DeviceChange,
+  DevicePut,
+  DeviceStatus,
+  Enqueue,
+  EnqueueOutcome,
+  Ingest,
+  IngestOutcome,
+  LogPage,
+  Mail,
+  MailboxHead,
+  Page,
+  PutOutcome,
+  Receipt,
+  Replay,
+  ReplayOutcome,
+  SeenCount,
+  Settle,
+  SettleOutcome,
+  Shard,
+  StreamSink,
+  Withdrawal,
+} from '../../../domain/shard.ts';
+import type { FleetCounts } from '../../lmdb/devices/fleet-counts.ts';
+import type { Database } from '../connection/database.ts';
+import type { DeviceReads } from '../devices/device-reads.ts';
+import type { RecordReads } from '../log/record-reads.ts';
+import type { MailReads } from '../mail/mail-reads.ts';
+import { type DatabaseSizes, logBytesOf, sizesOf } from '../schema/sizes.ts';
+import type { Streams } from '../streams/streams.ts';
+import type { Sweeper } from './sweeper.ts';
+import type { Writer } from './writer.ts';
+
+/** What a shard is made of, ready to be used; `open-shard.ts` makes it. */
+interface ShardParts {
+  database: Database;
+  writer: Writer;
+  devices: DeviceReads;
+  mail: MailReads;
+  records: RecordReads;
+  streams: Streams;
+  sweeper: Sweeper;
+  presence: Presence;
+}
+
+/** The `Shard` on a PostgreSQL database, for each thread of each node alike: nobody owns it. */
+export class PostgresShard implements Shard {
+  readonly presence: Presence;
+  readonly #database: Database;
+  readonly #writer: Writer;
+  readonly #devices: DeviceReads;
+  readonly #mail: MailReads;
+  readonly #records: RecordReads;
+  readonly #streams: Streams;
+  readonly #sweeper: Sweeper;
+
+  constructor({ database, writer, devices, mail, records, streams, sweeper, presence }: ShardParts) {
+    this.#database = database;
+    this.#writer = writer;
+    this.#devices = devices;
+    this.#mail = mail;
+    this.#records = records;
+    this.#streams = streams;
+    this.#sweeper = sweeper;
+    this.presence = presence;
+  }
+
+  /** Takes no more writes; settles when those that were taken are durable or refused. */
+  async close(): Promise<void> {
+    await this.#sweeper.close();
+    await this.#writer.close();
+    await this.#streams.close();
+    await this.#database.close();
+  }
+
+  /** What the database holds. @throws ApiError unavailable */
+  sizes(): Promise<DatabaseSizes> {
+    return sizesOf(this.#database);
+  }
+
+  /** Bytes of the records of limited fleets. @throws ApiError unavailable */
+  logBytes(): Promise<Map<string, number>> {
+    return logBytesOf(this.#database);
+  }
+
+  accepts(): boolean {
+    return this.#writer.accepts();
+  }
+
+  /** Nothing is kept here that could be out of date: whoever asks, asks the database. */
+  watch(): undefined {}
+
+  credentials(device: DeviceKey): Promise<Authentication | undefined> {
+    return this.#devices.credentials(device);
+  }
+
+  mailboxSize(device: DeviceKey): Promise<number> {
+    return this.#devices.mailboxSize(device);
+  }
+
+  mailboxHead(device: DeviceKey): Promise<MailboxHead> {
+    return this.#mail.mailboxHead(device);
+  }
+
+  device(device: DeviceKey): Promise<DeviceStatus | undefined> {
+    return this.#devices.device(device);
+  }
+
+  async findDevices(query: DeviceQuery): Promise<FoundDevices> {
+    if (query.by === 'connected') return this.#findConnected(query);
+    const { items, reached } = await this.#devices.findDevices(query);
+    if (query.connected === undefined || items.length === 0) return { items, reached };
+    const known = await this.presence.areConnected(items.map(({ device }) => device));
+    return { items: items.filter((_, index) => known[index] === query.connected), reached };
+  }
+
+  async countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Promise<number> {
+    if (by !== 'connected') return this.#devices.countEntries(by, filter, max);
+    return Math.min(max, await this.presence.connectedCount(filter.fleetId));
+  }
+
+  fleetCounts(fleetId: string): Promise<FleetCounts> {
+    return this.#devices.fleetCounts(fleetId);
+  }
+
+  countSeen(filter: DeviceFilter, after: string, looks: number): Promise<SeenCount> {
+    return this.#devices.countSeen(filter, after, looks);
+  }
+
+  deviceIds(fleetId: string, after: string, limit: number): Promise<string[]> {
+    return this.#devices.deviceIds(fleetId, after, limit);
+  }
+
+  devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Promise<string[]> {
+    return this.#devices.devicesWithTag(fleetId, tag, after, limit);
+  }
+
+  mails(device: DeviceKey, after: string, limit: number): Promise<Page<Mail>> {
+    return this.#mail.mails(device, after, limit);
+  }
+
+  receipt(device: DeviceKey, mailId: Uint8Array): Promise<Receipt | undefined> {
+    return this.#mail.receipt(device, mailId);
+  }
+
+  deadLetters(
+    fleetId: string,
+    filter: DeadLetterFilter,
+    after: string,
+    limit: number,
+  ): Promise<Page<DeadLetter>> {
+    return this.#mail.deadLetters(fleetId, filter, after, limit);
+  }
+
+  deadLetter(device: DeviceKey, mailId: Uint8Array): Promise<DeadLetterWithPayload | undefined> {
+    return this.#mail.deadLetter(device, mailId);
+  }
+
+  records(from: number): Promise<LogPage> {
+    return this.#records.records(from);
+  }
+
+  logEnd(): Promise<number> {
+    return this.#records.logEnd();
+  }
+
+  positionAt(timeMs: number): Promise<number> {
+    return this.#records.positionAt(timeMs);
+  }
+
+  timeAt(position: number): Promise<number | undefined> {
+    return this.#records.timeAt(position);
+  }
+
+  movedEnd(): Promise<number> {
+    return this.#records.movedEnd();
+  }
+
+  ingest(ingest: Ingest): Promise<IngestOutcome> {
+    // The payload is the caller's again when this call returns.
+    const given = { ...ingest, payload: Buffer.from(ingest.payload) };
+    return this.#writer.write('ingest', given, logRecordBytes(ingest));
+  }
+
+  settle(settle: Settle): Promise<SettleOutcome> {
+    return this.#writer.write('settle', settle);
+  }
+
+  enqueue(enqueue: Enqueue): Promise<EnqueueOutcome> {
+    return this.#writer.write('enqueue', enqueue, enqueue.payload.length);
+  }
+
+  withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
+    return this.#writer.write('withdrawMail', { device, mailId });
+  }
+
+  replayMail(replay: Replay): Promise<ReplayOutcome> {
+    return this.#writer.write('replayMail', replay);
+  }
+
+  dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean> {
+    return this.#writer.write('dropDeadLetter', { device, mailId });
+  }
+
+  forgetSent(before: Uint8Array | undefined): Promise<number> {
+    return this.#writer.write('forgetSent', before);
+  }
+
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
+    return this.#writer.write('broadcast', broadcast, broadcast.mail.payload.length);
+  }
+
+  forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    return this.#writer.write('forgetBroadcasts', active);
+  }
+
+  createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {
+    return this.#writer.write('createDevices', devices);
+  }
+
+  changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean> {
+    return this.#writer.write('changeDevice', { device, change });
+  }
+
+  changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]> {
+    return this.#writer.write('changeDevices', { devices, change });
+  }
+
+  putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]> {
+    return this.#writer.write('putDevices', puts);
+  }
+
+  deleteDevice(device: DeviceKey): Promise<boolean> {
+    return this.#writer.write('deleteDevice', device);
+  }
+
+  noteActivity(activity: readonly Activity[]): Promise<void> {
+    return this.#writer.write('noteActivity', activity);
+  }
+
+  subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
+    return this.#streams.subscribe(device, sink);
+  }
+
+  async #findConnected(query: DeviceQuery): Promise<FoundDevices> {
+    const { fleetId, after, looks } = query;
+    const devices = await this.presence.connectedDevices(fleetId, after, looks);
+    const reached = devices.length === looks ? devices.at(-1)?.position : undefined;
+    return { items: await this.#devices.matching(devices, query), reached };
+  }
+}

@@ -1,0 +1,67 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Log } from '../../../core/telemetry/log.ts';
+import type { Database } from '../connection/database.ts';
+import { Lease } from '../schema/lease.ts';
+import type { Writer } from './writer.ts';
+
+const intervalMilliseconds = 1_000;
+const leaseMilliseconds = 10_000;
+/** Mail whose time it is is looked for every second; all else every minute. */
+const sweepsPerFullSweep = 60;
+/** Between two rounds of one sweep, so that a backlog never has the database for itself. */
+const roundPauseMilliseconds = 3;
+
+export interface SweeperOptions {
+  database: Database;
+  writer: Writer;
+  /** This thread among all of all nodes. */
+  holder: string;
+  log: Log;
+  /** Every minute, beside what the writer sweeps: partitions, the retention of records. */
+  onFullSweep(): Promise<void>;
+}
+
+/** Looks for what is due and for what is over, on one thread of all nodes at a time. */
+export class Sweeper {
+  readonly #options: SweeperOptions;
+  readonly #lease: Lease;
+  readonly #timer: NodeJS.Timeout;
+  #sweeps = 0;
+  #running: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+    this.#lease = new Lease(options.database, 'sweep', options.holder, leaseMilliseconds);
+    this.#timer = setInterval(() => {
+      this.#running ??= this.#sweep()
+        .catch((error: unknown) => options.log.warn({ err: error }, 'the sweeper will try again'))
+        .finally(() => {
+          this.#running = undefined;
+        });
+    }, intervalMilliseconds);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    clearInterval(this.#timer);
+    await this.#running;
+    await this.#lease.release().catch(() => {});
+  }
+
+  async #sweep(): Promise<void> {
+    if (!(await this.#lease.take())) return;
+    const isFull = this.#sweeps++ % sweepsPerFullSweep === 0;
+    await this.#rounds('due');
+    if (!isFull) return;
+    await this.#rounds('old');
+    await this.#options.onFullSweep();
+  }
+
+  async #rounds(what: 'due' | 'old'): Promise<void> {
+    while (!this.#isClosing && (await this.#options.writer.write('sweep', what))) {
+      await wait(roundPauseMilliseconds);
+      if (!(await this.#lease.take())) return;
+    }
+  }
+}

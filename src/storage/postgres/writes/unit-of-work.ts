@@ -1,0 +1,137 @@
+import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import { generateUuid } from '../../../core/uuid.ts';
+import type { RecordKind } from '../../../domain/shard.ts';
+import { senderMark } from '../../lmdb/layout/keys.ts';
+import type { Effects } from '../../lmdb/shard/state.ts';
+import type { Session } from '../connection/database.ts';
+import { databaseTimeMs } from '../connection/database-time.ts';
+import { FleetCountChanges } from '../devices/fleet-count-changes.ts';
+import { SeenNotes } from '../devices/seen-notes.ts';
+import { DeadLetters } from '../mail/dead-letters.ts';
+import { KeyClaims } from '../mail/key-claims.ts';
+import { MailPlaces } from '../mail/mail-queue.ts';
+import { Rows } from '../schema/row-set.ts';
+import * as tables from '../schema/tables.ts';
+import type { Given } from '../streams/stream-notifications.ts';
+
+/** A record to be appended to the log. */
+interface NewRecord {
+  device: DeviceKey;
+  kind: RecordKind;
+  schema: string;
+  payload: Uint8Array;
+}
+
+/**
+ * Times only grow with positions, though transactions overtake each other by some seconds: so a time is found by
+ * halves. A clock that was set back by more is followed. The id tells the time that is stored (RFC 9562, 5.7).
+ */
+const appendRecords = `
+  WITH ended AS (
+    UPDATE record_end SET next = next + $1,
+      at_ms = CASE WHEN at_ms > $2::bigint AND at_ms < $2::bigint + 60000 THEN at_ms ELSE $2::bigint END
+    RETURNING next - $1 AS first, at_ms)
+  INSERT INTO record (position, stored_at_ms, id, device, kind, schema, payload)
+  SELECT ended.first + k.ordinal - 1, ended.at_ms, substr(int8send(ended.at_ms << 16), 1, 6) || substr(k.id, 7), k.device, k.kind, k.schema, k.payload
+  FROM ended, unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+    WITH ORDINALITY AS k (id, device, kind, schema, payload, ordinal)`;
+
+/**
+ * What the writes of one batch read and change, inside one transaction: the rows that they named, in memory, and
+ * the records that they append. They are applied one after another, each to what the one before it has left.
+ */
+export class Work {
+  /** What follows the commit. */
+  readonly effects: Omit<Effects, 'announcements' | 'changed'> = {
+    endedStreams: [],
+    recheckedStreams: [],
+    droppedLetters: 0,
+  };
+  /** What mailboxes gave sequences to, in their order. */
+  readonly given: Given[] = [];
+  readonly mailboxes = new Rows(tables.mailbox);
+  readonly mails = new Rows(tables.mail);
+  /** Where the mails stand that were asked for by their ids. */
+  readonly places = new MailPlaces(this.mails, this.mailboxes);
+  readonly delayed = new Rows(tables.delayedMail);
+  readonly receipts = new Rows(tables.receipt);
+  readonly letters = new DeadLetters(this.effects);
+  readonly sent = new Rows(tables.sent);
+  readonly marks = new Rows(tables.broadcastMark);
+  readonly keys = new Rows(tables.idempotency);
+  readonly values = new Rows(tables.value);
+  readonly devices = new Rows(tables.device);
+  readonly tags = new Rows(tables.deviceTag);
+  readonly activity = new Rows(tables.activity);
+  readonly counts = new FleetCountChanges();
+  readonly seen = new SeenNotes();
+  readonly claims = new KeyClaims();
+  /** By the clock of the database, the same for all nodes. */
+  nowMs = 0;
+  readonly #records: NewRecord[] = [];
+
+  /**
+   * All that is wanted, in two waves at most. Mailboxes are locked before anything of their devices is read, so
+   * that what is read holds until the commit.
+   */
+  async load(session: Session): Promise<void> {
+    const [nowMs] = await Promise.all([
+      databaseTimeMs(session),
+      this.mailboxes.load(session, true),
+      this.places.load(session),
+      ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
+        rows.load(session),
+      ),
+      ...[this.letters, this.sent, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
+      this.claims.load(session),
+    ]);
+    this.nowMs = nowMs;
+    this.#wantRepeated();
+    await Promise.all([this.places.loadMoved(session), this.delayed.load(session)]);
+  }
+
+  /** Of mail that was sent before it is asked whether it still waits for its time. */
+  #wantRepeated(): void {
+    for (const { device, mail_id } of this.sent.all()) this.delayed.want({ device, mail_id });
+    for (const { scope, result } of this.keys.all()) {
+      if (scope.length !== deviceKeyLength + senderMark.length) continue;
+      this.delayed.want({ device: scope.slice(0, deviceKeyLength) as DeviceKey, mail_id: result });
+    }
+  }
+
+  append(record: NewRecord): void {
+    this.#records.push(record);
+  }
+
+  /** Everything that was changed, in one order for all: the end of the log is locked last and shortest. */
+  store(session: Session): void {
+    for (const rows of [
+      this.devices,
+      this.tags,
+      this.activity,
+      this.seen,
+      this.counts,
+      this.mailboxes,
+      this.mails,
+      this.delayed,
+      this.receipts,
+      this.sent,
+      this.marks,
+      this.keys,
+      this.letters,
+    ]) {
+      rows.store(session);
+    }
+    if (this.#records.length === 0) return;
+    const records = this.#records;
+    void session.query(appendRecords, [
+      records.length,
+      this.nowMs,
+      records.map(() => generateUuid(this.nowMs)),
+      records.map(({ device }) => device),
+      records.map(({ kind }) => kind),
+      records.map(({ schema }) => schema),
+      records.map(({ payload }) => payload),
+    ]);
+  }
+}

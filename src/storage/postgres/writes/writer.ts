@@ -1,0 +1,190 @@
+import { queueFull, unavailable } from '../../../core/errors.ts';
+import type { Log } from '../../../core/telemetry/log.ts';
+import type { CommitMetrics } from '../../../core/telemetry/worker-metrics.ts';
+import { retryConflicts } from '../connection/conflict-retry.ts';
+import type { Database } from '../connection/database.ts';
+import { tellStreams } from '../streams/stream-notifications.ts';
+import type { Answer, Errand, Errands, Operation, Operations, Writes, WriteType } from './operation.ts';
+import { Work } from './unit-of-work.ts';
+
+export interface WriterOptions {
+  database: Database;
+  operations: Operations;
+  errands: Errands;
+  /** Transactions under way at once. */
+  lanes: number;
+  /** Read each time. */
+  limits: { shardQueueMax: number; shardQueueBytesMax: number };
+  metrics: CommitMetrics;
+  log: Log;
+  /** What was done, behind each commit. */
+  onCommit?(work: Work): void;
+}
+
+interface Pending {
+  type: WriteType;
+  given: Writes[WriteType]['given'];
+  bytes: number;
+  untilMs: number;
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+}
+
+/** Writes of one transaction: more of them cost each other latency, and save no more. */
+const batchWritesMax = 256;
+
+/**
+ * The writes of one thread to one database, in batches, one transaction each: what comes while all lanes are busy
+ * shares the next one. So a lone write goes at once, and under load each transaction carries as much as it may.
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+  #queue: Pending[] = [];
+  #bytes = 0;
+  #count = 0;
+  #lanes = new Set<Promise<void>>();
+  #isClosed = false;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a write would be taken now. */
+  accepts(): boolean {
+    const { shardQueueMax, shardQueueBytesMax } = this.#options.limits;
+    return this.#count < shardQueueMax && this.#bytes < shardQueueBytesMax;
+  }
+
+  /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
+  write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
+    // As with LMDB: a front end has one write of notes under way, and overload is no reason to lose them.
+    if (this.#isClosed) return Promise.reject(unavailable('The server is stopping.'));
+    if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
+    this.#count += 1;
+    this.#bytes += bytes;
+    return new Promise((resolve, reject) => {
+      const untilMs = performance.now() + this.#options.database.timeoutMilliseconds;
+      this.#queue.push({ type, given, bytes, untilMs, resolve: resolve as (answer: Answer) => void, reject });
+      if (this.#lanes.size < this.#options.lanes) this.#open();
+    });
+  }
+
+  /** No write is taken any more. Settles when all that was written before is durable or refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#lanes.size > 0) await Promise.all(this.#lanes);
+  }
+
+  #open(): void {
+    const lane = this.#run().finally(() => this.#lanes.delete(lane));
+    this.#lanes.add(lane);
+  }
+
+  async #run(): Promise<void> {
+    // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      this.#refuseLate();
+      const batch = this.#take();
+      try {
+        await this.#commit(batch);
+      } finally {
+        this.#count -= batch.length;
+      }
+    }
+  }
+
+  /** What has waited for as long as the database is waited for: that is stuck, or far too slow. */
+  #refuseLate(): void {
+    const nowMs = performance.now();
+    const end = this.#queue.findIndex(({ untilMs }) => untilMs > nowMs);
+    const late = this.#splice(end < 0 ? this.#queue.length : end);
+    if (late.length === 0) return;
+    this.#count -= late.length;
+    this.#options.metrics.refused(late.length, 'store');
+    for (const { reject } of late) reject(unavailable('The database of this device is too slow.'));
+  }
+
+  /** Up to a write that has a transaction to itself; or that one. */
+  #take(): Pending[] {
+    const isErrand = ({ type }: Pending): boolean => this.#options.errands[type] !== undefined;
+    const end = this.#queue.findIndex(isErrand);
+    const count = end < 0 ? batchWritesMax : Math.min(batchWritesMax, Math.max(1, end));
+    return this.#splice(count);
+  }
+
+  #splice(count: number): Pending[] {
+    const taken = this.#queue.splice(0, count);
+    for (const { bytes } of taken) this.#bytes -= bytes;
+    return taken;
+  }
+
+  async #commit(batch: Pending[]): Promise<void> {
+    const { metrics } = this.#options;
+    let left = batch;
+    while (left.length > 0) {
+      const failed = new Map<Pending, unknown>();
+      try {
+        const answers = await retryConflicts(() => this.#attempt(left, failed));
+        metrics.committed(left.length);
+        metrics.recovered();
+        for (const [index, pending] of left.entries()) pending.resolve(answers[index] as Answer);
+        return;
+      } catch (error) {
+        if (failed.size === 0) {
+          metrics.refused(left.length, 'store');
+          for (const pending of left) pending.reject(error);
+          return;
+        }
+        // Those alone: the others are done again without them.
+        for (const [pending, reason] of failed) {
+          this.#options.log.error({ err: reason, write: pending.type }, 'a write failed');
+          pending.reject(reason);
+        }
+        left = left.filter((pending) => !failed.has(pending));
+      }
+    }
+  }
+
+  async #attempt(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
+    try {
+      return await this.#transact(batch, failed);
+    } catch (error) {
+      this.#options.metrics.failed();
+      throw error;
+    }
+  }
+
+  #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
+    const { database, operations, errands, onCommit } = this.#options;
+    return database.transaction(async (transaction) => {
+      const work = new Work();
+      const answers: Answer[] = [];
+      const errand = batch[0] && (errands[batch[0].type] as Errand<WriteType> | undefined);
+      if (errand !== undefined && batch[0] !== undefined) {
+        answers.push(await errand(work, transaction, batch[0].given as never));
+      } else {
+        const known = batch.map(({ type, given }) => {
+          const operation = operations[type] as Operation<WriteType> | undefined;
+          if (operation === undefined) throw new Error(`no operation ${type}`);
+          return { operation, given: given as never };
+        });
+        for (const { operation, given } of known) operation.need(work, given);
+        await work.load(transaction);
+        for (const [index, { operation, given }] of known.entries()) {
+          try {
+            answers.push(operation.apply(work, given));
+          } catch (error) {
+            failed.set(batch[index] as Pending, error);
+            throw error;
+          }
+        }
+      }
+      work.store(transaction);
+      tellStreams(transaction, work);
+      await transaction.commit();
+      onCommit?.(work);
+      return answers;
+    });
+  }
+}

@@ -1,0 +1,127 @@
+import type { Config } from '../core/config/config.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/telemetry/log.ts';
+import type { CommitMetrics, LetterMetrics } from '../core/telemetry/worker-metrics.ts';
+import type { Fleets } from '../declarations/fleet.ts';
+import { placed } from '../domain/placement.ts';
+import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
+import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
+import type { PostgresShard } from '../storage/postgres/writes/postgres-shard.ts';
+import { retentionOf, sumOfBytes } from './retention.ts';
+import type { MainShards, ShardProblem } from './shards.ts';
+
+/** What databases hold is asked this often. */
+const lookMilliseconds = 10_000;
+
+export interface DatabaseShardsOptions {
+  /** Of each database, in the order of the configuration: devices are placed by it. */
+  urls: readonly string[];
+  config: Config;
+  fleets: Fleets;
+  metrics: CommitMetrics & LetterMetrics;
+  log: Log;
+}
+
+/** Every database of `store` as one thread of this node sees it. */
+export class DatabaseShards implements MainShards {
+  readonly all: readonly PostgresShard[];
+  readonly #log: Log;
+  #sizes: readonly DatabaseSizes[] = [];
+  /** Of limited fleets' records, in each database. */
+  #logBytes: readonly ReadonlyMap<string, number>[] = [];
+  #problems: readonly ShardProblem[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #looking: Promise<void> | undefined;
+
+  private constructor(all: readonly PostgresShard[], log: Log) {
+    this.all = all;
+    this.#log = log;
+    this.#timer = setInterval(() => this.#look(), lookMilliseconds);
+  }
+
+  /** @throws OperatorError for tables of another version, ApiError unavailable. */
+  static async open(options: DatabaseShardsOptions): Promise<DatabaseShards> {
+    const { urls, config, fleets, metrics, log } = options;
+    const opened: PostgresShard[] = [];
+    let shards: DatabaseShards | undefined;
+    try {
+      for (const [shard, url] of urls.entries()) {
+        const own = {
+          url,
+          place: { index: shard, databases: urls.length },
+          connectionsMax: config.databaseConnectionsMax,
+          timeoutMilliseconds: config.databaseTimeoutMilliseconds,
+          keepAliveSeconds: config.streamKeepAliveSeconds,
+          retention: {
+            retention: retentionOf(fleets, urls.length, config, 0),
+            bytesElsewhere: () => shards?.bytesElsewhere(shard) ?? new Map(),
+          },
+          metrics,
+          log,
+        };
+        // Its limits are those of the configuration as they are at any time.
+        opened.push(await openPostgresShard(Object.assign(Object.create(config) as Config, own)));
+      }
+      shards = new DatabaseShards(opened, log);
+      await shards.#lookNow();
+      return shards;
+    } catch (error) {
+      if (shards !== undefined) clearInterval(shards.#timer);
+      for (const shard of opened) await shard.close();
+      throw error;
+    }
+  }
+
+  of(device: DeviceKey): PostgresShard {
+    return placed(this.all, device);
+  }
+
+  /** Of limited fleets, as they were a moment ago. */
+  bytesElsewhere(than: number): Map<string, number> {
+    return sumOfBytes(this.#logBytes.filter((_, shard) => shard !== than));
+  }
+
+  /** As they were a moment ago. */
+  sizes(): readonly DatabaseSizes[] {
+    return this.#sizes;
+  }
+
+  devicesOf(shard: number): number {
+    return this.#sizes[shard]?.devices ?? 0;
+  }
+
+  connectedOf(shard: number): number {
+    return this.#sizes[shard]?.connected ?? 0;
+  }
+
+  problems(): readonly ShardProblem[] {
+    return this.#problems;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    for (const shard of this.all) await shard.close();
+  }
+
+  #look(): void {
+    this.#looking ??= this.#lookNow()
+      .then(() => {
+        this.#problems = [];
+      })
+      .catch((error: unknown) => {
+        this.#log.warn({ err: error }, 'a database of the store does not answer');
+        this.#problems = [
+          { reason: 'store_refuses', msg: 'A database of the store does not answer, or takes no question.' },
+        ];
+      })
+      .finally(() => {
+        this.#looking = undefined;
+      });
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#sizes = await Promise.all(this.all.map((shard) => shard.sizes()));
+    this.#logBytes = await Promise.all(this.all.map((shard) => shard.logBytes()));
+  }
+}

@@ -1,0 +1,110 @@
+import { ApiError } from '../core/errors.ts';
+import type { Completion } from '../domain/write.ts';
+import type { OwnerLink } from '../storage/lmdb/shard/lmdb-shard.ts';
+import { ShardOwner } from '../storage/lmdb/shard/owner.ts';
+import { ShardReader } from '../storage/lmdb/shard/reader.ts';
+import { Channel } from './relay/channel.ts';
+import type { Call, Notice } from './relay/messages.ts';
+import { RemoteOwner, RemoteStreams } from './relay/remote-shard-writer.ts';
+import { Crossing } from './relay/write-relay.ts';
+import { retentionOf, sumOfBytes } from './retention.ts';
+import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
+import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
+
+/**
+ * LMDB: this worker owns the shard of its number, reads those of the others in place and has their owners write,
+ * through memory that all threads share.
+ */
+export function openEmbeddedShards({
+  start,
+  config,
+  fleets,
+  metrics,
+  log,
+}: WorkerShardsOptions): WorkerShards {
+  const { counters, index, shardFolders } = start;
+  const environments = shardFolders.map((path, shard) =>
+    openShardEnvironment(path, shard, shardFolders.length, config, counters),
+  );
+  const ownEnvironment = environments[index];
+  if (ownEnvironment === undefined) throw new Error('a worker owns the shard of its number');
+  const versions = versionsOf(counters, index);
+  const depth = cellOf(counters.depths, index);
+  const reader = new ShardReader(ownEnvironment, versions);
+  const others = environments
+    .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
+    .filter((_, shard) => shard !== index);
+  const retention = {
+    retention: retentionOf(fleets, shardFolders.length, config, start.logBytesByDisk),
+    bytesElsewhere: () => sumOfBytes(others.map((other) => other.logBytes())),
+  };
+  const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, retention, metrics, log, () =>
+    crossing.drain(),
+  );
+  const crossing = new Crossing({
+    index,
+    workers: shardFolders.length,
+    memory: counters.crossing,
+    gatherMilliseconds: config.gatherMilliseconds,
+    depth,
+    onWrite: (write, completion) => owner.write(write, completion),
+  });
+  const remoteStreams = new Map<Channel, RemoteStreams>();
+  const remoteOwners = new Map<Channel, RemoteOwner>();
+
+  function serve(call: Call, completion: Completion<unknown>, channel: Channel): void {
+    if (call.type === 'write') owner.write(call.write, completion);
+    else answer(call, channel).then(completion.resolve, completion.reject);
+  }
+
+  async function answer(call: Call, channel: Channel): Promise<unknown> {
+    if (call.type === 'subscribe') return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
+    if (call.type !== 'presence') throw new Error(`${call.type} is nothing for a shard`);
+    const { presence } = owner;
+    return (presence[call.method] as (...given: unknown[]) => unknown).apply(presence, call.given);
+  }
+
+  function notice(told: Notice, channel: Channel): void {
+    switch (told.type) {
+      case 'wake':
+        crossing.look();
+        break;
+      case 'answered':
+        crossing.complete(told.call, told.answer);
+        break;
+      case 'refused':
+        crossing.complete(told.call, new ApiError(told.code, told.options));
+        break;
+      case 'unsubscribe':
+        remoteStreams.get(channel)?.unsubscribe(told.stream);
+        break;
+      default:
+        remoteOwners.get(channel)?.receive(told);
+    }
+  }
+
+  const owners = start.peerPorts.map((port, peer): OwnerLink => {
+    if (port === undefined) return owner;
+    const channel = new Channel(port, serve, notice);
+    crossing.connect(peer, channel);
+    const remote = new RemoteOwner(channel, (write, completion) => crossing.send(peer, write, completion));
+    remoteOwners.set(channel, remote);
+    remoteStreams.set(channel, new RemoteStreams(owner, channel));
+    return remote;
+  });
+  const shards = new Shards(environments, owners, config, counters);
+  return {
+    shards,
+    serve,
+    notice,
+    async close() {
+      crossing.close();
+      await owner.close();
+      await shards.close();
+      // What answers were on their way to other threads has to leave before.
+      setImmediate(() => {
+        for (const channel of remoteOwners.keys()) channel.close();
+      });
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { DeviceKey } from '../../core/identity.ts';
+import type { Presence } from '../../domain/devices/device-query.ts';
+import type { StreamSink } from '../../domain/shard.ts';
+import type { Answer, Completion, Write } from '../../domain/write.ts';
+import type { OwnerLink } from '../../storage/lmdb/shard/lmdb-shard.ts';
+import type { Channel } from './channel.ts';
+import type { Notice } from './messages.ts';
+
+/** The owner of a shard on another thread, from here. */
+export class RemoteOwner implements OwnerLink {
+  readonly presence: Presence;
+  readonly #channel: Channel;
+  readonly #sinks = new Map<number, StreamSink>();
+  readonly #send: (write: Write, completion: Completion<Answer>) => boolean;
+  #lastStream = 0;
+
+  /** `send` takes what need not go through the port, and says whether it did. */
+  constructor(
+    channel: Channel,
+    send: (write: Write, completion: Completion<Answer>) => boolean = () => false,
+  ) {
+    this.#channel = channel;
+    this.#send = send;
+    const ask = <M extends keyof Presence>(method: M) =>
+      ((...given: unknown[]) => channel.ask({ type: 'presence', method, given })) as Presence[M];
+    this.presence = {
+      areConnected: ask('areConnected'),
+      connectedDevices: ask('connectedDevices'),
+      connectedCount: ask('connectedCount'),
+    };
+  }
+
+  write(write: Write, completion: Completion<Answer>): void {
+    if (!this.#send(write, completion))
+      this.#channel.call({ type: 'write', write }, completion as Completion<unknown>);
+  }
+
+  async subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void> {
+    this.#lastStream += 1;
+    const stream = this.#lastStream;
+    this.#sinks.set(stream, sink);
+    await this.#channel.ask({ type: 'subscribe', stream, device });
+    return () => {
+      if (this.#sinks.delete(stream)) this.#channel.tell({ type: 'unsubscribe', stream });
+    };
+  }
+
+  /** What the owner's registry has for a stream of this thread. */
+  receive(notice: Notice): void {
+    if (notice.type === 'announce') this.#sinks.get(notice.stream)?.announce(notice.announcement);
+    else if (notice.type === 'recheckStream') this.#sinks.get(notice.stream)?.recheck();
+    else if (notice.type === 'endStream') {
+      const sink = this.#sinks.get(notice.stream);
+      this.#sinks.delete(notice.stream);
+      sink?.end();
+    }
+  }
+}
+
+/** The streams of one other thread in this thread's registry: the far end of RemoteOwner. */
+export class RemoteStreams {
+  readonly #owner: OwnerLink;
+  readonly #channel: Channel;
+  readonly #leaves = new Map<number, () => void>();
+
+  constructor(owner: OwnerLink, channel: Channel) {
+    this.#owner = owner;
+    this.#channel = channel;
+  }
+
+  async subscribe(stream: number, device: DeviceKey): Promise<void> {
+    const leave = await this.#owner.subscribe(device, {
+      announce: (announcement) => this.#channel.tell({ type: 'announce', stream, announcement }),
+      recheck: () => this.#channel.tell({ type: 'recheckStream', stream }),
+      end: () => {
+        this.#leaves.delete(stream);
+        this.#channel.tell({ type: 'endStream', stream });
+      },
+    });
+    this.#leaves.set(stream, leave);
+  }
+
+  unsubscribe(stream: number): void {
+    this.#leaves.get(stream)?.();
+    this.#leaves.delete(stream);
+  }
+}

@@ -1,0 +1,185 @@
+import { ApiError } from '../../core/errors.ts';
+import type { Answer, Completion, Write } from '../../domain/write.ts';
+import { busyWrites } from '../../storage/lmdb/shard/group-commit.ts';
+import type { Channel } from './channel.ts';
+import { RingReader, RingWriter, ringBytes } from './ring.ts';
+import { type FrameReceiver, putAnswer, putWrite, takeFrame } from './write-codec.ts';
+
+/** Memory that the rings of all pairs of workers share, and its bound in each of them. */
+const totalBytes = 32 * 1024 * 1024;
+const ringBytesMax = 256 * 1024;
+const ringBytesMin = 16 * 1024;
+
+/** In the cell of a worker that looks at its rings by itself; one that does not must be woken. */
+const asleep = 0;
+const awake = 1;
+
+/** Shared by all workers. */
+export interface CrossingMemory {
+  capacityBytes: number;
+  /** A ring for each ordered pair of workers. */
+  rings: SharedArrayBuffer;
+  /** A cell for each worker. */
+  wakefulness: SharedArrayBuffer;
+}
+
+export function allocateCrossing(workers: number): CrossingMemory {
+  const pairs = workers * workers;
+  let capacityBytes = ringBytesMax;
+  while (capacityBytes > ringBytesMin && capacityBytes * pairs > totalBytes) capacityBytes /= 2;
+  return {
+    capacityBytes,
+    rings: new SharedArrayBuffer(workers === 1 ? 0 : pairs * ringBytes(capacityBytes)),
+    wakefulness: new SharedArrayBuffer(workers * Int32Array.BYTES_PER_ELEMENT),
+  };
+}
+
+interface Peer {
+  index: number;
+  outgoing: RingWriter;
+  incoming: RingReader;
+  receiver: FrameReceiver;
+  channel: Channel;
+}
+
+export interface CrossingOptions {
+  /** This worker's. */
+  index: number;
+  workers: number;
+  memory: CrossingMemory;
+  /** How often a busy worker looks at its rings. */
+  gatherMilliseconds: number;
+  /** Writes under way to the own shard. */
+  depth: Int32Array<SharedArrayBuffer>;
+  /** A write of another worker for the own shard. */
+  onWrite(write: Write, completion: Completion<Answer>): void;
+}
+
+/**
+ * Writes between workers, and their answers. What a crossing costs is waking the other thread: some tens of
+ * microseconds, many times a request. So a busy worker looks at its rings by itself every few milliseconds,
+ * and is woken by a message only when it has nothing to do: then at once.
+ */
+export class Crossing {
+  readonly #options: CrossingOptions;
+  readonly #wakefulness: Int32Array<SharedArrayBuffer>;
+  readonly #peers = new Map<number, Peer>();
+  /** By call number; an array, for the reason of `PendingExchanges`. */
+  readonly #waiting: (Completion<Answer> | undefined)[] = [];
+  readonly #freeCalls: number[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: CrossingOptions) {
+    this.#options = options;
+    this.#wakefulness = new Int32Array(options.memory.wakefulness);
+  }
+
+  connect(index: number, channel: Channel): void {
+    const { memory, index: own, workers, onWrite } = this.#options;
+    const peer: Peer = {
+      index,
+      outgoing: new RingWriter(memory.rings, own * workers + index, memory.capacityBytes),
+      incoming: new RingReader(memory.rings, index * workers + own, memory.capacityBytes),
+      receiver: {
+        write: (call, write) => {
+          onWrite(write, {
+            resolve: (answer) => this.#answer(peer, call, answer),
+            reject: (error) => refuse(peer, call, error),
+          });
+        },
+        answer: (call, answer) => this.complete(call, answer),
+      },
+      channel,
+    };
+    this.#peers.set(index, peer);
+  }
+
+  /** False when the write must go through the port: it has no frame, or the ring is full. */
+  send(to: number, write: Write, completion: Completion<Answer>): boolean {
+    const peer = this.#peers.get(to);
+    if (peer === undefined) return false;
+    const call = this.#freeCalls.pop() ?? this.#waiting.length;
+    if (!putWrite(peer.outgoing, call, write)) {
+      this.#freeCalls.push(call);
+      return false;
+    }
+    this.#waiting[call] = completion;
+    this.#publish(peer);
+    if (this.#timer === undefined && this.#isBusy()) {
+      Atomics.store(this.#wakefulness, this.#options.index, awake);
+      this.#lookLater();
+    }
+    return true;
+  }
+
+  /** What a peer could not put into the ring, or had to refuse. */
+  complete(call: number, answer: Answer | ApiError): void {
+    const completion = this.#waiting[call];
+    this.#waiting[call] = undefined;
+    this.#freeCalls.push(call);
+    if (answer instanceof Error) completion?.reject(answer);
+    else completion?.resolve(answer);
+  }
+
+  /** Takes what is there. */
+  drain(): void {
+    for (const { incoming, receiver } of this.#peers.values()) {
+      for (let at = incoming.next(); at >= 0; at = incoming.next()) {
+        takeFrame(incoming.bytes, at, incoming.length, receiver);
+      }
+      incoming.release();
+    }
+  }
+
+  /** Called when another worker has found this one asleep. */
+  look(): void {
+    if (this.#timer !== undefined) return;
+    const { index } = this.#options;
+    for (;;) {
+      this.drain();
+      if (this.#isBusy()) {
+        this.#lookLater();
+        return;
+      }
+      Atomics.store(this.#wakefulness, index, asleep);
+      // Whoever wrote before it could see that found this worker awake, and woke nobody.
+      if ([...this.#peers.values()].every(({ incoming }) => incoming.isEmpty)) return;
+      Atomics.store(this.#wakefulness, index, awake);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #lookLater(): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.look();
+    }, this.#options.gatherMilliseconds);
+  }
+
+  /** Calls under way from here or writes under way to here. */
+  #isBusy(): boolean {
+    const { depth, gatherMilliseconds } = this.#options;
+    if (gatherMilliseconds === 0) return false;
+    return (
+      this.#waiting.length - this.#freeCalls.length >= busyWrites || Atomics.load(depth, 0) >= busyWrites
+    );
+  }
+
+  #publish({ index, outgoing, channel }: Peer): void {
+    outgoing.publish();
+    if (Atomics.exchange(this.#wakefulness, index, awake) === asleep) channel.tellNow({ type: 'wake' });
+  }
+
+  #answer(peer: Peer, call: number, answer: Answer): void {
+    if (putAnswer(peer.outgoing, call, answer)) this.#publish(peer);
+    else peer.channel.tell({ type: 'answered', call, answer });
+  }
+}
+
+function refuse({ channel }: Peer, call: number, error: Error): void {
+  const { code, options } = error instanceof ApiError ? error : new ApiError('internal_error');
+  channel.tell({ type: 'refused', call, code, options });
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import type { NotReady } from '../admin-api/server/readiness.ts';
+import type { Config } from '../core/config/config.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import { allocateLockouts } from '../device-api/auth/lockouts.ts';
+import { allocateConnections } from '../device-api/limits/connection-gate.ts';
+import { allocateRates } from '../device-api/limits/request-rates.ts';
+import { placed } from '../domain/placement.ts';
+import type { Shard } from '../domain/shard.ts';
+import { DeviceVersions, versionsBytes } from '../storage/lmdb/devices/device-versions.ts';
+import { Environment } from '../storage/lmdb/environment/environment.ts';
+import { tableNames } from '../storage/lmdb/layout/tables.ts';
+import { LmdbShard, type OwnerLink } from '../storage/lmdb/shard/lmdb-shard.ts';
+import { ShardReader } from '../storage/lmdb/shard/reader.ts';
+import type { Channel } from './relay/channel.ts';
+import type { SharedCounters } from './relay/messages.ts';
+import { RemoteOwner } from './relay/remote-shard-writer.ts';
+import { allocateCrossing } from './relay/write-relay.ts';
+import { allocateBeats } from './watchdog.ts';
+
+/** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
+const spareReaders = 32;
+
+export function allocateCounters(shards: number): SharedCounters {
+  const seed = randomBytes(16).toString('hex');
+  return {
+    commits: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    depthBytes: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
+    versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
+    crossing: allocateCrossing(shards),
+    beats: allocateBeats(shards + 1),
+    connections: allocateConnections(),
+    lockouts: allocateLockouts(seed),
+    rates: allocateRates(seed),
+  };
+}
+
+/** One cell of a counter that all threads share. */
+export function cellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {
+  return new Int32Array(buffer, shard * Int32Array.BYTES_PER_ELEMENT, 1);
+}
+
+export function versionsOf(counters: SharedCounters, shard: number): DeviceVersions {
+  const buffer = counters.versions[shard];
+  if (buffer === undefined) throw new Error('every shard has its versions');
+  return new DeviceVersions(new Int32Array(buffer));
+}
+
+export function openShardEnvironment(
+  path: string,
+  shard: number,
+  shards: number,
+  config: Config,
+  counters: SharedCounters,
+): Environment {
+  return new Environment({
+    path,
+    tables: tableNames,
+    mapBytesMax: config.mapBytesMax,
+    diskFreeBytesMin: config.diskFreeBytesMin,
+    readersMax: shards + spareReaders,
+    commits: cellOf(counters.commits, shard),
+  });
+}
+
+/** Why devices are not served as they should be, whatever shard it is. */
+export type ShardProblem = NotReady & { reason: 'disk_full' | 'store_refuses' };
+
+/** Every shard as the main thread sees it, on either engine. */
+export interface MainShards {
+  readonly all: readonly Shard[];
+  of(device: DeviceKey): Shard;
+  /** What each holds, as the store counts it: at no cost. */
+  sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
+  devicesOf(shard: number): number;
+  /** Of them, those with open event streams; undefined where the shard's worker counts them. */
+  connectedOf(shard: number): number | undefined;
+  problems(): readonly ShardProblem[];
+  close(): Promise<void>;
+}
+
+/** Every shard as one thread sees it: reads in place, writes to the owner wherever it is. */
+export class Shards implements MainShards {
+  readonly all: readonly Shard[];
+  readonly #environments: readonly Environment[];
+
+  constructor(
+    environments: readonly Environment[],
+    owners: readonly OwnerLink[],
+    config: Config,
+    counters: SharedCounters,
+  ) {
+    this.#environments = environments;
+    this.all = owners.map((owner, index) => {
+      const environment = environments[index];
+      if (environment === undefined) throw new Error('every shard has an environment');
+      const depth = cellOf(counters.depths, index);
+      return new LmdbShard(
+        new ShardReader(environment, versionsOf(counters, index)),
+        owner,
+        depth,
+        cellOf(counters.depthBytes, index),
+        config,
+      );
+    });
+  }
+
+  of(device: DeviceKey): Shard {
+    return placed(this.all, device);
+  }
+
+  sizes(): { bytes: number; logBytes: number; devices: number; mails: number }[] {
+    return this.#environments.map((environment) => {
+      environment.refresh();
+      const sizes = tableNames.map((name) => environment.sizeOf(name).bytes);
+      return {
+        bytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
+        logBytes: environment.sizeOf('log').bytes,
+        devices: environment.sizeOf('devices').records,
+        mails: environment.sizeOf('mail').records,
+      };
+    });
+  }
+
+  connectedOf(): undefined {}
+
+  problems(): readonly ShardProblem[] {
+    if (this.#environments.every((environment) => environment.hasDiskToGrow())) return [];
+    return [{ reason: 'disk_full', msg: 'The disk of the data folder is full (diskFreeBytesMin).' }];
+  }
+
+  /** How many devices a shard holds, as LMDB counts them. */
+  devicesOf(shard: number): number {
+    const environment = this.#environments[shard];
+    environment?.refresh();
+    return environment?.sizeOf('devices').records ?? 0;
+  }
+
+  async close(): Promise<void> {
+    for (const environment of this.#environments) await environment.close();
+  }
+}
+
+/** On the main thread: each shard is read in place, and written to by its owner at the other end of the channel. */
+export function openEmbedded(
+  shardFolders: readonly string[],
+  owners: readonly Channel[],
+  config: Config,
+  counters: SharedCounters,
+): Shards {
+  const environments = shardFolders.map((path, shard) =>
+    openShardEnvironment(path, shard, shardFolders.length, config, counters),
+  );
+  return new Shards(
+    environments,
+    owners.map((channel) => new RemoteOwner(channel)),
+    config,
+    counters,
+  );
+}

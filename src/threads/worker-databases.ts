@@ -1,0 +1,17 @@
+import type { StoreSetting } from '../storage/config.ts';
+import { DatabaseShards } from './database-shards.ts';
+import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
+
+/** PostgreSQL: this worker talks to every database itself. @throws OperatorError, ApiError unavailable. */
+export async function openWorkerDatabases(
+  { shards: urls }: StoreSetting & { engine: 'postgres' },
+  options: WorkerShardsOptions,
+): Promise<WorkerShards> {
+  const shards = await DatabaseShards.open({ urls, ...options });
+  return {
+    shards,
+    serve: (_, { reject }) => reject(new Error('no thread owns a shard of a database')),
+    notice() {},
+    close: () => shards.close(),
+  };
+}

@@ -1,0 +1,288 @@
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { Config } from '../core/config/config.ts';
+import { OperatorError } from '../core/errors.ts';
+import { parseHostPort } from '../core/host-port.ts';
+import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/telemetry/log.ts';
+import type { TakenSpans } from '../core/telemetry/trace.ts';
+import { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
+import type { Claim, ClaimedDevice } from '../declarations/claim-token.ts';
+import type { DisabledSchema, FleetSnapshot } from '../declarations/fleet.ts';
+import { ConnectionCounts } from '../device-api/limits/connection-gate.ts';
+import type { Talker } from '../device-api/limits/top-talkers.ts';
+import { routeNames } from '../device-api/server/server.ts';
+import {
+  type App,
+  type AppDescriptor,
+  createApp,
+  type ListenSocket,
+  listenExclusively,
+  type TlsFiles,
+  uws,
+} from '../device-api/uws/uws.ts';
+import type { Completion } from '../domain/write.ts';
+import { AddressCensus } from './address-census.ts';
+import { endProcess } from './end.ts';
+import { logRoom } from './log-room.ts';
+import { connectionRoom } from './open-files.ts';
+import { Channel } from './relay/channel.ts';
+import { meshOfPorts } from './relay/mesh-of-ports.ts';
+import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
+import { allocateCounters, cellOf, type MainShards, openEmbedded } from './shards.ts';
+import { type Stalls, StallWatch, stallsOf } from './watchdog.ts';
+
+const talkersPerWorker = 64;
+const talkersMax = 20;
+
+export interface ClusterOptions {
+  config: Config;
+  /** Of LMDB: one for each worker. */
+  shardFolders: readonly string[];
+  /** Of another engine: what the main thread has open of it; there are `config.shards` workers then. */
+  databases: MainShards | undefined;
+  tls: TlsFiles;
+  fleets: readonly FleetSnapshot[];
+  /** A device that registers itself, at whichever worker. */
+  claim(claim: Claim): Promise<ClaimedDevice>;
+  /** A worker holds no body against it any more. */
+  onDisabledSchema(schema: DisabledSchema): void;
+  log: Log;
+}
+
+interface Member {
+  worker: Worker;
+  channel: Channel;
+  /** Of the app that new connections go to. */
+  descriptor: AppDescriptor;
+  exited: Promise<void>;
+}
+
+/** The worker threads and the listener that deals connections to them, from the main thread. */
+export class Cluster {
+  readonly shards: MainShards;
+  readonly metrics: readonly WorkerMetrics[];
+  readonly connections: ConnectionCounts;
+  readonly #counters: SharedCounters;
+  readonly #members: readonly Member[];
+  readonly #config: Config;
+  readonly #acceptor: App;
+  readonly #log: Log;
+  readonly #census: AddressCensus;
+  #stallWatch: StallWatch | undefined;
+  #listenSocket: ListenSocket | undefined;
+  #stopping = false;
+
+  private constructor(
+    options: ClusterOptions,
+    counters: SharedCounters,
+    members: readonly Member[],
+    metrics: readonly WorkerMetrics[],
+  ) {
+    const { config, tls, log } = options;
+    this.#config = config;
+    this.#log = log;
+    this.#counters = counters;
+    this.#members = members;
+    this.metrics = metrics;
+    this.connections = new ConnectionCounts(counters.connections);
+    this.#census = new AddressCensus(this.connections, config.connectionsPerAddressMax, (addresses) => {
+      for (const { channel } of members) channel.tell({ type: 'fullAddresses', addresses });
+    });
+    const channels = members.map(({ channel }) => channel);
+    this.shards = options.databases ?? openEmbedded(options.shardFolders, channels, config, counters);
+    // Must speak TLS itself: the library hands a connection on together with its session.
+    this.#acceptor = createApp(tls);
+    for (const { descriptor, worker } of members) {
+      this.#acceptor.addChildAppDescriptor(descriptor);
+      worker.on('exit', () => {
+        if (!this.#stopping) endProcess(log, 'a worker thread ended');
+      });
+    }
+  }
+
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const { config, shardFolders, databases } = options;
+    const workers = databases === undefined ? shardFolders.length : config.shards;
+    const logBytesByDisk = logRoom(shardFolders, config, options.log);
+    const counters = allocateCounters(workers);
+    // Those of databases have nothing to say to each other.
+    const ports = databases === undefined ? meshOfPorts(workers) : [];
+    const buffers = Array.from({ length: workers }, () => WorkerMetrics.allocate(routeNames));
+    const members = await Promise.all(
+      buffers.map((metrics, index) => {
+        const main = new MessageChannel();
+        const peerPorts = ports[index] ?? [];
+        const start: WorkerStart = {
+          index,
+          workers,
+          config,
+          shardFolders,
+          logBytesByDisk,
+          tls: options.tls,
+          fleets: options.fleets,
+          counters,
+          metrics,
+          mainPort: main.port1,
+          peerPorts,
+        };
+        return startMember(start, main.port2, options);
+      }),
+    );
+    return new Cluster(
+      options,
+      counters,
+      members,
+      buffers.map((buffer) => new WorkerMetrics(routeNames, buffer)),
+    );
+  }
+
+  /** Opens the port. Answers the one that was taken. @throws OperatorError when it cannot be had. */
+  listen(): number {
+    const { host, port } = parseHostPort(this.#config.listen);
+    this.connections.max = connectionRoom(this.#config.connectionsMax);
+    this.#open(host, port);
+    if (port !== 0 || this.#listenSocket === undefined) return this.#port();
+    // The library binds a port of the system's choice in such a way that the next process cannot have it while
+    // connections of this one are ending. So it is bound anew, by its number.
+    const chosen = this.#port();
+    uws.us_listen_socket_close(this.#listenSocket);
+    this.#open(host, chosen);
+    return this.#port();
+  }
+
+  /** Without this option the library lets any number of servers have the same port. */
+  #open(host: string, port: number): void {
+    this.#acceptor.listen(host, port, listenExclusively, (socket) => {
+      this.#listenSocket = socket || undefined;
+    });
+  }
+
+  #port(): number {
+    if (this.#listenSocket === undefined) {
+      throw new OperatorError(`${this.#config.listen} cannot be listened on: is another server using it?`);
+    }
+    const taken = uws.us_socket_local_port(this.#listenSocket);
+    this.#census.start(taken);
+    return taken;
+  }
+
+  /** Settles when every worker answers requests by it. */
+  async putFleet(snapshot: FleetSnapshot): Promise<void> {
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'putFleet', snapshot })));
+  }
+
+  /** Settles when every worker goes by them. */
+  async configure(values: Partial<Config>): Promise<void> {
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'configure', values })));
+  }
+
+  /**
+   * Has new connections served with these files; those that live go on as they are. A worker opens a second
+   * app, whose context the handshake is made with, and no worker and no listener is replaced.
+   * @throws OperatorError when the TLS library does not take them: then the old ones go on.
+   */
+  async renewCertificate(tls: TlsFiles): Promise<void> {
+    for (const member of this.#members) {
+      const answer = await member.channel.ask({ type: 'renewCertificate', tls }).catch(() => {
+        throw new OperatorError(`The TLS library does not take ${tls.certFile} with ${tls.keyFile}.`);
+      });
+      if (this.#stopping) return;
+      const before = member.descriptor;
+      member.descriptor = answer as AppDescriptor;
+      this.#acceptor.addChildAppDescriptor(member.descriptor);
+      this.#acceptor.removeChildAppDescriptor(before);
+    }
+  }
+
+  /** Not before the server is ready: a start may take its time. */
+  watchStalls(): void {
+    this.#stallWatch = new StallWatch({
+      beats: this.#counters.beats,
+      thread: this.#members.length,
+      watched: this.#members.map((_, thread) => ({ name: `worker ${thread}`, thread })),
+      limits: this.#config,
+      log: this.#log,
+    });
+  }
+
+  /** Of every thread, by its name. */
+  stalls(): { thread: string; stalls: Stalls }[] {
+    const names = [...this.#members.map((_, index) => String(index)), 'main'];
+    return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.beats, index) }));
+  }
+
+  /** The devices that ask most, about; each may ask several workers. */
+  async talkers(): Promise<Talker[]> {
+    const asked = this.#members.map(({ channel }) =>
+      channel.ask({ type: 'talkers', limit: talkersPerWorker }),
+    );
+    const sums = new Map<DeviceKey, number>();
+    for (const talker of ((await Promise.all(asked)) as Talker[][]).flat()) {
+      sums.set(talker.device, (sums.get(talker.device) ?? 0) + talker.requestsPerSecond);
+    }
+    return [...sums]
+      .map(([device, requestsPerSecond]) => ({ device, requestsPerSecond }))
+      .sort((a, b) => b.requestsPerSecond - a.requestsPerSecond)
+      .slice(0, talkersMax);
+  }
+
+  /** What the workers have traced since they were asked last. */
+  async takeSpans(): Promise<TakenSpans> {
+    const asked = this.#members.map(({ channel }) => channel.ask({ type: 'takeSpans' }));
+    const taken = (await Promise.all(asked)) as TakenSpans[];
+    const dropped = taken.reduce((sum, one) => sum + one.dropped, 0);
+    return { spans: taken.flatMap(({ spans }) => spans), dropped };
+  }
+
+  /** Writes under way to a shard, or of a worker to databases. */
+  queueDepth(shard: number): number {
+    return Atomics.load(cellOf(this.#counters.depths, shard), 0);
+  }
+
+  /** Stops accepting, lets requests in flight finish, ends streams, and has all of it on disk. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#census.stop();
+    if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
+    for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'drain' })));
+    this.#stallWatch?.close();
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'close' })));
+    await Promise.all(this.#members.map(({ exited }) => exited));
+    for (const { channel } of this.#members) channel.close();
+    this.#acceptor.close();
+    await this.shards.close();
+  }
+}
+
+/**
+ * A nursery of 4 MiB in place of 16 (a worker's new objects take three of them in all), so that what requests
+ * leave behind stays in the processor's caches: 0.96 times the CPU of a heartbeat, and 0.8 times that of a
+ * datapoint where 8 workers share two cores.
+ */
+const youngGenerationMegabytes = 12;
+
+async function startMember(
+  start: WorkerStart,
+  port: MessagePort,
+  { claim, onDisabledSchema, log }: Pick<ClusterOptions, 'claim' | 'onDisabledSchema' | 'log'>,
+): Promise<Member> {
+  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+    workerData: start,
+    resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMegabytes },
+    transferList: [start.mainPort, ...start.peerPorts.filter((peer) => peer !== undefined)],
+  });
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  // A worker that is gone takes its shard with it, and the library ends the process at the next connection it
+  // deals there: better at once.
+  worker.on('error', (error) => endProcess(log, 'a worker thread failed', error));
+  const { descriptor } = await new Promise<WorkerReady>((resolve) => worker.once('message', resolve));
+  const onCall = (call: Call, { resolve, reject }: Completion<unknown>): void => {
+    if (call.type === 'claim') claim(call.claim).then(resolve, reject);
+    else reject(new Error('the main thread owns no shard'));
+  };
+  const onNotice = (notice: Notice): void => {
+    if (notice.type === 'schemaDisabled') onDisabledSchema(notice.schema);
+  };
+  return { worker, channel: new Channel(port, onCall, onNotice), descriptor, exited };
+}
