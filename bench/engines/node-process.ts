@@ -4,7 +4,9 @@ import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+  'server/configuration/config.js',
+);
 const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
 const { WorkerMetrics } = await built<typeof import('../../src/core/telemetry/worker-metrics.ts')>(
   'core/telemetry/worker-metrics.js',

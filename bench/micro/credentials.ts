@@ -7,7 +7,9 @@ import { requestWith } from './request.ts';
 import { cycled } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+  'server/configuration/config.js',
+);
 const { authenticate } = await built<typeof import('../../src/device-api/auth/authentication.ts')>(
   'device-api/auth/authentication.js',
 );

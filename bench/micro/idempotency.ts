@@ -3,7 +3,9 @@ import { type Group, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+  'server/configuration/config.js',
+);
 const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 const { parseIdempotencyKey, requestDigest } =
   await built<typeof import('../../src/domain/idempotency-key.ts')>('domain/idempotency-key.js');

@@ -4,7 +4,9 @@ import { built } from '../built.ts';
 import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
 import { type SampleDevice, sampleDevice } from './samples.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+  'server/configuration/config.js',
+);
 const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
 const { allocateCounters, cellOf, openShardEnvironment, Shards, versionsOf } =
   await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');

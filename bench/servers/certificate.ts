@@ -1,6 +1,6 @@
-import { loadConfig } from '../../src/core/config/config.ts';
 import type { TlsFiles } from '../../src/device-api/uws/uws.ts';
 import { findCertificate } from '../../src/server/certificates/certificate.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 let made: Promise<TlsFiles> | undefined;

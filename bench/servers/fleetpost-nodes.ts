@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { promisify } from 'node:util';
-import { environmentName } from '../../src/core/config/config.ts';
+import { environmentName } from '../../src/server/configuration/config.ts';
 import { Fleetpost, mainFile } from './fleetpost.ts';
 import { enqueue, type Mail } from './mail-queue.ts';
 import { missingPostgres, startPostgres, synchronousCommit, urlOf } from './postgres.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { AdminClient, pathOf } from '../../src/cli/admin-client.ts';
-import { type Config, type ConfigKey, environmentName } from '../../src/core/config/config.ts';
+import { type Config, type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
 import { certificate } from './certificate.ts';
 import { fleetId } from './devices.ts';
 import { enqueue, type Mail } from './mail-queue.ts';

@@ -4,7 +4,9 @@ import type { ShardState as State } from '../../src/storage/lmdb/shard/state.ts'
 import { built } from '../built.ts';
 import type { Credentials } from './subject.ts';
 
-const { loadConfig } = await built<typeof import('../../src/core/config/config.ts')>('core/config/config.js');
+const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+  'server/configuration/config.js',
+);
 const { deviceKeyOf } = await built<typeof import('../../src/core/identity.ts')>('core/identity.js');
 const { shardOf } = await built<typeof import('../../src/domain/placement.ts')>('domain/placement.js');
 const { allocateCounters, openShardEnvironment } =

@@ -1,6 +1,9 @@
-import { address, integer, text } from '../core/config/config-key.ts';
+import { address, boolean, integer, reloadable, text, type ValuesOf } from '../core/config/config-key.ts';
+import type { ActionConfig } from '../features/actions/config.ts';
+import type { BroadcastConfig } from '../features/broadcasts/config.ts';
+import type { ConsumerConfig } from '../features/consumers/config.ts';
 
-/** Who reaches the admin API, and what its connections may take. */
+/** Who reaches the admin API, and what its clients may take. */
 export const adminKeys = {
   admin: address(
     '127.0.0.1:8444',
@@ -10,9 +13,11 @@ export const adminKeys = {
     '',
     'Another address, of any interface, for `/healthz`, `/readyz` and `/metrics` alone, plain HTTP. Empty: none.',
   ),
-  adminHosts: text(
-    '',
-    'Host names, separated by commas, under which the admin API may be asked besides those of loopback and its own address: a proxy passes one on. A request for another is answered 403.',
+  adminHosts: reloadable(
+    text(
+      '',
+      'Host names, separated by commas, under which the admin API may be asked besides those of loopback and its own address: a proxy passes one on. A request for another is answered 403.',
+    ),
   ),
   adminConnectionsMax: integer(
     1_024,
@@ -38,4 +43,27 @@ export const adminKeys = {
     600,
     'Time the head of a request to the admin API may take to arrive; then the connection is closed.',
   ),
+  bootstrapToken: reloadable(
+    boolean(true, 'Whether the token in DATA/admin.json may do everything; off, it may nothing.'),
+  ),
+  tokenChangesPerSecondMax: reloadable(
+    integer(
+      100,
+      0,
+      100_000,
+      'Changes by one token of the admin API, mail not counted; beyond ten times as many at once, 429; 0 for no limit.',
+    ),
+  ),
+  exportsMax: integer(
+    16,
+    1,
+    1_000,
+    'Exports of devices and of the audit log under way, shared by fleets: one alone has half; one more is answered 503.',
+  ),
 };
+
+/** All that routes read: of what they are about too. */
+export type AdminApiConfig = ValuesOf<typeof adminKeys> &
+  ActionConfig &
+  BroadcastConfig &
+  ConsumerConfig & { readonly bodyTimeoutSeconds: number };

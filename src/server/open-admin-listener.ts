@@ -1,8 +1,8 @@
 import { AdminDoor } from '../admin-api/server/admin-listener.ts';
 import { Probe } from '../admin-api/server/probe.ts';
-import type { Config } from '../core/config/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { isLoopback, parseHostPort } from '../core/host-port.ts';
+import type { Config } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
 
 /** @throws OperatorError for an admin address that others than this machine can reach. */

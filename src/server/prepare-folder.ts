@@ -1,8 +1,8 @@
-import type { Config } from '../core/config/config.ts';
 import { checkEnvironment } from '../storage/lmdb/environment/check-environment.ts';
 import { type DataFolder, journalNames } from '../storage/lmdb/environment/data-folder.ts';
 import { isMade } from '../storage/lmdb/environment/database-file.ts';
 import { formatVersion } from '../storage/lmdb/environment/manifest.ts';
+import type { Config } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Preparation {

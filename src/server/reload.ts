@@ -1,9 +1,9 @@
-import type { Config, EffectiveConfig } from '../core/config/config.ts';
-import { changeOf } from '../core/config/reloadable-keys.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { Cluster } from '../threads/worker-pool.ts';
 import { certificateFiles, checkCertificate } from './certificates/certificate.ts';
 import type { CertificateRenewal } from './certificates/certificate-renewal.ts';
+import type { Config, EffectiveConfig } from './configuration/config.ts';
+import { changeOf } from './configuration/config-change.ts';
 
 export interface ReloadOptions {
   /** In use everywhere on this thread: changed in place. */

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
 import type { AdminDoor } from '../admin-api/server/admin-listener.ts';
-import type { Config, EffectiveConfig } from '../core/config/config.ts';
 import { bracketed, parseHostPort } from '../core/host-port.ts';
 import { outliveRejections } from '../core/rejections.ts';
 import { createLog, type Log } from '../core/telemetry/log.ts';
@@ -18,6 +17,7 @@ import { enteredByOthers } from '../storage/lmdb/environment/entered-by-others.t
 import { Cluster } from '../threads/worker-pool.ts';
 import { certificateFiles, findCertificate } from './certificates/certificate.ts';
 import { CertificateRenewal } from './certificates/certificate-renewal.ts';
+import type { Config, EffectiveConfig } from './configuration/config.ts';
 import type { Work } from './control-plane/control-plane.ts';
 import { keepInFolder } from './control-plane/open-local.ts';
 import { createDemo, type Demo } from './demo.ts';

@@ -1,7 +1,7 @@
-import type { Config } from '../core/config/config.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { type Span, SpanBuffer, type TakenSpans } from '../core/telemetry/trace.ts';
 import type { Cluster } from '../threads/worker-pool.ts';
+import type { Config } from './configuration/config.ts';
 
 const intervalMs = 1_000;
 const timeoutMs = 5_000;

@@ -1,4 +1,4 @@
-import { integer, type Key } from '../core/config/config-key.ts';
+import { integer, type Key, reloadable, text, type ValuesOf } from '../core/config/config-key.ts';
 
 /** Where devices and everything else are kept. */
 export type StoreSetting =
@@ -31,7 +31,9 @@ const store: Key<StoreSetting> = {
   else: { properties: { shards: false } },
 };
 
-export const storeKeys = {
+/** Where and how everything is stored. */
+export const storageKeys = {
+  data: text('./data', 'The data folder.', { minLength: 1 }),
   store,
   databaseConnectionsMax: integer(
     4,
@@ -45,7 +47,44 @@ export const storeKeys = {
     60_000,
     'Timeout for what a request asks of a database of `store`, waiting for a connection included; then it is answered 503, within a second.',
   ),
+  mapBytesMax: integer(
+    64 * 1024 ** 3,
+    16 * 1024 * 1024,
+    16_384 * 1024 ** 3,
+    'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes.',
+  ),
+  diskFreeBytesMin: integer(
+    64 * 1024 * 1024,
+    1024 * 1024,
+    1_024 * 1024 ** 3,
+    'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes.',
+  ),
+  gatherMilliseconds: integer(
+    4,
+    0,
+    50,
+    'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits.',
+  ),
+  shardQueueMax: reloadable(
+    integer(10_000, 1, 1_000_000, 'Writes that may wait for one shard; one more is answered 503.'),
+  ),
+  shardQueueBytesMax: reloadable(
+    integer(
+      67_108_864,
+      1_048_576,
+      1_073_741_824,
+      'Payload bytes of the writes that wait for one shard; more are answered 503.',
+    ),
+  ),
+  clockJumpGraceSeconds: integer(
+    86_400,
+    1,
+    2_592_000,
+    'How long a jump ahead of the clock must last before idempotency keys are forgotten by it, and how much of the time that the server was off counts for mail and the log.',
+  ),
 };
+
+export type StorageConfig = ValuesOf<typeof storageKeys>;
 
 /** Without passwords, for whoever looks at the configuration. */
 export function withoutPasswords(store: StoreSetting): StoreSetting {

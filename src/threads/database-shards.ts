@@ -1,4 +1,3 @@
-import type { Config } from '../core/config/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../core/telemetry/worker-metrics.ts';
@@ -7,6 +6,7 @@ import { placed } from '../domain/placement.ts';
 import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
 import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../storage/postgres/writes/postgres-shard.ts';
+import type { ThreadConfig } from './config.ts';
 import { retentionOf, sumOfBytes } from './retention.ts';
 import type { MainShards, ShardProblem } from './shards.ts';
 
@@ -16,7 +16,7 @@ const lookMilliseconds = 10_000;
 export interface DatabaseShardsOptions {
   /** Of each database, in the order of the configuration: devices are placed by it. */
   urls: readonly string[];
-  config: Config;
+  config: ThreadConfig;
   fleets: Fleets;
   metrics: CommitMetrics & LetterMetrics;
   log: Log;
@@ -60,7 +60,7 @@ export class DatabaseShards implements MainShards {
           log,
         };
         // Its limits are those of the configuration as they are at any time.
-        opened.push(await openPostgresShard(Object.assign(Object.create(config) as Config, own)));
+        opened.push(await openPostgresShard(Object.assign(Object.create(config) as ThreadConfig, own)));
       }
       shards = new DatabaseShards(opened, log);
       await shards.#lookNow();

@@ -1,7 +1,7 @@
 import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../core/config/config.ts';
 import type { Log } from '../core/telemetry/log.ts';
+import type { ThreadConfig } from './config.ts';
 
 /** Bytes of one block as `stat` counts them, whatever the file system's own are. */
 const blockBytes = 512;
@@ -14,7 +14,7 @@ const logShare = 1 / 2;
  */
 export function logRoom(
   shardFolders: readonly string[],
-  { data, mapBytesMax, logBytesMax }: Pick<Config, 'data' | 'mapBytesMax' | 'logBytesMax'>,
+  { data, mapBytesMax, logBytesMax }: Pick<ThreadConfig, 'data' | 'mapBytesMax' | 'logBytesMax'>,
   log: Log,
 ): number {
   const { bavail, bsize } = statfsSync(data);

@@ -1,12 +1,12 @@
-import type { Config } from '../core/config/config.ts';
 import type { Fleets } from '../declarations/fleet.ts';
 import type { FleetRetention, LogRetention } from '../domain/log-retention.ts';
+import type { ThreadConfig } from './config.ts';
 
 /** What fleets and the configuration say of the log of one of so many shards, whenever it is asked. */
 export function retentionOf(
   fleets: Fleets,
   shards: number,
-  config: Pick<Config, 'logRetentionSeconds' | 'logBytesMax'>,
+  config: Pick<ThreadConfig, 'logRetentionSeconds' | 'logBytesMax'>,
   /** Where the configuration has none: 0 for no limit. */
   logBytesByDisk: number,
 ): () => LogRetention {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { NotReady } from '../admin-api/server/readiness.ts';
-import type { Config } from '../core/config/config.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import { allocateLockouts } from '../device-api/auth/lockouts.ts';
 import { allocateConnections } from '../device-api/limits/connection-gate.ts';
@@ -12,6 +11,7 @@ import { Environment } from '../storage/lmdb/environment/environment.ts';
 import { tableNames } from '../storage/lmdb/layout/tables.ts';
 import { LmdbShard, type OwnerLink } from '../storage/lmdb/shard/lmdb-shard.ts';
 import { ShardReader } from '../storage/lmdb/shard/reader.ts';
+import type { ThreadConfig } from './config.ts';
 import type { Channel } from './relay/channel.ts';
 import type { SharedCounters } from './relay/messages.ts';
 import { RemoteOwner } from './relay/remote-shard-writer.ts';
@@ -51,7 +51,7 @@ export function openShardEnvironment(
   path: string,
   shard: number,
   shards: number,
-  config: Config,
+  config: ThreadConfig,
   counters: SharedCounters,
 ): Environment {
   return new Environment({
@@ -88,7 +88,7 @@ export class Shards implements MainShards {
   constructor(
     environments: readonly Environment[],
     owners: readonly OwnerLink[],
-    config: Config,
+    config: ThreadConfig,
     counters: SharedCounters,
   ) {
     this.#environments = environments;
@@ -146,7 +146,7 @@ export class Shards implements MainShards {
 export function openEmbedded(
   shardFolders: readonly string[],
   owners: readonly Channel[],
-  config: Config,
+  config: ThreadConfig,
   counters: SharedCounters,
 ): Shards {
   const environments = shardFolders.map((path, shard) =>

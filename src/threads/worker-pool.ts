@@ -1,5 +1,4 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import type { Config } from '../core/config/config.ts';
 import { OperatorError } from '../core/errors.ts';
 import { parseHostPort } from '../core/host-port.ts';
 import type { DeviceKey } from '../core/identity.ts';
@@ -22,6 +21,7 @@ import {
 } from '../device-api/uws/uws.ts';
 import type { Completion } from '../domain/write.ts';
 import { AddressCensus } from './address-census.ts';
+import type { ThreadConfig } from './config.ts';
 import { endProcess } from './end.ts';
 import { logRoom } from './log-room.ts';
 import { connectionRoom } from './open-files.ts';
@@ -35,7 +35,7 @@ const talkersPerWorker = 64;
 const talkersMax = 20;
 
 export interface ClusterOptions {
-  config: Config;
+  config: ThreadConfig;
   /** Of LMDB: one for each worker. */
   shardFolders: readonly string[];
   /** Of another engine: what the main thread has open of it; there are `config.shards` workers then. */
@@ -64,7 +64,7 @@ export class Cluster {
   readonly connections: ConnectionCounts;
   readonly #counters: SharedCounters;
   readonly #members: readonly Member[];
-  readonly #config: Config;
+  readonly #config: ThreadConfig;
   readonly #acceptor: App;
   readonly #log: Log;
   readonly #census: AddressCensus;
@@ -172,7 +172,7 @@ export class Cluster {
   }
 
   /** Settles when every worker goes by them. */
-  async configure(values: Partial<Config>): Promise<void> {
+  async configure(values: Partial<ThreadConfig>): Promise<void> {
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'configure', values })));
   }
 

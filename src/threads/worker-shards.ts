@@ -1,15 +1,15 @@
-import type { Config } from '../core/config/config.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../declarations/fleet.ts';
 import type { Completion } from '../domain/write.ts';
+import type { ThreadConfig } from './config.ts';
 import type { Channel } from './relay/channel.ts';
 import type { Call, Notice, WorkerStart } from './relay/messages.ts';
 import type { Shards } from './shards.ts';
 
 export interface WorkerShardsOptions {
   start: WorkerStart;
-  config: Config;
+  config: ThreadConfig;
   fleets: Fleets;
   metrics: WorkerMetrics;
   log: Log;

@@ -1,5 +1,4 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Config } from '../core/config/config.ts';
 import { outliveRejections } from '../core/rejections.ts';
 import { createLog } from '../core/telemetry/log.ts';
 import { SpanBuffer } from '../core/telemetry/trace.ts';
@@ -17,6 +16,7 @@ import { RequestRates } from '../device-api/limits/request-rates.ts';
 import { Talkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
 import type { Completion } from '../domain/write.ts';
+import type { ThreadConfig } from './config.ts';
 import { openEmbeddedShards } from './embedded-shards.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, WorkerReady, WorkerStart } from './relay/messages.ts';
@@ -119,7 +119,7 @@ function tellOfDisabled(schema: DisabledSchema): void {
 }
 
 /** Where a value can change, it is read off `config` each time. */
-function configure(values: Partial<Config>): void {
+function configure(values: Partial<ThreadConfig>): void {
   Object.assign(config, values);
   log.level = config.logLevel;
 }

@@ -1,5 +1,5 @@
-import type { Config } from '../../src/core/config/config.ts';
 import type { Shard } from '../../src/domain/shard.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import { lmdbEngine } from './lmdb-engine.ts';
 import { postgresEngine } from './postgres-engine.ts';
 

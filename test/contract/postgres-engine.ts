@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { PostgresAudit } from '../../src/features/audit/postgres-audit.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { eventOf } from './audit-event.ts';
 

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import type { LogRetention } from '../../src/domain/log-retention.ts';
 import type { Device, Ingest, IngestOutcome, StoredRecord } from '../../src/domain/shard.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { deviceErrands, deviceOperations } from '../../src/storage/postgres/devices/device-operations.ts';
 import { DeviceReads } from '../../src/storage/postgres/devices/device-reads.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import type { Announcement, StreamSink } from '../../src/domain/shard.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-shard.ts';
 import { RelayPath } from '../harness/database-path.ts';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import type { Enqueue, SettleVerb } from '../../src/domain/shard.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import {
   type MailOptions,

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import type { Config } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import { type TestDevice, TestFleet } from './device.ts';
 import { queryDatabase } from './log.ts';
 import { createStore, TestServer } from './server.ts';

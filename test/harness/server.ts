@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Agent, fetch } from 'undici';
-import type { Config } from '../../src/core/config/config.ts';
-import { type ConfigKey, environmentName } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
+import { type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
 import { createDatabase } from './postgres.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 

@@ -1,6 +1,6 @@
-import { type Config, loadConfig } from '../../src/core/config/config.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import type { Shard } from '../../src/domain/shard.ts';
+import { type Config, loadConfig } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
 import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';

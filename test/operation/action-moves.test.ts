@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { carryActions } from '../../src/maintenance/reshard-folder/move-actions.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { killInMove, openForMoveToOne } from '../harness/moves.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import type { Config } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { shardOf } from '../../src/domain/placement.ts';
 import { carryConsumers } from '../../src/maintenance/reshard-folder/move-consumers.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { killInMove, openForMoveToOne } from '../harness/moves.ts';

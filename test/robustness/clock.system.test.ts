@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { uuidv7 } from 'uuidv7';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Config } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import { createFleet, type DeviceAnswer, type TestDevice } from '../harness/device.ts';
 import { FakedClock } from '../harness/faketime.ts';
 import { readRecords } from '../harness/log.ts';

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Config } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import type { TestDevice } from '../harness/device.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';

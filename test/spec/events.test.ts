@@ -1,6 +1,6 @@
 import { fetch } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { configDefault } from '../../src/core/config/config.ts';
+import { configDefault } from '../../src/server/configuration/config.ts';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { closeStreams, EventStream } from '../harness/event-stream.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';

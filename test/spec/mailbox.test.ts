@@ -1,7 +1,7 @@
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { configDefault } from '../../src/core/config/config.ts';
 import { settledMax } from '../../src/domain/mail/settled-mails.ts';
+import { configDefault } from '../../src/server/configuration/config.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { expectError, valuesOf } from '../harness/routes.ts';

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import type { Config } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import type { DatabasePath } from '../harness/database-path.ts';
 import { TestServer } from '../harness/server.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';

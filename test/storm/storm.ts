@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import type { Config } from '../../src/core/config/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import { fleetpost } from '../harness/command.ts';
 import { anyObject, createFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';

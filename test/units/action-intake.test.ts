@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
 import type { LogPage, StoredRecord } from '../../src/domain/record.ts';
 import type { Action, ActionVersion } from '../../src/features/actions/declaration/action.ts';
 import { Lane, type PendingRun } from '../../src/features/actions/queue/action-queue.ts';
 import { ParkedCount } from '../../src/features/actions/queue/dead-letter-counts.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { openJournal } from '../../src/server/control-plane/environments.ts';
 import { Random } from '../storm/random.ts';
 

@@ -7,7 +7,7 @@ import {
   configKeys,
   environmentName,
   loadConfig,
-} from '../../src/core/config/config.ts';
+} from '../../src/server/configuration/config.ts';
 import { withoutPasswords } from '../../src/storage/config.ts';
 import { temporaryFolder } from '../harness/server.ts';
 

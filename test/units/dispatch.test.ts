@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { loadConfig } from '../../src/core/config/config.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { Gate } from '../../src/features/actions/outbox/in-flight-limit.ts';
 import {
@@ -11,6 +10,7 @@ import {
   readState,
   writeState,
 } from '../../src/features/actions/runs/action-state.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 import { openJournal } from '../../src/server/control-plane/environments.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Config } from '../../src/core/config/config.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid } from '../../src/core/uuid.ts';
 import type { Device, Enqueue } from '../../src/domain/shard.ts';
 import { sweepRecordsMax } from '../../src/domain/write.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import { readSequence } from '../../src/storage/lmdb/layout/keys.ts';
 import { temporaryFolder } from '../harness/server.ts';
 import { type OpenShard, openShard } from '../harness/shard.ts';

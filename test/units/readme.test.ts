@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
-import { configDefault, configDescription, configKeys } from '../../src/core/config/config.ts';
-import { reloadableKeys } from '../../src/core/config/reloadable-keys.ts';
 import { deviceErrors } from '../../src/core/errors.ts';
 import { routeNames } from '../../src/device-api/server/server.ts';
 import { runErrorCodes } from '../../src/features/actions/sandbox/run.ts';
@@ -13,6 +11,12 @@ import { addRebalanceCommand } from '../../src/server/commands/rebalance-command
 import { addRestoreCommand } from '../../src/server/commands/restore-command.ts';
 import { addServeCommand } from '../../src/server/commands/serve-command.ts';
 import { addVerifyCommand } from '../../src/server/commands/verify-command.ts';
+import {
+  configDefault,
+  configDescription,
+  configKeys,
+  reloadableKeys,
+} from '../../src/server/configuration/config.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 

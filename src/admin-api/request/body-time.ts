@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '../../core/config/config.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { AdminApp } from './context.ts';
 
@@ -11,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** Bounds how long bodies take to arrive, on all routes that are added from here on. */
-export function limitBodyTimes(app: AdminApp, config: Pick<Config, 'bodyTimeoutSeconds'>): void {
+export function limitBodyTimes(app: AdminApp, config: { readonly bodyTimeoutSeconds: number }): void {
   app.addHook('preParsing', async (request: FastifyRequest, reply: FastifyReply) => {
     if (request.raw.complete) return;
     if (request.headers.expect !== undefined) reply.raw.writeContinue();

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
-import type { Config } from '../../core/config/config.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
@@ -18,6 +17,7 @@ import type { BroadcastsControl } from '../../features/broadcasts/service.ts';
 import type { ConsumersControl } from '../../features/consumers/service.ts';
 import type { ForwardersControl } from '../../features/forwarders/service.ts';
 import type { RecordsControl } from '../../features/records/service.ts';
+import type { AdminApiConfig } from '../config.ts';
 import type { NotReady } from '../server/readiness.ts';
 import type { ActivityView } from '../server/top.ts';
 
@@ -49,7 +49,7 @@ export interface Bootstrap {
 
 /** Everything the admin server is given. */
 export interface AdminContext {
-  config: Config;
+  config: AdminApiConfig;
   /** Who may use `/admin/v1`. */
   tokens: Tokens;
   bootstrap: Bootstrap;

@@ -7,7 +7,6 @@ import {
   tagLengthMax,
   tagsMax,
 } from '../../core/bounds.ts';
-import type { Config } from '../../core/config/config.ts';
 import {
   deviceIdOf,
   deviceIdPattern,
@@ -18,6 +17,7 @@ import {
 import { plainCharacter } from '../../core/plain-text.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/shard.ts';
+import type { AdminApiConfig } from '../config.ts';
 
 /** The shapes of the admin API, as its OpenAPI document has them, and how each is made. */
 export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>
@@ -100,7 +100,7 @@ export const fleetDocument = Type.Object({
 });
 
 /** With the limits that hold: the fleet's own or the configuration's. */
-export function describeFleet(fleet: Fleet, config: Config): Static<typeof fleetDocument> {
+export function describeFleet(fleet: Fleet, config: AdminApiConfig): Static<typeof fleetDocument> {
   return {
     fleet_id: fleet.fleetId,
     name: fleet.name,

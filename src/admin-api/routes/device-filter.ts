@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { tagsMax } from '../../core/bounds.ts';
-import type { Config } from '../../core/config/config.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/shard.ts';
+import type { AdminApiConfig } from '../config.ts';
 import { name, repeated, tag } from '../request/documents.ts';
 import { parseTime, timeText } from '../request/times.ts';
 import { activeSinceMs, stateParameter, withState } from './device-state.ts';
@@ -21,7 +21,7 @@ export const deviceFilter = Type.Object({
 export function filterOf(
   fleet: Fleet,
   given: Partial<Static<typeof deviceFilter>>,
-  config: Config,
+  config: AdminApiConfig,
 ): DeviceFilter {
   const filter: DeviceFilter = {
     fleetId: fleet.fleetId,

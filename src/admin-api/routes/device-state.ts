@@ -1,19 +1,19 @@
 import { type Static, Type } from 'typebox';
-import type { Config } from '../../core/config/config.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter, DeviceStatus, Shard } from '../../domain/shard.ts';
+import type { AdminApiConfig } from '../config.ts';
 import type { AdminContext } from '../request/context.ts';
 import { describeDevice, type deviceDocument, deviceStates } from '../request/documents.ts';
 
 type DeviceState = (typeof deviceStates)[number];
 
 /** How long a device counts as active after it was seen. */
-function activeSecondsOf(fleet: Fleet, config: Config): number {
+function activeSecondsOf(fleet: Fleet, config: AdminApiConfig): number {
   return fleet.activeSeconds ?? config.activeSeconds;
 }
 
 /** The earliest time at which a device that is active now was seen last. */
-export function activeSinceMs(fleet: Fleet, config: Config): number {
+export function activeSinceMs(fleet: Fleet, config: AdminApiConfig): number {
   return Date.now() - activeSecondsOf(fleet, config) * 1_000;
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Config } from '../../core/config/config.ts';
+import type { AdminApiConfig } from '../config.ts';
 import { hostRefusal } from './host-check.ts';
 import { HttpListener, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
@@ -13,7 +13,7 @@ export interface DoorOptions {
   address: { host: string; port: number };
   /** Closed with it. */
   probe: Probe | undefined;
-  config: ListenerLimits & Pick<Config, 'adminHosts'>;
+  config: ListenerLimits & Pick<AdminApiConfig, 'adminHosts'>;
   reasons: () => readonly NotReady[];
 }
 

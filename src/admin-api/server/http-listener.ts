@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Config } from '../../core/config/config.ts';
+import type { AdminApiConfig } from '../config.ts';
 
 /** Longer than proxies keep a connection that nobody uses, so that it is they who close it. */
 const keepAliveTimeoutMs = 72_000;
@@ -20,7 +20,7 @@ const checkIntervalMs = 1_000;
 const lingerMs = 2_000;
 
 export type ListenerLimits = Pick<
-  Config,
+  AdminApiConfig,
   'adminConnectionsMax' | 'adminPipelinedMax' | 'adminUnreadBytesMax' | 'adminHeadSeconds'
 >;
 

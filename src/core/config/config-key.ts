@@ -11,6 +11,8 @@ export interface Key<T> {
   /** What the pattern wants, for whoever gave something else. */
   patternText?: string;
   enum?: readonly T[];
+  /** SIGHUP changes it: it is read where it is used, each time. Every other key is built into something at the start. */
+  isReloadable?: true;
   required?: readonly string[];
   properties?: Readonly<Record<string, unknown>>;
   additionalProperties?: boolean;
@@ -46,9 +48,15 @@ export const boolean = (value: boolean, description: string): Key<boolean> => ({
   default: value,
   description,
 });
+export const reloadable = <T>(key: Key<T>): Key<T> => ({ ...key, isReloadable: true });
 /** HOST:PORT; empty only where the default is. */
 export const address = (value: string, description: string): Key<string> =>
   text(value, description, {
     pattern: value === '' ? `^$|${hostPort}` : hostPort,
     patternText: 'HOST:PORT',
   });
+
+/** The values of a group of keys, as they are once the configuration is checked. */
+export type ValuesOf<Keys extends Record<string, Key<unknown>>> = {
+  readonly [K in keyof Keys]: Keys[K]['default'];
+};

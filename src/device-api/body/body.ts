@@ -1,5 +1,5 @@
-import type { Config } from '../../core/config/config.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { DeviceApiConfig } from '../config.ts';
 import type { HttpResponse } from '../uws/uws.ts';
 import { BodyMemory, type Holder } from './body-memory.ts';
 import { KeptBody } from './kept-body.ts';
@@ -12,7 +12,7 @@ const discardBytesMax = 32 * 1024 * 1024;
 
 /** What bodies of one kind may take. */
 export interface BodyLimits {
-  readonly config: Pick<Config, 'bodyTimeoutSeconds' | BodySizeKey>;
+  readonly config: Pick<DeviceApiConfig, 'bodyTimeoutSeconds' | BodySizeKey>;
   readonly sizeKey: BodySizeKey;
   readonly memory: BodyMemory;
 }
@@ -20,7 +20,11 @@ export interface BodyLimits {
 type BodySizeKey = 'bodyBytesMax' | 'claimBytesMax';
 type BodyMemoryKey = 'bodyMemoryBytesMax' | 'claimMemoryBytesMax';
 
-export function bodyLimits(config: Config, sizeKey: BodySizeKey, memoryKey: BodyMemoryKey): BodyLimits {
+export function bodyLimits(
+  config: DeviceApiConfig,
+  sizeKey: BodySizeKey,
+  memoryKey: BodyMemoryKey,
+): BodyLimits {
   return { config, sizeKey, memory: new BodyMemory(config[memoryKey], memoryKey) };
 }
 

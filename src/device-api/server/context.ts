@@ -1,4 +1,3 @@
-import type { Config } from '../../core/config/config.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
@@ -10,6 +9,7 @@ import type { ActivityNotes } from '../auth/activity.ts';
 import type { AnonymousRate } from '../auth/anonymous-rate.ts';
 import type { KnownDevices } from '../auth/cached-device.ts';
 import type { Lockouts } from '../auth/lockouts.ts';
+import type { DeviceApiConfig } from '../config.ts';
 import type { EventStreams } from '../events/event-streams.ts';
 import type { ConnectionGate } from '../limits/connection-gate.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
@@ -17,7 +17,7 @@ import type { Talkers } from '../limits/top-talkers.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
-  config: Config;
+  config: DeviceApiConfig;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
   known: KnownDevices;

@@ -1,54 +1,70 @@
-import { integer } from '../../core/config/config-key.ts';
+import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
+import type { DeclarationConfig } from '../../declarations/config.ts';
+import type { DomainConfig } from '../../domain/config.ts';
+import type { StorageConfig } from '../../storage/config.ts';
 
 /** What actions may take of the server. */
 export const actionKeys = {
   actionThreads: integer(2, 1, 64, 'Threads that run actions; they are started with the first action.'),
-  actionCpuMilliseconds: integer(500, 10, 60_000, 'Time that the code of one run of an action may compute.'),
-  actionWallMilliseconds: integer(5_000, 10, 600_000, 'Time that one run of an action may take in all.'),
-  actionMemoryBytesMax: integer(33_554_432, 1_048_576, 1_073_741_824, 'Memory of one action on one thread.'),
+  actionCpuMilliseconds: reloadable(
+    integer(500, 10, 60_000, 'Time that the code of one run of an action may compute.'),
+  ),
+  actionWallMilliseconds: reloadable(
+    integer(5_000, 10, 600_000, 'Time that one run of an action may take in all.'),
+  ),
+  actionMemoryBytesMax: reloadable(
+    integer(33_554_432, 1_048_576, 1_073_741_824, 'Memory of one action on one thread.'),
+  ),
   actionWarmMemoryBytesMax: integer(
     67_108_864,
     0,
     17_179_869_184,
     'Memory of the actions that a thread keeps ready to run again, 0.5 MB for a small one; making one ready takes milliseconds.',
   ),
-  actionMailsMax: integer(1_000, 1, 100_000, 'Mails of one run of an action.'),
-  actionMailBytesMax: integer(
-    16_777_216,
-    65_536,
-    268_435_456,
-    'Bytes of the payloads of all mails of one run of an action.',
+  actionMailsMax: reloadable(integer(1_000, 1, 100_000, 'Mails of one run of an action.')),
+  actionMailBytesMax: reloadable(
+    integer(16_777_216, 65_536, 268_435_456, 'Bytes of the payloads of all mails of one run of an action.'),
   ),
-  actionRunsPerSecondMax: integer(
-    1_000,
-    1,
-    1_000_000,
-    'Runs of one action, unless it says otherwise; what is more waits in the log.',
+  actionRunsPerSecondMax: reloadable(
+    integer(
+      1_000,
+      1,
+      1_000_000,
+      'Runs of one action, unless it says otherwise; what is more waits in the log.',
+    ),
   ),
-  actionQueueMax: integer(
-    1_000,
-    1,
-    100_000,
-    'Records of one action that are in hand at once, which its devices share; what is more waits in the log.',
+  actionQueueMax: reloadable(
+    integer(
+      1_000,
+      1,
+      100_000,
+      'Records of one action that are in hand at once, which its devices share; what is more waits in the log.',
+    ),
   ),
-  actionDevicesBehindMax: integer(
-    100,
-    0,
-    10_000,
-    'Devices of one action whose records may wait while those of others pass; with one more all wait.',
+  actionDevicesBehindMax: reloadable(
+    integer(
+      100,
+      0,
+      10_000,
+      'Devices of one action whose records may wait while those of others pass; with one more all wait.',
+    ),
   ),
-  actionAttemptsMax: integer(5, 1, 100, 'Attempts at a run that fails, before it is parked.'),
-  actionRetryMilliseconds: integer(
-    1_000,
-    10,
-    3_600_000,
-    'Time from the first attempt at a run to the second; it doubles with each, up to an hour.',
+  actionAttemptsMax: reloadable(integer(5, 1, 100, 'Attempts at a run that fails, before it is parked.')),
+  actionRetryMilliseconds: reloadable(
+    integer(
+      1_000,
+      10,
+      3_600_000,
+      'Time from the first attempt at a run to the second; it doubles with each, up to an hour.',
+    ),
   ),
-  actionParkedRunsMax: integer(
-    1_000,
-    1,
-    1_000_000,
-    'Parked runs of one action, which its devices share; with so many no more are started until some are retried or dropped.',
+  actionParkedRunsMax: reloadable(
+    integer(
+      1_000,
+      1,
+      1_000_000,
+      'Parked runs of one action, which its devices share; with so many no more are started until some are retried or dropped.',
+    ),
   ),
   actionTestsMax: integer(
     100,
@@ -56,11 +72,22 @@ export const actionKeys = {
     10_000,
     'Tests and deployments of actions under way at once, which fleets share; one more is answered 503.',
   ),
-  actionRunsKept: integer(1_000, 1, 1_000_000, 'Runs of one action that are kept to be looked at.'),
-  actionLogLinesKept: integer(10_000, 1, 10_000_000, 'Lines of log of one action that are kept.'),
-  actionStateKeysMax: integer(1_000, 0, 1_000_000, 'Keys in the state of one action.'),
-  actionStateValueBytesMax: integer(4_096, 16, 65_536, 'Largest value in the state of an action, as JSON.'),
-  actionSourceBytesMax: integer(262_144, 256, 1_048_576, 'Largest source of an action.'),
-  actionsPerFleetMax: integer(100, 0, 10_000, 'Actions of one fleet.'),
-  actionVersionsKept: integer(10, 1, 1_000, 'Versions of one action that are kept to go back to.'),
+  actionRunsKept: reloadable(
+    integer(1_000, 1, 1_000_000, 'Runs of one action that are kept to be looked at.'),
+  ),
+  actionLogLinesKept: reloadable(integer(10_000, 1, 10_000_000, 'Lines of log of one action that are kept.')),
+  actionStateKeysMax: reloadable(integer(1_000, 0, 1_000_000, 'Keys in the state of one action.')),
+  actionStateValueBytesMax: reloadable(
+    integer(4_096, 16, 65_536, 'Largest value in the state of an action, as JSON.'),
+  ),
+  actionSourceBytesMax: reloadable(integer(262_144, 256, 1_048_576, 'Largest source of an action.')),
+  actionsPerFleetMax: reloadable(integer(100, 0, 10_000, 'Actions of one fleet.')),
+  actionVersionsKept: reloadable(
+    integer(10, 1, 1_000, 'Versions of one action that are kept to go back to.'),
+  ),
 };
+
+export type ActionConfig = ValuesOf<typeof actionKeys> &
+  DomainConfig &
+  DeclarationConfig &
+  Pick<StorageConfig, 'shardQueueMax' | 'shardQueueBytesMax'>;

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
 import { errorAnswers, fleetPath, listOf } from '../../admin-api/request/documents.ts';
-import type { Config } from '../../core/config/config.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
+import type { ActionConfig } from './config.ts';
 import type { ActionTest, ActionVersion } from './declaration/action.ts';
 import { actionTestsMax } from './declaration/action-draft.ts';
 import {
@@ -25,7 +25,7 @@ import type { ActionsControl } from './service.ts';
 const versionPath = Type.Interface([actionPath], { version: Type.Integer({ minimum: 1 }) });
 
 /** A source of which every character is escaped, and a body for each test, its mails and the filter. */
-function bodyLimitOf(config: Config): number {
+function bodyLimitOf(config: ActionConfig): number {
   return 2 * config.actionSourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
 }
 

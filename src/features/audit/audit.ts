@@ -1,4 +1,3 @@
-import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Table } from '../../storage/lmdb/environment/environment.ts';
 import type { Journal } from '../../storage/lmdb/environment/journal.ts';
@@ -23,6 +22,7 @@ import {
   packEntry,
   unpackEntry,
 } from './audit-records.ts';
+import type { AuditConfig } from './config.ts';
 import { OwnerCounts } from './owner-counts.ts';
 import { RefusalLimit } from './refusal-limit.ts';
 
@@ -42,7 +42,7 @@ export class Audit implements AuditLog {
   readonly #journal: AuditJournal;
   readonly #table: Table;
   readonly #owners: Table;
-  readonly #config: Config;
+  readonly #config: AuditConfig;
   readonly #log: Log;
   #last = 0;
   /** Entries of each book. */
@@ -54,7 +54,7 @@ export class Audit implements AuditLog {
   #isDamageLogged = false;
 
   /** `journal` is closed by its owner. */
-  constructor(journal: AuditJournal, config: Config, log: Log) {
+  constructor(journal: AuditJournal, config: AuditConfig, log: Log) {
     this.#journal = journal;
     this.#table = journal.tables.audit;
     this.#owners = journal.tables.auditOwners;

@@ -1,5 +1,4 @@
 import { setTimeout as elapse } from 'node:timers/promises';
-import type { Config } from '../../core/config/config.ts';
 import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { retryConflicts } from '../../storage/postgres/connection/conflict-retry.ts';
@@ -18,6 +17,7 @@ import type {
 } from './audit-log.ts';
 import { auditBooks } from './audit-log.ts';
 import { chunkEntries, type NumberedEntry, readAll, readPage } from './audit-reading.ts';
+import type { AuditConfig } from './config.ts';
 import { fairLevel } from './fair-level.ts';
 import { RefusalLimit } from './refusal-limit.ts';
 
@@ -79,7 +79,7 @@ type Given = { number: number; at_ms: number };
  */
 export class PostgresAudit implements AuditLog {
   readonly #database: Database;
-  readonly #config: Pick<Config, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>;
+  readonly #config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>;
   readonly #log: Log;
   readonly #writes: Gathered<Write, Given | undefined>;
   readonly #refusals = new RefusalLimit();
@@ -96,7 +96,7 @@ export class PostgresAudit implements AuditLog {
   /** `database` is closed by its owner. */
   constructor(
     database: Database,
-    config: Pick<Config, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>,
+    config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>,
     log: Log,
   ) {
     this.#database = database;

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Backup, Backups } from '../../admin-api/request/context.ts';
-import type { Config } from '../../core/config/config.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
+import type { StorageConfig } from '../../storage/config.ts';
 import { type BackupSource, foldersOf, makeEmptyFolder } from '../../storage/lmdb/environment/backup.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
@@ -33,7 +33,7 @@ export class BackupRunner implements Backups {
 
   constructor(
     { path, shardFolders, registryFolder }: DataFolder,
-    { mapBytesMax }: Pick<Config, 'mapBytesMax'>,
+    { mapBytesMax }: Pick<StorageConfig, 'mapBytesMax'>,
     log: Log,
   ) {
     this.#source = { path, shardFolders, registryFolder, mapBytesMax };

@@ -1,12 +1,15 @@
-import { integer } from '../../core/config/config-key.ts';
+import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
+import type { DomainConfig } from '../../domain/config.ts';
 
 /** What broadcasts may take of the server. */
 export const broadcastKeys = {
-  broadcastMailsPerSecondMax: integer(
-    10_000,
-    1,
-    1_000_000,
-    'Mails a second that all broadcasts together put into mailboxes; fleets take turns.',
+  broadcastMailsPerSecondMax: reloadable(
+    integer(
+      10_000,
+      1,
+      1_000_000,
+      'Mails a second that all broadcasts together put into mailboxes; fleets take turns.',
+    ),
   ),
   broadcastDevicesMax: integer(
     10_000,
@@ -14,28 +17,28 @@ export const broadcastKeys = {
     100_000,
     'Devices in the list of one broadcast; a tag or a fleet may have any number.',
   ),
-  broadcastsRunningMax: integer(
-    100,
-    1,
-    10_000,
-    'Broadcasts that run or are paused at once, shared by fleets: one alone has half; one more is answered 409.',
+  broadcastsRunningMax: reloadable(
+    integer(
+      100,
+      1,
+      10_000,
+      'Broadcasts that run or are paused at once, shared by fleets: one alone has half; one more is answered 409.',
+    ),
   ),
-  broadcastsPerFleetMax: integer(
-    1_000,
-    1,
-    100_000,
-    'Broadcasts of one fleet that are kept; the one that ended first makes room.',
+  broadcastsPerFleetMax: reloadable(
+    integer(1_000, 1, 100_000, 'Broadcasts of one fleet that are kept; the one that ended first makes room.'),
   ),
-  broadcastRefusalsMax: integer(
-    10_000,
-    0,
-    1_000_000,
-    'Devices of one broadcast that are kept with why they did not get it; more are counted only.',
+  broadcastRefusalsMax: reloadable(
+    integer(
+      10_000,
+      0,
+      1_000_000,
+      'Devices of one broadcast that are kept with why they did not get it; more are counted only.',
+    ),
   ),
-  broadcastRetentionSeconds: integer(
-    2_592_000,
-    60,
-    315_360_000,
-    'How long a broadcast that has ended is kept to be looked at.',
+  broadcastRetentionSeconds: reloadable(
+    integer(2_592_000, 60, 315_360_000, 'How long a broadcast that has ended is kept to be looked at.'),
   ),
 };
+
+export type BroadcastConfig = ValuesOf<typeof broadcastKeys> & DomainConfig;

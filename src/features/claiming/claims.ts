@@ -1,5 +1,4 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Config } from '../../core/config/config.ts';
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -7,6 +6,7 @@ import type { Claim, ClaimedDevice, ClaimToken } from '../../declarations/claim-
 import { type ClaimTokens, unknownToken } from '../../declarations/claim-tokens.ts';
 import { digestOf, type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import { type AuditEvent, type AuditLog, auditOwners } from '../audit/audit-log.ts';
+import type { ClaimingConfig } from './config.ts';
 
 /** What of a shard a claim needs. */
 interface ClaimShard {
@@ -20,7 +20,7 @@ interface ClaimShard {
 }
 
 export interface ClaimsOptions {
-  config: Config;
+  config: ClaimingConfig;
   claimTokens: ClaimTokens;
   shards: { of(device: DeviceKey): ClaimShard };
   audit: AuditLog;

@@ -1,4 +1,4 @@
-import { integer } from '../../core/config/config-key.ts';
+import { integer, type ValuesOf } from '../../core/config/config-key.ts';
 
 /** What those who read records out may take of the server. */
 export const consumerKeys = {
@@ -29,3 +29,5 @@ export const consumerKeys = {
     'How long a worker has for a batch before it is given again, unless its consumer says otherwise.',
   ),
 };
+
+export type ConsumerConfig = ValuesOf<typeof consumerKeys>;

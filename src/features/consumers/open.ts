@@ -1,6 +1,6 @@
-import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { LogReader } from '../records/log-reader.ts';
+import type { ConsumerConfig } from './config.ts';
 import { Consumers } from './consumers.ts';
 import { ConsumerControl } from './control.ts';
 import type { ConsumerJournal } from './tables.ts';
@@ -8,7 +8,7 @@ import type { ConsumerJournal } from './tables.ts';
 export interface ReadingOptions {
   journal: ConsumerJournal;
   reader: LogReader;
-  config: Config;
+  config: ConsumerConfig;
   log: Log;
 }
 

@@ -1,4 +1,4 @@
-import { integer, text } from '../../core/config/config-key.ts';
+import { integer, text, type ValuesOf } from '../../core/config/config-key.ts';
 
 /** What forwarders may take of the server, and where they may send. */
 export const forwarderKeys = {
@@ -38,3 +38,5 @@ export const forwarderKeys = {
     'Dead letters of one forwarder, shared by devices: one alone has half, and what else of it is refused is dropped while others are taken; with all of them it stops until some are replayed or dropped.',
   ),
 };
+
+export type ForwarderConfig = ValuesOf<typeof forwarderKeys>;

@@ -1,6 +1,6 @@
-import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Consumers } from '../consumers/consumers.ts';
+import type { ForwarderConfig } from './config.ts';
 import { Control } from './control.ts';
 import { DeadLetters } from './dead-letters.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
@@ -14,7 +14,7 @@ export interface ForwardingOptions {
   forwarders: Forwarders;
   consumers: Consumers;
   shards: number;
-  config: Config;
+  config: ForwarderConfig;
   log: Log;
 }
 

@@ -1,9 +1,10 @@
-import type { Config } from '../../core/config/config.ts';
 import { Registry } from '../../declarations/registry.ts';
+import type { ActionConfig } from '../../features/actions/config.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
 import { carryRecords, dropShards } from '../../features/actions/remap-cursors.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import { openJournal, openRegistry } from '../../server/control-plane/environments.ts';
+import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { isMade } from '../../storage/lmdb/environment/database-file.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
@@ -11,8 +12,10 @@ import { openTables } from '../../storage/lmdb/layout/tables.ts';
 import { readLogPage } from '../../storage/lmdb/log/log-page.ts';
 import { openForMove } from './move-environment.ts';
 
+export type ReshardConfig = StorageConfig & ActionConfig;
+
 /** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
-export async function carryActions(folder: DataFolder, move: Move, config: Config): Promise<void> {
+export async function carryActions(folder: DataFolder, move: Move, config: ReshardConfig): Promise<void> {
   if (move.to > move.from || !isMade(folder.journalFolder('actions'))) return;
   const environment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(environment, config);
@@ -34,14 +37,14 @@ export async function carryActions(folder: DataFolder, move: Move, config: Confi
 }
 
 /** Once a layout holds: what actions kept of the logs of shards that it does not have. */
-export async function dropActionsOfShards(folder: DataFolder, config: Config): Promise<void> {
+export async function dropActionsOfShards(folder: DataFolder, config: ReshardConfig): Promise<void> {
   if (!isMade(folder.journalFolder('actions'))) return;
   await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
 }
 
 async function withJournal(
   folder: DataFolder,
-  config: Config,
+  config: ReshardConfig,
   act: (journal: ActionJournal) => Promise<void>,
 ): Promise<void> {
   const journal = openJournal(folder.journalFolder('actions'), config);

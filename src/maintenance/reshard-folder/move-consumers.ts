@@ -1,4 +1,3 @@
-import type { Config } from '../../core/config/config.ts';
 import { shardOf } from '../../domain/placement.ts';
 import {
   carryPositions,
@@ -6,6 +5,7 @@ import {
   settlePositions,
 } from '../../features/consumers/remap-cursors.ts';
 import { openControl } from '../../server/control-plane/environments.ts';
+import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { isMade } from '../../storage/lmdb/environment/database-file.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
@@ -20,7 +20,7 @@ import { openForMove } from './move-environment.ts';
 export async function carryConsumers(
   folder: DataFolder,
   move: Move,
-  config: Config,
+  config: StorageConfig,
   signal: AbortSignal,
 ): Promise<void> {
   if (move.to > move.from || !isMade(folder.journalFolder('control'))) return;
@@ -38,7 +38,7 @@ export async function carryConsumers(
 }
 
 /** Once a layout holds: what consumers kept of logs and records that it does not have. */
-export async function settleConsumers(folder: DataFolder, move: Move, config: Config): Promise<void> {
+export async function settleConsumers(folder: DataFolder, move: Move, config: StorageConfig): Promise<void> {
   if (!isMade(folder.journalFolder('control'))) return;
   const journal = openControl(folder.journalFolder('control'), config);
   try {

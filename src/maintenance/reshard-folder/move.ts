@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from '../../core/config/config.ts';
 import { OperatorError } from '../../core/errors.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
@@ -8,7 +7,7 @@ import { syncPath } from '../../storage/lmdb/environment/durable.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { sizeOfDevices } from '../../storage/lmdb/reshard/move-devices.ts';
 import { endOfShardLog, sizeOfLog } from '../../storage/lmdb/reshard/move-log.ts';
-import { carryActions, dropActionsOfShards } from './move-actions.ts';
+import { carryActions, dropActionsOfShards, type ReshardConfig } from './move-actions.ts';
 import { carryConsumers, settleConsumers } from './move-consumers.ts';
 import { openForMove } from './move-environment.ts';
 import type { MoveTask } from './move-messages.ts';
@@ -17,7 +16,7 @@ import { checkRoom, type ShardSize } from './move-room.ts';
 import { type MovePhase, runTasks } from './move-threads.ts';
 
 export interface MoveOptions {
-  config: Config;
+  config: ReshardConfig;
   /** Stops at the next step; the next start carries on from there. */
   signal: AbortSignal;
 }

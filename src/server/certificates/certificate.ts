@@ -1,10 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../core/config/config.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { isLoopback, parseHostPort } from '../../core/host-port.ts';
 import type { TlsFiles } from '../../device-api/uws/uws.ts';
+import type { Config } from '../configuration/config.ts';
 
 const selfSignedYears = 10;
 

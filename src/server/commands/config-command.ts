@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { configDescription, configKeys, environmentName } from '../../core/config/config.ts';
 import { withoutPasswords } from '../../storage/config.ts';
+import { configDescription, configKeys, environmentName } from '../configuration/config.ts';
 import { effectiveConfig, withConfigFlags } from './serve-command.ts';
 
 /** `fleetpost config`: every key with its value, where that came from, and what it is. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { type Config, loadConfig } from '../../core/config/config.ts';
 import { OperatorError } from '../../core/errors.ts';
 import type { Comparison } from '../../maintenance/copy/comparison.ts';
 import type { CopyOptions } from '../../maintenance/copy/copy.ts';
 import { enteredByOthers } from '../../storage/lmdb/environment/entered-by-others.ts';
+import { type Config, loadConfig } from '../configuration/config.ts';
 import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
 
 interface Flags {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { loadConfig } from '../../core/config/config.ts';
 import { ApiError, OperatorError } from '../../core/errors.ts';
 import { createLog } from '../../core/telemetry/log.ts';
+import { loadConfig } from '../configuration/config.ts';
 
 interface MigrateFlags {
   config?: string;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { loadConfig } from '../../core/config/config.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
+import { loadConfig } from '../configuration/config.ts';
 import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
 
 interface Flags {

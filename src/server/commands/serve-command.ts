@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { type EffectiveConfig, loadConfig } from '../../core/config/config.ts';
 import { parseHostPort } from '../../core/host-port.ts';
+import { type EffectiveConfig, loadConfig } from '../configuration/config.ts';
 import { demoCommands } from '../demo.ts';
 import type { RunningServer } from '../serve.ts';
 import type { ReadyMessage } from '../supervisor.ts';

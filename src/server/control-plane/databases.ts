@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Config } from '../../core/config/config.ts';
 import { ApiError, OperatorError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
 import { DatabaseShards } from '../../threads/database-shards.ts';
+import type { Config } from '../configuration/config.ts';
 import type { Keeping } from './control-plane.ts';
 import { keepInDatabase } from './open-shared.ts';
 

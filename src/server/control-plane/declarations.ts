@@ -1,4 +1,3 @@
-import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { ClaimTokens } from '../../declarations/claim-tokens.ts';
 import { Registry } from '../../declarations/registry.ts';
@@ -6,6 +5,7 @@ import { Tokens } from '../../declarations/tokens.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
 import { Forwarders } from '../../features/forwarders/declaration/forwarders.ts';
 import type { StoredTables } from '../../storage/lmdb/environment/stored-tables.ts';
+import type { Config } from '../configuration/config.ts';
 
 /** What operators declare, as far as every node answers requests by it. */
 export interface Declarations {

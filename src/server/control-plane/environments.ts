@@ -1,4 +1,3 @@
-import type { Config } from '../../core/config/config.ts';
 import { registryTables } from '../../declarations/registry.ts';
 import { type ActionJournal, actionTables } from '../../features/actions/tables.ts';
 import { auditTables } from '../../features/audit/audit-records.ts';
@@ -9,6 +8,7 @@ import type { StoreLayout } from '../../maintenance/parts/store-parts.ts';
 import { Environment } from '../../storage/lmdb/environment/environment.ts';
 import { Journal } from '../../storage/lmdb/environment/journal.ts';
 import type { StoredTables } from '../../storage/lmdb/environment/stored-tables.ts';
+import type { Config } from '../configuration/config.ts';
 
 /** What the main thread alone reads and writes is also looked at by tools while it is in use. */
 const readersMax = 32;

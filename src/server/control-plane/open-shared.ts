@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { registryTables } from '../../declarations/registry.ts';
 import { actionTables } from '../../features/actions/tables.ts';
@@ -11,6 +10,7 @@ import { Caller } from '../../nodes/rpc-client.ts';
 import { Answerer } from '../../nodes/rpc-server.ts';
 import { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
+import type { Config } from '../configuration/config.ts';
 import type { Keeping } from './control-plane.ts';
 import { openDeclarations, openDeclaredWork } from './declarations.ts';
 import { actionJournalOf, controlJournalOf, controlTables } from './environments.ts';

@@ -1,4 +1,3 @@
-import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -10,6 +9,7 @@ import { startReading } from '../../features/consumers/open.ts';
 import { startForwarding } from '../../features/forwarders/open.ts';
 import type { LogReader } from '../../features/records/log-reader.ts';
 import type { MainShards } from '../../threads/shards.ts';
+import type { Config } from '../configuration/config.ts';
 import type { DeclaredWork } from './declarations.ts';
 import type { ControlJournal } from './environments.ts';
 

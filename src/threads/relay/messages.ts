@@ -1,5 +1,4 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { Config } from '../../core/config/config.ts';
 import type { ErrorCode, ErrorOptions } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Claim } from '../../declarations/claim-token.ts';
@@ -10,6 +9,7 @@ import type { AppDescriptor, TlsFiles } from '../../device-api/uws/uws.ts';
 import type { Presence } from '../../domain/devices/device-query.ts';
 import type { Announcement } from '../../domain/shard.ts';
 import type { Answer, Write } from '../../domain/write.ts';
+import type { ThreadConfig } from '../config.ts';
 import type { CrossingMemory } from './write-relay.ts';
 
 /** Everything that crosses threads, by name. A call is answered; a notice is not. */
@@ -20,7 +20,7 @@ export type Call =
   | { type: 'presence'; method: keyof Presence; given: unknown[] }
   | { type: 'putFleet'; snapshot: FleetSnapshot }
   /** Values of the configuration that can change at run time. */
-  | { type: 'configure'; values: Partial<Config> }
+  | { type: 'configure'; values: Partial<ThreadConfig> }
   /** To the main thread, answered with the device. */
   | { type: 'claim'; claim: Claim }
   /** Answered with the descriptor to deal new connections to from now on. */
@@ -70,7 +70,7 @@ export interface WorkerStart {
   index: number;
   /** Worker threads in all. */
   workers: number;
-  config: Config;
+  config: ThreadConfig;
   /** Of LMDB: as many as workers. */
   shardFolders: readonly string[];
   /** What their log may take on disk together where `logBytesMax` is 0; 0 for no limit. */

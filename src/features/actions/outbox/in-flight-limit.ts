@@ -1,16 +1,16 @@
-import type { Config } from '../../../core/config/config.ts';
+import type { ActionConfig } from '../config.ts';
 
 /** Of the queue of one shard: what mail of actions may take of it, so that devices always find it open. */
 const share = 4;
 
 /** Bounds the mails that are on their way to the shards at once; the others wait their turn here. */
 export class Gate {
-  readonly #config: Config;
+  readonly #config: ActionConfig;
   readonly #waiting: { bytes: number; enter(): void }[] = [];
   #mails = 0;
   #bytes = 0;
 
-  constructor(config: Config) {
+  constructor(config: ActionConfig) {
     this.#config = config;
   }
 

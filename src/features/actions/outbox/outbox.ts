@@ -1,4 +1,3 @@
-import type { Config } from '../../../core/config/config.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
@@ -6,6 +5,7 @@ import { generateUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { EnqueueOutcome, Shard, StoredRecord } from '../../../domain/shard.ts';
 import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
+import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { RefusedMail } from './dead-letters.ts';
 import { Gate } from './in-flight-limit.ts';
@@ -30,7 +30,7 @@ export interface Parcel {
 }
 
 export interface OutboxOptions {
-  config: Config;
+  config: ActionConfig;
   journal: ActionJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };

@@ -1,6 +1,6 @@
-import type { Config } from '../../../core/config/config.ts';
 import { isWithinShare } from '../../../core/fair-share.ts';
 import type { StoredRecord } from '../../../domain/shard.ts';
+import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
 import type { ActionJournal } from '../tables.ts';
 import { actionKey, carriedKey } from '../tables.ts';
@@ -28,7 +28,7 @@ export interface PendingRun {
 }
 
 export interface LaneOptions {
-  config: Config;
+  config: ActionConfig;
   journal: ActionJournal;
   /** Of each shard: where its log ends now. */
   logEnds: readonly number[];

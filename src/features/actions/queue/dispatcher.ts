@@ -1,8 +1,8 @@
-import type { Config } from '../../../core/config/config.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { ActionConfig } from '../config.ts';
 import type { Action } from '../declaration/action.ts';
 import type { Actions } from '../declaration/actions.ts';
 import { type KeptParkedRun, recordOf } from '../outbox/dead-letters.ts';
@@ -19,7 +19,7 @@ import { LogScanner } from './scanner.ts';
 import { ThreadSchedule } from './schedule.ts';
 
 export interface DispatcherOptions {
-  config: Config;
+  config: ActionConfig;
   actions: Actions;
   fleets: Fleets;
   journal: ActionJournal;

@@ -1,6 +1,6 @@
-import type { Config } from '../../../core/config/config.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Device, LogPage, StoredRecord } from '../../../domain/shard.ts';
+import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
 import { carriedKey } from '../tables.ts';
 import type { InHand } from './in-hand.ts';
@@ -11,7 +11,7 @@ import type { Trigger } from './trigger.ts';
 const roomShareMin = 1 / 16;
 
 export interface IntakeOptions {
-  config: Config;
+  config: ActionConfig;
   journal: ActionJournal;
   /** Of each shard: where its log ends now. */
   logEnds: readonly number[];

@@ -1,8 +1,8 @@
-import type { Config } from '../../../core/config/config.ts';
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/shard.ts';
+import type { ActionConfig } from '../config.ts';
 import type { KeptParkedRun, RefusedMail } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { Outbox, Parcel } from '../outbox/outbox.ts';
@@ -19,7 +19,7 @@ import { answerFor, type Sources } from './host-calls.ts';
 
 export interface RunnerOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
-  config: Config;
+  config: ActionConfig;
   pool: ActionPool;
   log: Log;
 }
@@ -34,7 +34,7 @@ type Ending =
   | { type: 'parked'; parked: number }
   | { type: 'again'; afterMs: number };
 
-export function limitsOf(config: Config): RunLimits {
+export function limitsOf(config: ActionConfig): RunLimits {
   return {
     cpuMilliseconds: config.actionCpuMilliseconds,
     wallMilliseconds: config.actionWallMilliseconds,

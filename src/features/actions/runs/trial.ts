@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from '../../../core/config/config.ts';
 import { ApiError } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
+import type { ActionConfig } from '../config.ts';
 import type { Action, ActionDraft, ActionTest } from '../declaration/action.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { OutgoingMail } from '../outbox/outbox.ts';
@@ -14,7 +14,7 @@ import { answerFor, type Sources } from './host-calls.ts';
 
 export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
-  config: Config;
+  config: ActionConfig;
   pool: ActionPool;
   /** Settles with what `work` does when it has a thread. */
   onThread<T>(fleetId: string, work: () => Promise<T>): Promise<T>;

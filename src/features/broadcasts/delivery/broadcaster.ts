@@ -1,4 +1,3 @@
-import type { Config } from '../../../core/config/config.ts';
 import { ApiError } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
@@ -6,6 +5,7 @@ import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../service.ts';
 import { type BroadcastJournal, fleetIdOfJob } from '../tables.ts';
 import { ActiveJob } from './active-job.ts';
@@ -16,7 +16,7 @@ import { MailRate } from './rate.ts';
 import { Rota } from './rota.ts';
 
 export interface BroadcasterOptions {
-  config: Config;
+  config: BroadcastConfig;
   journal: BroadcastJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };

@@ -1,16 +1,16 @@
-import type { Config } from '../../../core/config/config.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Broadcast } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { BroadcastConfig } from '../config.ts';
 import type { Refusal } from '../service.ts';
 import type { Job } from './job.ts';
 import type { MailRate } from './rate.ts';
 
 export interface DeliveryOptions {
-  config: Config;
+  config: BroadcastConfig;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
   rate: MailRate;

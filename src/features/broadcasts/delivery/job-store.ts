@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Config } from '../../../core/config/config.ts';
 import { ApiError, unavailable } from '../../../core/errors.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import { keyRefused } from '../../../domain/idempotency-key.ts';
 import type { Page } from '../../../domain/shard.ts';
 import { IdempotencyKeys } from '../../../storage/lmdb/shard/idempotency-keys.ts';
+import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastRequest, Refusal, RefusalReason } from '../service.ts';
 import {
   type BroadcastJournal,
@@ -36,10 +36,10 @@ const walkedMax = 256;
 /** Broadcasts on disk. */
 export class JobStore {
   readonly #journal: BroadcastJournal;
-  readonly #config: Config;
+  readonly #config: BroadcastConfig;
   readonly #keys: IdempotencyKeys;
 
-  constructor(journal: BroadcastJournal, config: Config) {
+  constructor(journal: BroadcastJournal, config: BroadcastConfig) {
     this.#journal = journal;
     this.#config = config;
     this.#keys = new IdempotencyKeys(journal.tables.senderKeys, journal.tables.jobTimes, config);

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Config } from '../../../core/config/config.ts';
+import type { BroadcastConfig } from '../config.ts';
 
 /** Mails of one write: half a millisecond of the shard's thread, for which devices wait. */
 const batchMax = 16;
@@ -8,10 +8,10 @@ const chunkMax = 1_024;
 
 /** Spreads the mails of all broadcasts over time. What was not used is not made up for. */
 export class MailRate {
-  readonly #config: Config;
+  readonly #config: BroadcastConfig;
   #freeAtMs = 0;
 
-  constructor(config: Config) {
+  constructor(config: BroadcastConfig) {
     this.#config = config;
   }
 

@@ -1,5 +1,5 @@
-import type { Config } from '../../../core/config/config.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
+import type { ForwarderConfig } from '../config.ts';
 import type { DeadLetters } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import type { Sender } from '../senders/sender.ts';
@@ -11,7 +11,10 @@ import { ReplaySource } from './replay-source.ts';
 import type { Progress } from './stats.ts';
 
 export interface RunnerOptions {
-  config: Pick<Config, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax' | 'forwardSameErrorsMax'>;
+  config: Pick<
+    ForwarderConfig,
+    'forwardRetryMilliseconds' | 'forwardRetrySecondsMax' | 'forwardSameErrorsMax'
+  >;
   letters: DeadLetters;
   budget: ByteBudget;
   /** How many there are. */

@@ -1,0 +1,171 @@
+import { createRequire } from 'node:module';
+import type { ValidateFunction } from 'ajv';
+import { adminKeys } from '../../admin-api/config.ts';
+import { jsonOrText, numberOrText, readConfigFile } from '../../core/config/config-file.ts';
+import { integer, type Key, reloadable, text, type ValuesOf } from '../../core/config/config-key.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { telemetryKeys } from '../../core/telemetry/config.ts';
+import { tokenVariable } from '../../core/token-variable.ts';
+import { declarationKeys } from '../../declarations/config.ts';
+import { deviceApiKeys } from '../../device-api/config.ts';
+import { domainKeys } from '../../domain/config.ts';
+import { actionKeys } from '../../features/actions/config.ts';
+import { auditKeys } from '../../features/audit/config.ts';
+import { broadcastKeys } from '../../features/broadcasts/config.ts';
+import { claimingKeys } from '../../features/claiming/config.ts';
+import { consumerKeys } from '../../features/consumers/config.ts';
+import { forwarderKeys } from '../../features/forwarders/config.ts';
+import { type StoreSetting, storageKeys } from '../../storage/config.ts';
+import { threadKeys } from '../../threads/config.ts';
+
+/** Every key with its default, bound and doc line, by who reads it; README's table and `fleetpost config` are made from it. */
+const keys = {
+  ...deviceApiKeys,
+  tlsCertFile: reloadable(
+    text('', 'Certificate chain, PEM. Empty: a self-signed one made in DATA/tls, for loopback only.'),
+  ),
+  tlsKeyFile: reloadable(text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.')),
+  ...adminKeys,
+  ...storageKeys,
+  ...threadKeys,
+  ...domainKeys,
+  ...declarationKeys,
+  ...actionKeys,
+  ...consumerKeys,
+  ...forwarderKeys,
+  ...broadcastKeys,
+  ...auditKeys,
+  ...claimingKeys,
+  drainSeconds: reloadable(
+    integer(
+      0,
+      0,
+      3_600,
+      'How long the server says on /readyz that it is stopping, and goes on serving, before it stops.',
+    ),
+  ),
+  ...telemetryKeys,
+};
+
+const configSchema = {
+  type: 'object',
+  properties: keys,
+  required: Object.keys(keys),
+  additionalProperties: false,
+};
+
+export type Config = ValuesOf<typeof keys>;
+export type ConfigKey = keyof Config;
+export type ConfigSource = 'default' | 'file' | 'environment' | 'flag';
+
+export interface EffectiveConfig {
+  values: Config;
+  sources: Readonly<Record<ConfigKey, ConfigSource>>;
+}
+
+export const configKeys = Object.keys(keys) as ConfigKey[];
+
+export function configDefault(key: ConfigKey): string | number | boolean | StoreSetting {
+  return keys[key].default;
+}
+
+/** The keys that SIGHUP can change. */
+export const reloadableKeys: readonly ConfigKey[] = configKeys.filter((key) => 'isReloadable' in keys[key]);
+
+export function configDescription(key: ConfigKey): string {
+  return keys[key].description;
+}
+
+/** `mailboxMailsMax` is `FLEETPOST_MAILBOX_MAILS_MAX`. */
+export function environmentName(key: ConfigKey): string {
+  return `FLEETPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+/** Text from the environment or a flag as the key's own type; what does not convert is left for the check. */
+function fromText(key: ConfigKey, value: string): unknown {
+  const fallback = configDefault(key);
+  if (typeof fallback === 'number') return numberOrText(value);
+  if (typeof fallback === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
+  if (typeof fallback === 'object') return jsonOrText(value);
+  return value;
+}
+
+let compiled: ValidateFunction | undefined;
+
+/** Made when it is first needed: it takes half of the time in which a command starts that reads no configuration. */
+function checkOf(): ValidateFunction {
+  const { Ajv } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
+  // Not held against JSON Schema's own schema: it is ours, and to compile that takes as long as all the rest.
+  const keywords: readonly (keyof Key<unknown>)[] = ['patternText', 'isReloadable'];
+  const options = { allErrors: true, strictRequired: false, validateSchema: false, keywords: [...keywords] };
+  compiled ??= new Ajv(options).compile(configSchema);
+  return compiled;
+}
+
+function refuse(
+  errors: ValidateFunction['errors'],
+  values: Record<string, unknown>,
+  origin: (key: string) => string,
+): never {
+  const [first] = errors ?? [];
+  if (first === undefined) throw new OperatorError('The configuration is not valid.');
+  if (first.keyword === 'additionalProperties' && first.instancePath === '') {
+    const key = String(first.params.additionalProperty);
+    throw new OperatorError(`Configuration: there is no key "${key}" (from ${origin(key)}).`);
+  }
+  const [, key = '', ...inside] = first.instancePath.split('/');
+  if (key === 'store') {
+    // Without the value: there are passwords in it.
+    const where = ['store', ...inside].join('.');
+    throw new OperatorError(
+      `Configuration: ${where} ${first.message ?? 'is not valid'} (from ${origin(key)}): it is {"engine":"lmdb"} or {"engine":"postgres","shards":["postgres://…"]}.`,
+    );
+  }
+  const allowed =
+    key === 'logLevel'
+      ? 'must be one of trace, debug, info, warn, error, silent'
+      : first.keyword === 'pattern'
+        ? `must be ${(keys as Record<string, Key<unknown>>)[key]?.patternText ?? 'of another form'}`
+        : (first.message ?? 'is not valid');
+  throw new OperatorError(
+    `Configuration: ${key} ${allowed}, not ${JSON.stringify(values[key])} (from ${origin(key)}).`,
+  );
+}
+
+/**
+ * Defaults, then the file, then `FLEETPOST_*`, then flags; checked once and frozen.
+ * @throws OperatorError naming the key of the first unknown key or bad value, and where it came from.
+ */
+export function loadConfig(
+  filePath: string | undefined,
+  environment: NodeJS.ProcessEnv,
+  flags: Partial<Record<ConfigKey, string>>,
+): EffectiveConfig {
+  const file = filePath === undefined ? {} : readConfigFile(filePath);
+  const values: Record<string, unknown> = {};
+  const sources: Record<string, ConfigSource> = {};
+  const set = (key: string, value: unknown, source: ConfigSource): void => {
+    values[key] = value;
+    sources[key] = source;
+  };
+  for (const key of configKeys) set(key, configDefault(key), 'default');
+  for (const [key, value] of Object.entries(file)) set(key, value, 'file');
+  const names = new Map(configKeys.map((key) => [environmentName(key), key]));
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('FLEETPOST_') || value === undefined) continue;
+    // Of the commands that talk to a server.
+    if (name === tokenVariable) continue;
+    const key = names.get(name);
+    if (key === undefined) throw new OperatorError(`Configuration: there is no key for ${name}.`);
+    set(key, fromText(key, value), 'environment');
+  }
+  for (const [key, value] of Object.entries(flags)) {
+    if (value !== undefined) set(key, fromText(key as ConfigKey, value), 'flag');
+  }
+  const check = checkOf();
+  if (!check(values)) refuse(check.errors, values, (key) => sources[key] ?? 'file');
+  return {
+    values: Object.freeze(values) as Config,
+    sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,
+  };
+}
