@@ -9,8 +9,8 @@ const { Channel } =
 const { allocateCrossing, Crossing } = await built<typeof import('../../src/threads/relay/write-relay.ts')>(
   'threads/relay/write-relay.js',
 );
-const { encodeLogRecord } = await built<typeof import('../../src/domain/records/log-record.ts')>(
-  'domain/records/log-record.js',
+const { encodeLogRecord } = await built<typeof import('../../src/storage/lmdb/log/log-record.ts')>(
+  'storage/lmdb/log/log-record.js',
 );
 
 const batches = [1, 4, 16, 64, 256];

@@ -9,9 +9,9 @@ const { loadConfig } = await built<typeof import('../../src/server/configuration
 const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 const { parseIdempotencyKey, requestDigest } =
   await built<typeof import('../../src/domain/idempotency-key.ts')>('domain/idempotency-key.js');
-const { IdempotencyKeys } = await built<typeof import('../../src/storage/lmdb/shard/idempotency-keys.ts')>(
-  'storage/lmdb/shard/idempotency-keys.js',
-);
+const { IdempotencyKeys } = await built<
+  typeof import('../../src/storage/lmdb/environment/idempotency-keys.ts')
+>('storage/lmdb/environment/idempotency-keys.js');
 
 const claimsPerTransaction = 256;
 

@@ -19,8 +19,8 @@ const { decodeCredentials, decodeDevice, encodeDevice } = await built<
 const { IngestLog, readLog } = await built<typeof import('../../src/storage/lmdb/log/ingest-log.ts')>(
   'storage/lmdb/log/ingest-log.js',
 );
-const { encodeLogRecord } = await built<typeof import('../../src/domain/records/log-record.ts')>(
-  'domain/records/log-record.js',
+const { encodeLogRecord } = await built<typeof import('../../src/storage/lmdb/log/log-record.ts')>(
+  'storage/lmdb/log/log-record.js',
 );
 const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 

@@ -18,7 +18,7 @@ import type {
 } from './devices/device-query.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './mail/broadcast.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './mail/ended-mail.ts';
-import type { Ingest, LogPage } from './record.ts';
+import type { Ingest, LogPage } from './records/record.ts';
 
 export type { FleetCounts } from '../storage/lmdb/devices/fleet-counts.ts';
 export type * from './devices/device.ts';
@@ -30,7 +30,7 @@ export type {
   FoundDevices,
 } from './devices/device-query.ts';
 export type * from './mail/ended-mail.ts';
-export * from './record.ts';
+export * from './records/record.ts';
 
 /** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
 export type Awaitable<T> = T | Promise<T>;

@@ -1,4 +1,4 @@
-import type { NotReady } from '../admin-api/server/readiness.ts';
+import type { NotReady } from '../core/telemetry/readiness.ts';
 import type { Cluster } from '../threads/worker-pool.ts';
 
 const sampleMs = 1_000;

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { NotReady } from '../admin-api/server/readiness.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import { allocateLockouts } from '../device-api/auth/lockouts.ts';
 import { allocateConnections } from '../device-api/limits/connection-gate.ts';
@@ -17,6 +16,7 @@ import type { SharedCounters } from './relay/messages.ts';
 import { RemoteOwner } from './relay/remote-shard-writer.ts';
 import { allocateCrossing } from './relay/write-relay.ts';
 import { allocateBeats } from './watchdog.ts';
+import type { NotReady } from '../core/telemetry/readiness.ts';
 
 /** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
 const spareReaders = 32;

@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../src/features/audit/audit-log.ts';
+import type { AuditEvent } from '../../src/domain/audit-log.ts';
 
 /** What somebody asks for, who is named as nobody should be. */
 export function eventOf(about: AuditEvent['about'], more: Partial<AuditEvent> = {}): AuditEvent {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { openControl } from '../../src/server/control-plane/environments.ts';
+import { openControl } from '../../src/maintenance/environments.ts';
 import { correctionMsMax } from '../../src/storage/lmdb/layout/shard-clock.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { type Reaction, type ReceivedBatch, type ReceivedRecord, Receiver } from '../harness/receiver.ts';

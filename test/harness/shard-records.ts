@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
 import { shardOf } from '../../src/domain/placement.ts';
-import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
 import type { Enqueue, EnqueueOutcome } from '../../src/domain/shard.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import {
@@ -13,6 +12,7 @@ import {
 } from '../../src/storage/lmdb/layout/keys.ts';
 import { openTables, tableNames } from '../../src/storage/lmdb/layout/tables.ts';
 import { readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';

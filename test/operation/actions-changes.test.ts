@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { openJournal } from '../../src/server/control-plane/environments.ts';
+import { openJournal } from '../../src/maintenance/environments.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { queryDatabase } from '../harness/log.ts';
 import { databaseOf, TestServer, temporaryFolder } from '../harness/server.ts';

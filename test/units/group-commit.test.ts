@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { ConnectedDevices } from '../../src/domain/connected-devices.ts';
-import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
 import type { Ingest } from '../../src/domain/shard.ts';
 import type { Answer, Completion, Write } from '../../src/domain/write.ts';
 import { DeviceVersions, versionsBytes } from '../../src/storage/lmdb/devices/device-versions.ts';
@@ -10,6 +9,7 @@ import type { Environment } from '../../src/storage/lmdb/environment/environment
 import { keyOfDevice } from '../../src/storage/lmdb/layout/keys.ts';
 import { openTables, type Tables, tableNames } from '../../src/storage/lmdb/layout/tables.ts';
 import { readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
 import { GroupCommit } from '../../src/storage/lmdb/shard/group-commit.ts';
 import { LmdbShard } from '../../src/storage/lmdb/shard/lmdb-shard.ts';
 import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';

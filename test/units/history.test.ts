@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { History } from '../../src/features/actions/runs/history.ts';
 import type { ActionJournal } from '../../src/features/actions/tables.ts';
-import { openJournal } from '../../src/server/control-plane/environments.ts';
+import { openJournal } from '../../src/maintenance/environments.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 const action = generateUuid();

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
-import { encodeLogRecord } from '../../src/domain/records/log-record.ts';
 import { sequenceKey } from '../../src/storage/lmdb/layout/keys.ts';
 import { correctionMsMax } from '../../src/storage/lmdb/layout/shard-clock.ts';
 import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
 import { IngestLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
 import { positionAt, timeAt } from '../../src/storage/lmdb/log/log-times.ts';
 import { openEnvironment } from '../harness/environment.ts';
 

@@ -6,11 +6,11 @@ import {
   type AuditEvent,
   auditOwners,
   type BegunEntry,
-} from '../../features/audit/audit-log.ts';
+} from '../../domain/audit-log.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { Principal } from '../request/scope.ts';
 import { routeOf } from '../server/request-log.ts';
 import { ChangeRate } from './change-rate.ts';
-import type { Principal } from './scope.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { isExpired } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
+import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
-import { bootstrapPrincipal, checkScope, type Principal } from './scope.ts';
 
 /** Lets in, on every route that is added from here on, who bears a token for it. */
 export function requireToken(

@@ -1,5 +1,5 @@
 import { rateLimited } from '../../core/errors.ts';
-import type { Principal } from './scope.ts';
+import type { Principal } from '../request/scope.ts';
 
 /** How many seconds' worth may come at once: a script that sets something up is not to be slowed. */
 const burstSeconds = 10;

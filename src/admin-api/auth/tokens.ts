@@ -3,8 +3,8 @@ import { ApiError } from '../../core/errors.ts';
 import { isExpired, type Token } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { errorAnswers, fleetId, listOf, name, nullable, pageLimit, time } from '../request/documents.ts';
+import { scopes } from '../request/scope.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
-import { scopes } from './scope.ts';
 
 const tokenDocument = Type.Object({
   token_id: Type.String(),

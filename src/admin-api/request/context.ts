@@ -12,14 +12,14 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActionsControl } from '../../features/actions/service.ts';
-import type { AuditLog } from '../../features/audit/audit-log.ts';
 import type { BroadcastsControl } from '../../features/broadcasts/service.ts';
 import type { ConsumersControl } from '../../features/consumers/service.ts';
 import type { ForwardersControl } from '../../features/forwarders/service.ts';
 import type { RecordsControl } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { NotReady } from '../server/readiness.ts';
 import type { ActivityView } from '../server/top.ts';
+import type { NotReady } from '../../core/telemetry/readiness.ts';
+import type { AuditLog } from '../../domain/audit-log.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {

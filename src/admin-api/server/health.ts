@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
+import { readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
-import { readyAnswer } from './readiness.ts';
 
 const ok = Type.Object({ ok: Type.Boolean() });
 const notReady = Type.Object({

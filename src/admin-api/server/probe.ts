@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../core/errors.ts';
+import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import { HttpListener, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
-import { type NotReady, readyAnswer } from './readiness.ts';
 
 /**
  * `/healthz`, `/readyz` and `/metrics` on an address of their own, for a balancer or Prometheus on another machine, and

@@ -1,6 +1,6 @@
 import { fleetIdPattern } from '../../core/identity.ts';
-import type { AuditEntry, AuditEvent, AuditOutcome, AuditQuery } from './audit-log.ts';
-import { auditOwners } from './audit-log.ts';
+import type { AuditEntry, AuditEvent, AuditOutcome, AuditQuery } from '../../domain/audit-log.ts';
+import { auditOwners } from '../../domain/audit-log.ts';
 
 /** An entry without what the log gives it: its number, its book, its owner and its time. */
 export type AuditContent = Omit<AuditEntry, 'number' | 'book' | 'owner' | 'timeMs'>;

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
 import { matches } from './audit-entry.ts';
-import type { AuditEntry, AuditQuery } from './audit-log.ts';
 
 /** Greatest number of an entry. */
 export const numberMax = 2 ** 48 - 1;

@@ -1,8 +1,8 @@
 import { fleetIdLength } from '../../core/identity.ts';
+import type { AuditBook, AuditEntry } from '../../domain/audit-log.ts';
+import { auditBooks } from '../../domain/audit-log.ts';
 import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import { isContent } from './audit-entry.ts';
-import type { AuditBook, AuditEntry } from './audit-log.ts';
-import { auditBooks } from './audit-log.ts';
 
 /**
  * audit: book 1, number 6 → the entry; those of a book lie together, oldest first. auditOwners: book 1, owner 8,

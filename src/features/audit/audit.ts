@@ -1,7 +1,4 @@
 import type { Log } from '../../core/telemetry/log.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
-import type { Journal } from '../../storage/lmdb/environment/journal.ts';
-import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import type {
   AuditBook,
   AuditEntry,
@@ -10,8 +7,11 @@ import type {
   AuditOutcome,
   AuditQuery,
   BegunEntry,
-} from './audit-log.ts';
-import { auditBooks } from './audit-log.ts';
+} from '../../domain/audit-log.ts';
+import { auditBooks } from '../../domain/audit-log.ts';
+import type { Table } from '../../storage/lmdb/environment/environment.ts';
+import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import { chunkEntries, type NumberedEntry, numberMax, readAll, readPage } from './audit-reading.ts';
 import {
   type auditTables,

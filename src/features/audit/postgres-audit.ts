@@ -1,11 +1,6 @@
 import { setTimeout as elapse } from 'node:timers/promises';
 import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
-import { retryConflicts } from '../../storage/postgres/connection/conflict-retry.ts';
-import type { Database } from '../../storage/postgres/connection/database.ts';
-import { clockMs } from '../../storage/postgres/connection/database-time.ts';
-import { Gathered } from '../../storage/postgres/connection/query-batcher.ts';
-import { type AuditContent, begunContent, isContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import type {
   AuditBook,
   AuditEntry,
@@ -14,8 +9,13 @@ import type {
   AuditOutcome,
   AuditQuery,
   BegunEntry,
-} from './audit-log.ts';
-import { auditBooks } from './audit-log.ts';
+} from '../../domain/audit-log.ts';
+import { auditBooks } from '../../domain/audit-log.ts';
+import { retryConflicts } from '../../storage/postgres/connection/conflict-retry.ts';
+import type { Database } from '../../storage/postgres/connection/database.ts';
+import { clockMs } from '../../storage/postgres/connection/database-time.ts';
+import { Gathered } from '../../storage/postgres/connection/query-batcher.ts';
+import { type AuditContent, begunContent, isContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import { chunkEntries, type NumberedEntry, readAll, readPage } from './audit-reading.ts';
 import type { AuditConfig } from './config.ts';
 import { fairLevel } from './fair-level.ts';

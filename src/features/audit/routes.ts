@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import type { Principal } from '../../admin-api/auth/scope.ts';
 import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
 import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
 import type { Exports } from '../../admin-api/request/exports.ts';
+import type { Principal } from '../../admin-api/request/scope.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { AuditEntry, AuditQuery } from './audit-log.ts';
-import { auditBooks } from './audit-log.ts';
+import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
+import { auditBooks } from '../../domain/audit-log.ts';
 
 const entryDocument = Type.Object({
   entry: Type.Integer(),

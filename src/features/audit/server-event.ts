@@ -1,4 +1,4 @@
-import type { AuditEvent } from './audit-log.ts';
+import type { AuditEvent } from '../../domain/audit-log.ts';
 
 /** What no request asked for: a start, or a configuration that was read again. */
 export function serverEvent(what: 'START' | 'SIGHUP', about: AuditEvent['about']): AuditEvent {

@@ -2,7 +2,7 @@ import { fleetIdLength, fleetIdPattern } from '../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../core/uuid.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
-import { keyDigestBytes } from '../../storage/lmdb/shard/idempotency-keys.ts';
+import { keyDigestBytes } from '../../storage/lmdb/environment/idempotency-keys.ts';
 import { decodeJob, decodeProgress } from './delivery/job.ts';
 import { broadcastTables, deviceIdLength, jobKeyBytes } from './tables.ts';
 

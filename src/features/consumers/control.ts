@@ -1,7 +1,7 @@
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
-import type { Consumer } from './consumer.ts';
-import type { Consumers } from './consumers.ts';
+import type { Consumer } from '../records/consumer.ts';
+import type { Consumers } from '../records/consumers.ts';
 import {
   type ConsumerBatch,
   type ConsumerFetch,

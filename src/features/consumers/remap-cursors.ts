@@ -1,5 +1,4 @@
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
-import { Turns } from '../records/event-loop-budget.ts';
 import {
   type ConsumerJournal,
   decodeConsumer,
@@ -11,7 +10,8 @@ import {
   shardKey,
   shardKeyBytes,
   storedProgress,
-} from './tables.ts';
+} from '../records/consumer-tables.ts';
+import { Turns } from '../records/event-loop-budget.ts';
 
 /** Where a record stands in its log, and the shard that a move takes it to. */
 export interface PlacedRecord {

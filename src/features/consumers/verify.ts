@@ -3,7 +3,6 @@ import { isUuid } from '../../core/uuid.ts';
 import { recordKinds } from '../../domain/shard.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
-import { consumerNamePattern } from './service.ts';
 import {
   consumerTables,
   decodeConsumer,
@@ -11,7 +10,8 @@ import {
   readConsumerKey,
   readPosition,
   shardKeyBytes,
-} from './tables.ts';
+} from '../records/consumer-tables.ts';
+import { consumerNamePattern } from './service.ts';
 
 type TableName = (typeof consumerTables)[number];
 

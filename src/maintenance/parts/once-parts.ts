@@ -1,8 +1,8 @@
 import { deviceKeyLength } from '../../core/identity.ts';
 import { copyUuid, uuidBytesLength } from '../../core/uuid.ts';
+import { keyDigestBytes } from '../../storage/lmdb/environment/idempotency-keys.ts';
 import { keyOfBroadcast, keyOfIdempotency, keyOfSent, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
-import { keyDigestBytes } from '../../storage/lmdb/shard/idempotency-keys.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part } from './part.ts';
 

@@ -1,5 +1,4 @@
 import { uuidTimeMs } from '../../core/uuid.ts';
-import { encodeLogRecord } from '../../domain/records/log-record.ts';
 import type { Table } from '../../storage/lmdb/environment/environment.ts';
 import { sequenceKey } from '../../storage/lmdb/layout/keys.ts';
 import { batchBytesMax } from '../../storage/lmdb/log/ingest-log.ts';
@@ -9,6 +8,7 @@ import {
   encodeListedBatch,
   idBehind,
 } from '../../storage/lmdb/log/log-batch.ts';
+import { encodeLogRecord } from '../../storage/lmdb/log/log-record.ts';
 import type { RecordRow } from '../../storage/postgres/schema/tables.ts';
 
 interface Batch {

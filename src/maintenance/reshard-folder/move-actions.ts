@@ -3,7 +3,6 @@ import type { ActionConfig } from '../../features/actions/config.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
 import { carryRecords, dropShards } from '../../features/actions/remap-cursors.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
-import { openJournal, openRegistry } from '../../server/control-plane/environments.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { isMade } from '../../storage/lmdb/environment/database-file.ts';
@@ -11,6 +10,7 @@ import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { openTables } from '../../storage/lmdb/layout/tables.ts';
 import { readLogPage } from '../../storage/lmdb/log/log-page.ts';
 import { openForMove } from './move-environment.ts';
+import { openJournal, openRegistry } from '../environments.ts';
 
 export type ReshardConfig = StorageConfig & ActionConfig;
 

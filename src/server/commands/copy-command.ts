@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import type { Comparison } from '../../maintenance/copy/comparison.ts';
 import type { CopyOptions } from '../../maintenance/copy/copy.ts';
-import { enteredByOthers } from '../../storage/lmdb/environment/entered-by-others.ts';
 import { type Config, loadConfig } from '../configuration/config.ts';
 import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
+import { enteredByOthers } from '../entered-by-others.ts';
 
 interface Flags {
   from: string[];
@@ -74,7 +74,7 @@ async function copy(
     );
   }
   const { shardOf } = await import('../../domain/placement.ts');
-  const { storeLayouts } = await import('../control-plane/environments.ts');
+  const { storeLayouts } = await import('../../maintenance/environments.ts');
   const { createLog } = await import('../../core/telemetry/log.ts');
   const options: CopyOptions = {
     folder,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
-import { enteredByOthers } from '../../storage/lmdb/environment/entered-by-others.ts';
+import { enteredByOthers } from '../entered-by-others.ts';
 import { progressBar } from './verify-command.ts';
 
 const mebibyte = 1024 ** 2;

@@ -1,5 +1,5 @@
 import type { Fleets } from '../../declarations/fleet.ts';
-import type { AuditLog } from '../../features/audit/audit-log.ts';
+import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LogReader } from '../../features/records/log-reader.ts';
 import type { MainShards } from '../../threads/shards.ts';
 import type { Declarations } from './declarations.ts';

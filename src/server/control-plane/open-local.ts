@@ -1,10 +1,10 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import { Audit } from '../../features/audit/audit.ts';
+import { openControl, openJournal, openRegistry } from '../../maintenance/environments.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Config } from '../configuration/config.ts';
 import type { Keeping } from './control-plane.ts';
 import { openDeclarations, openDeclaredWork } from './declarations.ts';
-import { openControl, openJournal, openRegistry } from './environments.ts';
 
 export interface FolderKeepingOptions {
   folder: DataFolder;

@@ -3,6 +3,7 @@ import type { Log } from '../../core/telemetry/log.ts';
 import { registryTables } from '../../declarations/registry.ts';
 import { actionTables } from '../../features/actions/tables.ts';
 import { PostgresAudit } from '../../features/audit/postgres-audit.ts';
+import { actionJournalOf, controlJournalOf, controlTables } from '../../maintenance/environments.ts';
 import { Jobs, jobsLease } from '../../nodes/leader.ts';
 import { HeldTables } from '../../nodes/leader-store.ts';
 import { FollowedTables } from '../../nodes/replicated-store.ts';
@@ -13,7 +14,6 @@ import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import type { Config } from '../configuration/config.ts';
 import type { Keeping } from './control-plane.ts';
 import { openDeclarations, openDeclaredWork } from './declarations.ts';
-import { actionJournalOf, controlJournalOf, controlTables } from './environments.ts';
 import { type Controls, methodsOf, remoteControls } from './remote-services.ts';
 import type { Services } from './services.ts';
 

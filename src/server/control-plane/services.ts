@@ -8,10 +8,10 @@ import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
 import { startReading } from '../../features/consumers/open.ts';
 import { startForwarding } from '../../features/forwarders/open.ts';
 import type { LogReader } from '../../features/records/log-reader.ts';
+import type { ControlJournal } from '../../maintenance/environments.ts';
 import type { MainShards } from '../../threads/shards.ts';
 import type { Config } from '../configuration/config.ts';
 import type { DeclaredWork } from './declarations.ts';
-import type { ControlJournal } from './environments.ts';
 
 export interface ServicesOptions {
   registry: Registry;

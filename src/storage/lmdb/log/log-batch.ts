@@ -6,7 +6,7 @@ import {
   decodeLogRecord,
   deviceOfLogRecord,
   endOfLogRecord,
-} from '../../../domain/records/log-record.ts';
+} from './log-record.ts';
 
 /**
  * The values of the ingest log, one a commit. A batch as it was ingested: format 1, the first record's id 16,

@@ -7,13 +7,13 @@ import {
   type MailEvent,
   mailEventText,
 } from '../../../domain/mail/mail-event.ts';
-import { encodeTextRecord } from '../../../domain/records/log-record.ts';
 import type { Fetches, MailEnd } from '../../../domain/shard.ts';
 import type { Table } from '../environment/environment.ts';
 import { keyOfReceipt } from '../layout/keys.ts';
 import { readFetchCount, readFirstFetchedAtMs, readName, readRequeueCount } from '../layout/mail-record.ts';
 import { encodeReceipt, readEnd, withFetches } from '../layout/receipt-record.ts';
 import type { IngestLog } from '../log/ingest-log.ts';
+import { encodeTextRecord } from '../log/log-record.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 /**

@@ -1,5 +1,4 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import { deviceOfLogRecord } from '../../../domain/records/log-record.ts';
 import type { Environment, Table } from '../environment/environment.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { batchBytesMax, endOfLog } from '../log/ingest-log.ts';
@@ -10,6 +9,7 @@ import {
   placesIn,
   splitBatch,
 } from '../log/log-batch.ts';
+import { deviceOfLogRecord } from '../log/log-record.ts';
 import { storeMovedEnd } from '../log/log-times.ts';
 import type { Size, Step } from './move-devices.ts';
 

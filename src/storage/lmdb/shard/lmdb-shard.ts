@@ -8,7 +8,6 @@ import type {
   Presence,
 } from '../../../domain/devices/device-query.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
-import { encodeLogRecord } from '../../../domain/records/log-record.ts';
 import type {
   Activity,
   Awaitable,
@@ -43,6 +42,7 @@ import type {
 } from '../../../domain/shard.ts';
 import type { Answer, Append, Completion, Write, Writes, WriteType } from '../../../domain/write.ts';
 import type { FleetCounts } from '../devices/fleet-counts.ts';
+import { encodeLogRecord } from '../log/log-record.ts';
 import type { ShardReader } from './reader.ts';
 
 /** The way to the shard's owner: a call on its own thread, a message from any other. */

@@ -19,6 +19,7 @@ import {
 } from '../../../domain/write.ts';
 import { DeviceWrites } from '../devices/device-writes.ts';
 import { changeSeen } from '../devices/seen-index.ts';
+import { IdempotencyKeys } from '../environment/idempotency-keys.ts';
 import { decodeSeen, encodeSeen } from '../layout/activity-record.ts';
 import { keyOfDevice, senderMark } from '../layout/keys.ts';
 import { encodeMail } from '../layout/mail-record.ts';
@@ -34,7 +35,6 @@ import { DelayedMail } from '../mail/delayed-mail.ts';
 import { MailLedger } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
-import { IdempotencyKeys } from './idempotency-keys.ts';
 
 /** What follows a commit, and only a commit: mail to announce, streams to end. */
 export interface Effects {

@@ -2,6 +2,7 @@ import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../.
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import { Damage, type StoredTable } from '../environment/database-file.ts';
 import type { Findings } from '../environment/findings.ts';
+import { isForgottenRecord, keyDigestBytes } from '../environment/idempotency-keys.ts';
 import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../environment/manifest.ts';
 import { isSeenRecord } from '../layout/activity-record.ts';
 import { isDeviceRecord } from '../layout/device-record.ts';
@@ -10,7 +11,6 @@ import { isClockRecord } from '../layout/shard-clock.ts';
 import { countBatch, countOf } from '../log/log-batch.ts';
 import { isMovedEndRecord } from '../log/log-times.ts';
 import { isTrimRecord } from '../log/log-trim-state.ts';
-import { isForgottenRecord, keyDigestBytes } from '../shard/idempotency-keys.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';

@@ -7,7 +7,6 @@ import type {
   Presence,
 } from '../../../domain/devices/device-query.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
-import { logRecordBytes } from '../../../domain/records/log-record.ts';
 import type {
   Activity,
   Authentication,
@@ -39,6 +38,7 @@ import type {
   Withdrawal,
 } from '../../../domain/shard.ts';
 import type { FleetCounts } from '../../lmdb/devices/fleet-counts.ts';
+import { logRecordBytes } from '../../lmdb/log/log-record.ts';
 import type { Database } from '../connection/database.ts';
 import type { DeviceReads } from '../devices/device-reads.ts';
 import type { RecordReads } from '../log/record-reads.ts';

@@ -64,7 +64,7 @@ export interface AuditQuery {
 }
 
 /**
- * Who did what. Implemented by the room `access`. In a book that is full the oldest entry goes of whoever has most of
+ * Who did what: the contract of `features/audit`. In a book that is full the oldest entry goes of whoever has most of
  * them, so that no fleet's changes push out another's.
  */
 export interface AuditLog {

@@ -1,10 +1,10 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { StoredRecord } from '../../domain/shard.ts';
-import type { LogReader } from '../records/log-reader.ts';
-import { matcherOf } from '../records/record-filter.ts';
+import type { ConsumerJournal, KeptConsumer } from './consumer-tables.ts';
+import type { LogReader } from './log-reader.ts';
+import { matcherOf } from './record-filter.ts';
 import { type BatchLimits, Lane, type Lease } from './shard-cursor.ts';
-import type { ConsumerJournal, KeptConsumer } from './tables.ts';
 
 /** Until a fetch that waits looks again by itself. */
 const waitMsMax = 5_000;

@@ -1,5 +1,4 @@
 import type { StoredRecord } from '../../domain/shard.ts';
-import type { LogReader } from '../records/log-reader.ts';
 import {
   type ConsumerJournal,
   doneKey,
@@ -7,7 +6,8 @@ import {
   type Range,
   shardKey,
   storedProgress,
-} from './tables.ts';
+} from './consumer-tables.ts';
+import type { LogReader } from './log-reader.ts';
 
 /** One search for records before the next log has its turn. */
 const lookMsMax = 50;

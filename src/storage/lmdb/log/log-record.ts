@@ -1,6 +1,6 @@
-import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../../core/identity.ts';
-import { readDevice } from '../../storage/lmdb/layout/keys.ts';
-import { type RecordKind, recordKinds } from '../shard.ts';
+import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../../../core/identity.ts';
+import { type RecordKind, recordKinds } from '../../../domain/shard.ts';
+import { readDevice } from '../layout/keys.ts';
 
 /** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
 const headerBytes = deviceKeyLength + 1 + 1 + 3;

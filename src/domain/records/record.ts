@@ -1,4 +1,4 @@
-import type { DeviceKey } from '../core/identity.ts';
+import type { DeviceKey } from '../../core/identity.ts';
 
 /** What devices send. */
 export type IngestKind = 'datapoint' | 'message';

@@ -1,8 +1,8 @@
 import { uuidTimeMs } from '../../../core/uuid.ts';
 import { type IdempotencyLimits, keyRefusal } from '../../../domain/idempotency.ts';
 import type { KeyRefusal } from '../../../domain/shard.ts';
-import type { Table } from '../environment/environment.ts';
 import { keyOfIdempotency, readSequence, sequenceBytes, sequenceKey } from '../layout/keys.ts';
+import type { Table } from './environment.ts';
 
 /** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
 const graceMs = 60_000;

@@ -1,10 +1,8 @@
 import { ApiError } from '../../core/errors.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
-import { Turns } from '../records/event-loop-budget.ts';
-import type { LogReader } from '../records/log-reader.ts';
+import type { ConsumerSettings, ConsumerStart } from '../consumers/service.ts';
 import { Consumer } from './consumer.ts';
-import type { ConsumerSettings, ConsumerStart } from './service.ts';
 import {
   type ConsumerJournal,
   consumerKey,
@@ -15,7 +13,9 @@ import {
   readConsumerKey,
   removeUnder,
   shardKey,
-} from './tables.ts';
+} from './consumer-tables.ts';
+import { Turns } from './event-loop-budget.ts';
+import type { LogReader } from './log-reader.ts';
 
 const upkeepMs = 5_000;
 /** Of a new one that is given none: all records, for as long as the configuration says. */
