@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../src/core/identity.ts';
-import type { Enqueue, Shard } from '../../src/domain/shard.ts';
+import type { Enqueue } from '../../src/domain/mail/mail.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import { built } from '../built.ts';
 import { payload } from '../micro/samples.ts';
 

@@ -1,12 +1,14 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
-import type { Write } from '../../src/domain/write.ts';
+import type { Write } from '../../src/storage/lmdb/shard/write.ts';
 import { built, builtUrl } from '../built.ts';
 import { atOnce, type Group } from './microbench.ts';
 import { payload, sampleDevice } from './samples.ts';
 
 const { Channel } =
   await built<typeof import('../../src/threads/relay/channel.ts')>('threads/relay/channel.js');
-const { allocateCrossing, Crossing } = await built<typeof import('../../src/threads/relay/write-relay.ts')>(
+const { allocateCrossing } =
+  await built<typeof import('../../src/threads/relay/ring.ts')>('threads/relay/ring.js');
+const { Crossing } = await built<typeof import('../../src/threads/relay/write-relay.ts')>(
   'threads/relay/write-relay.js',
 );
 const { encodeLogRecord } = await built<typeof import('../../src/storage/lmdb/log/log-record.ts')>(

@@ -1,4 +1,4 @@
-import type { EnqueueOutcome } from '../../src/domain/shard.ts';
+import type { EnqueueOutcome } from '../../src/domain/mail/mail.ts';
 import { atOnce, type Group, type Microbench, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';

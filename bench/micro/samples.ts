@@ -1,4 +1,4 @@
-import type { Device } from '../../src/domain/shard.ts';
+import type { Device } from '../../src/domain/devices/device.ts';
 import { built } from '../built.ts';
 import { fleetId } from '../servers/devices.ts';
 import { payloadOf, payloadSchema } from '../servers/payload-schema.ts';

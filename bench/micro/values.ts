@@ -1,5 +1,5 @@
-import type { Mail } from '../../src/domain/shard.ts';
-import type { Table } from '../../src/storage/lmdb/environment/environment.ts';
+import type { Mail } from '../../src/domain/mail/mail.ts';
+import type { Table } from '../../src/storage/lmdb/environment/stored-tables.ts';
 import { built } from '../built.ts';
 import { type Group, group, type Microbench, repeated } from './microbench.ts';
 import { cycled, payload, sampleDevice } from './samples.ts';

@@ -10,3 +10,6 @@ const startedAtSeconds = ((): number => {
 export function monotonicSeconds(performanceNowMs = performance.now()): number {
   return startedAtSeconds + performanceNowMs / 1_000;
 }
+
+/** A step of the wall clock up to this is taken as its correction; anything more is a jump. */
+export const correctionMsMax = 2_000;

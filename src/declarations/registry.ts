@@ -1,8 +1,7 @@
 import { ApiError, OperatorError } from '../core/errors.ts';
 import { fleetIdLength } from '../core/identity.ts';
 import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
-import type { Table } from '../storage/lmdb/environment/environment.ts';
-import type { StoredChange, StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
+import type { StoredChange, StoredTables, Table } from '../storage/lmdb/environment/stored-tables.ts';
 import { Changes } from './changes.ts';
 import type { DisabledSchema, Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { parseJson } from './schemas/payload.ts';

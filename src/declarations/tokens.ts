@@ -4,8 +4,7 @@ import { generateApiToken } from '../core/identity.ts';
 import { type Scope, scopes } from '../core/scope.ts';
 import { formatUuid, generateUuid, parseUuid } from '../core/uuid.ts';
 import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
-import type { Table } from '../storage/lmdb/environment/environment.ts';
-import type { StoredChange, StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
+import type { StoredChange, StoredTables, Table } from '../storage/lmdb/environment/stored-tables.ts';
 import { Changes } from './changes.ts';
 
 /** A token of the admin API, as everybody may see it. */

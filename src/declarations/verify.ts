@@ -1,7 +1,5 @@
 import { ApiError } from '../core/errors.ts';
 import { fleetIdLength, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
-import { verifyActions } from '../features/actions/declaration/verify-actions.ts';
-import { keyOfForwarder, unpackForwarder } from '../features/forwarders/declaration/forwarder-records.ts';
 import { unpack } from '../storage/lmdb/environment/codec.ts';
 import type { StoredTable } from '../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../storage/lmdb/environment/findings.ts';
@@ -14,22 +12,21 @@ import { unpackToken } from './tokens.ts';
 export interface RegistryCounts {
   fleets: ReadonlySet<string>;
   schemas: number;
-  actions: number;
-  forwarders: number;
 }
 
 /** Tables that a folder of an earlier version does not have. */
 const laterTables = ['actions', 'actionVersions', 'tokens', 'claimTokens', 'forwarders'];
 
-/** Walks every record of a registry whose server is stopped; compiles each schema. */
-export function verifyRegistry(
+/** The records of one of its tables; that it is not there, or is damaged, is told meanwhile. */
+export type RegistryEntries = (table: string) => Iterable<{ key: Buffer; text: string; value: Buffer }>;
+
+/** Of a registry whose server is stopped. */
+export function registryEntries(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
   onRecord: () => void,
-): RegistryCounts {
-  const fleets = new Set<string>();
-  let schemas = 0;
-  const entries = function* (name: string): Generator<{ key: Buffer; text: string; value: Buffer }> {
+): RegistryEntries {
+  return function* (name) {
     const table = tables.get(name);
     if (table === undefined && !laterTables.includes(name))
       findings.add(`registry: there is no table ${name}`);
@@ -39,6 +36,12 @@ export function verifyRegistry(
       yield { key, text: key.toString('latin1'), value };
     }
   };
+}
+
+/** Walks fleets, schemas and tokens; compiles each schema. What features declare, they walk themselves. */
+export function verifyRegistry(entries: RegistryEntries, findings: Findings): RegistryCounts {
+  const fleets = new Set<string>();
+  let schemas = 0;
   for (const { text, value } of entries('fleets')) {
     if (isFleet(text, value)) fleets.add(text);
     else findings.add(`registry, fleets: ${printable(text)} does not decode`);
@@ -57,18 +60,7 @@ export function verifyRegistry(
       if (wrong !== undefined) findings.add(`registry, ${table}: ${printable(text)} ${wrong}`);
     }
   }
-  const actions = verifyActions(
-    { actions: entries('actions'), versions: entries('actionVersions') },
-    fleets,
-    findings,
-  );
-  let forwarders = 0;
-  for (const { key, text, value } of entries('forwarders')) {
-    forwarders += 1;
-    const wrong = checkForwarder(key, value, fleets);
-    if (wrong !== undefined) findings.add(`registry, forwarders: ${printable(text)} ${wrong}`);
-  }
-  return { fleets, schemas, actions, forwarders };
+  return { fleets, schemas };
 }
 
 function isFleet(fleetId: string, value: Buffer): boolean {
@@ -115,16 +107,6 @@ function checkStoredSchema(text: string, value: Buffer, fleets: ReadonlySet<stri
   }
 }
 
-function checkForwarder(key: Buffer, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
-  try {
-    const { fleetId, name } = unpackForwarder(value);
-    if (!key.equals(keyOfForwarder(fleetId, name))) return 'is not its own';
-    return fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
-  } catch {
-    return 'does not decode';
-  }
-}
-
-function printable(text: string): string {
+export function printable(text: string): string {
   return /^[\w-]{1,300}$/.test(text) ? text : `key ${Buffer.from(text, 'latin1').toString('hex', 0, 64)}`;
 }

@@ -1,5 +1,12 @@
 import { uuidTimeMs } from '../core/uuid.ts';
-import type { KeyRefusal } from './shard.ts';
+
+/** Why an idempotency key is not taken (D18). */
+export type KeyRefusal = 'key_reused' | 'key_too_old' | 'key_ahead';
+
+/** Of the digest that is kept with a key: SHA-256. */
+export const keyDigestBytes = 32;
+/** What the keys of those who send a device mail are told from its own by, behind the device. */
+export const senderMark = 's';
 
 export interface IdempotencyLimits {
   idempotencyWindowSeconds: number;

@@ -1,11 +1,11 @@
 import { relative, resolve } from 'node:path';
-import { verifyRegistry } from '../declarations/verify.ts';
+import { registryEntries, verifyRegistry } from '../declarations/verify.ts';
 import { shardOf } from '../domain/placement.ts';
-import { verifyActions } from '../features/actions/verify.ts';
+import { verifyActions, verifyDeclaredActions } from '../features/actions/verify.ts';
 import { verifyAudit } from '../features/audit/verify.ts';
 import { verifyBroadcasts } from '../features/broadcasts/verify.ts';
 import { verifyConsumers } from '../features/consumers/verify.ts';
-import { verifyLetters } from '../features/forwarders/verify.ts';
+import { verifyDeclaredForwarders, verifyLetters } from '../features/forwarders/verify.ts';
 import { environmentsOf, isBackup, isUnchanged, readBackup } from '../storage/lmdb/environment/backup.ts';
 import { DataFolder, type JournalName, journalNames } from '../storage/lmdb/environment/data-folder.ts';
 import {
@@ -102,7 +102,10 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
-    const { fleets, ...declared } = verifyRegistry(registry ?? new Map(), findings, progress.onRecord);
+    const entries = registryEntries(registry ?? new Map(), findings, progress.onRecord);
+    const { fleets, schemas } = verifyRegistry(entries, findings);
+    const actions = verifyDeclaredActions(entries, fleets, findings);
+    const forwarders = verifyDeclaredForwarders(entries, fleets, findings);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
     const { parkedRuns } =
       dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
@@ -131,7 +134,9 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       folder: folder.path,
       shards: shards.length,
       fleets: fleets.size,
-      ...declared,
+      schemas,
+      actions,
+      forwarders,
       parkedRuns,
       consumers,
       ...counts,

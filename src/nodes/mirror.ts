@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { Environment, type Table } from '../storage/lmdb/environment/environment.ts';
-import type { StoredChange } from '../storage/lmdb/environment/stored-tables.ts';
+import { Environment } from '../storage/lmdb/environment/environment.ts';
+import type { StoredChange, Table } from '../storage/lmdb/environment/stored-tables.ts';
 import type { Session } from '../storage/postgres/connection/database.ts';
 import { clockMs } from '../storage/postgres/connection/database-time.ts';
 import { stored } from '../storage/postgres/schema/tables.ts';

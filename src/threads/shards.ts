@@ -14,7 +14,7 @@ import type { ThreadConfig } from './config.ts';
 import type { Channel } from './relay/channel.ts';
 import type { SharedCounters } from './relay/messages.ts';
 import { RemoteOwner } from './relay/remote-shard-writer.ts';
-import { allocateCrossing } from './relay/write-relay.ts';
+import { allocateCrossing } from './relay/ring.ts';
 import { allocateBeats } from './watchdog.ts';
 import type { NotReady } from '../core/telemetry/readiness.ts';
 

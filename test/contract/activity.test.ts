@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import type { Activity } from '../../src/domain/shard.ts';
+import type { Activity } from '../../src/domain/devices/device.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, namesake, second, useStore } from './store.ts';
 

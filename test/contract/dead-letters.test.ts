@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import type { DeadLetterFilter, Enqueue } from '../../src/domain/shard.ts';
+import type { DeadLetterFilter } from '../../src/domain/mail/ended-mail.ts';
+import type { Enqueue } from '../../src/domain/mail/mail.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, NotingSink, namesake, otherFleetId, payloadOf, second, useStore } from './store.ts';
 

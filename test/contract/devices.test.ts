@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
-import type { Device, DeviceChange } from '../../src/domain/shard.ts';
+import type { Device, DeviceChange } from '../../src/domain/devices/device.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, namesake, newDevice, second, useStore } from './store.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../src/core/identity.ts';
-import type { Device, DeviceFilter, DeviceIndex, DeviceQuery } from '../../src/domain/shard.ts';
+import type { Device } from '../../src/domain/devices/device.ts';
+import type { DeviceFilter, DeviceIndex, DeviceQuery } from '../../src/domain/devices/device-query.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, namesake, newDevice, otherFleetId, type Store, useStore } from './store.ts';
 

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { Ingest, IngestOutcome, Shard } from '../../src/domain/shard.ts';
+import type { Ingest, IngestOutcome } from '../../src/domain/records/record.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, payloadOf, second, useStore } from './store.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatUuid } from '../../src/core/uuid.ts';
-import type { StoredRecord } from '../../src/domain/shard.ts';
+import type { StoredRecord } from '../../src/domain/records/record.ts';
 import { engines } from './engine.ts';
 import { device, type Store, second, useStore } from './store.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatUuid, generateUuid, parseUuid } from '../../src/core/uuid.ts';
-import type { Enqueue, EnqueueOutcome } from '../../src/domain/shard.ts';
+import type { Enqueue, EnqueueOutcome } from '../../src/domain/mail/mail.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, mailFor, NotingSink, second, useStore } from './store.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import type { SettleVerb } from '../../src/domain/shard.ts';
+import type { SettleVerb } from '../../src/domain/mail/mail.ts';
 import { engines } from './engine.ts';
 import { device, namesake, second, useStore } from './store.ts';
 

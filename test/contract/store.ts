@@ -1,16 +1,10 @@
 import { afterEach, beforeEach } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid } from '../../src/core/uuid.ts';
-import type {
-  Announcement,
-  Device,
-  Enqueue,
-  Settle,
-  SettleOutcome,
-  SettleVerb,
-  Shard,
-  StoredRecord,
-} from '../../src/domain/shard.ts';
+import type { Device } from '../../src/domain/devices/device.ts';
+import type { Announcement, Enqueue, Settle, SettleOutcome, SettleVerb } from '../../src/domain/mail/mail.ts';
+import type { StoredRecord } from '../../src/domain/records/record.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 export const fleetId = 'FLEET001';

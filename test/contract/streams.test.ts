@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatUuid } from '../../src/core/uuid.ts';
-import type { DeviceChange } from '../../src/domain/shard.ts';
+import type { DeviceChange } from '../../src/domain/devices/device.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, mailFor, NotingSink, newDevice, second, useStore } from './store.ts';
 

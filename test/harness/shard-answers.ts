@@ -1,5 +1,7 @@
 import type { DeviceKey } from '../../src/core/identity.ts';
-import type { MailboxHead, Page, Shard, StoredRecord } from '../../src/domain/shard.ts';
+import type { MailboxHead } from '../../src/domain/mail/mail.ts';
+import type { StoredRecord } from '../../src/domain/records/record.ts';
+import type { Page, Shard } from '../../src/domain/shard.ts';
 
 /** All that a shard answers about its devices, mail and log, to be compared with what another engine answers. */
 export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {

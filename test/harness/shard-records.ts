@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type DeviceKey, deviceKeyLength } from '../../src/core/identity.ts';
 import { generateUuid, uuidBytesLength } from '../../src/core/uuid.ts';
+import type { Enqueue, EnqueueOutcome } from '../../src/domain/mail/mail.ts';
 import { shardOf } from '../../src/domain/placement.ts';
-import type { Enqueue, EnqueueOutcome } from '../../src/domain/shard.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import {
   deadDeviceAt,

@@ -4,11 +4,12 @@ import { afterAll, expect, it } from 'vitest';
 import { ApiError, type ErrorCode } from '../../src/core/errors.ts';
 import type { SchemaText } from '../../src/declarations/fleet.ts';
 import { Registry, registryTables } from '../../src/declarations/registry.ts';
-import { verifyRegistry } from '../../src/declarations/verify.ts';
+import { registryEntries, verifyRegistry } from '../../src/declarations/verify.ts';
 import type { ActionDraft, ActionVersion } from '../../src/features/actions/declaration/action.ts';
 import { checkDraft, type DraftLimits } from '../../src/features/actions/declaration/action-draft.ts';
 import { keyOfAction, keyOfVersion } from '../../src/features/actions/declaration/action-records.ts';
 import { Actions, type ActionsLimits } from '../../src/features/actions/declaration/actions.ts';
+import { verifyDeclaredActions } from '../../src/features/actions/verify.ts';
 import { DatabaseFile } from '../../src/storage/lmdb/environment/database-file.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { Findings } from '../../src/storage/lmdb/environment/findings.ts';
@@ -57,7 +58,9 @@ function environmentOf(path: string, tables: readonly string[]): Environment {
 function verify(path: string): { actions: number; findings: readonly string[] } {
   const file = new DatabaseFile(path);
   const findings = new Findings(20);
-  const { actions } = verifyRegistry(file.tables(), findings, () => {});
+  const entries = registryEntries(file.tables(), findings, () => {});
+  const { fleets } = verifyRegistry(entries, findings);
+  const actions = verifyDeclaredActions(entries, fleets, findings);
   file.close();
   return { actions, findings: findings.sentences };
 }

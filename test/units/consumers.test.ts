@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { type DeviceKey, fleetIdOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
-import type { StoredRecord } from '../../src/domain/shard.ts';
+import type { StoredRecord } from '../../src/domain/records/record.ts';
 import type { Batch, Consumer } from '../../src/features/records/consumer.ts';
 import { Consumers } from '../../src/features/records/consumers.ts';
 import { LogReader } from '../../src/features/records/log-reader.ts';

@@ -2,11 +2,13 @@ import { MessageChannel } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ApiError } from '../../src/core/errors.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import type { Answer, Completion, Write } from '../../src/domain/write.ts';
+import type { Completion } from '../../src/domain/write.ts';
 import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
+import type { Answer, Write } from '../../src/storage/lmdb/shard/write.ts';
 import { Channel } from '../../src/threads/relay/channel.ts';
 import type { Notice } from '../../src/threads/relay/messages.ts';
-import { allocateCrossing, Crossing } from '../../src/threads/relay/write-relay.ts';
+import { allocateCrossing } from '../../src/threads/relay/ring.ts';
+import { Crossing } from '../../src/threads/relay/write-relay.ts';
 
 const device = deviceKeyOf('FLEET001', 'DEVICE0001');
 

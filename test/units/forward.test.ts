@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { StoredRecord } from '../../src/domain/shard.ts';
+import type { StoredRecord } from '../../src/domain/records/record.ts';
 import { isHostAllowed, isLinkLocal } from '../../src/features/forwarders/declaration/forward-hosts.ts';
 import type { Forwarder } from '../../src/features/forwarders/declaration/forwarder.ts';
 import { waitOf } from '../../src/features/forwarders/delivery/backoff.ts';

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { ConnectedDevices } from '../../src/domain/connected-devices.ts';
-import type { Ingest } from '../../src/domain/shard.ts';
-import type { Answer, Completion, Write } from '../../src/domain/write.ts';
+import type { Ingest } from '../../src/domain/records/record.ts';
+import type { Completion } from '../../src/domain/write.ts';
 import { DeviceVersions, versionsBytes } from '../../src/storage/lmdb/devices/device-versions.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { keyOfDevice } from '../../src/storage/lmdb/layout/keys.ts';
@@ -14,6 +14,7 @@ import { GroupCommit } from '../../src/storage/lmdb/shard/group-commit.ts';
 import { LmdbShard } from '../../src/storage/lmdb/shard/lmdb-shard.ts';
 import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
+import type { Answer, Write } from '../../src/storage/lmdb/shard/write.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 

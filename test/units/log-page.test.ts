@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { StoredRecord } from '../../src/domain/shard.ts';
+import type { StoredRecord } from '../../src/domain/records/record.ts';
 import { DeviceVersions } from '../../src/storage/lmdb/devices/device-versions.ts';
 import { pack } from '../../src/storage/lmdb/environment/codec.ts';
 import { Environment } from '../../src/storage/lmdb/environment/environment.ts';

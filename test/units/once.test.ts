@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import type { DeviceKey } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
-import type { EnqueueOutcome } from '../../src/domain/shard.ts';
+import type { EnqueueOutcome } from '../../src/domain/mail/mail.ts';
 import { sweepRecordsMax } from '../../src/domain/write.ts';
 import { type OpenShard, openShard } from '../harness/shard.ts';
 

@@ -7,9 +7,8 @@ import {
   auditOwners,
   type BegunEntry,
 } from '../../domain/audit-log.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import { type AdminApp, type AdminContext, routeOf } from '../request/context.ts';
 import type { Principal } from '../request/scope.ts';
-import { routeOf } from '../server/request-log.ts';
 import { ChangeRate } from './change-rate.ts';
 
 declare module 'fastify' {

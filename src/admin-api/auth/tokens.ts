@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
-import { ApiError } from '../../core/errors.ts';
 import { isExpired, type Token } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { errorAnswers, fleetId, listOf, name, nullable, pageLimit, time } from '../request/documents.ts';
 import { scopes } from '../request/scope.ts';
+import { expiresAt, expiryOf } from '../request/times.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 
 const tokenDocument = Type.Object({
@@ -20,12 +20,6 @@ const createdToken = Type.Interface([tokenDocument], {
   token: Type.String({ description: 'Shown once.' }),
 });
 
-/** ISO 8601 with a time zone: a date alone would be another moment for everybody. */
-const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$';
-export const expiresAt = Type.Optional(
-  nullable('string', { pattern: isoTime, description: 'Absent or null: never.' }),
-);
-
 const newToken = Type.Object(
   {
     name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
@@ -41,14 +35,6 @@ const newToken = Type.Object(
   },
   { additionalProperties: false },
 );
-
-/** Null for never. @throws ApiError invalid_body for what is no time, or is past. */
-export function expiryOf(text: string | null | undefined): number | null {
-  if (text === undefined || text === null) return null;
-  const timeMs = Date.parse(text);
-  if (timeMs > Date.now()) return timeMs;
-  throw new ApiError('invalid_body', { errors: [{ path: '/expires_at', msg: 'must be a time to come' }] });
-}
 
 /** `/tokens`: who may use the admin API. */
 export function addTokenRoutes(app: AdminApp, { registry, tokens }: AdminContext, open: OpenRequests): void {

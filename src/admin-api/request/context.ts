@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault, FastifyRequest } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
@@ -17,7 +17,6 @@ import type { ConsumersControl } from '../../features/consumers/service.ts';
 import type { ForwardersControl } from '../../features/forwarders/service.ts';
 import type { RecordsControl } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { ActivityView } from '../server/top.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 
@@ -39,6 +38,14 @@ export interface Backups {
   start(folder: string): Backup;
   /** Undefined when there was none since the server started. */
   last(): Backup | undefined;
+}
+
+/** What the watching of a server needs to know of its shards and devices. */
+export interface ActivityView {
+  /** What each shard holds, as its store counts it. */
+  sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
+  /** Devices that ask most, about, over all workers; the loudest first. */
+  talkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
 }
 
 /** The token in DATA/admin.json, for whoever can read the data folder. */
@@ -102,4 +109,9 @@ export function deviceOf(context: AdminContext, path: { fleet_id: string; device
   const { fleet } = context.registry.fleet(path.fleet_id);
   if (!deviceIdPattern.test(path.device_id)) throw new ApiError('device_not_found');
   return deviceKeyOf(fleet.fleetId, path.device_id);
+}
+
+/** As the OpenAPI document has it: the router wants a colon doubled that begins no name. */
+export function routeOf({ routeOptions }: FastifyRequest): string | undefined {
+  return routeOptions.url?.replaceAll('::', ':');
 }

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
-import { routeOf } from '../server/request-log.ts';
-import type { AdminApp } from './context.ts';
+import { type AdminApp, routeOf } from './context.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

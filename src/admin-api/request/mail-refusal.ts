@@ -1,7 +1,7 @@
 import { mailDelaySecondsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { keyRefused } from '../../domain/idempotency-key.ts';
-import type { EnqueueOutcome } from '../../domain/shard.ts';
+import type { EnqueueOutcome } from '../../domain/mail/mail.ts';
 import { parseTime } from './times.ts';
 
 /** Those that a mail was sent under. */

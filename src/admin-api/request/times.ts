@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { ApiError } from '../../core/errors.ts';
+import { nullable } from './documents.ts';
 
 /** RFC 3339, with a zone: a time without one would be another on each machine. Seconds may be left out. */
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
@@ -22,4 +23,18 @@ export function parseTime(name: string, text: string | undefined): number | unde
 
 export function textOf(timeMs: number | undefined): string | null {
   return timeMs === undefined ? null : new Date(timeMs).toISOString();
+}
+
+/** ISO 8601 with a time zone: a date alone would be another moment for everybody. */
+const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$';
+export const expiresAt = Type.Optional(
+  nullable('string', { pattern: isoTime, description: 'Absent or null: never.' }),
+);
+
+/** Null for never. @throws ApiError invalid_body for what is no time, or is past. */
+export function expiryOf(text: string | null | undefined): number | null {
+  if (text === undefined || text === null) return null;
+  const timeMs = Date.parse(text);
+  if (timeMs > Date.now()) return timeMs;
+  throw new ApiError('invalid_body', { errors: [{ path: '/expires_at', msg: 'must be a time to come' }] });
 }

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import type { DeadLetter, DeadLetterFilter, DeathReason } from '../../domain/shard.ts';
+import type { DeadLetter, DeadLetterFilter, DeathReason } from '../../domain/mail/ended-mail.ts';
 import { deviceId, listOf, nullable, time } from '../request/documents.ts';
 import { parseTime, textOf } from '../request/times.ts';
 

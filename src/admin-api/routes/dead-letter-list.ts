@@ -1,4 +1,5 @@
-import type { DeadLetter, DeadLetterFilter, Page, Shard } from '../../domain/shard.ts';
+import type { DeadLetter, DeadLetterFilter } from '../../domain/mail/ended-mail.ts';
+import type { Page, Shard } from '../../domain/shard.ts';
 
 /** What this thread may be held for before its other work has its turn. */
 const heldMsMax = 5;

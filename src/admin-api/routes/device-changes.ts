@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
-import type { ChangeOutcome, DeviceChange } from '../../domain/shard.ts';
+import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';

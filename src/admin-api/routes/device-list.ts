@@ -1,14 +1,13 @@
 import { ApiError } from '../../core/errors.ts';
+import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type {
   DeviceFilter,
   DeviceIndex,
   DeviceQuery,
-  DeviceStatus,
   FoundDevice,
   FoundDevices,
-  Page,
-  Shard,
-} from '../../domain/shard.ts';
+} from '../../domain/devices/device-query.ts';
+import type { Page, Shard } from '../../domain/shard.ts';
 
 /** What a shard is asked for beyond its even share, since shares are never quite even. */
 const spareDevices = 16;

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
+import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import type { DeviceChange } from '../../domain/shard.ts';
 import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
 import {
   deviceDocument,

@@ -3,7 +3,7 @@ import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
-import type { EnqueueOutcome, Mail } from '../../domain/shard.ts';
+import type { EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import { bytesBody } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
 import {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
-import type { Receipt } from '../../domain/shard.ts';
+import type { Receipt } from '../../domain/mail/ended-mail.ts';
 import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
 import { deviceId, devicePath, errorAnswers, nullable, time } from '../request/documents.ts';
 import { textOf } from '../request/times.ts';

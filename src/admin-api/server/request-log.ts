@@ -2,12 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { fleetIdPattern } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { RequestTrace, SpanBuffer } from '../../core/telemetry/trace.ts';
-import type { AdminApp } from '../request/context.ts';
-
-/** As the OpenAPI document has it: the router wants a colon doubled that begins no name. */
-export function routeOf({ routeOptions }: FastifyRequest): string | undefined {
-  return routeOptions.url?.replaceAll('::', ':');
-}
+import { type AdminApp, routeOf } from '../request/context.ts';
 
 /** What tells a request in the log: its route and not its path, nothing of its query, headers or body. */
 export function describeRequest(request: FastifyRequest): Record<string, unknown> {

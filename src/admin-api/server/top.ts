@@ -1,16 +1,8 @@
 import { Type } from 'typebox';
-import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { latencyBounds } from '../../core/telemetry/worker-metrics.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { errorAnswers } from '../request/documents.ts';
-
-/** What the watching of a server needs to know of its shards and devices. */
-export interface ActivityView {
-  /** What each shard holds, as its store counts it. */
-  sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
-  /** Devices that ask most, about, over all workers; the loudest first. */
-  talkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
-}
 
 const count = Type.Integer({ minimum: 0 });
 const topDocument = Type.Object({

@@ -1,7 +1,9 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { copyUuid, formatUuid } from '../../core/uuid.ts';
-import type { Activity, Fetches, Shard } from '../../domain/shard.ts';
+import type { Activity } from '../../domain/devices/device.ts';
+import type { Fetches } from '../../domain/mail/mail.ts';
+import type { Shard } from '../../domain/shard.ts';
 
 /** What is noted of one device until the next flush. */
 export interface Note {

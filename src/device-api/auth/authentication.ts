@@ -1,7 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { ApiError, type CredentialDetail } from '../../core/errors.ts';
 import { deviceIdPattern, deviceKeyOf, deviceSecretPattern, fleetIdPattern } from '../../core/identity.ts';
-import type { Authentication, Awaitable, DeviceCredentials } from '../../domain/shard.ts';
+import type { Authentication, DeviceCredentials } from '../../domain/devices/device.ts';
+import type { Awaitable } from '../../domain/shard.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { RequestHeaders } from '../server/request-headers.ts';
 import { KnownDevice } from './cached-device.ts';

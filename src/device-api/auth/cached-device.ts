@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../core/identity.ts';
-import type { Awaitable, MailboxHead, Shard, Watch } from '../../domain/shard.ts';
+import type { MailboxHead } from '../../domain/mail/mail.ts';
+import type { Awaitable, Shard, Watch } from '../../domain/shard.ts';
 import type { Note } from './activity.ts';
 import { SecretFingerprint } from './secret-fingerprint.ts';
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import type { Mail, MailboxHead } from '../../domain/shard.ts';
+import type { Mail, MailboxHead } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { createReply, type Reply } from '../server/reply.ts';

@@ -1,5 +1,5 @@
 import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/idempotency-key.ts';
-import type { Ingest, IngestKind, IngestOutcome } from '../../domain/shard.ts';
+import type { Ingest, IngestKind, IngestOutcome } from '../../domain/records/record.ts';
 import type { DeviceRequest } from '../server/endpoint.ts';
 import { type Reply, replayed, stored } from '../server/reply.ts';
 

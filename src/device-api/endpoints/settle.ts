@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
-import type { SettleVerb } from '../../domain/shard.ts';
+import type { SettleVerb } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, settled } from '../server/reply.ts';

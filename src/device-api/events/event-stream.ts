@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { DeviceKey } from '../../core/identity.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
-import type { Announcement, StreamSink } from '../../domain/shard.ts';
+import type { Announcement } from '../../domain/mail/mail.ts';
+import type { StreamSink } from '../../domain/shard.ts';
 import type { HttpResponse } from '../uws/uws.ts';
 
 /** D20: drawn for each stream, so that not all come back at once to a server that was started again. */

@@ -1,4 +1,4 @@
-import type { Device, DeviceChange } from '../shard.ts';
+import type { Device, DeviceChange } from './device.ts';
 
 /**
  * An export has a device's newest digest, and an import brings it back: that is no other secret, so it must not end

@@ -1,4 +1,4 @@
-import type { DeviceStatus } from '../shard.ts';
+import type { DeviceStatus } from './device.ts';
 import type { DeviceFilter } from './device-query.ts';
 
 /** Whether a device is all of what is asked: an index knows but one thing of it, and that not exactly. */

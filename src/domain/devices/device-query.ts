@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
-import type { DeviceStatus } from '../shard.ts';
+import type { DeviceStatus } from './device.ts';
 
 /**
  * What devices can be found by. Each has an order of its own, which is the same in all shards: `id`, `tag` and
@@ -48,6 +48,12 @@ export interface FoundDevices {
   reached: string | undefined;
 }
 
+export interface SeenCount {
+  count: number;
+  /** Undefined once there is no more. */
+  reached: string | undefined;
+}
+
 /** Which devices have open event streams: asked of the owner of their shard, who has them in memory. */
 export interface Presence {
   areConnected(devices: readonly DeviceKey[]): Promise<boolean[]>;
@@ -60,4 +66,12 @@ export interface ConnectedDevice {
   device: DeviceKey;
   /** Three hexadecimal digits and the id. */
   position: string;
+}
+
+/** Of a name in its index, which is in UTF-8. */
+const nameBytesMax = 32;
+
+/** The beginning of a name as its index has it, one character a byte. */
+export function nameInKey(name: string): string {
+  return Buffer.from(name, 'utf8').toString('latin1', 0, nameBytesMax);
 }

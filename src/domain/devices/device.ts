@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
+import type { Fetches } from '../mail/mail.ts';
 
 /** What authenticating a request needs to know of a device. */
 export interface DeviceCredentials {
@@ -58,3 +59,19 @@ export interface DevicePut {
 }
 
 export type PutOutcome = 'created' | 'exists' | ChangeOutcome;
+
+/** What the front ends saw of a device since they last told: kept in memory between (D13). */
+export interface Activity {
+  device: DeviceKey;
+  /** What is told last holds. */
+  lastSeenMs: number;
+  /** From where, 4 or 16 bytes; undefined stays what it was. */
+  address: Uint8Array | undefined;
+  fetches: readonly ({ mailId: Uint8Array } & Fetches)[];
+}
+
+/** How many devices of a fleet a shard holds, and how many of these are disabled. */
+export interface FleetCounts {
+  devices: number;
+  disabled: number;
+}

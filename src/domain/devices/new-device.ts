@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { deviceKeyOf, generateDeviceId, generateDeviceSecret } from '../../core/identity.ts';
-import type { Device } from '../shard.ts';
+import type { Device } from './device.ts';
 
 /** A device that is about to be stored, and the only copy of its secret (D3). */
 export interface NewDevice {

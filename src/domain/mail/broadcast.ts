@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
-import type { Enqueue, MailOutcome } from '../shard.ts';
+import type { Enqueue, MailOutcome } from './mail.ts';
 
 /** One mail for many devices. */
 export interface Broadcast {

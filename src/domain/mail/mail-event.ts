@@ -1,5 +1,5 @@
 import { formatUuid } from '../../core/uuid.ts';
-import type { MailEnd } from '../shard.ts';
+import type { MailEnd } from './ended-mail.ts';
 
 /** A change of a mail, as the log tells it. `fetched`: for the first time, where that is noted while it waits. */
 export type MailEvent = 'delayed' | 'queued' | 'fetched' | 'requeued' | 'replayed' | MailEnd;

@@ -1,5 +1,6 @@
 import { uuidBytesLength } from '../../core/uuid.ts';
-import type { MailEnd, SettleVerb } from '../shard.ts';
+import type { MailEnd } from './ended-mail.ts';
+import type { SettleVerb } from './mail.ts';
 
 /** D15: the same verb again is answered 200 for the mails settled last, this many of them. */
 export const settledMax = 32;

@@ -1,4 +1,5 @@
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, deviceKeyLength } from '../../core/identity.ts';
+import type { KeyRefusal } from '../idempotency.ts';
 
 /** What devices send. */
 export type IngestKind = 'datapoint' | 'message';
@@ -17,6 +18,8 @@ export interface Ingest {
   /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
+
+export type IngestOutcome = 'stored' | 'replayed' | KeyRefusal;
 
 /** A record as the log holds it. */
 export interface StoredRecord {
@@ -41,4 +44,12 @@ export interface LogPage {
   next: number;
   /** There is something and it cannot be decoded: `next` is behind it. */
   damaged: boolean;
+}
+
+/** device 18, kind 1, schema length 1, payload length 3: what a record takes besides its schema and its payload. */
+export const recordHeaderBytes = deviceKeyLength + 1 + 1 + 3;
+
+/** What a record takes in the log. */
+export function logRecordBytes({ schema, payload }: { schema: string; payload: Uint8Array }): number {
+  return recordHeaderBytes + schema.length + payload.length;
 }

@@ -1,4 +1,4 @@
-import type { LogPage } from '../../domain/shard.ts';
+import type { LogPage } from '../../domain/records/record.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import type { Action, ActionVersion } from './declaration/action.ts';
 import { storedPlaces } from './queue/devices-behind.ts';

@@ -1,6 +1,6 @@
 import { parseUuid, uuidBytesLength } from '../../core/uuid.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
 import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 
 export const actionTables = [
   'positions',

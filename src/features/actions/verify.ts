@@ -1,10 +1,13 @@
 import { isDeviceKey } from '../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../core/uuid.ts';
-import type { StoredRecord } from '../../domain/shard.ts';
+import type { RegistryEntries } from '../../declarations/verify.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
 import { unpack } from '../../storage/lmdb/environment/codec.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
-import { decodeParcel } from './outbox/outbox.ts';
+import type { Action } from './declaration/action.ts';
+import { keyOfAction, keyOfVersion, unpackAction, unpackVersion } from './declaration/action-records.ts';
+import { decodeParcel } from './outbox/parcel.ts';
 import { actionTables, numberBytes, shardKeyBytes } from './tables.ts';
 
 type TableName = (typeof actionTables)[number];
@@ -70,4 +73,63 @@ function isNumbered(key: Buffer): boolean {
 
 function isRecord({ device, id, payload }: StoredRecord): boolean {
   return isDeviceKey(device) && isUuid(id) && payload.length > 0;
+}
+
+/** Walks every action and every version of one; answers how many actions there are. */
+export function verifyDeclaredActions(
+  entries: RegistryEntries,
+  fleets: ReadonlySet<string>,
+  findings: Findings,
+): number {
+  /** Versions that have to be there, and whose they are. */
+  const expected = new Map<string, Action>();
+  let actions = 0;
+  for (const { key, value } of entries('actions')) {
+    actions += 1;
+    const wrong = checkAction(key, value, fleets, expected);
+    if (wrong !== undefined) findings.add(`registry, actions: key ${hex(key)} ${wrong}`);
+  }
+  for (const { key, value } of entries('actionVersions')) {
+    const wrong = !isVersion(key, value)
+      ? 'does not decode'
+      : expected.delete(hex(key))
+        ? undefined
+        : 'is of no action that has it';
+    if (wrong !== undefined) findings.add(`registry, actionVersions: key ${hex(key)} ${wrong}`);
+  }
+  for (const [key, { name }] of expected) {
+    findings.add(`registry, actionVersions: key ${key} of action ${name} is missing`);
+  }
+  return actions;
+}
+
+function checkAction(
+  key: Buffer,
+  value: Buffer,
+  fleets: ReadonlySet<string>,
+  expected: Map<string, Action>,
+): string | undefined {
+  try {
+    const action = unpackAction(value);
+    const { id, fleetId, name, version, versions } = action;
+    if (!key.equals(keyOfAction(fleetId, name))) return 'is not its own';
+    for (const { number } of versions) expected.set(hex(keyOfVersion(id, number)), action);
+    if (!versions.some(({ number }) => number === version)) return 'has not the version that runs';
+    return fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+  } catch {
+    return 'does not decode';
+  }
+}
+
+function isVersion(key: Buffer, value: Buffer): boolean {
+  try {
+    return key.length === 40 && unpackVersion(value).number === key.readUInt32BE(36);
+  } catch {
+    return false;
+  }
+}
+
+/** Bounded: a damaged key can be anything. */
+function hex(key: Buffer): string {
+  return key.toString('hex', 0, 300);
 }

@@ -9,8 +9,8 @@ import type {
   BegunEntry,
 } from '../../domain/audit-log.ts';
 import { auditBooks } from '../../domain/audit-log.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
 import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import { chunkEntries, type NumberedEntry, numberMax, readAll, readPage } from './audit-reading.ts';
 import {

@@ -1,7 +1,7 @@
 import { fleetIdLength } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
 import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 
 /**
  * In `DATA/control`. A broadcast is named by its fleet and its id, a UUIDv7, so that those of a fleet lie together

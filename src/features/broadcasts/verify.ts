@@ -1,8 +1,8 @@
 import { fleetIdLength, fleetIdPattern } from '../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../core/uuid.ts';
+import { keyDigestBytes } from '../../domain/idempotency.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
-import { keyDigestBytes } from '../../storage/lmdb/environment/idempotency-keys.ts';
 import { decodeJob, decodeProgress } from './delivery/job.ts';
 import { broadcastTables, deviceIdLength, jobKeyBytes } from './tables.ts';
 

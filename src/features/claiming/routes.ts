@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { expiresAt, expiryOf } from '../../admin-api/auth/tokens.ts';
 import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
 import {
   errorAnswers,
@@ -12,6 +11,7 @@ import {
   tags,
   time,
 } from '../../admin-api/request/documents.ts';
+import { expiresAt, expiryOf } from '../../admin-api/request/times.ts';
 import type { ClaimToken } from '../../declarations/claim-token.ts';
 import { idPatternLengthMax } from '../../declarations/id-pattern.ts';
 import { isExpired } from '../../declarations/tokens.ts';

@@ -1,13 +1,11 @@
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
-import type { Consumer } from '../records/consumer.ts';
+import type { Consumer, ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import type { Consumers } from '../records/consumers.ts';
 import {
   type ConsumerBatch,
   type ConsumerFetch,
-  type ConsumerSettings,
   type ConsumerShardStatus,
-  type ConsumerStart,
   type ConsumerStatus,
   type ConsumersControl,
   consumerNamePattern,

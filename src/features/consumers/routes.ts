@@ -3,15 +3,10 @@ import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts'
 import { errorAnswers, fleetPath, listOf, nullable, time } from '../../admin-api/request/documents.ts';
 import { parseTime, timeText } from '../../admin-api/request/times.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type RecordKind, recordKinds } from '../../domain/shard.ts';
+import { type RecordKind, recordKinds } from '../../domain/records/record.ts';
+import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import { recordDocument } from '../records/record-line.ts';
-import {
-  type ConsumerBatch,
-  type ConsumerSettings,
-  type ConsumerStart,
-  type ConsumerStatus,
-  consumerNamePattern,
-} from './service.ts';
+import { type ConsumerBatch, type ConsumerStatus, consumerNamePattern } from './service.ts';
 
 const consumerPath = Type.Interface([fleetPath], { name: Type.String() });
 const filter = {

@@ -1,18 +1,9 @@
-import type { Awaitable, RecordKind, StoredRecord } from '../../domain/shard.ts';
+import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
+import type { Awaitable } from '../../domain/shard.ts';
+import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 
 /** Of the names that operators give; what the server makes for itself is called otherwise. */
 export const consumerNamePattern = /^[A-Za-z0-9_-]{1,64}$/;
-
-export interface ConsumerSettings {
-  /** Which records it is given; empty for all. */
-  kinds: readonly RecordKind[];
-  schemas: readonly string[];
-  /** Undefined: the configuration's. */
-  leaseSeconds: number | undefined;
-}
-
-/** Where a new consumer begins: in front of all records, behind them, or with what was stored at a time. */
-export type ConsumerStart = 'earliest' | 'latest' | number;
 
 /** How a consumer is doing in the log of one shard. */
 export interface ConsumerShardStatus {

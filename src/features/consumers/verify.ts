@@ -1,6 +1,6 @@
 import { fleetIdPattern } from '../../core/identity.ts';
 import { isUuid } from '../../core/uuid.ts';
-import { recordKinds } from '../../domain/shard.ts';
+import { recordKinds } from '../../domain/records/record.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import {

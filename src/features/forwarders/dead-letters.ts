@@ -1,8 +1,9 @@
 import { FairShare } from '../../core/fair-share.ts';
 import { formatUuid, generateUuid, parseUuid, uuidBytesLength } from '../../core/uuid.ts';
-import type { Page, StoredRecord } from '../../domain/shard.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
+import type { Page } from '../../domain/shard.ts';
 import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 import type { ForwarderJournal } from './tables.ts';
 
 /** A record that the destination refused. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { nullable, time } from '../../admin-api/request/documents.ts';
 import { ApiError } from '../../core/errors.ts';
-import { recordKinds } from '../../domain/shard.ts';
+import { recordKinds } from '../../domain/records/record.ts';
 import type { Destination, Forwarder, ForwarderFilter, NatsCredentials } from './declaration/forwarder.ts';
 import { type ForwarderDraft, type ForwarderStatus, forwarderStates } from './service.ts';
 

@@ -1,4 +1,5 @@
-import type { Awaitable, Page, StoredRecord } from '../../domain/shard.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
+import type { Awaitable, Page } from '../../domain/shard.ts';
 import type { Forwarder, ForwarderSettings, ForwarderStart } from './declaration/forwarder.ts';
 import type { GivenSecrets } from './declaration/forwarder-secrets.ts';
 

@@ -1,8 +1,10 @@
 import { isDeviceKey } from '../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../core/uuid.ts';
+import { printable, type RegistryEntries } from '../../declarations/verify.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import { decodeLetter } from './dead-letters.ts';
+import { keyOfForwarder, unpackForwarder } from './declaration/forwarder-records.ts';
 import { forwarderTables } from './tables.ts';
 
 /** Walks the dead letters of all forwarders, of a server that is stopped. */
@@ -32,5 +34,30 @@ function isLetter(key: Buffer, value: Buffer): boolean {
     return isDeviceKey(record.device) && typeof reason === 'string' && Number.isFinite(deadAtMs);
   } catch {
     return false;
+  }
+}
+
+/** Walks every forwarder; answers how many there are. */
+export function verifyDeclaredForwarders(
+  entries: RegistryEntries,
+  fleets: ReadonlySet<string>,
+  findings: Findings,
+): number {
+  let forwarders = 0;
+  for (const { key, text, value } of entries('forwarders')) {
+    forwarders += 1;
+    const wrong = checkForwarder(key, value, fleets);
+    if (wrong !== undefined) findings.add(`registry, forwarders: ${printable(text)} ${wrong}`);
+  }
+  return forwarders;
+}
+
+function checkForwarder(key: Buffer, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
+  try {
+    const { fleetId, name } = unpackForwarder(value);
+    if (!key.equals(keyOfForwarder(fleetId, name))) return 'is not its own';
+    return fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+  } catch {
+    return 'does not decode';
   }
 }

@@ -1,9 +1,9 @@
 import { fleetIdLength } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
-import type { RecordKind } from '../../domain/shard.ts';
+import type { RecordKind } from '../../domain/records/record.ts';
 import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
 import type { Journal } from '../../storage/lmdb/environment/journal.ts';
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 
 export const consumerTables = ['consumers', 'consumerPositions', 'consumerDone'] as const;
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
-import type { StoredRecord } from '../../domain/shard.ts';
+import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { ConsumerJournal, KeptConsumer } from './consumer-tables.ts';
 import type { LogReader } from './log-reader.ts';
 import { matcherOf } from './record-filter.ts';
@@ -8,6 +8,17 @@ import { type BatchLimits, Lane, type Lease } from './shard-cursor.ts';
 
 /** Until a fetch that waits looks again by itself. */
 const waitMsMax = 5_000;
+
+export interface ConsumerSettings {
+  /** Which records it is given; empty for all. */
+  kinds: readonly RecordKind[];
+  schemas: readonly string[];
+  /** Undefined: the configuration's. */
+  leaseSeconds: number | undefined;
+}
+
+/** Where a new consumer begins: in front of all records, behind them, or with what was stored at a time. */
+export type ConsumerStart = 'earliest' | 'latest' | number;
 
 export interface FetchOptions extends BatchLimits {
   /** Who asks, for those who look at the consumer. */

@@ -1,8 +1,7 @@
 import { ApiError } from '../../core/errors.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
-import type { ConsumerSettings, ConsumerStart } from '../consumers/service.ts';
-import { Consumer } from './consumer.ts';
+import { Consumer, type ConsumerSettings, type ConsumerStart } from './consumer.ts';
 import {
   type ConsumerJournal,
   consumerKey,

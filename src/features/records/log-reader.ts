@@ -1,5 +1,6 @@
 import type { Log } from '../../core/telemetry/log.ts';
-import type { LogPage, Shard } from '../../domain/shard.ts';
+import type { LogPage } from '../../domain/records/record.ts';
+import type { Shard } from '../../domain/shard.ts';
 import { Turns } from './event-loop-budget.ts';
 
 /** Of one log, and none that is long: whoever reads at its end reads the same ones. */

@@ -1,5 +1,5 @@
 import { type DeviceKey, fleetIdLength } from '../../core/identity.ts';
-import type { RecordKind, StoredRecord } from '../../domain/shard.ts';
+import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 
 /** Which records of a fleet are wanted; what is absent or empty is not looked at. */
 export interface RecordFilter {

@@ -1,6 +1,6 @@
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import type { StoredRecord } from '../../domain/shard.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;

@@ -1,5 +1,5 @@
-import type { StoredRecord } from '../../domain/shard.ts';
-import { correctionMsMax } from '../../storage/lmdb/layout/shard-clock.ts';
+import { correctionMsMax } from '../../core/clock.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
 import type { LogReader } from './log-reader.ts';
 import { entryOf, type Start } from './record-cursor.ts';
 

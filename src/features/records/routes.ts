@@ -4,7 +4,7 @@ import { type AdminApp, type AdminContext, deviceOf } from '../../admin-api/requ
 import { errorAnswers, fleetPath, repeated } from '../../admin-api/request/documents.ts';
 import { parseTime, timeText } from '../../admin-api/request/times.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type RecordKind, recordKinds } from '../../domain/shard.ts';
+import { type RecordKind, recordKinds } from '../../domain/records/record.ts';
 import type { RecordsQuery } from './service.ts';
 
 /** Names or devices that a reader of records asks for by one request. */

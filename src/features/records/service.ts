@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
-import type { RecordKind } from '../../domain/shard.ts';
+import type { RecordKind } from '../../domain/records/record.ts';
 
 /** Which records of a fleet, and from where on. */
 export interface RecordsQuery {

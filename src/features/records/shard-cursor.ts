@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../../domain/shard.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
 import {
   type ConsumerJournal,
   doneKey,

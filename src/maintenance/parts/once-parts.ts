@@ -1,6 +1,6 @@
 import { deviceKeyLength } from '../../core/identity.ts';
 import { copyUuid, uuidBytesLength } from '../../core/uuid.ts';
-import { keyDigestBytes } from '../../storage/lmdb/environment/idempotency-keys.ts';
+import { keyDigestBytes } from '../../domain/idempotency.ts';
 import { keyOfBroadcast, keyOfIdempotency, keyOfSent, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';

@@ -1,5 +1,5 @@
 import { uuidTimeMs } from '../../core/uuid.ts';
-import type { Table } from '../../storage/lmdb/environment/environment.ts';
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 import { sequenceKey } from '../../storage/lmdb/layout/keys.ts';
 import { batchBytesMax } from '../../storage/lmdb/log/ingest-log.ts';
 import {

@@ -1,8 +1,9 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Presence } from '../../domain/devices/device-query.ts';
 import type { StreamSink } from '../../domain/shard.ts';
-import type { Answer, Completion, Write } from '../../domain/write.ts';
+import type { Completion } from '../../domain/write.ts';
 import type { OwnerLink } from '../../storage/lmdb/shard/lmdb-shard.ts';
+import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
 import type { Channel } from './channel.ts';
 import type { Notice } from './messages.ts';
 

@@ -103,3 +103,28 @@ export class RingReader extends RingEnd {
     Atomics.store(this.positions, readAt, this.#read);
   }
 }
+
+/** Memory that the rings of all pairs of workers share, and its bound in each of them. */
+const totalBytes = 32 * 1024 * 1024;
+const ringBytesMax = 256 * 1024;
+const ringBytesMin = 16 * 1024;
+
+/** Shared by all workers. */
+export interface CrossingMemory {
+  capacityBytes: number;
+  /** A ring for each ordered pair of workers. */
+  rings: SharedArrayBuffer;
+  /** A cell for each worker. */
+  wakefulness: SharedArrayBuffer;
+}
+
+export function allocateCrossing(workers: number): CrossingMemory {
+  const pairs = workers * workers;
+  let capacityBytes = ringBytesMax;
+  while (capacityBytes > ringBytesMin && capacityBytes * pairs > totalBytes) capacityBytes /= 2;
+  return {
+    capacityBytes,
+    rings: new SharedArrayBuffer(workers === 1 ? 0 : pairs * ringBytes(capacityBytes)),
+    wakefulness: new SharedArrayBuffer(workers * Int32Array.BYTES_PER_ELEMENT),
+  };
+}

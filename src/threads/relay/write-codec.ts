@@ -1,8 +1,9 @@
 import { deviceKeyLength } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
-import type { IngestOutcome, Settle, SettleOutcome, SettleVerb } from '../../domain/shard.ts';
-import type { Answer, Write } from '../../domain/write.ts';
+import type { Settle, SettleOutcome, SettleVerb } from '../../domain/mail/mail.ts';
+import type { IngestOutcome } from '../../domain/records/record.ts';
 import { readDevice } from '../../storage/lmdb/layout/keys.ts';
+import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
 import type { RingWriter } from './ring.ts';
 
 /**

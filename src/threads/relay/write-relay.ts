@@ -1,38 +1,14 @@
 import { ApiError } from '../../core/errors.ts';
-import type { Answer, Completion, Write } from '../../domain/write.ts';
+import type { Completion } from '../../domain/write.ts';
 import { busyWrites } from '../../storage/lmdb/shard/group-commit.ts';
+import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
 import type { Channel } from './channel.ts';
-import { RingReader, RingWriter, ringBytes } from './ring.ts';
+import { type CrossingMemory, RingReader, RingWriter } from './ring.ts';
 import { type FrameReceiver, putAnswer, putWrite, takeFrame } from './write-codec.ts';
-
-/** Memory that the rings of all pairs of workers share, and its bound in each of them. */
-const totalBytes = 32 * 1024 * 1024;
-const ringBytesMax = 256 * 1024;
-const ringBytesMin = 16 * 1024;
 
 /** In the cell of a worker that looks at its rings by itself; one that does not must be woken. */
 const asleep = 0;
 const awake = 1;
-
-/** Shared by all workers. */
-export interface CrossingMemory {
-  capacityBytes: number;
-  /** A ring for each ordered pair of workers. */
-  rings: SharedArrayBuffer;
-  /** A cell for each worker. */
-  wakefulness: SharedArrayBuffer;
-}
-
-export function allocateCrossing(workers: number): CrossingMemory {
-  const pairs = workers * workers;
-  let capacityBytes = ringBytesMax;
-  while (capacityBytes > ringBytesMin && capacityBytes * pairs > totalBytes) capacityBytes /= 2;
-  return {
-    capacityBytes,
-    rings: new SharedArrayBuffer(workers === 1 ? 0 : pairs * ringBytes(capacityBytes)),
-    wakefulness: new SharedArrayBuffer(workers * Int32Array.BYTES_PER_ELEMENT),
-  };
-}
 
 interface Peer {
   index: number;

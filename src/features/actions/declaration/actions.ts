@@ -4,8 +4,7 @@ import { formatUuid, generateUuid, parseUuid } from '../../../core/uuid.ts';
 import { Changes } from '../../../declarations/changes.ts';
 import type { Registry } from '../../../declarations/registry.ts';
 import { pack } from '../../../storage/lmdb/environment/codec.ts';
-import type { Table } from '../../../storage/lmdb/environment/environment.ts';
-import type { StoredTables } from '../../../storage/lmdb/environment/stored-tables.ts';
+import type { StoredTables, Table } from '../../../storage/lmdb/environment/stored-tables.ts';
 import type { Action, ActionVersion } from './action.ts';
 import { keyOfAction, keyOfVersion, packVersion, unpackAction, unpackVersion } from './action-records.ts';
 

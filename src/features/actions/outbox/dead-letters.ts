@@ -1,9 +1,9 @@
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid } from '../../../core/uuid.ts';
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { ParkedRun } from '../service.ts';
-import { decodeRecord, type OutgoingMail } from './outbox.ts';
+import { decodeRecord, type OutgoingMail } from './parcel.ts';
 
 /** A mail that its mailbox did not take. */
 export interface RefusedMail extends OutgoingMail {

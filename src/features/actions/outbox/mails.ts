@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../declarations/schemas/payload.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { RunError, RunReport, Send } from '../sandbox/run.ts';
 import { harmless } from '../sandbox/text.ts';
-import type { OutgoingMail } from './outbox.ts';
+import type { OutgoingMail } from './parcel.ts';
 
 /** Ids read of one shard at once. */
 const pageSize = 1_000;

@@ -3,31 +3,14 @@ import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
-import type { EnqueueOutcome, Shard, StoredRecord } from '../../../domain/shard.ts';
-import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
+import type { Shard } from '../../../domain/shard.ts';
+import { pack } from '../../../storage/lmdb/environment/codec.ts';
 import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { RefusedMail } from './dead-letters.ts';
 import { Gate } from './in-flight-limit.ts';
-
-/** Mail of one run. */
-export interface OutgoingMail {
-  device: DeviceKey;
-  name: string;
-  payload: Buffer;
-  /** Absent: the fleet's. */
-  lifeSeconds?: number;
-  /** Its place among all mails of the run, which is part of its identity. */
-  ordinal: number;
-}
-
-/** All that one run sends, on its way. */
-export interface Parcel {
-  action: Buffer;
-  /** What the run was for. */
-  record: StoredRecord;
-  mails: readonly OutgoingMail[];
-}
+import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
+import { bytesOf, decodeParcel, identityOf, type OutgoingMail, type Parcel } from './parcel.ts';
 
 export interface OutboxOptions {
   config: ActionConfig;
@@ -253,10 +236,6 @@ export class Outbox {
   }
 }
 
-function bytesOf({ mails }: Parcel): number {
-  return mails.reduce((sum, { payload }) => sum + payload.length, 0);
-}
-
 /** Items of one key one after another, in their order; keys side by side. */
 async function inOrder<T>(
   items: readonly T[],
@@ -270,29 +249,4 @@ async function inOrder<T>(
     last.set(key, before === undefined ? each(item) : before.then(() => each(item)));
   }
   await Promise.all(last.values());
-}
-
-/** Record id 16, action id 16, ordinal 4: what `Enqueue.once` is for. */
-function identityOf({ record, action }: Parcel, ordinal: number): Uint8Array {
-  const identity = new Uint8Array(record.id.length + action.length + 4);
-  identity.set(record.id);
-  identity.set(action, record.id.length);
-  new DataView(identity.buffer).setUint32(record.id.length + action.length, ordinal);
-  return identity;
-}
-
-/** @throws Error when it is not what `put` stored. */
-export function decodeParcel(value: Buffer): Parcel {
-  const { action, record, mails } = unpack(value) as Parcel;
-  if (!Array.isArray(mails)) throw new Error('not a parcel of mails');
-  return {
-    action: Buffer.from(action),
-    record: decodeRecord(record),
-    mails: mails.map((mail) => ({ ...mail, payload: Buffer.from(mail.payload) })),
-  };
-}
-
-/** Out of the pages of the store, which are gone with the next read. */
-export function decodeRecord(record: StoredRecord): StoredRecord {
-  return { ...record, id: Buffer.from(record.id), payload: Buffer.from(record.payload) };
 }

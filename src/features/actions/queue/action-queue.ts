@@ -1,31 +1,14 @@
 import { isWithinShare } from '../../../core/fair-share.ts';
-import type { StoredRecord } from '../../../domain/shard.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
-import type { ActionJournal } from '../tables.ts';
-import { actionKey, carriedKey } from '../tables.ts';
+import { type ActionJournal, actionKey, carriedKey } from '../tables.ts';
 import type { ParkedCount } from './dead-letter-counts.ts';
-import { InHand } from './in-hand.ts';
+import { InHand, type PendingRun } from './in-hand.ts';
 import { Intake } from './intake.ts';
 import { Pace } from './pace.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
-
-/** One record that one action is to be run for. */
-export interface PendingRun {
-  lane: Lane;
-  record: StoredRecord;
-  /** Of the log that it stands in; undefined when it was parked. */
-  shard: number | undefined;
-  /** Its number among the parked runs, when it is tried again. */
-  parked: number | undefined;
-  /** From 1. */
-  attempt: number;
-  /** How often others changed the state under it. */
-  conflicts: number;
-  /** Of `performance.now()`: not to be tried before. */
-  dueMs: number;
-}
+import type { StoredRecord } from '../../../domain/records/record.ts';
 
 export interface LaneOptions {
   config: ActionConfig;
@@ -146,7 +129,7 @@ export class Lane implements Claimant {
   }
 
   #firstTry(shard: number | undefined, record: StoredRecord): PendingRun {
-    return { lane: this, record, shard, parked: undefined, attempt: 1, conflicts: 0, dueMs: 0 };
+    return { record, shard, parked: undefined, attempt: 1, conflicts: 0, dueMs: 0 };
   }
 
   /**

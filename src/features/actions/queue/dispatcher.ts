@@ -12,8 +12,9 @@ import { Runner } from '../runs/action-executor.ts';
 import { TestTurns } from '../runs/test-turns.ts';
 import type { ActionJournal } from '../tables.ts';
 import { actionKey } from '../tables.ts';
-import { Lane, type PendingRun } from './action-queue.ts';
+import { Lane } from './action-queue.ts';
 import { AttemptCounts } from './attempts.ts';
+import type { PendingRun } from './in-hand.ts';
 import { storedLowest } from './queue-progress.ts';
 import { LogScanner } from './scanner.ts';
 import { ThreadSchedule } from './schedule.ts';
@@ -267,7 +268,7 @@ export class Dispatcher {
       hasThread = false;
     };
     try {
-      const outcome = await this.runner.attempt(run, () => {
+      const outcome = await this.runner.attempt({ lane, run }, () => {
         freeThread();
         this.#pump();
       });

@@ -1,6 +1,21 @@
 import { isWithinShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { PendingRun } from './action-queue.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
+
+/** One record that one action is to be run for. */
+export interface PendingRun {
+  record: StoredRecord;
+  /** Of the log that it stands in; undefined when it was parked. */
+  shard: number | undefined;
+  /** Its number among the parked runs, when it is tried again. */
+  parked: number | undefined;
+  /** From 1. */
+  attempt: number;
+  /** How often others changed the state under it. */
+  conflicts: number;
+  /** Of `performance.now()`: not to be tried before. */
+  dueMs: number;
+}
 
 /** What is in hand of one device: one at a time runs, in order. */
 interface DeviceQueue {

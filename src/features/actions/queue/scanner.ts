@@ -1,6 +1,8 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
-import type { Device, LogPage, Shard } from '../../../domain/shard.ts';
+import type { Device } from '../../../domain/devices/device.ts';
+import type { LogPage } from '../../../domain/records/record.ts';
+import type { Shard } from '../../../domain/shard.ts';
 import type { Lane } from './action-queue.ts';
 
 export interface ScannerOptions {

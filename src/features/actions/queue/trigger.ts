@@ -2,7 +2,8 @@ import { ApiError, isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import { type JsonObject, parseJson } from '../../../declarations/schemas/payload.ts';
 import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
-import type { Device, IngestKind, StoredRecord } from '../../../domain/shard.ts';
+import type { Device } from '../../../domain/devices/device.ts';
+import type { IngestKind, StoredRecord } from '../../../domain/records/record.ts';
 import type { Action, ActionFilter, ActionVersion } from '../declaration/action.ts';
 
 /** Decides, without running any code, which records an action is for. */

@@ -1,13 +1,11 @@
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
-import type { StoredRecord } from '../../../domain/shard.ts';
 import type { ActionConfig } from '../config.ts';
 import type { KeptParkedRun, RefusedMail } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
-import type { Outbox, Parcel } from '../outbox/outbox.ts';
+import type { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
-import type { PendingRun } from '../queue/action-queue.ts';
 import { ParkedCounts } from '../queue/dead-letter-counts.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunLimits, RunRecord, RunReport } from '../sandbox/run.ts';
@@ -16,6 +14,10 @@ import { numberKey } from '../tables.ts';
 import { areCurrent, type Reads, writeState } from './action-state.ts';
 import { History } from './history.ts';
 import { answerFor, type Sources } from './host-calls.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
+import type { Parcel } from '../outbox/parcel.ts';
+import type { Lane } from '../queue/action-queue.ts';
+import type { PendingRun } from '../queue/in-hand.ts';
 
 export interface RunnerOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
@@ -27,6 +29,12 @@ export interface RunnerOptions extends Sources, Addressing {
 /** A run that others have changed the state under as often as this fails. */
 const conflictsMax = 100;
 const retryMsMax = 3_600_000;
+
+/** A run, and the lane that it is of. */
+interface Attempt {
+  lane: Lane;
+  run: PendingRun;
+}
 
 /** How an attempt ended: `done` and `parked` are the end of the run, `again` is not. `parked`: how many more are. */
 type Ending =
@@ -86,8 +94,9 @@ export class Runner {
    * One attempt, and its delivery. `onThreadFree` is called as soon as the code has run.
    * @throws StoreError when what came of it could not be stored.
    */
-  async attempt(run: PendingRun, onThreadFree: () => void): Promise<'done' | 'failed' | 'parked'> {
-    const { lane, record, parked } = run;
+  async attempt(attempt: Attempt, onThreadFree: () => void): Promise<'done' | 'failed' | 'parked'> {
+    const { lane, run } = attempt;
+    const { record, parked } = run;
     if (parked !== undefined && this.parked.get(lane.id, parked) === undefined) {
       // Dropped while it waited for its turn.
       onThreadFree();
@@ -96,11 +105,11 @@ export class Runner {
       return 'done';
     }
     const reads: Reads = new Map();
-    const report = await this.#runCode(run, reads).finally(onThreadFree);
+    const report = await this.#runCode(attempt, reads).finally(onThreadFree);
     if (lane.isStopped) return 'failed';
     const { error, mails } = await mailsOf(lane.action.fleetId, report, this.#options);
     const parcel: Parcel = { action: lane.id, record, mails };
-    const ending = await this.#commit(run, report, error, parcel, reads);
+    const ending = await this.#commit(attempt, report, error, parcel, reads);
     if (ending === undefined) return 'failed';
     if (ending.type === 'again') {
       lane.delay(run, ending.afterMs);
@@ -137,7 +146,7 @@ export class Runner {
     this.parkedCounts.forget(action);
   }
 
-  #runCode({ lane, record }: PendingRun, reads: Reads): Promise<RunReport> {
+  #runCode({ lane, run: { record } }: Attempt, reads: Reads): Promise<RunReport> {
     const { config, pool } = this.#options;
     return pool.run(
       {
@@ -153,7 +162,7 @@ export class Runner {
 
   /** Undefined when the lane was stopped meanwhile. */
   async #commit(
-    run: PendingRun,
+    attempt: Attempt,
     report: RunReport,
     error: RunError | undefined,
     parcel: Parcel,
@@ -161,21 +170,20 @@ export class Runner {
   ): Promise<Ending | undefined> {
     let ending = undefined as Ending | undefined;
     await this.#options.journal.commit(() => {
-      if (run.lane.isStopped) return;
-      ending = this.#store(run, report, error, parcel, reads);
+      if (attempt.lane.isStopped) return;
+      ending = this.#store(attempt, report, error, parcel, reads);
     });
     return ending;
   }
 
   /** Inside the write transaction. */
   #store(
-    run: PendingRun,
+    { lane, run }: Attempt,
     report: RunReport,
     failure: RunError | undefined,
     parcel: Parcel,
     reads: Reads,
   ): Ending {
-    const { lane } = run;
     const { config, journal } = this.#options;
     const { tables } = journal;
     // Dropped while it ran: nothing comes of it.
@@ -198,7 +206,7 @@ export class Runner {
     // What the engine cannot read it never can: no code of the action has run.
     const isLast = run.attempt >= config.actionAttemptsMax || error?.code === 'unreadable_record';
     const outcome = error === undefined ? 'done' : isLast ? 'parked' : 'failed';
-    this.#note(run, report, error, outcome, parcel.mails.length);
+    this.#note({ lane, run }, report, error, outcome, parcel.mails.length);
     if (error !== undefined && !isLast) {
       const afterMs = Math.min(config.actionRetryMilliseconds * 2 ** (run.attempt - 1), retryMsMax);
       run.attempt += 1;
@@ -221,7 +229,7 @@ export class Runner {
   }
 
   #note(
-    { lane, record, attempt }: PendingRun,
+    { lane, run: { record, attempt } }: Attempt,
     { cpuMilliseconds, wallMilliseconds, log }: RunReport,
     error: RunError | undefined,
     outcome: Run['outcome'],

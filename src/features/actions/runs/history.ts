@@ -1,6 +1,6 @@
 import type { Page } from '../../../domain/shard.ts';
 import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
-import type { Table } from '../../../storage/lmdb/environment/environment.ts';
+import type { Table } from '../../../storage/lmdb/environment/stored-tables.ts';
 import type { ActionLogLine, LogQuery, Run, RunQuery } from '../service.ts';
 import { lastNumber, numberKey, rangeOf, readNumber } from '../tables.ts';
 

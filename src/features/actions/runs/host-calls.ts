@@ -1,5 +1,6 @@
 import { type DeviceKey, deviceIdOf, deviceIdPattern, deviceKeyOf } from '../../../core/identity.ts';
-import type { DeviceStatus, Shard } from '../../../domain/shard.ts';
+import type { DeviceStatus } from '../../../domain/devices/device.ts';
+import type { Shard } from '../../../domain/shard.ts';
 import type { Answer } from '../sandbox/run.ts';
 import type { ActionJournal } from '../tables.ts';
 import { type Reads, readState } from './action-state.ts';

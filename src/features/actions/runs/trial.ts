@@ -5,7 +5,7 @@ import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionDraft, ActionTest } from '../declaration/action.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
-import type { OutgoingMail } from '../outbox/outbox.ts';
+import type { OutgoingMail } from '../outbox/parcel.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';

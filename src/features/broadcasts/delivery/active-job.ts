@@ -1,7 +1,6 @@
 import type { Shard } from '../../../domain/shard.ts';
 import { fleetIdOfJob, idOfJob } from '../tables.ts';
-import type { Delivered } from './delivery.ts';
-import type { Job, Progress } from './job.ts';
+import type { Delivered, Job, Progress } from './job.ts';
 import type { JobStore } from './job-store.ts';
 import { ListWalk, ShardWalk, type Walk } from './walk.ts';
 

@@ -5,8 +5,7 @@ import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Broadcast } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { BroadcastConfig } from '../config.ts';
-import type { Refusal } from '../service.ts';
-import type { Job } from './job.ts';
+import type { Job, Delivered } from './job.ts';
 import type { MailRate } from './rate.ts';
 
 export interface DeliveryOptions {
@@ -15,14 +14,6 @@ export interface DeliveryOptions {
   shards: { of(device: DeviceKey): Shard };
   rate: MailRate;
   log: Log;
-}
-
-/** What became of a chunk of devices. */
-export interface Delivered {
-  queued: number;
-  refused: Refusal[];
-  /** False when it was stopped on the way: then some may have had their mail and are not counted. */
-  isWhole: boolean;
 }
 
 const retryMsMin = 100;

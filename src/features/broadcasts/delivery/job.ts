@@ -1,8 +1,7 @@
 import { formatUuid } from '../../../core/uuid.ts';
 import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
-import type { BroadcastRequest, BroadcastState, BroadcastStatus } from '../service.ts';
+import type { BroadcastRequest, BroadcastState, BroadcastStatus, Refusal } from '../service.ts';
 import { deviceIdLength, idOfJob } from '../tables.ts';
-import type { Delivered } from './delivery.ts';
 
 /** What is asked for: written once. The ids of a list are apart, for they are read only to send. */
 export interface Job {
@@ -10,6 +9,14 @@ export interface Job {
   payload: Uint8Array;
   to: BroadcastStatus['to'];
   createdAtMs: number;
+}
+
+/** What became of a chunk of devices. */
+export interface Delivered {
+  queued: number;
+  refused: Refusal[];
+  /** False when it was stopped on the way: then some may have had their mail and are not counted. */
+  isWhole: boolean;
 }
 
 /** How far a broadcast has come: written behind each chunk. */

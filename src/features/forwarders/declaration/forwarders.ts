@@ -2,8 +2,7 @@ import { ApiError, OperatorError } from '../../../core/errors.ts';
 import { fleetIdLength, schemaNamePattern } from '../../../core/identity.ts';
 import { Changes } from '../../../declarations/changes.ts';
 import type { Registry } from '../../../declarations/registry.ts';
-import type { Table } from '../../../storage/lmdb/environment/environment.ts';
-import type { StoredTables } from '../../../storage/lmdb/environment/stored-tables.ts';
+import type { StoredTables, Table } from '../../../storage/lmdb/environment/stored-tables.ts';
 import type { Forwarder } from './forwarder.ts';
 import { keyOfForwarder, packForwarder, unpackForwarder } from './forwarder-records.ts';
 

@@ -1,6 +1,6 @@
 import { isUnavailable } from '../../../core/errors.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { Burial } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import { Ending } from '../senders/linked-abort.ts';

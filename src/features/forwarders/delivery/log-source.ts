@@ -1,4 +1,4 @@
-import { recordKinds } from '../../../domain/shard.ts';
+import { recordKinds } from '../../../domain/records/record.ts';
 import type { Consumer } from '../../records/consumer.ts';
 import type { Consumers } from '../../records/consumers.ts';
 import type { Forwarder, ForwarderStart } from '../declaration/forwarder.ts';

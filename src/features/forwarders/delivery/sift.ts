@@ -1,5 +1,5 @@
 import { deviceIdOf } from '../../../core/identity.ts';
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { Sender } from '../senders/sender.ts';
 import type { Progress } from './stats.ts';
 

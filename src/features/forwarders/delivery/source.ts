@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 
 /** Records in order, to be given back or acknowledged as a whole. */
 export interface Batch {

@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 
 /** How one forwarder is doing, since the server started. */
 export class Progress {

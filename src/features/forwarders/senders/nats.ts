@@ -11,7 +11,7 @@ import {
 import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import { recordDocument } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../declaration/forwarder.ts';

@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 
 /** How one attempt at a batch ended. `reason` is a sentence of ours: nothing that the other side wrote is in it. */
 export type Outcome =

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { SigningSecret } from '../declaration/forwarder.ts';
 import { signingKey } from '../declaration/signing-secret.ts';
 

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
-import type { StoredRecord } from '../../../domain/shard.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import { recordDocument } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, WebhookDestination } from '../declaration/forwarder.ts';

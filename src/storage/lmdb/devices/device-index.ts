@@ -1,11 +1,12 @@
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
+import type { FleetCounts } from '../../../domain/devices/device.ts';
 import type { Environment } from '../environment/environment.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeIndexed, type Indexed } from '../layout/device-record.ts';
 import { keyOfDevice, readDevice, tagDigestBytes } from '../layout/keys.ts';
 import { openTables, type Tables } from '../layout/tables.ts';
 import type { Step } from '../reshard/move-devices.ts';
-import { addCounts, type FleetCounts } from './fleet-counts.ts';
+import { addCounts } from './fleet-counts.ts';
 import { changeName } from './name-index.ts';
 import { changeSeen } from './seen-index.ts';
 import { changeTags, disabledDigest } from './tag-index.ts';

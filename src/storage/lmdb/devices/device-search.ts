@@ -1,15 +1,17 @@
 import { type DeviceKey, deviceKeyOf } from '../../../core/identity.ts';
+import type { DeviceStatus } from '../../../domain/devices/device.ts';
 import { matches } from '../../../domain/devices/device-filter.ts';
-import type {
-  DeviceFilter,
-  DeviceIndex,
-  DeviceQuery,
-  FoundDevices,
+import {
+  type DeviceFilter,
+  type DeviceIndex,
+  type DeviceQuery,
+  type FoundDevices,
+  nameInKey,
+  type SeenCount,
 } from '../../../domain/devices/device-query.ts';
-import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
-import type { DeviceStatus, SeenCount } from '../../../domain/shard.ts';
-import type { Table } from '../environment/environment.ts';
-import { bucketInKey, keyOfDevice, nameInKey, readSequence } from '../layout/keys.ts';
+import { bucketInKey, bucketOf } from '../../../domain/devices/seen-bucket.ts';
+import type { Table } from '../environment/stored-tables.ts';
+import { keyOfDevice, readSequence } from '../layout/keys.ts';
 import type { Tables } from '../layout/tables.ts';
 import { digestOfTag, disabledDigest } from './tag-index.ts';
 

@@ -1,11 +1,17 @@
 import type { DeviceKey } from '../../../core/identity.ts';
+import type {
+  ChangeOutcome,
+  Device,
+  DeviceChange,
+  DevicePut,
+  PutOutcome,
+} from '../../../domain/devices/device.ts';
 import { changedDevice, changeOfStreams } from '../../../domain/devices/device-change.ts';
-import type { ChangeOutcome, Device, DeviceChange, DevicePut, PutOutcome } from '../../../domain/shard.ts';
+import type { Effects } from '../../../domain/write.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeDevice, encodeDevice } from '../layout/device-record.ts';
 import { keyOfDevice, keyOfRetiring, readDevice, sequenceBytes, sequenceKey } from '../layout/keys.ts';
 import type { Tables } from '../layout/tables.ts';
-import type { Effects } from '../shard/state.ts';
 import { changeIndexes, indexedOf } from './device-index.ts';
 import { changeSeen } from './seen-index.ts';
 

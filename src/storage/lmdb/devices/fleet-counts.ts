@@ -1,11 +1,6 @@
-import type { Table } from '../environment/environment.ts';
+import type { FleetCounts } from '../../../domain/devices/device.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { keyOfFleet, readSequence, sequenceBytes } from '../layout/keys.ts';
-
-/** How many devices of a fleet a shard holds, and how many of these are disabled. */
-export interface FleetCounts {
-  devices: number;
-  disabled: number;
-}
 
 export function readCounts(table: Table, fleetId: string): FleetCounts {
   const bytes = table.getBinary(keyOfFleet(fleetId));

@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { keyOfName } from '../layout/keys.ts';
 
 const nothing = Buffer.alloc(0);

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { keyOfSeen } from '../layout/keys.ts';
 
 const nothing = Buffer.alloc(0);

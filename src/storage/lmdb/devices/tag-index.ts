@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import type { Indexed } from '../layout/device-record.ts';
 import { keyOfTag, tagDigestBytes } from '../layout/keys.ts';
 

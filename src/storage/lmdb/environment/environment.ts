@@ -1,10 +1,7 @@
 import { statfsSync } from 'node:fs';
-import { ABORT, type Database, open, type RootDatabase } from 'lmdb';
+import { ABORT, open, type RootDatabase } from 'lmdb';
 import { causeOf } from './store-error.ts';
-import type { StoredTables } from './stored-tables.ts';
-
-/** A table of one environment: binary keys, binary values, ordered by key bytes. */
-export type Table = Database<Buffer, Buffer>;
+import type { StoredTables, Table } from './stored-tables.ts';
 
 export interface EnvironmentOptions {
   path: string;

@@ -1,14 +1,16 @@
 import { uuidTimeMs } from '../../../core/uuid.ts';
-import { type IdempotencyLimits, keyRefusal } from '../../../domain/idempotency.ts';
-import type { KeyRefusal } from '../../../domain/shard.ts';
+import {
+  type IdempotencyLimits,
+  type KeyRefusal,
+  keyDigestBytes,
+  keyRefusal,
+} from '../../../domain/idempotency.ts';
 import { keyOfIdempotency, readSequence, sequenceBytes, sequenceKey } from '../layout/keys.ts';
-import type { Table } from './environment.ts';
+import type { Table } from './stored-tables.ts';
 
 /** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
 const graceMs = 60_000;
 const forgottenKey = Buffer.from('forgotten');
-/** SHA-256. */
-export const keyDigestBytes = 32;
 const nothing: Uint8Array = new Uint8Array(0);
 
 /** What a key stands for: a request to be stored now, one that was, another one, or none that may be taken. */

@@ -1,7 +1,6 @@
 import { diskFull } from '../../../core/errors.ts';
-import type { Table } from './environment.ts';
 import { refusalOf } from './store-error.ts';
-import type { StoredTables } from './stored-tables.ts';
+import type { StoredTables, Table } from './stored-tables.ts';
 
 interface Pending {
   apply(): void;

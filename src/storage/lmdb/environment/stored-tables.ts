@@ -1,4 +1,7 @@
-import type { Table } from './environment.ts';
+import type { Database } from 'lmdb';
+
+/** A table of one environment: binary keys, binary values, ordered by key bytes. */
+export type Table = Database<Buffer, Buffer>;
 
 /** A row of one of them, as it is left; without a value it is removed. */
 export interface StoredChange {

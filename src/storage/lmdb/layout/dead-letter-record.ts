@@ -1,5 +1,6 @@
 import { copyUuid, uuidBytesLength } from '../../../core/uuid.ts';
-import type { DeadLetter, DeathReason, Mail } from '../../../domain/shard.ts';
+import type { DeadLetter, DeathReason } from '../../../domain/mail/ended-mail.ts';
+import type { Mail } from '../../../domain/mail/mail.ts';
 import {
   decodeMail,
   isMailRecord,

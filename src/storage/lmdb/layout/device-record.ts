@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { Device, DeviceCredentials } from '../../../domain/shard.ts';
+import type { Device, DeviceCredentials } from '../../../domain/devices/device.ts';
 import { pack, unpack } from '../environment/codec.ts';
 import { readSequence, sequenceBytes, sequenceKey } from './keys.ts';
 

@@ -6,6 +6,8 @@ import {
   fleetIdOf,
 } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
+import { nameInKey } from '../../../domain/devices/device-query.ts';
+import { bucketInKey } from '../../../domain/devices/seen-bucket.ts';
 
 /**
  * Key layout of a shard's tables: fixed-width fields behind each other, big-endian, so that byte order is
@@ -15,11 +17,7 @@ import { uuidBytesLength } from '../../../core/uuid.ts';
 export const sequenceBytes = 6;
 export const tagDigestBytes = 8;
 export const sentRestBytesMax = 32;
-/** Of a name in its index, which is in UTF-8. */
-const nameBytesMax = 32;
-const bucketBytes = 4;
 const deviceIdLength = deviceKeyLength - fleetIdLength;
-export const senderMark = 's';
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
@@ -37,21 +35,9 @@ export function keyOfTag(digest: string, device: DeviceKey): Buffer {
   return Buffer.from(digest + device, 'latin1');
 }
 
-/** The beginning of a name as its index has it, one character a byte. */
-export function nameInKey(name: string): string {
-  return Buffer.from(name, 'utf8').toString('latin1', 0, nameBytesMax);
-}
-
 /** names: fleet, the beginning of the name, a zero byte, device id. The value is empty. */
 export function keyOfName(device: DeviceKey, name: string): Buffer {
   return Buffer.from(`${fleetIdOf(device)}${nameInKey(name)}\0${deviceIdOf(device)}`, 'latin1');
-}
-
-/** A bucket of the seen index, one character a byte. */
-export function bucketInKey(bucket: number): string {
-  const bytes = Buffer.allocUnsafe(bucketBytes);
-  bytes.writeUInt32BE(bucket);
-  return bytes.toString('latin1');
 }
 
 /** seen: fleet, bucket of the time, device id. The value is empty. */

@@ -1,6 +1,6 @@
 import { schemaNamePattern } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
-import type { Fetches, Mail } from '../../../domain/shard.ts';
+import type { Fetches, Mail } from '../../../domain/mail/mail.ts';
 
 /**
  * id 16, requeues 2, requeues allowed 1 (0: any number, else one more than they are), fetches 3, accepted 6 (0: not

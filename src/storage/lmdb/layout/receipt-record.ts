@@ -1,5 +1,6 @@
 import { schemaNamePattern } from '../../../core/identity.ts';
-import type { Fetches, MailEnd, Receipt } from '../../../domain/shard.ts';
+import type { MailEnd, Receipt } from '../../../domain/mail/ended-mail.ts';
+import type { Fetches } from '../../../domain/mail/mail.ts';
 import {
   readAcceptedAtMs,
   readFetchCount,

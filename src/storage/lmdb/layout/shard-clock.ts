@@ -1,5 +1,6 @@
+import { correctionMsMax } from '../../../core/clock.ts';
 import { pack, unpack } from '../environment/codec.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 
 /** What a restart needs to know of the clock; stored with every sweep, and at once after a jump. */
 interface KeptClock {
@@ -9,8 +10,6 @@ interface KeptClock {
   aheadSinceMs: number;
 }
 
-/** A step of the wall clock up to this is taken as its correction; anything more is a jump. */
-export const correctionMsMax = 2_000;
 /** A server that was off for longer has to see for itself how late it is, before it forgets anything. */
 const restartMsMax = 600_000;
 const clockKey = Buffer.from('clock');

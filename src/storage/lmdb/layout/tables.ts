@@ -1,4 +1,5 @@
-import type { Environment, Table } from '../environment/environment.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 
 export const tableNames = [
   'devices',

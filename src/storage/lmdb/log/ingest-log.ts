@@ -1,5 +1,5 @@
 import { generateUuid } from '../../../core/uuid.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import {
   type BatchRecord,

@@ -1,6 +1,6 @@
-import type { LogPage, StoredRecord } from '../../../domain/shard.ts';
-import type { Table } from '../environment/environment.ts';
+import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import { isDamage } from '../environment/store-error.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';

@@ -1,20 +1,18 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../../../core/identity.ts';
-import { type RecordKind, recordKinds } from '../../../domain/shard.ts';
+import {
+  logRecordBytes,
+  type RecordKind,
+  recordHeaderBytes,
+  recordKinds,
+} from '../../../domain/records/record.ts';
 import { readDevice } from '../layout/keys.ts';
 
 /** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
-const headerBytes = deviceKeyLength + 1 + 1 + 3;
-
 export interface NewLogRecord {
   device: DeviceKey;
   kind: RecordKind;
   schema: string;
   payload: Uint8Array;
-}
-
-/** What a record takes in the log. */
-export function logRecordBytes({ schema, payload }: Pick<NewLogRecord, 'schema' | 'payload'>): number {
-  return headerBytes + schema.length + payload.length;
 }
 
 /**
@@ -31,7 +29,7 @@ export function encodeLogRecord(record: NewLogRecord): Buffer {
 
 /** The same for a payload that is text in ASCII, without a buffer of its own for it. */
 export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: string, text: string): Buffer {
-  const bytes = Buffer.allocUnsafe(headerBytes + schema.length + text.length);
+  const bytes = Buffer.allocUnsafe(recordHeaderBytes + schema.length + text.length);
   const at = writeHeader(bytes, device, kind, schema, text.length);
   bytes.write(text, at, 'latin1');
   return bytes;

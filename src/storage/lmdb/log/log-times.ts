@@ -1,7 +1,8 @@
-import type { Table } from '../environment/environment.ts';
+import { correctionMsMax } from '../../../core/clock.ts';
 import { isDamage } from '../environment/store-error.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceBytes, sequenceKey } from '../layout/keys.ts';
-import { correctionMsMax, storedJumpsMs } from '../layout/shard-clock.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { countOf, isDamaged, newestTimeMs } from './log-batch.ts';
 

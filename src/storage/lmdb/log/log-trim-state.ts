@@ -1,5 +1,5 @@
 import { pack, unpack } from '../environment/codec.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 
 /**
  * How far a shard's log has been trimmed: stored with what is trimmed, in one transaction, so that a restart goes

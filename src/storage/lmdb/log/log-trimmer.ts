@@ -4,7 +4,7 @@ import {
   livesOf,
   type RetentionSource,
 } from '../../../domain/log-retention.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { endOfLog } from './ingest-log.ts';
 import { countOf, isDamaged, newestTimeMs } from './log-batch.ts';

@@ -1,8 +1,8 @@
 import { deviceKeyLength } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
-import type { Enqueue, MailOutcome } from '../../../domain/shard.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Enqueue, MailOutcome } from '../../../domain/mail/mail.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { keyOfBroadcast, readDevice } from '../layout/keys.ts';
 
 const nothing = Buffer.alloc(0);

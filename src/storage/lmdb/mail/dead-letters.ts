@@ -1,7 +1,8 @@
 import { type DeviceKey, fleetIdLength, fleetIdOf } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
-import type { DeathReason, Mail } from '../../../domain/shard.ts';
-import type { Table } from '../environment/environment.ts';
+import type { DeathReason } from '../../../domain/mail/ended-mail.ts';
+import type { Mail } from '../../../domain/mail/mail.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { encodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
 import { keyOfDeadLetter } from '../layout/keys.ts';
 

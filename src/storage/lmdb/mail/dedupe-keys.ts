@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { keyOfSent } from '../layout/keys.ts';
 
 /** What mail was sent for (`Enqueue.once`), and which mail it was; inside the owner's write transaction. */

@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { readDevice, sequenceBytes, sequenceKey } from '../layout/keys.ts';
 
 /** Damaged entries to know; more of them than this would not be a matter for a running server. */

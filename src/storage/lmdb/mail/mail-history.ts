@@ -1,14 +1,14 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
-import { isDeath } from '../../../domain/mail/ended-mail.ts';
+import { isDeath, type MailEnd } from '../../../domain/mail/ended-mail.ts';
+import type { Fetches } from '../../../domain/mail/mail.ts';
 import {
   hasCounts,
   type MailCounts,
   type MailEvent,
   mailEventText,
 } from '../../../domain/mail/mail-event.ts';
-import type { Fetches, MailEnd } from '../../../domain/shard.ts';
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { keyOfReceipt } from '../layout/keys.ts';
 import { readFetchCount, readFirstFetchedAtMs, readName, readRequeueCount } from '../layout/mail-record.ts';
 import { encodeReceipt, readEnd, withFetches } from '../layout/receipt-record.ts';

@@ -1,6 +1,15 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { copyUuid, generateUuid } from '../../../core/uuid.ts';
+import type { Activity } from '../../../domain/devices/device.ts';
 import { isDeath } from '../../../domain/mail/ended-mail.ts';
+import type {
+  Enqueue,
+  Fetches,
+  MailOutcome,
+  Settle,
+  SettleOutcome,
+  Withdrawal,
+} from '../../../domain/mail/mail.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import {
   endOfVerb,
@@ -8,15 +17,6 @@ import {
   type SettledVerb,
   settledVerb,
 } from '../../../domain/mail/settled-mails.ts';
-import type {
-  Activity,
-  Enqueue,
-  Fetches,
-  MailOutcome,
-  Settle,
-  SettleOutcome,
-  Withdrawal,
-} from '../../../domain/shard.ts';
 import { keyOfDevice, sequenceBytes } from '../layout/keys.ts';
 import {
   addFetches,

@@ -1,6 +1,11 @@
 import { type DeviceKey, fleetIdLength } from '../../../core/identity.ts';
-import { isWanted } from '../../../domain/mail/ended-mail.ts';
-import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Page } from '../../../domain/shard.ts';
+import {
+  type DeadLetter,
+  type DeadLetterFilter,
+  type DeadLetterWithPayload,
+  isWanted,
+} from '../../../domain/mail/ended-mail.ts';
+import type { Page } from '../../../domain/shard.ts';
 import { decodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
 import { deadDeviceAt, keyOfDeadLetter, readDevice } from '../layout/keys.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';

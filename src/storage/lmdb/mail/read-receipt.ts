@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
-import type { Receipt } from '../../../domain/shard.ts';
+import type { Receipt } from '../../../domain/mail/ended-mail.ts';
 import { decodeDelayed } from '../layout/delayed-record.ts';
 import { keyOfDevice, keyOfDeviceMail, keyOfReceipt } from '../layout/keys.ts';
 import {

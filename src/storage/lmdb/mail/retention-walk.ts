@@ -1,4 +1,4 @@
-import type { Table } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 
 /** Looked at without a rest, however few of them are over: a second or so of a shard's time each minute. */
 const restAfterRecords = 100_000;

@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
-import type { Environment, Table } from '../environment/environment.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { deadDeviceAt, readDevice, readSplitDevice, sequenceBytes, tagDigestBytes } from '../layout/keys.ts';
 import type { tableNames } from '../layout/tables.ts';
 

@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { Environment, Table } from '../environment/environment.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { batchBytesMax, endOfLog } from '../log/ingest-log.ts';
 import {

@@ -2,11 +2,12 @@ import { ApiError, diskFull, unavailable } from '../../../core/errors.ts';
 import { newRequestId } from '../../../core/request-id.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics, Refusal } from '../../../core/telemetry/worker-metrics.ts';
-import { type Answer, addsRecords, type Completion, type Write } from '../../../domain/write.ts';
+import type { Completion, Effects } from '../../../domain/write.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
 import { StoreError } from '../environment/store-error.ts';
-import type { Effects, ShardState } from './state.ts';
+import type { ShardState } from './state.ts';
+import { type Answer, addsRecords, type Write } from './write.ts';
 
 interface Pending {
   write: Write;

@@ -1,49 +1,48 @@
 import { queueFull } from '../../../core/errors.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type {
-  DeviceFilter,
-  DeviceIndex,
-  DeviceQuery,
-  FoundDevices,
-  Presence,
-} from '../../../domain/devices/device-query.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
-import type {
   Activity,
-  Awaitable,
   ChangeOutcome,
-  DeadLetter,
-  DeadLetterFilter,
-  DeadLetterWithPayload,
   Device,
   DeviceChange,
   DeviceCredentials,
   DevicePut,
   DeviceStatus,
+  FleetCounts,
+  PutOutcome,
+} from '../../../domain/devices/device.ts';
+import type {
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevices,
+  Presence,
+  SeenCount,
+} from '../../../domain/devices/device-query.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  Receipt,
+} from '../../../domain/mail/ended-mail.ts';
+import type {
   Enqueue,
   EnqueueOutcome,
-  Ingest,
-  IngestOutcome,
-  LogPage,
   Mail,
   MailboxHead,
-  Page,
-  PutOutcome,
-  Receipt,
   Replay,
   ReplayOutcome,
-  SeenCount,
   Settle,
   SettleOutcome,
-  Shard,
-  StreamSink,
-  Watch,
   Withdrawal,
-} from '../../../domain/shard.ts';
-import type { Answer, Append, Completion, Write, Writes, WriteType } from '../../../domain/write.ts';
-import type { FleetCounts } from '../devices/fleet-counts.ts';
+} from '../../../domain/mail/mail.ts';
+import type { Ingest, IngestOutcome, LogPage } from '../../../domain/records/record.ts';
+import type { Awaitable, Page, Shard, StreamSink, Watch } from '../../../domain/shard.ts';
+import type { Completion } from '../../../domain/write.ts';
 import { encodeLogRecord } from '../log/log-record.ts';
 import type { ShardReader } from './reader.ts';
+import type { Answer, Append, Write, Writes, WriteType } from './write.ts';
 
 /** The way to the shard's owner: a call on its own thread, a message from any other. */
 export interface OwnerLink {

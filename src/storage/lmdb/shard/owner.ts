@@ -5,7 +5,7 @@ import type { CommitMetrics, LetterMetrics } from '../../../core/telemetry/worke
 import type { Presence } from '../../../domain/devices/device-query.ts';
 import type { RetentionSource } from '../../../domain/log-retention.ts';
 import type { StreamSink } from '../../../domain/shard.ts';
-import type { Answer, Completion, Write } from '../../../domain/write.ts';
+import type { Completion } from '../../../domain/write.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
 import { openTables } from '../layout/tables.ts';
@@ -15,6 +15,7 @@ import type { OwnerLink } from './lmdb-shard.ts';
 import type { ShardReader } from './reader.ts';
 import { ShardState, type StateOptions } from './state.ts';
 import { StreamRegistry } from './streams.ts';
+import type { Answer, Write } from './write.ts';
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;

@@ -1,4 +1,5 @@
 import { type DeviceKey, deviceIdOf, deviceKeyLength, deviceKeyOf } from '../../../core/identity.ts';
+import type { DeviceCredentials, DeviceStatus, FleetCounts } from '../../../domain/devices/device.ts';
 import { matches } from '../../../domain/devices/device-filter.ts';
 import type {
   ConnectedDevice,
@@ -7,26 +8,22 @@ import type {
   DeviceQuery,
   FoundDevice,
   FoundDevices,
+  SeenCount,
 } from '../../../domain/devices/device-query.ts';
 import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
 import type {
   DeadLetter,
   DeadLetterFilter,
   DeadLetterWithPayload,
-  DeviceCredentials,
-  DeviceStatus,
-  LogPage,
-  Mail,
-  MailboxHead,
-  Page,
   Receipt,
-  SeenCount,
-  Watch,
-} from '../../../domain/shard.ts';
+} from '../../../domain/mail/ended-mail.ts';
+import type { Mail, MailboxHead } from '../../../domain/mail/mail.ts';
+import type { LogPage } from '../../../domain/records/record.ts';
+import type { Page, Watch } from '../../../domain/shard.ts';
 import { indexedOf } from '../devices/device-index.ts';
 import { countEntries, countSeen, searchDevices } from '../devices/device-search.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
-import { type FleetCounts, readCounts } from '../devices/fleet-counts.ts';
+import { readCounts } from '../devices/fleet-counts.ts';
 import { digestOfTag } from '../devices/tag-index.ts';
 import type { Environment } from '../environment/environment.ts';
 import { decodeSeen } from '../layout/activity-record.ts';

@@ -1,27 +1,21 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid, formatUuid } from '../../../core/uuid.ts';
+import type { Activity } from '../../../domain/devices/device.ts';
+import { senderMark } from '../../../domain/idempotency.ts';
 import type {
-  Activity,
-  Announcement,
   Enqueue,
   EnqueueOutcome,
-  IngestOutcome,
   MailOutcome,
   Replay,
   ReplayOutcome,
-} from '../../../domain/shard.ts';
-import {
-  type Answer,
-  type Append,
-  sweepMailsMax,
-  sweepRecordsMax,
-  type Write,
-} from '../../../domain/write.ts';
+} from '../../../domain/mail/mail.ts';
+import type { IngestOutcome } from '../../../domain/records/record.ts';
+import { type Effects, sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
 import { DeviceWrites } from '../devices/device-writes.ts';
 import { changeSeen } from '../devices/seen-index.ts';
 import { IdempotencyKeys } from '../environment/idempotency-keys.ts';
 import { decodeSeen, encodeSeen } from '../layout/activity-record.ts';
-import { keyOfDevice, senderMark } from '../layout/keys.ts';
+import { keyOfDevice } from '../layout/keys.ts';
 import { encodeMail } from '../layout/mail-record.ts';
 import { ShardClock } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
@@ -35,18 +29,7 @@ import { DelayedMail } from '../mail/delayed-mail.ts';
 import { MailLedger } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
-
-/** What follows a commit, and only a commit: mail to announce, streams to end. */
-export interface Effects {
-  /** Devices whose credentials or mailbox are other than before. */
-  changed: DeviceKey[];
-  announcements: { device: DeviceKey; announcement: Announcement }[];
-  endedStreams: DeviceKey[];
-  /** Of devices whose old secret has ended. */
-  recheckedStreams: DeviceKey[];
-  /** Dead letters that went for newer ones. */
-  droppedLetters: number;
-}
+import type { Answer, Append, Write } from './write.ts';
 
 function noEffects(): Effects {
   return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [], droppedLetters: 0 };

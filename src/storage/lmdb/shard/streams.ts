@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { ConnectedDevices } from '../../../domain/connected-devices.ts';
 import type { StreamSink } from '../../../domain/shard.ts';
-import type { Effects } from './state.ts';
+import type { Effects } from '../../../domain/write.ts';
 
 /** The open event streams of a shard's devices, wherever their connections are. */
 export class StreamRegistry {

@@ -1,7 +1,8 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../../core/identity.ts';
+import type { FleetCounts } from '../../../domain/devices/device.ts';
 import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
 import { indexedOf } from '../devices/device-index.ts';
-import { decodeCounts, type FleetCounts } from '../devices/fleet-counts.ts';
+import { decodeCounts } from '../devices/fleet-counts.ts';
 import { digestsOf } from '../devices/tag-index.ts';
 import type { StoredTable } from '../environment/database-file.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
@@ -18,7 +19,7 @@ import {
   sequenceBytes,
   tagDigestBytes,
 } from '../layout/keys.ts';
-import type { Walk } from './verify.ts';
+import type { Walk } from './walk.ts';
 
 type StoredTables = ReadonlyMap<string, StoredTable>;
 

@@ -18,8 +18,8 @@ import {
   sequenceBytes,
 } from '../layout/keys.ts';
 import { isReceiptRecord } from '../layout/receipt-record.ts';
-import type { Walk } from './verify.ts';
 import { isObject } from './verify-mail.ts';
+import type { Walk } from './walk.ts';
 
 /** Mail that waits for its time, against the order of its times, both ways. */
 export function verifyDelayed(

@@ -15,7 +15,7 @@ import {
 } from '../layout/keys.ts';
 import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record.ts';
 import { decodeMailbox, isMailboxRecord } from '../layout/mailbox-record.ts';
-import type { Walk } from './verify.ts';
+import type { Walk } from './walk.ts';
 
 /** What the walk of the mail counted of one device. */
 interface Counted {

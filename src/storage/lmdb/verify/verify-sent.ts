@@ -1,7 +1,7 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import { readDevice, sentRestBytesMax } from '../layout/keys.ts';
-import type { Walk } from './verify.ts';
+import type { Walk } from './walk.ts';
 
 const restAt = uuidBytesLength + deviceKeyLength;
 

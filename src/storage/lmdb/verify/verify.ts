@@ -1,12 +1,11 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
-import { Damage, type StoredTable } from '../environment/database-file.ts';
-import type { Findings } from '../environment/findings.ts';
-import { isForgottenRecord, keyDigestBytes } from '../environment/idempotency-keys.ts';
+import { keyDigestBytes, senderMark } from '../../../domain/idempotency.ts';
+import { isForgottenRecord } from '../environment/idempotency-keys.ts';
 import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../environment/manifest.ts';
 import { isSeenRecord } from '../layout/activity-record.ts';
 import { isDeviceRecord } from '../layout/device-record.ts';
-import { keyOfDevice, readDevice, readSequence, senderMark, sequenceBytes } from '../layout/keys.ts';
+import { keyOfDevice, readDevice, readSequence, sequenceBytes } from '../layout/keys.ts';
 import { isClockRecord } from '../layout/shard-clock.ts';
 import { countBatch, countOf } from '../log/log-batch.ts';
 import { isMovedEndRecord } from '../log/log-times.ts';
@@ -15,21 +14,15 @@ import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifyBroadcast, verifySent } from './verify-sent.ts';
+import { type Walked, walkOf } from './walk.ts';
 
-export interface ShardVerification {
-  tables: ReadonlyMap<string, StoredTable>;
+export interface ShardVerification extends Walked {
   /** Whether the device belongs in this shard. */
   isPlaced(device: DeviceKey): boolean;
   /** Of the data folder. */
   format: number;
   hasFleet(fleetId: string): boolean;
-  findings: Pick<Findings, 'add'>;
-  /** Called for every record that was looked at. */
-  onRecord(): void;
 }
-
-/** One table's walk: `check` answers what is wrong with a record, if anything is. */
-export type Walk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
 
 /** What the walk of a shard counted. */
 export interface ShardCounts {
@@ -41,21 +34,10 @@ export interface ShardCounts {
 
 /** Walks every record of every table of a shard whose server is stopped, and holds them against each other. */
 export function verifyShard(verification: ShardVerification): ShardCounts {
-  const { tables, isPlaced, format, hasFleet, findings, onRecord } = verification;
+  const { tables, isPlaced, format, hasFleet, findings } = verification;
   const indexes = format >= deviceIndexFormat ? new DeviceIndexCheck(tables) : undefined;
   const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
-  const walk: Walk = (name, check) => {
-    const table = tables.get(name);
-    if (table === undefined) {
-      findings.add(`there is no table ${name}`);
-      return;
-    }
-    for (const { key, value } of table.entries((damage) => findings.add(`${name}: ${damage.message}`))) {
-      onRecord();
-      const wrong = attempt(() => check(key, value));
-      if (wrong !== undefined) findings.add(`${name}, ${printable(key)}: ${wrong}`);
-    }
-  };
+  const walk = walkOf(verification);
   const exists = (device: string): boolean =>
     isDeviceKey(device) && tables.get('devices')?.get(keyOfDevice(device)) !== undefined;
 
@@ -124,20 +106,4 @@ function isKeyRecord(key: Buffer, value: Buffer): boolean {
   return (
     isSender && value.length === keyDigestBytes + uuidBytesLength && isUuid(value.subarray(keyDigestBytes))
   );
-}
-
-/** A record that is too short or of other bytes makes its reader throw. */
-function attempt(check: () => string | undefined): string | undefined {
-  try {
-    return check();
-  } catch (error) {
-    if (error instanceof Damage) return error.message;
-    return `the record does not decode (${(error as Error).name})`;
-  }
-}
-
-/** Keys begin with ids where all is well, and with anything where it is not. */
-function printable(key: Buffer): string {
-  const text = key.toString('latin1');
-  return isDeviceKey(text) ? text : `key ${key.subarray(0, 64).toString('hex')}`;
 }

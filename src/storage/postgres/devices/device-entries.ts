@@ -1,7 +1,6 @@
 import { type DeviceKey, deviceIdOf } from '../../../core/identity.ts';
 import type { DeviceFilter, DeviceIndex } from '../../../domain/devices/device-query.ts';
-import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
-import { bucketInKey } from '../../lmdb/layout/keys.ts';
+import { bucketInKey, bucketOf } from '../../../domain/devices/seen-bucket.ts';
 import { nameKeyOf } from './device-rows.ts';
 
 /** A row of an index: what it has besides the device is not read in all of them. */

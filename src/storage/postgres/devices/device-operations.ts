@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
+import type {
+  ChangeOutcome,
+  Device,
+  DeviceChange,
+  DevicePut,
+  PutOutcome,
+} from '../../../domain/devices/device.ts';
 import { changedDevice, changeOfStreams } from '../../../domain/devices/device-change.ts';
-import type { ChangeOutcome, Device, DeviceChange, DevicePut, PutOutcome } from '../../../domain/shard.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { noteFetches } from '../mail/mailbox.ts';

@@ -1,4 +1,5 @@
 import { type DeviceKey, deviceIdOf } from '../../../core/identity.ts';
+import type { Authentication, DeviceStatus, FleetCounts } from '../../../domain/devices/device.ts';
 import { matches } from '../../../domain/devices/device-filter.ts';
 import type {
   ConnectedDevice,
@@ -7,9 +8,9 @@ import type {
   DeviceQuery,
   FoundDevice,
   FoundDevices,
+  SeenCount,
 } from '../../../domain/devices/device-query.ts';
-import type { Authentication, DeviceStatus, FleetCounts, SeenCount } from '../../../domain/shard.ts';
-import { bucketInKey } from '../../lmdb/layout/keys.ts';
+import { bucketInKey } from '../../../domain/devices/seen-bucket.ts';
 import type { Database } from '../connection/database.ts';
 import { Gathered } from '../connection/query-batcher.ts';
 import { type Entry, entriesOf } from './device-entries.ts';

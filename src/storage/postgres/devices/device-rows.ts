@@ -1,5 +1,5 @@
-import type { Device, DeviceCredentials, DeviceStatus } from '../../../domain/shard.ts';
-import { nameInKey } from '../../lmdb/layout/keys.ts';
+import type { Device, DeviceCredentials, DeviceStatus } from '../../../domain/devices/device.ts';
+import { nameInKey } from '../../../domain/devices/device-query.ts';
 import type { ActivityRow, DeviceRow } from '../schema/tables.ts';
 
 const digestBytes = 32;

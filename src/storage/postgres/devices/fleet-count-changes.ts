@@ -1,4 +1,4 @@
-import type { FleetCounts } from '../../../domain/shard.ts';
+import type { FleetCounts } from '../../../domain/devices/device.ts';
 import type { Session } from '../connection/database.ts';
 
 const add = `

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
+import type { Activity } from '../../../domain/devices/device.ts';
 import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
-import type { Activity } from '../../../domain/shard.ts';
 import type { Session } from '../connection/database.ts';
 
 /** Rows are locked in order, since several nodes may have seen the same devices. Who has none was deleted. */

@@ -1,5 +1,5 @@
 import { copyUuid } from '../../../core/uuid.ts';
-import type { LogPage, StoredRecord } from '../../../domain/shard.ts';
+import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { Database } from '../connection/database.ts';
 import { Gathered } from '../connection/query-batcher.ts';
 import type { RecordRow } from '../schema/tables.ts';

@@ -1,5 +1,5 @@
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
-import type { Effects } from '../../lmdb/shard/state.ts';
+import type { Effects } from '../../../domain/write.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
 import { Rows } from '../schema/row-set.ts';

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { uuidTimeMs } from '../../../core/uuid.ts';
 import type { IdempotencyLimits } from '../../../domain/idempotency.ts';
-import type { IngestOutcome } from '../../../domain/shard.ts';
+import type { IngestOutcome } from '../../../domain/records/record.ts';
 import { textOf, viewOf } from '../connection/bytes.ts';
 import type { Row, Session } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';

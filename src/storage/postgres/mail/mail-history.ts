@@ -1,7 +1,7 @@
 import { fleetIdOf } from '../../../core/identity.ts';
-import { isDeath } from '../../../domain/mail/ended-mail.ts';
+import { isDeath, type MailEnd } from '../../../domain/mail/ended-mail.ts';
+import type { Fetches } from '../../../domain/mail/mail.ts';
 import { hasCounts, type MailEvent, mailEventText } from '../../../domain/mail/mail-event.ts';
-import type { Fetches, MailEnd } from '../../../domain/shard.ts';
 import type { DeadLetterRow, MailRow } from '../schema/tables.ts';
 import type { Work } from '../writes/unit-of-work.ts';
 

@@ -1,7 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import { type IdempotencyLimits, keyRefusal } from '../../../domain/idempotency.ts';
-import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../../../domain/shard.ts';
-import { senderMark } from '../../lmdb/layout/keys.ts';
+import { type IdempotencyLimits, keyRefusal, senderMark } from '../../../domain/idempotency.ts';
+import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../../../domain/mail/mail.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Errands, Operations } from '../writes/operation.ts';
 import type { Work } from '../writes/unit-of-work.ts';

@@ -1,16 +1,15 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
-import { isWanted } from '../../../domain/mail/ended-mail.ts';
+import {
+  type DeadLetter,
+  type DeadLetterFilter,
+  type DeadLetterWithPayload,
+  isWanted,
+  type Receipt,
+} from '../../../domain/mail/ended-mail.ts';
+import type { Mail, MailboxHead } from '../../../domain/mail/mail.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
-import type {
-  DeadLetter,
-  DeadLetterFilter,
-  DeadLetterWithPayload,
-  Mail,
-  MailboxHead,
-  Page,
-  Receipt,
-} from '../../../domain/shard.ts';
+import type { Page } from '../../../domain/shard.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Database } from '../connection/database.ts';
 import { Gathered } from '../connection/query-batcher.ts';

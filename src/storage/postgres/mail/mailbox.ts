@@ -1,5 +1,14 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid, formatUuid, generateUuid } from '../../../core/uuid.ts';
+import type { Activity } from '../../../domain/devices/device.ts';
+import type {
+  Enqueue,
+  Fetches,
+  MailOutcome,
+  Settle,
+  SettleOutcome,
+  Withdrawal,
+} from '../../../domain/mail/mail.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import {
   endOfVerb,
@@ -7,15 +16,6 @@ import {
   type SettledVerb,
   settledVerb,
 } from '../../../domain/mail/settled-mails.ts';
-import type {
-  Activity,
-  Enqueue,
-  Fetches,
-  MailOutcome,
-  Settle,
-  SettleOutcome,
-  Withdrawal,
-} from '../../../domain/shard.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { DelayedMailRow, MailboxRow, MailRow } from '../schema/tables.ts';
 import type { Work } from '../writes/unit-of-work.ts';

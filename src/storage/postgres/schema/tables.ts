@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { DeathReason, MailEnd, RecordKind } from '../../../domain/shard.ts';
+import type { DeathReason, MailEnd } from '../../../domain/mail/ended-mail.ts';
+import type { RecordKind } from '../../../domain/records/record.ts';
 import { Table } from './table.ts';
 
 /** The rows of migrations.ts, as they are read and written. An absent value is null there. */

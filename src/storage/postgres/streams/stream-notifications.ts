@@ -1,7 +1,7 @@
 import { type DeviceKey, isDeviceKey } from '../../../core/identity.ts';
-import type { Announcement } from '../../../domain/shard.ts';
+import type { Announcement } from '../../../domain/mail/mail.ts';
+import type { Effects } from '../../../domain/write.ts';
 import type { Session } from '../connection/database.ts';
-import type { Work } from '../writes/unit-of-work.ts';
 
 /** What a node is told of a device that it holds streams of: a letter in front of the device's key, or of a stream's id. */
 export const news = { mail: 'm', end: 'e', recheck: 'r', displaced: 'd' } as const;
@@ -42,8 +42,15 @@ const noteEnds = `
   INSERT INTO stream_end (at_ms, device, what) SELECT $1, k.device, k.what
   FROM unnest($2::text[], $3::text[]) AS k (device, what) ON CONFLICT DO NOTHING`;
 
+/** What the writes of a transaction have to tell. */
+interface Told {
+  readonly effects: Pick<Effects, 'endedStreams' | 'recheckedStreams'>;
+  readonly given: readonly Given[];
+  readonly nowMs: number;
+}
+
 /** Adds to a transaction what is to be told when it commits, and only then. */
-export function tellStreams(session: Session, { effects, given, nowMs }: Work): void {
+export function tellStreams(session: Session, { effects, given, nowMs }: Told): void {
   const ends: [DeviceKey, What][] = [];
   for (const device of effects.endedStreams) ends.push([device, news.end]);
   for (const device of effects.recheckedStreams) ends.push([device, news.recheck]);

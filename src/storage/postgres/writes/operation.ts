@@ -1,10 +1,10 @@
-import type { Ingest, IngestOutcome } from '../../../domain/shard.ts';
-import type { Writes as ShardWrites } from '../../../domain/write.ts';
+import type { Ingest, IngestOutcome } from '../../../domain/records/record.ts';
+import type { ShardWrites } from '../../../domain/write.ts';
 import type { Transaction } from '../connection/database.ts';
 import type { Work } from './unit-of-work.ts';
 
 /** Every write that the engine knows: what it is given and what it answers. No record crosses threads here. */
-export interface Writes extends Omit<ShardWrites, 'ingest' | 'trim'> {
+export interface Writes extends ShardWrites {
   ingest: { given: Ingest; answer: IngestOutcome };
 }
 export type WriteType = keyof Writes;

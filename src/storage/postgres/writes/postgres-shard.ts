@@ -1,44 +1,48 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type {
+  Activity,
+  Authentication,
+  ChangeOutcome,
+  Device,
+  DeviceChange,
+  DevicePut,
+  DeviceStatus,
+  FleetCounts,
+  PutOutcome,
+} from '../../../domain/devices/device.ts';
+import type {
   DeviceFilter,
   DeviceIndex,
   DeviceQuery,
   FoundDevices,
   Presence,
+  SeenCount,
 } from '../../../domain/devices/device-query.ts';
 import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
 import type {
-  Activity,
-  Authentication,
-  ChangeOutcome,
   DeadLetter,
   DeadLetterFilter,
   DeadLetterWithPayload,
-  Device,
-  DeviceChange,
-  DevicePut,
-  DeviceStatus,
+  Receipt,
+} from '../../../domain/mail/ended-mail.ts';
+import type {
   Enqueue,
   EnqueueOutcome,
-  Ingest,
-  IngestOutcome,
-  LogPage,
   Mail,
   MailboxHead,
-  Page,
-  PutOutcome,
-  Receipt,
   Replay,
   ReplayOutcome,
-  SeenCount,
   Settle,
   SettleOutcome,
-  Shard,
-  StreamSink,
   Withdrawal,
-} from '../../../domain/shard.ts';
-import type { FleetCounts } from '../../lmdb/devices/fleet-counts.ts';
-import { logRecordBytes } from '../../lmdb/log/log-record.ts';
+} from '../../../domain/mail/mail.ts';
+import {
+  type Ingest,
+  type IngestOutcome,
+  type LogPage,
+  logRecordBytes,
+} from '../../../domain/records/record.ts';
+import type { Page, Shard, StreamSink } from '../../../domain/shard.ts';
 import type { Database } from '../connection/database.ts';
 import type { DeviceReads } from '../devices/device-reads.ts';
 import type { RecordReads } from '../log/record-reads.ts';

@@ -1,8 +1,8 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { generateUuid } from '../../../core/uuid.ts';
-import type { RecordKind } from '../../../domain/shard.ts';
-import { senderMark } from '../../lmdb/layout/keys.ts';
-import type { Effects } from '../../lmdb/shard/state.ts';
+import { senderMark } from '../../../domain/idempotency.ts';
+import type { RecordKind } from '../../../domain/records/record.ts';
+import type { Effects } from '../../../domain/write.ts';
 import type { Session } from '../connection/database.ts';
 import { databaseTimeMs } from '../connection/database-time.ts';
 import { FleetCountChanges } from '../devices/fleet-count-changes.ts';
