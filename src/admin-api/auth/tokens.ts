@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
+import { scopes } from '../../core/scope.ts';
 import { isExpired, type Token } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { errorAnswers, fleetId, listOf, name, nullable, pageLimit, time } from '../request/documents.ts';
-import { scopes } from '../request/scope.ts';
 import { expiresAt, expiryOf } from '../request/times.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 

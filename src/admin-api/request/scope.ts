@@ -1,9 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import type { Scope } from '../../core/scope.ts';
 
-export type { Scope } from '../../core/scope.ts';
-export { scopes } from '../../core/scope.ts';
-
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** What a token must have for this route: a route of `/admin/v1` without one keeps the server from starting. */

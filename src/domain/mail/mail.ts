@@ -11,7 +11,7 @@ export interface Mail {
   /** One requeue more makes it a dead letter (D16); undefined: never. */
   requeuesMax: number | undefined;
   fetchCount: number;
-  /** This and the next: by the wall clock where `mails` answers them; the head has them as they are kept (clock.ts). */
+  /** This and the next: by the wall clock where `mails` answers them; the head has them as they are kept. */
   acceptedAtMs: number;
   expiresAtMs: number;
   firstFetchedAtMs: number | undefined;

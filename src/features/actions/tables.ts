@@ -22,7 +22,7 @@ export const actionTables = [
  * done: action, shard, position 6: a record behind that position which is done too.
  * behind: action, shard, device → position 6: of this device every record before it is done, and none from there on.
  * carried: action, record id 16: a record that was still to be done when a move to fewer shards took it along.
- * outbox: UUIDv7 16 → mails of one run on their way (outbox.ts). state: action, key in UTF-8 → version 16, JSON.
+ * outbox: UUIDv7 16 → mails of one run on their way (parcel.ts). state: action, key in UTF-8 → version 16, JSON.
  * runs, logs, parked: action, number 6.
  */
 export type ActionJournal = Journal<(typeof actionTables)[number]>;

@@ -37,6 +37,6 @@ export function behind(after: Buffer | undefined): { start?: Buffer; exclusiveSt
 /** The environment of one shard, as its parts see it. */
 export interface ShardSide<Tables> {
   tables: Tables;
-  /** What makes a time of its life one that a person can read (shard/clock.ts). */
+  /** What makes a time of its life one that a person can read (shard-clock.ts). */
   jumpsMs: number;
 }

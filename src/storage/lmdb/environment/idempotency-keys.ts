@@ -38,7 +38,7 @@ export class IdempotencyKeys {
 
   /**
    * A key that is remembered is answered whatever the clock says now: the device repeats what it got no answer
-   * to. A new one is taken or not by its time (key-refusal.ts).
+   * to. A new one is taken or not by its time (domain/idempotency.ts).
    */
   claim(scope: string, key: Uint8Array, digest: Uint8Array): Claim {
     const known = this.find(scope, key, digest);

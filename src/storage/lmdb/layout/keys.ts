@@ -116,7 +116,7 @@ export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer
 }
 
 /**
- * times: the names 'clock' (clock.ts), 'forgotten' (idempotency.ts), 'moved' (log-times.ts) and 'trim'
+ * times: the names 'clock' (shard-clock.ts), 'forgotten' (idempotency-keys.ts), 'moved' (log-times.ts) and 'trim'
  * (log-trim-state.ts). log: position of the batch's first record; also a time as the front of a range.
  */
 export function sequenceKey(sequence: number): Buffer {

@@ -11,7 +11,7 @@ import {
 /**
  * The values of the ingest log, one a commit. A batch as it was ingested: format 1, the first record's id 16,
  * count 4; then the records. The id of record i is the first id plus i in its last four bytes; its time is
- * the id's, in the shard's life time (clock.ts). A batch of records that have ids and times of their own, since they
+ * the id's, in the shard's life time (shard-clock.ts). A batch of records that have ids and times of their own, since they
  * were moved from the logs of other shards or copied from a database: format 2, an id of the newest time up to there
  * 16, count 4; then each record behind its id 16, its time 6 and whether it was moved 1.
  * Either of them after records were cut out of it (log-cut.ts): formats 3 and 4, the same header, its count still
