@@ -1,11 +1,10 @@
-import type { Config } from '../configuration/config.ts';
-import type { Config } from '../core/config/config.ts';
 import { registryTables } from '../declarations/registry.ts';
 import { type ActionJournal, actionTables } from '../features/actions/tables.ts';
 import { auditTables } from '../features/audit/audit-records.ts';
 import { broadcastTables } from '../features/broadcasts/tables.ts';
 import { forwarderTables } from '../features/forwarders/tables.ts';
 import { consumerTables } from '../features/records/consumer-tables.ts';
+import type { StorageConfig } from '../storage/config.ts';
 import { Environment } from '../storage/lmdb/environment/environment.ts';
 import { Journal } from '../storage/lmdb/environment/journal.ts';
 import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
@@ -14,7 +13,7 @@ import type { StoreLayout } from './parts/store-parts.ts';
 /** What the main thread alone reads and writes is also looked at by tools while it is in use. */
 const readersMax = 32;
 
-type Limits = Pick<Config, 'mapBytesMax' | 'diskFreeBytesMin'>;
+type Limits = Pick<StorageConfig, 'mapBytesMax' | 'diskFreeBytesMin'>;
 
 /** Its map is bounded by the same key as a shard's. */
 export function openRegistry(path: string, limits: Limits): Environment {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { DeviceKey } from '../core/identity.ts';
+import type { NotReady } from '../core/telemetry/readiness.ts';
 import { allocateLockouts } from '../device-api/auth/lockouts.ts';
 import { allocateConnections } from '../device-api/limits/connection-gate.ts';
 import { allocateRates } from '../device-api/limits/request-rates.ts';
@@ -16,7 +17,6 @@ import type { SharedCounters } from './relay/messages.ts';
 import { RemoteOwner } from './relay/remote-shard-writer.ts';
 import { allocateCrossing } from './relay/ring.ts';
 import { allocateBeats } from './watchdog.ts';
-import type { NotReady } from '../core/telemetry/readiness.ts';
 
 /** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
 const spareReaders = 32;

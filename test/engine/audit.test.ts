@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { AuditEntry, AuditQuery, BegunEntry } from '../../src/domain/audit-log.ts';
 import { PostgresAudit } from '../../src/features/audit/postgres-audit.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { eventOf } from './audit-event.ts';
-import type { AuditEntry, AuditQuery, BegunEntry } from '../../src/domain/audit-log.ts';
 
 const auditingNode = new URL('auditing-node.ts', import.meta.url).pathname;
 const ok = { status: 200, error: null };

@@ -2,7 +2,9 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { Device } from '../../src/domain/devices/device.ts';
 import type { LogRetention } from '../../src/domain/log-retention.ts';
+import type { Ingest, IngestOutcome, StoredRecord } from '../../src/domain/records/record.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { deviceErrands, deviceOperations } from '../../src/storage/postgres/devices/device-operations.ts';
@@ -16,8 +18,6 @@ import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import type { Writes, WriteType } from '../../src/storage/postgres/writes/operation.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';
 import { Postgres } from '../harness/postgres.ts';
-import type { Device } from '../../src/domain/devices/device.ts';
-import type { Ingest, IngestOutcome, StoredRecord } from '../../src/domain/records/record.ts';
 
 export const fleetId = 'FLEET001';
 export const deviceOf = (number: number, fleet = fleetId): DeviceKey =>

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { Announcement } from '../../src/domain/mail/mail.ts';
 import type { StreamSink } from '../../src/domain/shard.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
@@ -8,7 +9,6 @@ import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-s
 import { RelayPath } from '../harness/database-path.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { deviceOf, mailFor, prepare } from './mail-node.ts';
-import type { Announcement } from '../../src/domain/mail/mail.ts';
 
 /** A server of their own, which the tests of other files do not miss when it ends. */
 let postgres: Postgres;

@@ -1,15 +1,19 @@
 import { pino } from 'pino';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { Enqueue, SettleVerb } from '../../src/domain/mail/mail.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
-import { type MailOptions, mailErrands, mailOperations } from '../../src/storage/postgres/mail/mail-operations.ts';
+import {
+  type MailOptions,
+  mailErrands,
+  mailOperations,
+} from '../../src/storage/postgres/mail/mail-operations.ts';
 import { MailReads } from '../../src/storage/postgres/mail/mail-reads.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import type { Writes, WriteType } from '../../src/storage/postgres/writes/operation.ts';
 import type { Work } from '../../src/storage/postgres/writes/unit-of-work.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';
-import type { Enqueue, SettleVerb } from '../../src/domain/mail/mail.ts';
 
 /** Devices of one fleet. */
 export const deviceOf = (number: number): DeviceKey =>

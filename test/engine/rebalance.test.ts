@@ -8,6 +8,7 @@ import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import type { Broadcast } from '../../src/domain/mail/broadcast.ts';
+import type { Enqueue } from '../../src/domain/mail/mail.ts';
 import { placed, shardOf } from '../../src/domain/placement.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
@@ -19,7 +20,6 @@ import { createFleet } from '../harness/device.ts';
 import { Postgres } from '../harness/postgres.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 import { allOf, recordsOf } from '../harness/shard-answers.ts';
-import type { Enqueue } from '../../src/domain/mail/mail.ts';
 
 const log = pino({ level: 'silent' });
 const main = new URL('../../dist/main.js', import.meta.url).pathname;

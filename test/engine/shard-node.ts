@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
+import type { IngestOutcome } from '../../src/domain/records/record.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-shard.ts';
-import type { IngestOutcome } from '../../src/domain/records/record.ts';
 
 /** What each wait for the database may last here. */
 const timeoutMilliseconds = 1_000;

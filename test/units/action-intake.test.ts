@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import type { LogPage, StoredRecord } from '../../src/domain/records/record.ts';
 import type { Action, ActionVersion } from '../../src/features/actions/declaration/action.ts';
 import { Lane } from '../../src/features/actions/queue/action-queue.ts';
 import { ParkedCount } from '../../src/features/actions/queue/dead-letter-counts.ts';
+import type { PendingRun } from '../../src/features/actions/queue/in-hand.ts';
+import { openJournal } from '../../src/maintenance/environments.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Random } from '../storm/random.ts';
-import type { LogPage, StoredRecord } from '../../src/domain/records/record.ts';
-import { openJournal } from '../../src/maintenance/environments.ts';
-import type { PendingRun } from '../../src/features/actions/queue/in-hand.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const journal = openJournal(folder, { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 0 });

@@ -4,9 +4,14 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { Gate } from '../../src/features/actions/outbox/in-flight-limit.ts';
-import { areCurrent, type Reads, readState, writeState } from '../../src/features/actions/runs/action-state.ts';
-import { loadConfig } from '../../src/server/configuration/config.ts';
+import {
+  areCurrent,
+  type Reads,
+  readState,
+  writeState,
+} from '../../src/features/actions/runs/action-state.ts';
 import { openJournal } from '../../src/maintenance/environments.ts';
+import { loadConfig } from '../../src/server/configuration/config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const journal = openJournal(folder, { mapBytesMax: 1024 ** 3, diskFreeBytesMin: 0 });

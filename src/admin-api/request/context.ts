@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
+import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { ClaimTokens } from '../../declarations/claim-tokens.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
+import type { AuditLog } from '../../domain/audit-log.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActionsControl } from '../../features/actions/service.ts';
 import type { BroadcastsControl } from '../../features/broadcasts/service.ts';
@@ -17,8 +19,6 @@ import type { ConsumersControl } from '../../features/consumers/service.ts';
 import type { ForwardersControl } from '../../features/forwarders/service.ts';
 import type { RecordsControl } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { NotReady } from '../../core/telemetry/readiness.ts';
-import type { AuditLog } from '../../domain/audit-log.ts';
 
 /** One backup: the one under way, or else the last one. */
 export interface Backup {

@@ -1,11 +1,23 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { addressText } from '../../core/address.ts';
-import { activeSecondsMax, mailLifeSecondsMax, mailRequeuesMax as requeuesMaxMax, tagLengthMax, tagsMax } from '../../core/bounds.ts';
-import { deviceIdOf, deviceIdPattern, deviceSecretPattern, fleetIdOf, fleetIdPattern } from '../../core/identity.ts';
+import {
+  activeSecondsMax,
+  mailLifeSecondsMax,
+  mailRequeuesMax as requeuesMaxMax,
+  tagLengthMax,
+  tagsMax,
+} from '../../core/bounds.ts';
+import {
+  deviceIdOf,
+  deviceIdPattern,
+  deviceSecretPattern,
+  fleetIdOf,
+  fleetIdPattern,
+} from '../../core/identity.ts';
 import { plainCharacter } from '../../core/plain-text.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
-import type { AdminApiConfig } from '../config.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
+import type { AdminApiConfig } from '../config.ts';
 
 /** The shapes of the admin API, as its OpenAPI document has them, and how each is made. */
 export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>

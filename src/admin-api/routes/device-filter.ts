@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { tagsMax } from '../../core/bounds.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
+import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { name, repeated, tag } from '../request/documents.ts';
 import { parseTime, timeText } from '../request/times.ts';
 import { activeSinceMs, stateParameter, withState } from './device-state.ts';
-import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 
 /** Which devices of a fleet: all of what is given must fit. */
 export const deviceFilter = Type.Object({

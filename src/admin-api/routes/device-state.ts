@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 import type { Fleet } from '../../declarations/fleet.ts';
+import type { DeviceStatus } from '../../domain/devices/device.ts';
+import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminContext } from '../request/context.ts';
 import { describeDevice, type deviceDocument, deviceStates } from '../request/documents.ts';
-import type { DeviceStatus } from '../../domain/devices/device.ts';
-import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 
 type DeviceState = (typeof deviceStates)[number];
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { hostRefusal } from './host-check.ts';
 import { HttpListener, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
 import type { Probe } from './probe.ts';
-import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 
 /** Time that requests under way have when the admin server closes. */
 const closeTimeoutMs = 2_000;

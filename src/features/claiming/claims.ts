@@ -4,9 +4,9 @@ import { FairShare } from '../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import type { Claim, ClaimedDevice, ClaimToken } from '../../declarations/claim-token.ts';
 import { type ClaimTokens, unknownToken } from '../../declarations/claim-tokens.ts';
+import { type AuditEvent, type AuditLog, auditOwners } from '../../domain/audit-log.ts';
 import { digestOf, type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { ClaimingConfig } from './config.ts';
-import { type AuditEvent, type AuditLog, auditOwners } from '../../domain/audit-log.ts';
 
 /** What of a shard a claim needs. */
 interface ClaimShard {

@@ -1,9 +1,9 @@
 import type { Log } from '../../core/telemetry/log.ts';
+import type { ConsumerJournal } from '../records/consumer-tables.ts';
+import { Consumers } from '../records/consumers.ts';
 import type { LogReader } from '../records/log-reader.ts';
 import type { ConsumerConfig } from './config.ts';
 import { ConsumerControl } from './control.ts';
-import type { ConsumerJournal } from '../records/consumer-tables.ts';
-import { Consumers } from '../records/consumers.ts';
 
 export interface ReadingOptions {
   journal: ConsumerJournal;

@@ -1,4 +1,5 @@
 import type { Log } from '../../core/telemetry/log.ts';
+import type { Consumers } from '../records/consumers.ts';
 import type { ForwarderConfig } from './config.ts';
 import { Control } from './control.ts';
 import { DeadLetters } from './dead-letters.ts';
@@ -7,7 +8,6 @@ import { ByteBudget } from './delivery/byte-budget.ts';
 import { Readings } from './delivery/log-source.ts';
 import { Forwarding } from './forwarding.ts';
 import { type ForwarderJournal, forwarderKey } from './tables.ts';
-import type { Consumers } from '../records/consumers.ts';
 
 export interface ForwardingOptions {
   journal: ForwarderJournal;

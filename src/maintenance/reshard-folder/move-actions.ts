@@ -9,8 +9,8 @@ import { isMade } from '../../storage/lmdb/environment/database-file.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { openTables } from '../../storage/lmdb/layout/tables.ts';
 import { readLogPage } from '../../storage/lmdb/log/log-page.ts';
-import { openForMove } from './move-environment.ts';
 import { openJournal, openRegistry } from '../environments.ts';
+import { openForMove } from './move-environment.ts';
 
 export type ReshardConfig = StorageConfig & ActionConfig;
 

@@ -1,13 +1,17 @@
 import { shardOf } from '../../domain/placement.ts';
-import { carryPositions, type PlacedRecord, settlePositions } from '../../features/consumers/remap-cursors.ts';
+import {
+  carryPositions,
+  type PlacedRecord,
+  settlePositions,
+} from '../../features/consumers/remap-cursors.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { isMade } from '../../storage/lmdb/environment/database-file.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { devicesInLog, type PlacedDevice } from '../../storage/lmdb/reshard/move-log.ts';
-import { openForMove } from './move-environment.ts';
 import { openControl } from '../environments.ts';
+import { openForMove } from './move-environment.ts';
 
 /**
  * Before the switch to fewer shards: notes what consumers have done of the logs that go, where it is copied to.

@@ -3,8 +3,8 @@ import { OperatorError } from '../../core/errors.ts';
 import type { Comparison } from '../../maintenance/copy/comparison.ts';
 import type { CopyOptions } from '../../maintenance/copy/copy.ts';
 import { type Config, loadConfig } from '../configuration/config.ts';
-import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
 import { enteredByOthers } from '../entered-by-others.ts';
+import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
 
 interface Flags {
   from: string[];

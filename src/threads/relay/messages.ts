@@ -7,9 +7,9 @@ import type { LockoutMemory } from '../../device-api/auth/lockouts.ts';
 import type { RateMemory } from '../../device-api/limits/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../../device-api/uws/uws.ts';
 import type { Presence } from '../../domain/devices/device-query.ts';
-import type { ThreadConfig } from '../config.ts';
 import type { Announcement } from '../../domain/mail/mail.ts';
 import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
+import type { ThreadConfig } from '../config.ts';
 import type { CrossingMemory } from './ring.ts';
 
 /** Everything that crosses threads, by name. A call is answered; a notice is not. */

@@ -3,13 +3,13 @@ import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
+import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import { pack } from '../../../storage/lmdb/environment/codec.ts';
 import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { RefusedMail } from './dead-letters.ts';
 import { Gate } from './in-flight-limit.ts';
-import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
 import { bytesOf, decodeParcel, identityOf, type OutgoingMail, type Parcel } from './parcel.ts';
 
 export interface OutboxOptions {

@@ -1,4 +1,5 @@
 import { isWithinShare } from '../../../core/fair-share.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
 import { type ActionJournal, actionKey, carriedKey } from '../tables.ts';
@@ -8,7 +9,6 @@ import { Intake } from './intake.ts';
 import { Pace } from './pace.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
-import type { StoredRecord } from '../../../domain/records/record.ts';
 
 export interface LaneOptions {
   config: ActionConfig;

@@ -1,11 +1,11 @@
 import type { DeviceKey } from '../../../core/identity.ts';
+import type { Device } from '../../../domain/devices/device.ts';
+import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import { type ActionJournal, carriedKey } from '../tables.ts';
 import type { InHand } from './in-hand.ts';
 import { Progress } from './queue-progress.ts';
 import type { Trigger } from './trigger.ts';
-import type { Device } from '../../../domain/devices/device.ts';
-import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 
 /** Of what a lane may have in hand. A page is decoded whole, however few of its records there is room for. */
 const roomShareMin = 1 / 16;

@@ -1,12 +1,16 @@
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
+import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import type { KeptParkedRun, RefusedMail } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { Outbox } from '../outbox/outbox.ts';
+import type { Parcel } from '../outbox/parcel.ts';
 import type { ActionPool } from '../pool/pool.ts';
+import type { Lane } from '../queue/action-queue.ts';
 import { ParkedCounts } from '../queue/dead-letter-counts.ts';
+import type { PendingRun } from '../queue/in-hand.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunLimits, RunRecord, RunReport } from '../sandbox/run.ts';
 import type { ActionLogLine, Run } from '../service.ts';
@@ -14,10 +18,6 @@ import { numberKey } from '../tables.ts';
 import { areCurrent, type Reads, writeState } from './action-state.ts';
 import { History } from './history.ts';
 import { answerFor, type Sources } from './host-calls.ts';
-import type { StoredRecord } from '../../../domain/records/record.ts';
-import type { Parcel } from '../outbox/parcel.ts';
-import type { Lane } from '../queue/action-queue.ts';
-import type { PendingRun } from '../queue/in-hand.ts';
 
 export interface RunnerOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];

@@ -5,7 +5,7 @@ import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Broadcast } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { BroadcastConfig } from '../config.ts';
-import type { Job, Delivered } from './job.ts';
+import type { Delivered, Job } from './job.ts';
 import type { MailRate } from './rate.ts';
 
 export interface DeliveryOptions {

@@ -3,11 +3,30 @@ import { ApiError, unavailable } from '../../../core/errors.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import { keyRefused } from '../../../domain/idempotency-key.ts';
 import type { Page } from '../../../domain/shard.ts';
+import { IdempotencyKeys } from '../../../storage/lmdb/environment/idempotency-keys.ts';
 import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastRequest, Refusal, RefusalReason } from '../service.ts';
-import { type BroadcastJournal, deviceIdLength, fleetIdOfJob, jobKey, jobKeyBytes, keysUnder, refusalKey } from '../tables.ts';
-import { beginning, decodeJob, decodeProgress, decodeTargets, encodeJob, encodeProgress, encodeTargets, type Job, jobOf, type Progress } from './job.ts';
-import { IdempotencyKeys } from '../../../storage/lmdb/environment/idempotency-keys.ts';
+import {
+  type BroadcastJournal,
+  deviceIdLength,
+  fleetIdOfJob,
+  jobKey,
+  jobKeyBytes,
+  keysUnder,
+  refusalKey,
+} from '../tables.ts';
+import {
+  beginning,
+  decodeJob,
+  decodeProgress,
+  decodeTargets,
+  encodeJob,
+  encodeProgress,
+  encodeTargets,
+  type Job,
+  jobOf,
+  type Progress,
+} from './job.ts';
 
 /** Records that one transaction removes: this thread has other things to do. */
 const removedMax = 1_000;
