@@ -13,7 +13,7 @@ const ofNodes = ['test/operation/{nodes,jobs}.test.ts'];
  * do. The storm of kills is another one for databases.
  */
 const ofFolders = [
-  'test/operation/{action-moves,consumer-moves,shard-count,shard-move-kills,upgrade}.test.ts',
+  'test/operation/{action-moves,consumer-moves,shard-count,shard-move-kills}.test.ts',
   'test/operation/{backup,damage,health,parent,start}.test.ts',
   'test/robustness/{clock.system,crash,full-disk.system,poison}.test.ts',
   'test/operation/{start,read-only-disk}.system.test.ts',

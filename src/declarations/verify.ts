@@ -14,9 +14,6 @@ export interface RegistryCounts {
   schemas: number;
 }
 
-/** Tables that a folder of an earlier version does not have. */
-const laterTables = ['actions', 'actionVersions', 'tokens', 'claimTokens', 'forwarders'];
-
 /** The records of one of its tables; that it is not there, or is damaged, is told meanwhile. */
 export type RegistryEntries = (table: string) => Iterable<{ key: Buffer; text: string; value: Buffer }>;
 
@@ -28,8 +25,7 @@ export function registryEntries(
 ): RegistryEntries {
   return function* (name) {
     const table = tables.get(name);
-    if (table === undefined && !laterTables.includes(name))
-      findings.add(`registry: there is no table ${name}`);
+    if (table === undefined) findings.add(`registry: there is no table ${name}`);
     const onDamage = (damage: Error): void => findings.add(`registry, ${name}: ${damage.message}`);
     for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();

@@ -7,11 +7,10 @@ import { verifyBroadcasts } from '../features/broadcasts/verify.ts';
 import { verifyConsumers } from '../features/consumers/verify.ts';
 import { verifyDeclaredForwarders, verifyLetters } from '../features/forwarders/verify.ts';
 import { environmentsOf, isBackup, isUnchanged, readBackup } from '../storage/lmdb/environment/backup.ts';
-import { DataFolder, type JournalName, journalNames } from '../storage/lmdb/environment/data-folder.ts';
+import { DataFolder, type JournalName } from '../storage/lmdb/environment/data-folder.ts';
 import {
   Damage,
   DatabaseFile,
-  isMade,
   recordsFile,
   type StoredTable,
 } from '../storage/lmdb/environment/database-file.ts';
@@ -41,9 +40,8 @@ export interface Progress {
 
 interface Folder {
   path: string;
-  format: number;
   registryFolder: string;
-  journalFolders: ReadonlyMap<JournalName, string>;
+  journalFolders: Readonly<Record<JournalName, string>>;
   shardFolders: readonly string[];
   close(): void;
 }
@@ -64,11 +62,13 @@ export async function verifyFolder(path: string, progress: Progress): Promise<Ve
 
 function openData(path: string): Folder {
   const folder = DataFolder.openStopped(path);
-  const { format, registryFolder, shardFolders } = folder;
-  const made = journalNames.filter((name) => isMade(folder.journalFolder(name)));
-  const journalFolders = new Map(made.map((name) => [name, folder.journalFolder(name)]));
+  const { registryFolder, shardFolders } = folder;
+  const journalFolders = {
+    actions: folder.journalFolder('actions'),
+    control: folder.journalFolder('control'),
+  };
   const close = (): void => folder.close();
-  return { path: folder.path, format, registryFolder, journalFolders, shardFolders, close };
+  return { path: folder.path, registryFolder, journalFolders, shardFolders, close };
 }
 
 async function openBackup(path: string, findings: Findings): Promise<Folder> {
@@ -76,7 +76,7 @@ async function openBackup(path: string, findings: Findings): Promise<Folder> {
   for (const file of backup.files) {
     if (!(await isUnchanged(path, file))) findings.add(`${file.path}: it is not what was backed up`);
   }
-  return { path, format: backup.manifest.format, ...environmentsOf(path, backup), close: () => {} };
+  return { path, ...environmentsOf(path, backup), close: () => {} };
 }
 
 function walk(folder: Folder, findings: Findings, progress: Progress): Verification {
@@ -96,9 +96,8 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
     };
     const registry = open(folder.registryFolder);
     const shards = folder.shardFolders.map(open);
-    const journals = new Map([...folder.journalFolders].map(([name, path]) => [name, open(path)]));
-    const dispatched = journals.get('actions');
-    const control = journals.get('control');
+    const dispatched = open(folder.journalFolders.actions);
+    const control = open(folder.journalFolders.control);
     const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
@@ -122,7 +121,6 @@ function walk(folder: Folder, findings: Findings, progress: Progress): Verificat
       if (tables === undefined) continue;
       const counted = verifyShard({
         tables,
-        format: folder.format,
         isPlaced: (device) => shardOf(device, shards.length) === index,
         hasFleet: (fleetId) => fleets.has(fleetId),
         findings: findings.of(`shard ${index}`),

@@ -1,7 +1,5 @@
 import { checkEnvironment } from '../storage/lmdb/environment/check-environment.ts';
 import { type DataFolder, journalNames } from '../storage/lmdb/environment/data-folder.ts';
-import { isMade } from '../storage/lmdb/environment/database-file.ts';
-import { formatVersion } from '../storage/lmdb/environment/manifest.ts';
 import type { Config } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -16,14 +14,13 @@ export interface Preparation {
 }
 
 /**
- * Before anything is served: looks at every environment, and brings the folder to the shard count and the format
- * of this start.
+ * Before anything is served: looks at every environment, and brings the folder to the shard count of this start.
  * @throws OperatorError for what an operator can mend; the signal's reason when it was stopped.
  */
 export async function prepareFolder(preparation: Preparation): Promise<void> {
   const { folder, shards, config, signal, readiness } = preparation;
   if (!folder.isNew) {
-    const journals = journalNames.map((name) => folder.journalFolder(name)).filter(isMade);
+    const journals = journalNames.map((name) => folder.journalFolder(name));
     for (const path of [folder.registryFolder, ...folder.shardFolders, ...journals]) checkEnvironment(path);
   }
   if (folder.move !== undefined || folder.shards !== shards) {
@@ -31,11 +28,5 @@ export async function prepareFolder(preparation: Preparation): Promise<void> {
     readiness.phase = { reason: 'moving', msg };
     const { moveToShards } = await import('../maintenance/reshard-folder/move.ts');
     await moveToShards(folder, shards, { config, signal });
-  }
-  // Behind a move, so that each device is looked at where it stays.
-  if (folder.format < formatVersion) {
-    readiness.phase = { reason: 'upgrading', msg: 'The data folder of an older version is being upgraded.' };
-    const { upgradeFolder } = await import('../maintenance/reshard-folder/upgrade.ts');
-    await upgradeFolder(folder, { config, signal });
   }
 }

@@ -7,7 +7,7 @@ const fullQueueSamples = 10;
 /** A shard that refused is tried again after as long, for without requests it cannot show that it has room. */
 const refusalSamples = 60;
 
-export type Phase = NotReady & { reason: 'starting' | 'moving' | 'upgrading' | 'stopping' };
+export type Phase = NotReady & { reason: 'starting' | 'moving' | 'stopping' };
 
 export const starting: Phase = { reason: 'starting', msg: 'The server is starting.' };
 export const stopping: Phase = { reason: 'stopping', msg: 'The server is stopping.' };

@@ -180,15 +180,6 @@ it('no fleet has more actions than it may, even when they are put at the same ti
   expect(await codeOf(() => actions.put(fleetId, '../a', code('1')))).toBe('invalid_action');
 });
 
-it('a registry of a version without actions is sound, opens, and takes some', async () => {
-  const path = newPath();
-  const old = environmentOf(path, ['fleets', 'schemas']);
-  await old.close();
-  expect(verify(path)).toEqual({ actions: 0, findings: [] });
-  await using opened = await open(path);
-  await opened.actions.put(fleetId, 'a', code('1'));
-});
-
 it('verify reads every action and version, and finds what does not belong together', async () => {
   const path = newPath();
   const write = async (edit: (opened: Opened, id: string) => void): Promise<void> => {

@@ -143,7 +143,7 @@ it('certificate files that do not fit are named', async () => {
   expect(bad.stderr).toMatch(/certificate .*cert\.pem cannot be used/);
 });
 
-it('a data folder that is in use, damaged, foreign or from a newer version is refused', async () => {
+it('a data folder that is in use, damaged, foreign or of another format is refused', async () => {
   await using server = await TestServer.start();
   const start = (data: string) => fleetpost(['serve', '--data', data, ...loopback]);
   expect((await start(server.report.data)).stderr).toMatch(/in use by process/);
@@ -154,9 +154,12 @@ it('a data folder that is in use, damaged, foreign or from a newer version is re
     return join(folder, name);
   };
   expect((await start(withManifest('damaged', '{"format":'))).stderr).toMatch(/is damaged/);
-  expect((await start(withManifest('newer', '{"format":99,"shards":1,"complete":true}'))).stderr).toMatch(
-    /newer Fleetpost/,
-  );
+  for (const format of [0, 2, 99]) {
+    const manifest = `{"format":${format},"shards":1,"complete":true}`;
+    expect((await start(withManifest(`of ${format}`, manifest))).stderr).toMatch(
+      new RegExp(`another version of Fleetpost \\(format ${format}; this one knows 1\\)`),
+    );
+  }
   mkdirSync(join(folder, 'foreign'));
   writeFileSync(join(folder, 'foreign', 'letters.txt'), 'dear');
   expect((await start(join(folder, 'foreign'))).stderr).toMatch(/not a Fleetpost data folder/);

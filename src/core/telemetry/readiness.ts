@@ -1,14 +1,6 @@
 /** Why devices are not served as they should be. A new one is a new word of `/readyz`, which monitors may read. */
 export interface NotReady {
-  reason:
-    | 'starting'
-    | 'moving'
-    | 'upgrading'
-    | 'stopping'
-    | 'disk_full'
-    | 'shard_full'
-    | 'store_refuses'
-    | 'queue_full';
+  reason: 'starting' | 'moving' | 'stopping' | 'disk_full' | 'shard_full' | 'store_refuses' | 'queue_full';
   msg: string;
 }
 

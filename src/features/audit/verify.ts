@@ -1,6 +1,6 @@
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
-import { isOwnedKey, unpackEntry } from './audit-records.ts';
+import { auditTables, isOwnedKey, unpackEntry } from './audit-records.ts';
 
 /** Walks the audit log of a server that is stopped. */
 export function verifyAudit(
@@ -9,6 +9,9 @@ export function verifyAudit(
   onRecord: () => void,
 ): void {
   const onDamage = (damage: Error): void => findings.add(`control, audit: ${damage.message}`);
+  for (const name of auditTables) {
+    if (!tables.has(name)) findings.add(`control: there is no table ${name}`);
+  }
   let entries = 0;
   for (const { key, value } of tables.get('audit')?.entries(onDamage) ?? []) {
     onRecord();

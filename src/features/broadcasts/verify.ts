@@ -24,15 +24,17 @@ const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean
   jobTimes: (key) => key.length > 0,
 };
 
-/** Walks what is kept of broadcasts, of a server that is stopped. A table that is not there was not made yet. */
+/** Walks what is kept of broadcasts, of a server that is stopped. */
 export function verifyBroadcasts(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
   onRecord: () => void,
 ): void {
   for (const name of broadcastTables) {
+    const table = tables.get(name);
+    if (table === undefined) findings.add(`broadcasts: there is no table ${name}`);
     const onDamage = (damage: Error): void => findings.add(`broadcasts, ${name}: ${damage.message}`);
-    for (const { key, value } of tables.get(name)?.entries(onDamage) ?? []) {
+    for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
       if (isSound(name, key, value)) continue;
       findings.add(`broadcasts, ${name}: key ${key.toString('hex', 0, 64)} does not decode`);

@@ -46,9 +46,10 @@ export function verifyConsumers(
   const ids = new Set<string>();
   let consumers = 0;
   for (const name of consumerTables) {
-    // Not there before the first start of a version that has consumers.
+    const table = tables.get(name);
+    if (table === undefined) findings.add(`consumers: there is no table ${name}`);
     const onDamage = (damage: Error): void => findings.add(`consumers, ${name}: ${damage.message}`);
-    for (const { key, value } of tables.get(name)?.entries(onDamage) ?? []) {
+    for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
       const id = idOf(name, key, value, checks[name]);
       const text = key.toString('hex', 0, 64);

@@ -14,9 +14,10 @@ export function verifyLetters(
   onRecord: () => void,
 ): void {
   for (const name of forwarderTables) {
-    // Not there before the first start of a version that has forwarders.
+    const table = tables.get(name);
+    if (table === undefined) findings.add(`forwarders: there is no table ${name}`);
     const onDamage = (damage: Error): void => findings.add(`forwarders, ${name}: ${damage.message}`);
-    for (const { key, value } of tables.get(name)?.entries(onDamage) ?? []) {
+    for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
       if (isKey(key) && (name === 'forwarderLetters' ? isLetter(key, value) : isUuid(value))) continue;
       findings.add(`forwarders, ${name}: key ${key.toString('hex', 0, 64)} does not decode`);

@@ -1,8 +1,6 @@
 import { OperatorError } from '../../core/errors.ts';
 import { checkEnvironment } from '../../storage/lmdb/environment/check-environment.ts';
-import { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
-import { isMade } from '../../storage/lmdb/environment/database-file.ts';
-import { formatVersion } from '../../storage/lmdb/environment/manifest.ts';
+import { DataFolder, journalNames } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { agesOf } from '../parts/log-parts.ts';
 import type { Comparison } from './comparison.ts';
@@ -22,7 +20,7 @@ export async function copyToDatabases(options: CopyOptions): Promise<Comparison>
   checkUrls(urls);
   const folder = openSource(options.folder, urls.length);
   const databases = urls.map((url) => openDatabase(url, log));
-  const places = placesOf({ ...options, stores: madeStores(options, folder) }, folder, false);
+  const places = placesOf(options, folder, false);
   try {
     return await copyAll(places, databases, options);
   } finally {
@@ -36,33 +34,19 @@ export async function copyToDatabases(options: CopyOptions): Promise<Comparison>
 function openSource(path: string, databases: number): DataFolder {
   const folder = DataFolder.openStopped(path);
   try {
-    const { shards, format, shardFolders, registryFolder } = folder;
+    const { shards, shardFolders, registryFolder } = folder;
     if (shards !== databases) {
       throw new OperatorError(
         `${folder.path} has ${shards} shards, and ${databases} databases are named: each shard goes into one. Start the server once with --shards ${databases}, which moves the folder, or name ${shards}.`,
       );
     }
-    if (format < formatVersion) {
-      throw new OperatorError(
-        `${folder.path} was written by an older version: start the server once, which upgrades it.`,
-      );
-    }
-    for (const one of [registryFolder, ...shardFolders]) checkEnvironment(one);
+    const journals = journalNames.map((name) => folder.journalFolder(name));
+    for (const one of [registryFolder, ...shardFolders, ...journals]) checkEnvironment(one);
     return folder;
   } catch (error) {
     folder.close();
     throw error;
   }
-}
-
-function madeStores({ stores }: CopyOptions, folder: DataFolder): CopyOptions['stores'] {
-  return stores.filter(({ name }) => {
-    if (name === 'registry') return true;
-    const path = folder.journalFolder(name);
-    if (!isMade(path)) return false;
-    checkEnvironment(path);
-    return true;
-  });
 }
 
 async function copyAll(

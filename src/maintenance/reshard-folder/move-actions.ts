@@ -5,7 +5,6 @@ import { carryRecords, dropShards } from '../../features/actions/remap-cursors.t
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
-import { isMade } from '../../storage/lmdb/environment/database-file.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { openTables } from '../../storage/lmdb/layout/tables.ts';
 import { readLogPage } from '../../storage/lmdb/log/log-page.ts';
@@ -16,7 +15,7 @@ export type ReshardConfig = StorageConfig & ActionConfig;
 
 /** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
 export async function carryActions(folder: DataFolder, move: Move, config: ReshardConfig): Promise<void> {
-  if (move.to > move.from || !isMade(folder.journalFolder('actions'))) return;
+  if (move.to > move.from) return;
   const environment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(environment, config);
   const actions = new Actions(environment, registry, config);
@@ -38,7 +37,6 @@ export async function carryActions(folder: DataFolder, move: Move, config: Resha
 
 /** Once a layout holds: what actions kept of the logs of shards that it does not have. */
 export async function dropActionsOfShards(folder: DataFolder, config: ReshardConfig): Promise<void> {
-  if (!isMade(folder.journalFolder('actions'))) return;
   await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
 }
 

@@ -6,7 +6,6 @@ import {
 } from '../../features/consumers/remap-cursors.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
-import { isMade } from '../../storage/lmdb/environment/database-file.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { devicesInLog, type PlacedDevice } from '../../storage/lmdb/reshard/move-log.ts';
@@ -23,7 +22,7 @@ export async function carryConsumers(
   config: StorageConfig,
   signal: AbortSignal,
 ): Promise<void> {
-  if (move.to > move.from || !isMade(folder.journalFolder('control'))) return;
+  if (move.to > move.from) return;
   const going = folder.shardFolders
     .slice(move.to)
     .map((path, index) => openForMove(path, move.to + index, move, config.mapBytesMax));
@@ -39,7 +38,6 @@ export async function carryConsumers(
 
 /** Once a layout holds: what consumers kept of logs and records that it does not have. */
 export async function settleConsumers(folder: DataFolder, move: Move, config: StorageConfig): Promise<void> {
-  if (!isMade(folder.journalFolder('control'))) return;
   const journal = openControl(folder.journalFolder('control'), config);
   try {
     await settlePositions(journal, folder.shards, move);

@@ -9,9 +9,7 @@ export type MoveTask =
   /** Removes from that shard what the layout that is whole does not have there. */
   | { type: 'remove'; shard: number }
   /** Counts the devices of that shard, once it has all that are its own and no others. */
-  | { type: 'count'; shard: number }
-  /** Makes the indexes of devices of that shard, which an older version has not kept. */
-  | { type: 'indexDevices'; shard: number };
+  | { type: 'count'; shard: number };
 
 /** Given to the thread at its start. */
 export interface MoveTaskStart {

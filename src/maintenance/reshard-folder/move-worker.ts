@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads';
 import { shardOf } from '../../domain/placement.ts';
-import { buildDeviceIndexes, countDevices } from '../../storage/lmdb/devices/device-index.ts';
+import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import { copyDevices, removeDevices, type Step } from '../../storage/lmdb/reshard/move-devices.ts';
 import { cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
@@ -39,9 +39,6 @@ function* steps(task: MoveTask): Generator<Step> {
       break;
     case 'count':
       countDevices(environmentOf(task.shard));
-      break;
-    case 'indexDevices':
-      yield* buildDeviceIndexes(environmentOf(task.shard));
       break;
     case 'remove': {
       const end = move.logEnds[task.shard];

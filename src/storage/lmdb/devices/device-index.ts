@@ -1,18 +1,13 @@
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
 import type { FleetCounts } from '../../../domain/devices/device.ts';
 import type { Environment } from '../environment/environment.ts';
-import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeIndexed, type Indexed } from '../layout/device-record.ts';
-import { keyOfDevice, readDevice, tagDigestBytes } from '../layout/keys.ts';
+import { readDevice, tagDigestBytes } from '../layout/keys.ts';
 import { openTables, type Tables } from '../layout/tables.ts';
-import type { Step } from '../reshard/move-devices.ts';
 import { addCounts } from './fleet-counts.ts';
 import { changeName } from './name-index.ts';
-import { changeSeen } from './seen-index.ts';
 import { changeTags, disabledDigest } from './tag-index.ts';
 
-/** Devices of one step of building the indexes: one transaction. */
-const devicesPerStep = 5_000;
 /** What a device that is not there is found by. */
 const absent: Indexed = { name: '', tags: [], enabled: true };
 
@@ -43,33 +38,6 @@ export function changeIndexes(
     devices: (after ? 1 : 0) - (before ? 1 : 0),
     disabled: isDisabled(come) - isDisabled(gone),
   });
-}
-
-/**
- * Makes the indexes of a shard that has none yet, or a part of them, a step at a time. What is there is removed
- * first: an older version that served the folder in between would not have kept it.
- */
-export function* buildDeviceIndexes(environment: Environment): Generator<Step> {
-  const tables = openTables(environment);
-  environment.writeSync(() => {
-    for (const table of [tables.tags, tables.names, tables.seen, tables.counts]) table.clearSync();
-  });
-  let last: Buffer | undefined;
-  for (;;) {
-    const from = last === undefined ? {} : { start: last, exclusiveStart: true };
-    const step = [...tables.devices.getRange({ ...from, limit: devicesPerStep })];
-    if (step.length === 0) return;
-    last = step.at(-1)?.key;
-    environment.writeSync(() => {
-      for (const { key, value } of step) {
-        const device = readDevice(key, 0);
-        changeIndexes(tables, device, undefined, indexedOf(value));
-        const seen = tables.activity.getBinary(keyOfDevice(device));
-        changeSeen(tables.seen, device, null, seen && decodeSeen(seen).lastSeenMs);
-      }
-    });
-    yield { passed: step.length, devices: step.length };
-  }
 }
 
 /**

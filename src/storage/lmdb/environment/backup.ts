@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { open } from 'lmdb';
 import { OperatorError } from '../../../core/errors.ts';
 import { type JournalName, journalNames } from './data-folder.ts';
-import { isMade, recordsFile } from './database-file.ts';
+import { recordsFile } from './database-file.ts';
 import { syncPath, writeDurable } from './durable.ts';
 import { formatVersion, type Manifest, manifestFile } from './manifest.ts';
 
@@ -52,9 +52,9 @@ export function makeEmptyFolder(folder: string): void {
   if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`);
 }
 
-/** All environments that there are, in the order in which they are copied. */
+/** All environments, in the order in which they are copied. */
 export function foldersOf({ path, shardFolders, registryFolder }: BackupSource): string[] {
-  const journals = journalNames.map((name) => join(path, name)).filter(isMade);
+  const journals = journalNames.map((name) => join(path, name));
   return [...journals, ...shardFolders, registryFolder];
 }
 
@@ -62,15 +62,11 @@ export function foldersOf({ path, shardFolders, registryFolder }: BackupSource):
 export function environmentsOf(
   path: string,
   { files }: BackupManifest,
-): Pick<BackupSource, 'shardFolders' | 'registryFolder'> & { journalFolders: Map<JournalName, string> } {
-  const journalFolders = new Map<JournalName, string>();
-  const folders: string[] = [];
-  for (const file of files) {
-    const folder = join(path, dirname(file.path));
-    const journal = journalOf(file);
-    if (journal === undefined) folders.push(folder);
-    else journalFolders.set(journal, folder);
-  }
+): Pick<BackupSource, 'shardFolders' | 'registryFolder'> & { journalFolders: Record<JournalName, string> } {
+  const journalFolders = { actions: join(path, 'actions'), control: join(path, 'control') };
+  const folders = files
+    .filter((file) => journalOf(file) === undefined)
+    .map((file) => join(path, dirname(file.path)));
   return { journalFolders, shardFolders: folders.slice(0, -1), registryFolder: folders.at(-1) ?? path };
 }
 
@@ -91,7 +87,7 @@ export async function takeBackup(source: BackupSource, target: string): Promise<
   return backup;
 }
 
-/** @throws OperatorError when it is not a whole backup, or of a newer version. */
+/** @throws OperatorError when it is not a whole backup, or of another format. */
 export function readBackup(folder: string): BackupManifest {
   let backup: BackupManifest;
   try {
@@ -108,9 +104,9 @@ export function readBackup(folder: string): BackupManifest {
     throw new OperatorError(`${join(folder, backupFile)} is damaged or cannot be read: use another backup.`);
   }
   const { format } = backup.manifest;
-  if (format > formatVersion) {
+  if (format !== formatVersion) {
     throw new OperatorError(
-      `The backup ${folder} was made by a newer Fleetpost (format ${format}; this one knows ${formatVersion}): use that version.`,
+      `The backup ${folder} was made by another version of Fleetpost (format ${format}; this one knows ${formatVersion}): use that version.`,
     );
   }
   for (const { path, bytes } of backup.files) {
@@ -202,7 +198,10 @@ function isWhole({ manifest, files }: BackupManifest): boolean {
   const journals = files.map(journalOf).filter((name) => name !== undefined);
   const others = files.length - journals.length;
   return (
-    files.every(isBackupFile) && new Set(journals).size === journals.length && others === manifest.shards + 1
+    files.every(isBackupFile) &&
+    journals.length === journalNames.length &&
+    new Set(journals).size === journals.length &&
+    others === manifest.shards + 1
   );
 }
 

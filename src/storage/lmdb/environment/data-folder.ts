@@ -16,7 +16,7 @@ import {
 
 /**
  * The folders of what the main thread keeps besides the registry: what becomes of records by actions; and how far
- * jobs and consumers have come. Either may be missing: see `isMade`.
+ * jobs and consumers have come.
  */
 export const journalNames = ['actions', 'control'] as const;
 export type JournalName = (typeof journalNames)[number];
@@ -29,20 +29,18 @@ export class DataFolder {
   /** Whether this start made it. */
   readonly isNew: boolean;
   readonly #lock: FolderLock;
-  #format: number;
   readonly #engine: 'postgres' | undefined;
   #shards: number;
   #move: Move | undefined;
 
   private constructor(
     path: string,
-    { format, shards, engine, move }: Layout & Pick<Manifest, 'format' | 'move'>,
+    { shards, engine, move }: Layout & Pick<Manifest, 'move'>,
     isNew: boolean,
     lock: FolderLock,
   ) {
     this.path = path;
     this.isNew = isNew;
-    this.#format = format;
     this.#shards = shards;
     this.#engine = engine;
     this.#move = move;
@@ -52,7 +50,7 @@ export class DataFolder {
   /**
    * Opens or makes the folder and locks it. `shards` is for a new folder; another keeps what it has. Where the data is
    * elsewhere the folder is for the node's own needs alone.
-   * @throws OperatorError when the folder is in use, of another kind, of a newer version, or cannot be read or
+   * @throws OperatorError when the folder is in use, of another kind or format, or cannot be read or
    * written.
    */
   static open(folder: string, engine: StoreEngine, shards: number): DataFolder {
@@ -67,7 +65,7 @@ export class DataFolder {
       checkEngine(path, manifest, engine);
       if (!manifest?.complete) {
         const made: Layout = engine === 'lmdb' ? { shards } : { shards: 0, engine };
-        const folder = new DataFolder(path, { format: formatVersion, ...made }, true, lock);
+        const folder = new DataFolder(path, made, true, lock);
         folder.#startOver();
         return folder;
       }
@@ -110,7 +108,7 @@ export class DataFolder {
         );
       }
       writeDurable(join(path, copyFile), { copy }, 0o600);
-      return new DataFolder(path, { format: formatVersion, shards }, !strangers.includes(manifestFile), lock);
+      return new DataFolder(path, { shards }, !strangers.includes(manifestFile), lock);
     } catch (error) {
       lock.release();
       throw error;
@@ -124,17 +122,6 @@ export class DataFolder {
 
   /** The end of a first start, or of a copy: from now on what is here is kept. */
   complete(): void {
-    this.#writeManifest(true);
-  }
-
-  /** Until `endUpgrade`, what an older version has written is not all that this one needs. */
-  get format(): number {
-    return this.#format;
-  }
-
-  /** The folder is of this version's format; no older one takes it any more. */
-  endUpgrade(): void {
-    this.#format = formatVersion;
     this.#writeManifest(true);
   }
 
@@ -230,7 +217,7 @@ export class DataFolder {
 
   #writeManifest(complete: boolean): void {
     const manifest: Manifest = {
-      format: this.#format,
+      format: formatVersion,
       shards: this.#shards,
       ...(this.#engine && { engine: this.#engine }),
       complete,

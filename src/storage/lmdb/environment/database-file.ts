@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   checkPage,
@@ -13,11 +13,6 @@ import {
 
 /** The file of an environment's folder that holds its records: LMDB's own name for it. */
 export const recordsFile = 'data.mdb';
-
-/** Whether anything can have been committed to an environment; not where a start was ended while making it. */
-export function isMade(folder: string): boolean {
-  return (statSync(join(folder, recordsFile), { throwIfNoEntry: false })?.size ?? 0) > 0;
-}
 
 /** What is wrong with a file, as a sentence. */
 export class Damage extends Error {

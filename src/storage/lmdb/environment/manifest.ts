@@ -3,13 +3,7 @@ import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
 
 /** Raised when the layout of the folder or of a record changes. */
-export const formatVersion = 4;
-/** Since when shards remember what mail was sent for. */
-export const onceFormat = 3;
-/** Since when shards have indexes of devices by all that these are found by, and count them. */
-export const deviceIndexFormat = 4;
-/** Since when shards keep receipts, dead letters and delayed mail. Nothing of older ones is rewritten for it. */
-export const mailLedgerFormat = 4;
+export const formatVersion = 1;
 export const manifestFile = 'manifest.json';
 /** There while a copy into the folder has not come to its end, in place of the manifest: so no server takes it. */
 export const copyFile = 'copy.json';
@@ -52,7 +46,7 @@ export function checkEngine(path: string, manifest: Manifest | undefined, engine
 
 /**
  * What the folder says of itself; undefined where it is empty.
- * @throws OperatorError for what is no data folder, or one of a newer version.
+ * @throws OperatorError for what is no data folder, or one of another format.
  */
 export function readManifest(path: string): Manifest | undefined {
   let text: string;
@@ -90,9 +84,9 @@ export function readManifest(path: string): Manifest | undefined {
     throw new OperatorError(`${join(path, manifestFile)} is damaged: restore it from a backup.`);
   }
   const { format, shards, engine, complete, move } = manifest as Manifest;
-  if (format > formatVersion) {
+  if (format !== formatVersion) {
     throw new OperatorError(
-      `The data folder ${path} was written by a newer Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
+      `The data folder ${path} was written by another version of Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
     );
   }
   return { format, shards, ...(engine && { engine }), complete, ...(move && { move }) };

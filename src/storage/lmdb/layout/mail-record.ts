@@ -4,8 +4,7 @@ import type { Fetches, Mail } from '../../../domain/mail/mail.ts';
 
 /**
  * id 16, requeues 2, requeues allowed 1 (0: any number, else one more than they are), fetches 3, accepted 6 (0: not
- * yet), expires 6, first fetched 6 (0: never), name length 1, name, payload. Times are Unix milliseconds. Before
- * format 4 the fetches had four bytes, of which no mail ever used the first.
+ * yet), expires 6, first fetched 6 (0: never), name length 1, name, payload. Times are Unix milliseconds.
  */
 const requeuesAt = uuidBytesLength;
 const requeuesMaxAt = requeuesAt + 2;

@@ -2,7 +2,6 @@ import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../.
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import { keyDigestBytes, senderMark } from '../../../domain/idempotency.ts';
 import { isForgottenRecord } from '../environment/idempotency-keys.ts';
-import { deviceIndexFormat, mailLedgerFormat, onceFormat } from '../environment/manifest.ts';
 import { isSeenRecord } from '../layout/activity-record.ts';
 import { isDeviceRecord } from '../layout/device-record.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from '../layout/keys.ts';
@@ -19,8 +18,6 @@ import { type Walked, walkOf } from './walk.ts';
 export interface ShardVerification extends Walked {
   /** Whether the device belongs in this shard. */
   isPlaced(device: DeviceKey): boolean;
-  /** Of the data folder. */
-  format: number;
   hasFleet(fleetId: string): boolean;
 }
 
@@ -34,8 +31,8 @@ export interface ShardCounts {
 
 /** Walks every record of every table of a shard whose server is stopped, and holds them against each other. */
 export function verifyShard(verification: ShardVerification): ShardCounts {
-  const { tables, isPlaced, format, hasFleet, findings } = verification;
-  const indexes = format >= deviceIndexFormat ? new DeviceIndexCheck(tables) : undefined;
+  const { tables, isPlaced, hasFleet, findings } = verification;
+  const indexes = new DeviceIndexCheck(tables);
   const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
   const walk = walkOf(verification);
   const exists = (device: string): boolean =>
@@ -47,27 +44,22 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     if (!isDeviceKey(device)) return 'this is not the key of a device';
     if (!isDeviceRecord(value)) return 'the record does not decode';
     if (!isPlaced(device)) return 'the device belongs in another shard';
-    const missing = indexes?.check(device, value);
+    const missing = indexes.check(device, value);
     if (missing !== undefined) return missing;
     return hasFleet(fleetIdOf(device)) ? undefined : 'its fleet does not exist';
   });
-  if (indexes !== undefined) {
-    indexes.walk(walk);
-    for (const fleetId of indexes.uncounted)
-      findings.add(`counts: the devices of fleet ${fleetId} are not counted`);
-  }
-  if (format >= onceFormat) verifySent(walk, isPlaced);
-  // Made by the first server that knows it.
-  if (tables.has('broadcast')) verifyBroadcast(walk, isPlaced);
+  indexes.walk(walk);
+  for (const fleetId of indexes.uncounted)
+    findings.add(`counts: the devices of fleet ${fleetId} are not counted`);
+  verifySent(walk, isPlaced);
+  verifyBroadcast(walk, isPlaced);
   walk('activity', (key, value) => {
     if (!isSeenRecord(value)) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
-  if (format >= mailLedgerFormat) {
-    verifyDelayed(tables, walk, exists);
-    verifyEnded(walk, isPlaced);
-  }
+  verifyDelayed(tables, walk, exists);
+  verifyEnded(walk, isPlaced);
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     if (!isKeyRecord(key, value)) return 'the record does not decode';
