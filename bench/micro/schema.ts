@@ -9,15 +9,13 @@ const { Schema, unwatched } = await built<typeof import('../../src/declarations/
   'declarations/schemas/schema.js',
 );
 
-const jsonDepthMax = 128;
-
 /** From the bytes of a datapoint to the word that it matches its schema. */
 export async function schema(): Promise<Group> {
   const compiled = new Schema(schemaText, unwatched);
-  const datapoint = parseDatapoint(payload, jsonDepthMax);
+  const datapoint = parseDatapoint(payload);
   const conditions = { payloadBytes: payload.length };
   return group(
-    { ...repeated('datapoint parsed', () => parseDatapoint(payload, jsonDepthMax)), conditions },
+    { ...repeated('datapoint parsed', () => parseDatapoint(payload)), conditions },
     {
       ...repeated('datapoint held against its schema', () => compiled.check(datapoint, payload.length)),
       conditions,

@@ -23,42 +23,33 @@ export const adminKeys = {
     1_024,
     16,
     100_000,
-    'Open connections of the admin API, and as many of `probe`. At the limit idle ones are closed; if none is, the new one.',
-  ),
-  adminPipelinedMax: integer(
-    16,
-    1,
-    10_000,
-    'Requests that may wait behind another on the same connection of the admin API; with one more it is closed.',
+    'Open connections of the admin API, and as many of `probe`. At the limit idle ones are closed; if none is, the new one. Raise it for more clients that wait for records.',
   ),
   adminUnreadBytesMax: integer(
     268_435_456,
     1_048_576,
     17_179_869_184,
-    'Bytes of answers of the admin API that wait for clients that do not read; with more, the oldest is cut off.',
-  ),
-  adminHeadSeconds: integer(
-    10,
-    1,
-    600,
-    'Time the head of a request to the admin API may take to arrive; then the connection is closed.',
+    'Bytes of answers of the admin API that wait for clients that do not read; with more, the oldest is cut off. Lower it where memory is short.',
   ),
   bootstrapToken: reloadable(
-    boolean(true, 'Whether the token in DATA/admin.json may do everything; off, it may nothing.'),
+    boolean(
+      true,
+      'Whether the token in DATA/admin.json may do everything; off, it may nothing. Turn it off once there are tokens of your own.',
+    ),
   ),
   tokenChangesPerSecondMax: reloadable(
     integer(
       100,
       0,
       100_000,
-      'Changes by one token of the admin API, mail not counted; beyond ten times as many at once, 429; 0 for no limit.',
+      'Changes by one token of the admin API, mail not counted; beyond ten times as many at once, 429; 0 for no limit. Raise it for programs that create devices one by one.',
     ),
   ),
   exportsMax: integer(
     16,
     1,
     1_000,
-    'Exports of devices and of the audit log under way, shared by fleets: one alone has half; one more is answered 503.',
+    'Exports of devices and of the audit log under way, shared by fleets: one alone has half; one more is answered 503. Raise it where memory and disk allow.',
   ),
 };
 

@@ -6,6 +6,12 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 
 /**
+ * Levels of objects and lists in JSON that is taken in (D10). Far beyond what devices send, and far below what those
+ * who read it later can follow: the engine of actions comes 16,000 levels far.
+ */
+export const jsonDepthMax = 128;
+
+/**
  * Whether JSON is nested over so many levels. Looks at the bytes, since the parsed value has only the last of several
  * members of one name. Costs about 1 ns a byte, and nothing for a body that is too short to be.
  */

@@ -6,13 +6,13 @@ export const declarationKeys = {
     integer(10_000, 1, 1_000_000, 'Fleets of this server; each worker keeps them in memory.'),
   ),
   schemasPerFleetMax: reloadable(integer(1_000, 1, 10_000, 'Schemas of one fleet.')),
-  schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema.'),
+  schemaBytesMax: integer(65_536, 256, 1_048_576, 'Largest JSON Schema. Raise it for generated ones.'),
   schemaStepsMax: reloadable(
     integer(
       1_000,
       10,
       1_000_000,
-      'Steps that checking one value of a body may take: a schema that could take more is refused.',
+      'Steps that checking one value of a body may take: a schema that could take more is refused. Raise it for one that you trust.',
     ),
   ),
   schemaCheckMillisecondsMax: reloadable(
@@ -20,15 +20,7 @@ export const declarationKeys = {
       1_000,
       10,
       60_000,
-      'Longest check of one body. A schema whose check takes longer is disabled (503) until it is put again or the server restarts.',
-    ),
-  ),
-  jsonDepthMax: reloadable(
-    integer(
-      128,
-      16,
-      1_024,
-      'Deepest nesting of JSON, in objects and lists. Bodies that are nested deeper are refused (D10).',
+      'Longest check of one body. A schema whose check takes longer is disabled (503) until it is put again or the server restarts. Raise it on a slow machine.',
     ),
   ),
   apiTokensMax: reloadable(integer(1_000, 1, 100_000, 'API tokens of this server, expired ones among them.')),

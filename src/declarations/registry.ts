@@ -21,7 +21,6 @@ export interface RegistryLimits {
   fleetsMax: number;
   schemasPerFleetMax: number;
   schemaStepsMax: number;
-  jsonDepthMax: number;
 }
 
 /** Fields of a fleet that an operator changes: an absent one stays, null goes back to the configuration's. */
@@ -142,7 +141,7 @@ export class Registry {
   putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
-      const value = parseJson(bytes, this.#limits.jsonDepthMax);
+      const value = parseJson(bytes);
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
         throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
       }

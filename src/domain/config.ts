@@ -8,10 +8,15 @@ export const domainKeys = {
     86_400,
     60,
     604_800,
-    'Greatest age of an idempotency key, and how long it is remembered (D18).',
+    'Greatest age of an idempotency key, and how long it is remembered (D18). Raise it for devices that are offline for longer.',
   ),
   idempotencySkewSeconds: reloadable(
-    integer(300, 0, 3_600, 'How far ahead the time of an idempotency key may be (D18).'),
+    integer(
+      300,
+      0,
+      3_600,
+      'How far ahead the time of an idempotency key may be (D18). Raise it for devices whose clocks are wrong.',
+    ),
   ),
   mailboxMailsMax: reloadable(
     integer(1_000, 1, 65_535, 'Mails in one mailbox, unless its fleet says otherwise (D16).'),
@@ -28,7 +33,7 @@ export const domainKeys = {
     100,
     1,
     1_000,
-    'Mails of one device that wait for their time of delivery; one more is refused.',
+    'Mails of one device that wait for their time of delivery; one more is refused. Raise it for long schedules.',
   ),
   receiptRetentionSeconds: integer(
     2_592_000,
@@ -41,7 +46,7 @@ export const domainKeys = {
     10_000,
     1,
     1_000_000,
-    'Dead letters of one fleet in one shard; for one more, the oldest goes.',
+    'Dead letters of one fleet in one shard; for one more, the oldest goes. Raise it where they are replayed late.',
   ),
   logRetentionSeconds: reloadable(
     integer(

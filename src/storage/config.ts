@@ -39,34 +39,39 @@ export const storageKeys = {
     4,
     2,
     64,
-    'Connections of each worker to each database of `store`, besides one that listens.',
+    'Connections of each worker to each database of `store`, besides one that listens. Lower it to stay within what the database allows.',
   ),
   databaseTimeoutMilliseconds: integer(
     5_000,
     100,
     60_000,
-    'Timeout for what a request asks of a database of `store`, waiting for a connection included; then it is answered 503, within a second.',
+    'Timeout for what a request asks of a database of `store`, waiting for a connection included; then it is answered 503, within a second. Raise it for a database that is far away.',
   ),
   mapBytesMax: integer(
     64 * 1024 ** 3,
     16 * 1024 * 1024,
     16_384 * 1024 ** 3,
-    'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes.',
+    'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes. Lower it where address space is limited.',
   ),
   diskFreeBytesMin: integer(
     64 * 1024 * 1024,
     1024 * 1024,
     1_024 * 1024 ** 3,
-    'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes.',
+    'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes. Raise it where others write to the same disk.',
   ),
   gatherMilliseconds: integer(
     4,
     0,
     50,
-    'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits.',
+    'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits. Lower it for answers sooner, raise it for fewer flushes.',
   ),
   shardQueueMax: reloadable(
-    integer(10_000, 1, 1_000_000, 'Writes that may wait for one shard; one more is answered 503.'),
+    integer(
+      10_000,
+      1,
+      1_000_000,
+      'Writes that may wait for one shard; one more is answered 503. Raise it for bursts that may be answered late.',
+    ),
   ),
   shardQueueBytesMax: reloadable(
     integer(
@@ -80,7 +85,7 @@ export const storageKeys = {
     86_400,
     1,
     2_592_000,
-    'How long a jump ahead of the clock must last before idempotency keys are forgotten by it, and how much of the time that the server was off counts for mail and the log.',
+    'How long a jump ahead of the clock must last before idempotency keys are forgotten by it, and how much of the time that the server was off counts for mail and the log. Raise it where a clock may be wrong for longer.',
   ),
 };
 

@@ -13,18 +13,28 @@ export const threadKeys = {
     'Worker threads, each with a front end and one shard of the devices. Another number than the data folder has moves it first. Default: the number of cores, or what the data folder has.',
   ),
   stallMilliseconds: reloadable(
-    integer(1_000, 100, 60_000, 'An event loop that stands still for longer is logged and counted.'),
+    integer(
+      1_000,
+      100,
+      60_000,
+      'An event loop that stands still for longer is logged and counted. Raise it on a machine that is often busy with other things.',
+    ),
   ),
   stallEndSeconds: reloadable(
     integer(
       30,
       2,
       3_600,
-      'A thread that has stood still for this long ends the process, which is started again.',
+      'A thread that has stood still for this long ends the process, which is started again. Raise it where disks or virtual machines pause for longer.',
     ),
   ),
   shutdownSeconds: reloadable(
-    integer(10, 1, 12, 'Time requests in flight have to finish when the server stops.'),
+    integer(
+      10,
+      1,
+      12,
+      'Time requests in flight have to finish when the server stops. Less than whoever stops it waits.',
+    ),
   ),
 };
 

@@ -14,7 +14,6 @@ export const limits: RunLimits = {
   memoryBytes: 16_777_216,
   mailsMax: 100,
   payloadBytesMax: 1_024,
-  jsonDepthMax: 128,
   stateWritesMax: 10,
   stateValueBytesMax: 64,
 };

@@ -33,14 +33,13 @@ interface Opened extends AsyncDisposable {
   actions: Actions;
 }
 
-const registryLimits = { fleetsMax: 9, schemasPerFleetMax: 9, schemaStepsMax: 1_000, jsonDepthMax: 128 };
+const registryLimits = { fleetsMax: 9, schemasPerFleetMax: 9, schemaStepsMax: 1_000 };
 
 async function open(path: string, limits: Partial<ActionsLimits> = {}): Promise<Opened> {
   const environment = environmentOf(path, registryTables);
   const registry = new Registry(environment, registryLimits);
   const actions = new Actions(environment, registry, {
     actionsPerFleetMax: 100,
-    actionVersionsKept: 10,
     ...limits,
   });
   if (registry.snapshots().length === 0) await registry.createFleet({ fleetId, name: '', createdAtMs: 1 });
@@ -138,18 +137,19 @@ it('what was put is read back to the letter, whatever its members are called', a
 
 it('the newest versions are kept, and an older one that runs until the next is put', async () => {
   const path = newPath();
-  await using opened = await open(path, { actionVersionsKept: 3 });
+  await using opened = await open(path);
   const { actions } = opened;
-  for (let n = 1; n <= 4; n += 1) await actions.put(fleetId, 'a', code(String(n)));
-  expect(actions.get(fleetId, 'a').versions.map(({ number }) => number)).toEqual([2, 3, 4]);
+  const from = (first: number) => Array.from({ length: 10 }, (_, index) => first + index);
+  for (let n = 1; n <= 11; n += 1) await actions.put(fleetId, 'a', code(String(n)));
+  expect(actions.get(fleetId, 'a').versions.map(({ number }) => number)).toEqual(from(2));
   expect(await codeOf(() => actions.version(fleetId, 'a', 1))).toBe('action_version_not_found');
   expect(await codeOf(() => actions.rollback(fleetId, 'a', 1))).toBe('action_version_not_found');
   expect((await actions.rollback(fleetId, 'a', 2)).version).toBe(2);
   expect(actions.version(fleetId, 'a', 2).code).toBe('2');
-  const { action } = await actions.put(fleetId, 'a', code('5'));
-  expect(action).toMatchObject({ version: 5 });
-  expect(action.versions.map(({ number }) => number)).toEqual([3, 4, 5]);
-  expect(opened.environment.sizeOf('actionVersions').records).toBe(3);
+  const { action } = await actions.put(fleetId, 'a', code('12'));
+  expect(action).toMatchObject({ version: 12 });
+  expect(action.versions.map(({ number }) => number)).toEqual(from(3));
+  expect(opened.environment.sizeOf('actionVersions').records).toBe(10);
 });
 
 it('an action that is deleted leaves nothing, and is another when it is put again', async () => {
@@ -207,13 +207,12 @@ it('verify reads every action and version, and finds what does not belong togeth
   expect(findings.join('\n')).toMatch(/is of no action that has it/);
   const environment = environmentOf(path, registryTables);
   const registry = new Registry(environment, registryLimits);
-  const limits = { actionsPerFleetMax: 9, actionVersionsKept: 9 };
+  const limits = { actionsPerFleetMax: 9 };
   expect(() => new Actions(environment, registry, limits)).toThrow(/action "b" of fleet "ACTFLEET".* backup/);
   await registry.close();
 });
 
 const limits: DraftLimits = {
-  actionSourceBytesMax: 300,
   actionMailsMax: 10,
   bodyBytesMax: 100,
   schemaBytesMax: 1_000,
@@ -246,7 +245,7 @@ it('a draft that uses all there is passes', () => {
 });
 
 const refusals: [what: string, draft: Partial<ActionDraft>, message: RegExp][] = [
-  ['a source that is too large', { source: 'é'.repeat(151) }, /300 bytes.*actionSourceBytesMax/],
+  ['a source that is too large', { source: 'é'.repeat(131_073) }, /262144 bytes/],
   ['no trigger', { on: [] }, /1 to 32/],
   ['too many triggers', { on: Array(33).fill(draft.on[0]) }, /1 to 32/],
   ['a trigger twice', { on: [...draft.on, ...draft.on] }, /message schema opened is named twice/],

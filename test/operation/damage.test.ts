@@ -96,6 +96,8 @@ it('verify walks a folder that a server has left and finds it sound', async () =
 it('a folder whose file is cut off, missing or overwritten is refused in a sentence, and left as it is', async () => {
   const cases: [name: string, damage: (path: string) => void, reason: RegExp][] = [
     ['registry', (path) => rmSync(join(path, 'registry'), { recursive: true }), /no such file.*backup/],
+    ['actions', (path) => rmSync(join(path, 'actions'), { recursive: true }), /no such file.*backup/],
+    ['control', (path) => rmSync(join(path, 'control'), { recursive: true }), /no such file.*backup/],
     ['registry/data.mdb', (path) => writeFileSync(join(path, 'registry/data.mdb'), ''), /cut off/],
     [
       'shards/0',

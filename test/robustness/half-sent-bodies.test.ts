@@ -117,7 +117,7 @@ describe('half-sent bodies', () => {
     tooLarge.write(claimOf(body.padEnd(4_097)));
     const answer = await tooLarge.answer();
     expect([answer.status, errorOf(answer)]).toEqual([413, 'request_too_large']);
-    expect(answer.body).toContain('claimBytesMax');
+    expect(answer.body).toContain('larger than 4096 bytes');
     for (const connection of [...halves, piecewise, tooLarge]) connection.destroy();
     await expectAlive(server, device);
   });

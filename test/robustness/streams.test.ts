@@ -22,8 +22,6 @@ beforeAll(async () => {
     mailboxMailsMax: 65_535,
     streamsPerDeviceMax: 64,
     deviceRequestsPerSecondMax: 0,
-    // So many requests of a flood are behind each other on a connection.
-    adminPipelinedMax: 10_000,
   });
   fleet = await createFleet(server);
 });
@@ -67,18 +65,19 @@ class Listener {
 }
 
 /** Requests of one connection are served one after another: several share their commits. */
-const floodConnections = 10;
+/** As many as may be behind each other. */
+const floodPerConnection = 10;
 
 /**
  * Queues mail as fast as the admin API takes it: on each connection requests behind each other, ready as bytes,
- * so that the client costs next to nothing. `mails` is a multiple of the connections.
+ * so that the client costs next to nothing. `mails` is a multiple of those of a connection.
  */
 async function flood(device: TestDevice, name: string, mails: number): Promise<void> {
   const { host, port, hostname } = new URL(server.report.admin_url);
   const path = `/admin/v1/fleets/${device.fleetId}/devices/${device.deviceId}/mail/${name}`;
   const request = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 0\r\n\r\n`;
   let answers = 0;
-  const sockets = Array.from({ length: floodConnections }, () => {
+  const sockets = Array.from({ length: mails / floodPerConnection }, () => {
     const socket = connectTcp(Number(port), hostname);
     let rest = '';
     socket.on('data', (chunk) => {
@@ -86,7 +85,7 @@ async function flood(device: TestDevice, name: string, mails: number): Promise<v
       answers += parts.length - 1;
       rest = parts.at(-1)?.slice(-12) ?? '';
     });
-    socket.write(request.repeat(mails / floodConnections));
+    socket.write(request.repeat(floodPerConnection));
     return socket;
   });
   await until(() => answers === mails, 60_000);

@@ -28,13 +28,12 @@ afterEach(() => {
 });
 
 const actionQueueMax = 8;
-const actionDevicesBehindMax = 3;
+const devicesBehindMax = 3;
 const pageSize = 3;
 const retryMs = 1_000;
 const config = {
   ...loadConfig(undefined, {}, {}).values,
   actionQueueMax,
-  actionDevicesBehindMax,
   actionRunsPerSecondMax: 1e6,
 };
 const [slow, other, third] = ['SLOWDEVICE', 'OTHERDEV01', 'THIRDDEV01'].map((id) =>
@@ -78,6 +77,7 @@ class Subject {
       logEnds: [this.log.length],
       parked: new ParkedCount(),
       onTheirWay: () => 0,
+      devicesBehindMax,
     });
   }
 
@@ -115,7 +115,7 @@ class Subject {
       intake.offerAgain(0, from, this.#page(from), new Map());
     }
     expect(this.lane.inHand).toBeLessThanOrEqual(actionQueueMax);
-    expect(intake.progress[0]?.behind.size).toBeLessThanOrEqual(actionDevicesBehindMax);
+    expect(intake.progress[0]?.behind.size).toBeLessThanOrEqual(devicesBehindMax);
     expect(intake.progress[0]?.marks).toBeLessThanOrEqual(actionQueueMax + 1);
   }
 
@@ -196,7 +196,7 @@ it('a device that fails and has thousands of records waiting holds nobody up, an
 
 it('with more devices behind than may be the action waits, and goes on when one has caught up', async () => {
   const subject = new Subject();
-  const stuck = Array.from({ length: actionDevicesBehindMax + 1 }, (_, n) =>
+  const stuck = Array.from({ length: devicesBehindMax + 1 }, (_, n) =>
     deviceKeyOf('FLEET001', `STUCK0000${n}`),
   );
   for (const device of stuck) {

@@ -87,14 +87,12 @@ class Bench {
       this.#shards.map((one) => one.shard),
       createLog('silent'),
     );
-    const config = { consumerLeaseSeconds: 3_600 };
     this.#consumers = await Consumers.open({
       reader,
       journal: this.#journal,
-      config,
       log: createLog('silent'),
     });
-    const settings = { kinds: ['message'] as const, schemas: [], leaseSeconds: undefined };
+    const settings = { kinds: ['message'] as const, schemas: [], leaseSeconds: 3_600 };
     await this.#consumers.put(fleetId, 'hall', settings, 'earliest');
   }
 
@@ -244,8 +242,8 @@ it('what retention took in front of a consumer and out of the middle counts as l
   };
   for (const device of [0, 2, 0, 2, 0]) await store(device, 10);
   const reader = new LogReader([opened.shard], log);
-  const consumers = await Consumers.open({ reader, journal, config: { consumerLeaseSeconds: 60 }, log });
-  const settings = { kinds: [], schemas: [], leaseSeconds: undefined };
+  const consumers = await Consumers.open({ reader, journal, log });
+  const settings = { kinds: [], schemas: [], leaseSeconds: 60 };
   await consumers.put(fleetId, 'hall', settings, 'earliest');
   await consumers.put('FLEET002', 'hall', settings, 'earliest');
   const fleets = new Map([['FLEET001', { lifeSeconds: 1 }]]);
@@ -278,9 +276,8 @@ it('a stop that cannot store the last places says so', async () => {
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const reader = new LogReader([opened.shard], log);
   const control = join(folder, 'control');
-  const config = { consumerLeaseSeconds: 60 };
   const journal = openControl(control, limits);
-  const first = await Consumers.open({ reader, journal, config, log });
+  const first = await Consumers.open({ reader, journal, log });
   await first.put(fleetId, 'hall', { kinds: [], schemas: [], leaseSeconds: undefined }, 'earliest');
   await first.stop();
   await journal.close();
@@ -290,7 +287,7 @@ it('a stop that cannot store the last places says so', async () => {
   const [, , device] = devices as [DeviceKey, DeviceKey, DeviceKey];
   await opened.shard.ingest({ device, kind: 'message', schema: 'opened', payload: Buffer.from('{}') });
   const full = openControl(control, { ...limits, diskFreeBytesMin: Number.MAX_SAFE_INTEGER });
-  const second = await Consumers.open({ reader, journal: full, config, log });
+  const second = await Consumers.open({ reader, journal: full, log });
   const options = { recordsMax: 1, bytesMax: 1_000, worker: 'tester' };
   expect(await second.find(fleetId, 'hall')?.fetch(options, AbortSignal.abort())).toBeUndefined();
   await second.stop();

@@ -172,7 +172,6 @@ it('a lane that waits for another attempt lets go of its bytes for one that need
       backoff: { firstMs: retryMs, longestMs: retryMs },
       progress,
       log: createLog('silent'),
-      attemptsMax: 5,
       bury: async () => 'kept',
       signal: stop.signal,
     });

@@ -16,9 +16,9 @@ export function textOf(document: object): Buffer {
 }
 
 /** Bodies of these routes are JSON documents; no body is an empty one. */
-export function takeDocuments(app: FastifyInstance, limits: { jsonDepthMax: number }): void {
+export function takeDocuments(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
-    const document = bytes.length === 0 ? undefined : parseJson(bytes, limits.jsonDepthMax);
+    const document = bytes.length === 0 ? undefined : parseJson(bytes);
     if (typeof document === 'object' && document !== null) texts.set(document, bytes);
     done(null, document);
   });

@@ -87,12 +87,7 @@ export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void 
     try {
       // Its schema may be another one by now.
       const { name, payload } = letter;
-      fleets.checkMail(
-        fleetIdOf(device),
-        name,
-        parseMessage(payload, config.jsonDepthMax) ?? {},
-        payload.length,
-      );
+      fleets.checkMail(fleetIdOf(device), name, parseMessage(payload) ?? {}, payload.length);
       const outcome = await shard.replayMail({
         device,
         mailId,

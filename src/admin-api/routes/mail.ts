@@ -106,7 +106,7 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
       const { fleet_id: fleetId, name } = params;
       if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
       const bytes = body ?? emptyPayload;
-      const message = parseMessage(bytes, config.jsonDepthMax);
+      const message = parseMessage(bytes);
       fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
       const fleet = fleets.get(fleetId);
       const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;

@@ -14,15 +14,16 @@ const keepAliveTimeoutMs = 72_000;
 const unreadTimeoutMs = 120_000;
 /** What a stream has under way to a client that reads: nothing is won by ending it. */
 const fewBytes = 262_144;
+/** Time the head of a request may take: some hundred bytes, over loopback or from the proxy in front. */
+const headMs = 10_000;
+/** Requests that wait behind another on their connection. Clients that pipeline at all are content with fewer. */
+const pipelinedMax = 16;
 /** How often heads are looked at that arrive slowly. */
 const checkIntervalMs = 1_000;
 /** Time to read its answer for a client that still sends a body that nobody reads. */
 const lingerMs = 2_000;
 
-export type ListenerLimits = Pick<
-  AdminApiConfig,
-  'adminConnectionsMax' | 'adminPipelinedMax' | 'adminUnreadBytesMax' | 'adminHeadSeconds'
->;
+export type ListenerLimits = Pick<AdminApiConfig, 'adminConnectionsMax' | 'adminUnreadBytesMax'>;
 
 /** A plain HTTP server that strangers cannot make keep more than its limits: connections, waiting requests, unread answers. */
 export class HttpListener {
@@ -40,7 +41,7 @@ export class HttpListener {
     this.#handler = handler;
     const take: RequestListener = (request, response) => this.#queue(request, response);
     this.#server = createServer({ connectionsCheckingInterval: checkIntervalMs }, take);
-    this.#server.headersTimeout = limits.adminHeadSeconds * 1_000;
+    this.#server.headersTimeout = headMs;
     // Bodies have a time by route: an import may be sent for as long as it takes.
     this.#server.requestTimeout = 0;
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
@@ -100,7 +101,7 @@ export class HttpListener {
     if (socket.writableEnded || socket.destroyed) return;
     const waiting = this.#waiting.get(socket);
     if (waiting === undefined) this.#take(request, response, []);
-    else if (waiting.length < this.#limits.adminPipelinedMax) waiting.push([request, response]);
+    else if (waiting.length < pipelinedMax) waiting.push([request, response]);
     // At once, since Node keeps whatever else came in the same piece, hundreds of requests, until the connection ends.
     else socket.destroy();
   }

@@ -97,7 +97,7 @@ export async function createAdminServer(
       requireToken(admin, context, open);
       bindCursors(admin);
       await admin.register(async (documents) => {
-        takeDocuments(documents, context.config);
+        takeDocuments(documents);
         addFleetRoutes(documents, context);
         addFleetCountRoute(documents, context);
         addDeviceRoutes(documents, context);
@@ -120,7 +120,7 @@ export async function createAdminServer(
         addBroadcastRoutes(documents, context);
       });
       await admin.register(async (imports) => {
-        takeDocuments(imports, context.config);
+        takeDocuments(imports);
         addImportRoute(imports, context);
       });
       await admin.register(async (bytes) => {

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { ApiError } from '../../core/errors.ts';
-import { isNestedOver } from '../../core/json-depth.ts';
+import { isNestedOver, jsonDepthMax } from '../../core/json-depth.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -9,13 +9,13 @@ export const emptyPayload: Buffer = Buffer.alloc(2, '{}');
 
 /**
  * The value of a body for checking; what is stored is always the bytes themselves (D11). What is nested deeper than
- * `depthMax` is refused, for not all who read it later can follow: the engine of actions comes 16,000 levels far.
+ * `jsonDepthMax` is refused.
  * @throws ApiError invalid_json for what is not JSON or not UTF-8, or nested too deeply.
  */
-export function parseJson(bytes: Buffer, depthMax: number): unknown {
-  if (isNestedOver(depthMax, bytes)) {
+export function parseJson(bytes: Buffer): unknown {
+  if (isNestedOver(jsonDepthMax, bytes)) {
     throw new ApiError('invalid_json', {
-      msg: `The body is nested over ${depthMax} levels (jsonDepthMax).`,
+      msg: `The body is nested over ${jsonDepthMax} levels.`,
     });
   }
   // Most bodies are ASCII, which becomes a string without decoding.
@@ -34,17 +34,17 @@ function asObject(value: unknown): JsonObject {
 }
 
 /** D10: an object with at least one member. */
-export function parseDatapoint(bytes: Buffer, depthMax: number): JsonObject {
-  const object = asObject(parseJson(bytes, depthMax));
+export function parseDatapoint(bytes: Buffer): JsonObject {
+  const object = asObject(parseJson(bytes));
   if (isEmpty(object))
     throw new ApiError('invalid_body', { msg: 'A datapoint must have at least one field.' });
   return object;
 }
 
 /** D10: an object; or undefined for no body and for `null`, which both count as `{}`. */
-export function parseMessage(bytes: Buffer, depthMax: number): JsonObject | undefined {
+export function parseMessage(bytes: Buffer): JsonObject | undefined {
   if (bytes.length === 0) return undefined;
-  const value = parseJson(bytes, depthMax);
+  const value = parseJson(bytes);
   return value === null ? undefined : asObject(value);
 }
 

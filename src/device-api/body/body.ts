@@ -12,28 +12,23 @@ const discardBytesMax = 32 * 1024 * 1024;
 
 /** What bodies of one kind may take. */
 export interface BodyLimits {
-  readonly config: Pick<DeviceApiConfig, 'bodyTimeoutSeconds' | BodySizeKey>;
-  readonly sizeKey: BodySizeKey;
+  readonly config: Pick<DeviceApiConfig, 'bodyTimeoutSeconds'>;
+  readonly bytesMax: number;
   readonly memory: BodyMemory;
 }
 
-type BodySizeKey = 'bodyBytesMax' | 'claimBytesMax';
 type BodyMemoryKey = 'bodyMemoryBytesMax' | 'claimMemoryBytesMax';
 
-export function bodyLimits(
-  config: DeviceApiConfig,
-  sizeKey: BodySizeKey,
-  memoryKey: BodyMemoryKey,
-): BodyLimits {
-  return { config, sizeKey, memory: new BodyMemory(config[memoryKey], memoryKey) };
+export function bodyLimits(config: DeviceApiConfig, bytesMax: number, memoryKey: BodyMemoryKey): BodyLimits {
+  return { config, bytesMax, memory: new BodyMemory(config[memoryKey], memoryKey) };
 }
 
 /** Who sends a body. Asked only of one that does not come in one piece. */
 export type Sender = Pick<Holder, 'device' | 'address'>;
 
-const tooLarge = ({ config, sizeKey }: BodyLimits, closeConnection: boolean): ApiError =>
+const tooLarge = ({ bytesMax }: BodyLimits, closeConnection: boolean): ApiError =>
   new ApiError('request_too_large', {
-    msg: `The body is larger than ${config[sizeKey]} bytes (${sizeKey}).`,
+    msg: `The body is larger than ${bytesMax} bytes.`,
     closeConnection,
   });
 
@@ -108,9 +103,8 @@ export class BodyReader {
 
   /** Most bodies come in one piece, and that one need not be copied. */
   #take(chunk: ArrayBuffer, isLast: boolean): void {
-    const { config, sizeKey } = this.#limits;
     this.#received += chunk.byteLength;
-    if (this.#received > config[sizeKey]) {
+    if (this.#received > this.#limits.bytesMax) {
       this.#forget();
       const isEndless = this.#received > discardBytesMax;
       if (isLast || isEndless) this.#fail(tooLarge(this.#limits, isEndless));
@@ -127,9 +121,9 @@ export class BodyReader {
 
   /** False when it was its own turn to make room. */
   #keep(chunk: ArrayBuffer): boolean {
-    const { memory, config, sizeKey } = this.#limits;
+    const { memory, bytesMax } = this.#limits;
     this.#kept ??= new KeptBody(memory, this.#sender, () => this.#evicted());
-    return this.#kept.add(chunk, config[sizeKey]);
+    return this.#kept.add(chunk, bytesMax);
   }
 
   /** In the midst of another client's request: its own is told a turn later. */

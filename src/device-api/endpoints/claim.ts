@@ -54,7 +54,7 @@ export function acceptClaim(
   }
   const onBody = (body: Buffer): void => {
     try {
-      const claim = parseClaim(body, address, context.config.jsonDepthMax);
+      const claim = parseClaim(body, address);
       const token = tokenKeyOf(claim);
       context.lockouts.check(token, context.lockouts.fingerprint(token), client);
       answer(claim, headers.host, context).then(
@@ -114,8 +114,8 @@ async function answer(claim: Claim, host: string, { config, claims }: HttpContex
 }
 
 /** @throws ApiError invalid_json, invalid_body. */
-function parseClaim(bytes: Buffer, address: string, depthMax: number): Claim {
-  const given = parseMessage(bytes, depthMax) ?? {};
+function parseClaim(bytes: Buffer, address: string): Claim {
+  const given = parseMessage(bytes) ?? {};
   for (const [key, value] of Object.entries(given)) {
     const isField = Object.hasOwn(fields, key) && typeof value === 'string' && fields[key]?.test(value);
     // A name that is no field's is the device's text, and not repeated.

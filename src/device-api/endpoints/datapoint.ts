@@ -11,7 +11,7 @@ export const sendDatapoint: Endpoint = {
   handle: (request, context) =>
     send(request, 'datapoint', () => {
       const { body, parameter } = request.given;
-      const datapoint = parseDatapoint(body, context.config.jsonDepthMax);
+      const datapoint = parseDatapoint(body);
       context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint, body.length);
       return body;
     }),

@@ -11,7 +11,7 @@ export const sendMessage: Endpoint = {
   handle: (request, context) =>
     send(request, 'message', () => {
       const { body, parameter } = request.given;
-      const message = parseMessage(body, context.config.jsonDepthMax);
+      const message = parseMessage(body);
       const schema = context.fleets.schema(request.fleetId, 'message', parameter);
       if (message === undefined) return emptyPayload;
       if (!isEmpty(message)) schema.check(message, body.length);

@@ -10,6 +10,8 @@ const retryMsMin = 2_500;
 const retryMsMax = 7_500;
 /** Announcements kept for a stream that is not open yet; beyond, hints are dropped: the mailbox is the truth. */
 const earlyAnnouncementsMax = 64;
+/** What may wait for a client that does not read (D21), some hundred events; then the stream is cut, and opened anew. */
+const waitingMax = 65_536;
 
 /**
  * One event. `data` is JSON made here, and JSON has no raw line break, so nothing from outside can end a
@@ -31,7 +33,6 @@ function newMail({ mailId, name, mailboxSize }: Announcement): string {
 /** One event stream of a device (section 6, D20, D21), from its subscription to its end. */
 export class EventStream implements StreamSink {
   readonly #device: DeviceKey;
-  readonly #bufferBytesMax: number;
   readonly #onClose: () => void;
   /** Rejects where the secret that the stream was opened with does not work any more. */
   readonly #check: () => Promise<void>;
@@ -43,9 +44,8 @@ export class EventStream implements StreamSink {
   #isFull = false;
   #waiting = '';
 
-  constructor(device: DeviceKey, bufferBytesMax: number, onClose: () => void, check: () => Promise<void>) {
+  constructor(device: DeviceKey, onClose: () => void, check: () => Promise<void>) {
     this.#device = device;
-    this.#bufferBytesMax = bufferBytesMax;
     this.#onClose = onClose;
     this.#check = check;
   }
@@ -123,7 +123,7 @@ export class EventStream implements StreamSink {
   #write(text: string): void {
     if (this.#isFull) {
       this.#waiting += text;
-      if (this.#waiting.length > this.#bufferBytesMax) this.#cut();
+      if (this.#waiting.length > waitingMax) this.#cut();
     } else this.#hand(text);
   }
 

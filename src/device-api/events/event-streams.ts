@@ -6,7 +6,6 @@ import { EventStream } from './event-stream.ts';
 export interface StreamLimits {
   streamKeepAliveSeconds: number;
   streamsPerWorkerMax: number;
-  streamBufferBytesMax: number;
 }
 
 /** The open streams of one front end, and their keep-alive. */
@@ -38,7 +37,7 @@ export class EventStreams {
       this.#metrics.streamClosed();
       leave();
     };
-    const stream = new EventStream(device, this.#limits.streamBufferBytesMax, onClose, check);
+    const stream = new EventStream(device, onClose, check);
     turn?.add(stream);
     this.#count += 1;
     this.#metrics.streamOpened();

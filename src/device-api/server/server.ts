@@ -41,6 +41,8 @@ function isHead(request: HttpRequest): boolean {
   return request.getMethod() === 'head';
 }
 
+/** Largest body of a claim: three ids, a token and a name have room in it four times. */
+const claimBytesMax = 4_096;
 const noBody = Buffer.alloc(0);
 
 const drainPollMs = 20;
@@ -56,8 +58,8 @@ export class DeviceServer {
 
   constructor(context: HttpContext, tls: TlsFiles) {
     this.#context = context;
-    this.#bodies = bodyLimits(context.config, 'bodyBytesMax', 'bodyMemoryBytesMax');
-    this.#claims = bodyLimits(context.config, 'claimBytesMax', 'claimMemoryBytesMax');
+    this.#bodies = bodyLimits(context.config, context.config.bodyBytesMax, 'bodyMemoryBytesMax');
+    this.#claims = bodyLimits(context.config, claimBytesMax, 'claimMemoryBytesMax');
     this.#turn = new TurnBudget(context.beat);
     // Leaves the library's name out of every response.
     uws._cfg('silent');

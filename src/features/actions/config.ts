@@ -5,7 +5,12 @@ import type { StorageConfig } from '../../storage/config.ts';
 
 /** What actions may take of the server. */
 export const actionKeys = {
-  actionThreads: integer(2, 1, 64, 'Threads that run actions; they are started with the first action.'),
+  actionThreads: integer(
+    2,
+    1,
+    64,
+    'Threads that run actions; they are started with the first action. Raise it for actions that compute much, on spare cores.',
+  ),
   actionCpuMilliseconds: reloadable(
     integer(500, 10, 60_000, 'Time that the code of one run of an action may compute.'),
   ),
@@ -13,18 +18,20 @@ export const actionKeys = {
     integer(5_000, 10, 600_000, 'Time that one run of an action may take in all.'),
   ),
   actionMemoryBytesMax: reloadable(
-    integer(33_554_432, 1_048_576, 1_073_741_824, 'Memory of one action on one thread.'),
+    integer(
+      33_554_432,
+      1_048_576,
+      1_073_741_824,
+      'Memory of one action on one thread. Raise it for one that parks runs with memory_exceeded.',
+    ),
   ),
   actionWarmMemoryBytesMax: integer(
     67_108_864,
     0,
     17_179_869_184,
-    'Memory of the actions that a thread keeps ready to run again, 0.5 MB for a small one; making one ready takes milliseconds.',
+    'Memory of the actions that a thread keeps ready to run again, 0.5 MB for a small one; making one ready takes milliseconds. Raise it for hundreds of actions in turn.',
   ),
   actionMailsMax: reloadable(integer(1_000, 1, 100_000, 'Mails of one run of an action.')),
-  actionMailBytesMax: reloadable(
-    integer(16_777_216, 65_536, 268_435_456, 'Bytes of the payloads of all mails of one run of an action.'),
-  ),
   actionRunsPerSecondMax: reloadable(
     integer(
       1_000,
@@ -38,15 +45,7 @@ export const actionKeys = {
       1_000,
       1,
       100_000,
-      'Records of one action that are in hand at once, which its devices share; what is more waits in the log.',
-    ),
-  ),
-  actionDevicesBehindMax: reloadable(
-    integer(
-      100,
-      0,
-      10_000,
-      'Devices of one action whose records may wait while those of others pass; with one more all wait.',
+      'Records of one action that are in hand at once, which its devices share; what is more waits in the log. Raise it for actions that wait much for answers.',
     ),
   ),
   actionAttemptsMax: reloadable(integer(5, 1, 100, 'Attempts at a run that fails, before it is parked.')),
@@ -73,18 +72,14 @@ export const actionKeys = {
     'Tests and deployments of actions under way at once, which fleets share; one more is answered 503.',
   ),
   actionRunsKept: reloadable(
-    integer(1_000, 1, 1_000_000, 'Runs of one action that are kept to be looked at.'),
+    integer(
+      1_000,
+      1,
+      1_000_000,
+      'Runs of one action that are kept to be looked at, and ten times as many lines of their log.',
+    ),
   ),
-  actionLogLinesKept: reloadable(integer(10_000, 1, 10_000_000, 'Lines of log of one action that are kept.')),
-  actionStateKeysMax: reloadable(integer(1_000, 0, 1_000_000, 'Keys in the state of one action.')),
-  actionStateValueBytesMax: reloadable(
-    integer(4_096, 16, 65_536, 'Largest value in the state of an action, as JSON.'),
-  ),
-  actionSourceBytesMax: reloadable(integer(262_144, 256, 1_048_576, 'Largest source of an action.')),
   actionsPerFleetMax: reloadable(integer(100, 0, 10_000, 'Actions of one fleet.')),
-  actionVersionsKept: reloadable(
-    integer(10, 1, 1_000, 'Versions of one action that are kept to go back to.'),
-  ),
 };
 
 export type ActionConfig = ValuesOf<typeof actionKeys> &

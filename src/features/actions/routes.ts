@@ -5,7 +5,7 @@ import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionConfig } from './config.ts';
 import type { ActionTest, ActionVersion } from './declaration/action.ts';
-import { actionTestsMax } from './declaration/action-draft.ts';
+import { actionTestsMax, sourceBytesMax } from './declaration/action-draft.ts';
 import {
   actionChange,
   actionDocument,
@@ -26,7 +26,7 @@ const versionPath = Type.Interface([actionPath], { version: Type.Integer({ minim
 
 /** A source of which every character is escaped, and a body for each test, its mails and the filter. */
 function bodyLimitOf(config: ActionConfig): number {
-  return 2 * config.actionSourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
+  return 2 * sourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
 }
 
 /** The version that runs, to take over from; undefined where there is no such action yet. */

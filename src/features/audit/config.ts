@@ -7,7 +7,7 @@ export const auditKeys = {
       100_000,
       100,
       1_000_000,
-      'Entries of the audit log: as many changes, as many of mail and claims, and as many refused requests; the oldest go of the fleet that has most.',
+      'Entries of the audit log: as many changes, as many of mail and claims, and as many refused requests; the oldest go of the fleet that has most. Raise it to look further back.',
     ),
   ),
   auditRefusalsPerMinuteMax: reloadable(

@@ -8,14 +8,14 @@ export const broadcastKeys = {
       10_000,
       1,
       1_000_000,
-      'Mails a second that all broadcasts together put into mailboxes; fleets take turns.',
+      'Mails a second that all broadcasts together put into mailboxes; fleets take turns. Lower it where devices that all answer are too much.',
     ),
   ),
   broadcastDevicesMax: integer(
     10_000,
     1,
     100_000,
-    'Devices in the list of one broadcast; a tag or a fleet may have any number.',
+    'Devices in the list of one broadcast, whose body grows with it; a tag or a fleet may have any number.',
   ),
   broadcastsRunningMax: reloadable(
     integer(

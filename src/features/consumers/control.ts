@@ -11,10 +11,12 @@ import {
   consumerNamePattern,
 } from './service.ts';
 
+/** Payload bytes of one batch, but for its first record: what a worker can hold, and the answer one piece of memory. */
+const batchBytesMax = 4 * 1024 * 1024;
+
 export interface ConsumerLimits {
   consumersPerFleetMax: number;
   consumerFetchesMax: number;
-  consumerBatchBytesMax: number;
 }
 
 /** The consumers of operators, as the admin API knows them. */
@@ -73,12 +75,11 @@ export class ConsumerControl implements ConsumersControl {
     signal: AbortSignal,
   ): Promise<ConsumerBatch | undefined> {
     const consumer = this.#find(fleetId, name);
-    const { consumerBatchBytesMax: bytesMax } = this.#limits;
     if (!this.#fetches.take(fleetId)) {
       throw unavailable('Too many fetches of consumers wait, of this fleet or of all (consumerFetchesMax).');
     }
     try {
-      return await consumer.fetch({ recordsMax, bytesMax, worker }, signal);
+      return await consumer.fetch({ recordsMax, bytesMax: batchBytesMax, worker }, signal);
     } finally {
       this.#fetches.release(fleetId);
     }

@@ -19,13 +19,16 @@ const filter = {
     description: 'Of its records, by name; none for all.',
   }),
 };
+/** Records of one batch, which are in memory at once; whoever asks for more has as many. */
+const batchRecordsMax = 1_000;
+
 const settings = Type.Partial(
   Type.Object({
     ...filter,
     lease_seconds: nullable('integer', {
       minimum: 1,
       maximum: 3_600,
-      description: "How long a worker has for a batch; null for the configuration's.",
+      description: 'How long a worker has for a batch; null for 30 seconds.',
     }),
     start: Type.Union([Type.Enum(['earliest', 'latest']), timeText('With what was stored then.')], {
       description: 'Where a new one begins, `earliest` if not given; one that exists stays where it is.',
@@ -149,7 +152,7 @@ function startOf(text: string | undefined): ConsumerStart {
 }
 
 /** `/fleets/{fleet_id}/consumers`, each under its name, and its batches. */
-export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }: AdminContext): void {
+export function addConsumerRoutes(app: AdminApp, { registry, consumers }: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/consumers',
     {
@@ -242,7 +245,7 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers, config }
       const timer = setTimeout(() => gone.abort(), wait_seconds * 1_000);
       reply.raw.once('close', () => gone.abort());
       if (wait_seconds === 0) gone.abort();
-      const recordsMax = Math.min(max, config.consumerBatchRecordsMax);
+      const recordsMax = Math.min(max, batchRecordsMax);
       const batch = await consumers
         .fetch(fleet.fleetId, params.name, { recordsMax, worker }, gone.signal)
         .finally(() => clearTimeout(timer));

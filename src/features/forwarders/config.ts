@@ -2,7 +2,12 @@ import { integer, text, type ValuesOf } from '../../core/config/config-key.ts';
 
 /** What forwarders may take of the server, and where they may send. */
 export const forwarderKeys = {
-  forwardersPerFleetMax: integer(10, 0, 1_000, 'Forwarders of one fleet.'),
+  forwardersPerFleetMax: integer(
+    10,
+    0,
+    1_000,
+    'Forwarders of one fleet, each of which reads the log for itself.',
+  ),
   forwardHosts: text(
     '',
     'Hosts that forwarders may send to, separated by commas; `*.example.com` is every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name.',
@@ -11,7 +16,7 @@ export const forwarderKeys = {
     67_108_864,
     1_048_576,
     4_294_967_296,
-    'Bytes of records that forwarders hold while they are being sent, shared by fleets: one alone has half; others wait.',
+    'Bytes of records that forwarders hold while they are being sent, shared by fleets: one alone has half; others wait. Raise it for many slow receivers.',
   ),
   forwardRetryMilliseconds: integer(
     1_000,
@@ -24,12 +29,6 @@ export const forwarderKeys = {
     1,
     86_400,
     'The longest that a forwarder waits before another attempt, also where the receiver asks for more.',
-  ),
-  forwardSameErrorsMax: integer(
-    5,
-    2,
-    1_000,
-    'Attempts answered with the same error while another record is taken, of a batch before it is cut in two, and of a record before it is a dead letter.',
   ),
   forwardDeadLettersMax: integer(
     1_000,

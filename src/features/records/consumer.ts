@@ -52,13 +52,15 @@ export interface LaneStatus {
   lease: Readonly<Lease> | undefined;
 }
 
+/** How long a worker has for a batch before it is given again; each consumer may say another. */
+const leaseSecondsDefault = 30;
+
 export interface ConsumerOptions {
   fleetId: string;
   name: string;
   kept: KeptConsumer;
   journal: ConsumerJournal;
   reader: LogReader;
-  leaseSeconds: number;
   logEnds: readonly number[];
 }
 
@@ -94,7 +96,7 @@ export class Consumer {
   }
 
   get leaseSeconds(): number {
-    return this.#kept.leaseSeconds ?? this.#options.leaseSeconds;
+    return this.#kept.leaseSeconds ?? leaseSecondsDefault;
   }
 
   /** From now on; a batch that is out stays as it is. */

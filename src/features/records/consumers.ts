@@ -17,13 +17,12 @@ import { Turns } from './event-loop-budget.ts';
 import type { LogReader } from './log-reader.ts';
 
 const upkeepMs = 5_000;
-/** Of a new one that is given none: all records, for as long as the configuration says. */
+/** Of a new one that is given none: all records, for as long as is usual. */
 const unset: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined };
 
 export interface ConsumersOptions {
   reader: LogReader;
   journal: ConsumerJournal;
-  config: { consumerLeaseSeconds: number };
   log: Log;
 }
 
@@ -146,9 +145,8 @@ export class Consumers {
   }
 
   #add(fleetId: string, name: string, kept: KeptConsumer, logEnds: readonly number[]): Consumer {
-    const { reader, journal, config } = this.#options;
-    const { consumerLeaseSeconds: leaseSeconds } = config;
-    const consumer = new Consumer({ fleetId, name, kept, journal, reader, leaseSeconds, logEnds });
+    const { reader, journal } = this.#options;
+    const consumer = new Consumer({ fleetId, name, kept, journal, reader, logEnds });
     this.#consumers.set(fleetId + name, consumer);
     return consumer;
   }

@@ -10,8 +10,10 @@ import { keyOfAction, keyOfVersion, packVersion, unpackAction, unpackVersion } f
 
 export interface ActionsLimits {
   actionsPerFleetMax: number;
-  actionVersionsKept: number;
 }
+
+/** Versions of an action to go back to: one that works is among them, and each may be 256 KB. */
+const versionsKept = 10;
 
 interface Known {
   action: Action;
@@ -103,7 +105,7 @@ export class Actions {
       const start = before ?? this.#newAction(fleetId, name, id, createdAtMs);
       const number = (start.versions.at(-1)?.number ?? 0) + 1;
       const current = { ...version, number, createdAtMs };
-      const versions = [...start.versions, { number, createdAtMs }].slice(-this.#limits.actionVersionsKept);
+      const versions = [...start.versions, { number, createdAtMs }].slice(-versionsKept);
       const action = { ...changed(start, change), version: number, versions };
       const dropped = start.versions.filter((one) => !versions.includes(one));
       await this.#store({ action, current }, () => {

@@ -9,11 +9,13 @@ import type { OutgoingMail } from './parcel.ts';
 
 /** Ids read of one shard at once. */
 const pageSize = 1_000;
+/** Of all mails of one run, which are in memory and in one transaction of the outbox: a quarter of what that takes. */
+const mailBytesMax = 16 * 1024 * 1024;
 
 export interface Addressing {
   fleets: Fleets;
   shards: { readonly all: readonly Shard[] };
-  config: { actionMailsMax: number; actionMailBytesMax: number };
+  config: { actionMailsMax: number };
 }
 
 /** What is thrown where mails are worked out that cannot be. */
@@ -50,7 +52,7 @@ async function resolveSends(
   addressing: Addressing,
 ): Promise<OutgoingMail[]> {
   const mails: OutgoingMail[] = [];
-  const { actionMailsMax: mailsMax, actionMailBytesMax } = addressing.config;
+  const { actionMailsMax: mailsMax } = addressing.config;
   let bytesInAll = 0;
   for (const { to, name, payload, lifeSeconds } of sends) {
     const bytes = Buffer.from(payload, 'utf8');
@@ -61,7 +63,7 @@ async function resolveSends(
         : to.devices.map((id) => deviceKeyOf(fleetId, id));
     bytesInAll += devices.length * bytes.length;
     if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
-    if (bytesInAll > actionMailBytesMax) throw tooLarge(actionMailBytesMax);
+    if (bytesInAll > mailBytesMax) throw tooLarge();
     for (const device of devices) {
       const life = lifeSeconds === undefined ? {} : { lifeSeconds };
       mails.push({ device, name, payload: bytes, ...life, ordinal: mails.length });
@@ -77,10 +79,10 @@ function tooMany(mailsMax: number): RunFailure {
   });
 }
 
-function tooLarge(bytesMax: number): RunFailure {
+function tooLarge(): RunFailure {
   return new RunFailure({
     code: 'too_many_mails',
-    msg: `The run sends more than ${bytesMax} bytes in its mails (actionMailBytesMax).`,
+    msg: `The run sends more than ${mailBytesMax} bytes in its mails.`,
   });
 }
 

@@ -19,7 +19,14 @@ export interface LaneOptions {
   parked: ParkedCount;
   /** How many runs there are of which mails are on their way, each of which may be parked still. */
   onTheirWay(): number;
+  devicesBehindMax?: number;
 }
+
+/**
+ * Devices of one action whose records wait while those of others pass: each has a place on disk and is read for anew. An
+ * action that fails for more is broken, and waits.
+ */
+const devicesBehindDefault = 100;
 
 /**
  * One version of one action on its way through the logs. What it has in hand is bounded; all else waits in the
@@ -40,7 +47,7 @@ export class Lane implements Claimant {
   #undecided = 0;
 
   constructor(action: Action, version: ActionVersion, options: LaneOptions) {
-    const { config, journal, logEnds } = options;
+    const { config, journal, logEnds, devicesBehindMax = devicesBehindDefault } = options;
     this.action = action;
     this.fleetId = action.fleetId;
     this.version = version;
@@ -56,6 +63,7 @@ export class Lane implements Claimant {
       journal,
       logEnds,
       action: this.id,
+      devicesBehindMax,
       trigger: new Trigger(action, version, config),
       inHand: this.#inHand,
       mayTake: () => !this.isStopped && this.parked < config.actionParkedRunsMax,

@@ -18,6 +18,7 @@ export interface IntakeOptions {
   action: Buffer;
   trigger: Trigger;
   inHand: InHand;
+  devicesBehindMax: number;
   /** Whether anything is to be taken now. */
   mayTake(): boolean;
   take(shard: number, record: StoredRecord): void;
@@ -195,7 +196,7 @@ export class Intake {
 
   get #hasPlace(): boolean {
     const places = this.progress.reduce((sum, { behind }) => sum + behind.size, 0);
-    return places < this.#options.config.actionDevicesBehindMax;
+    return places < this.#options.devicesBehindMax;
   }
 
   /** Once it was full, for some more records than one, of what devices that are behind leave to the others. */

@@ -29,6 +29,14 @@ export interface RunnerOptions extends Sources, Addressing {
 /** A run that others have changed the state under as often as this fails. */
 const conflictsMax = 100;
 const retryMsMax = 3_600_000;
+/**
+ * Keys in the state of one action, and the largest value, as JSON. A state is for what an action remembers, some MB at
+ * most; what it has of each of many devices belongs into records.
+ */
+const stateKeysMax = 1_000;
+const stateValueBytesMax = 4_096;
+/** Of an action, as the mean: runs that log more have their lines for less long. */
+const linesPerRunKept = 10;
 
 /** A run, and the lane that it is of. */
 interface Attempt {
@@ -49,9 +57,8 @@ export function limitsOf(config: ActionConfig): RunLimits {
     memoryBytes: config.actionMemoryBytesMax,
     mailsMax: config.actionMailsMax,
     payloadBytesMax: config.bodyBytesMax,
-    jsonDepthMax: config.jsonDepthMax,
-    stateWritesMax: config.actionStateKeysMax,
-    stateValueBytesMax: config.actionStateValueBytesMax,
+    stateWritesMax: stateKeysMax,
+    stateValueBytesMax,
   };
 }
 
@@ -199,8 +206,8 @@ export class Runner {
         msg: `Other runs changed the state ${conflictsMax} times meanwhile.`,
       };
     }
-    if (error === undefined && !writeState(tables, lane.id, report.writes, config.actionStateKeysMax)) {
-      const msg = `The state would have more than ${config.actionStateKeysMax} keys (actionStateKeysMax).`;
+    if (error === undefined && !writeState(tables, lane.id, report.writes, stateKeysMax)) {
+      const msg = `The state would have more than ${stateKeysMax} keys.`;
       error = { code: 'state_full', msg };
     }
     // What the engine cannot read it never can: no code of the action has run.
@@ -253,7 +260,11 @@ export class Runner {
     };
     const number = this.runs.add(lane.id, run, config.actionRunsKept);
     for (const text of log) {
-      this.lines.add(lane.id, { run: number, device, atMs: endedAtMs, text }, config.actionLogLinesKept);
+      this.lines.add(
+        lane.id,
+        { run: number, device, atMs: endedAtMs, text },
+        linesPerRunKept * config.actionRunsKept,
+      );
     }
     if (error !== undefined && outcome === 'parked') {
       this.#options.log.warn(

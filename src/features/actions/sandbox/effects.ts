@@ -1,6 +1,6 @@
 import { mailLifeSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
 import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
-import { isNestedOver } from '../../../core/json-depth.ts';
+import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
 import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
 
@@ -120,9 +120,8 @@ export class Effects {
   }
 
   #checkDepth(what: string, text: string): void {
-    const { jsonDepthMax } = this.#limits;
     if (isNestedOver(jsonDepthMax, Buffer.from(text)))
-      throw new RangeError(`${what} is nested over ${jsonDepthMax} levels (jsonDepthMax).`);
+      throw new RangeError(`${what} is nested over ${jsonDepthMax} levels.`);
   }
 
   #keep(text: string): void {

@@ -23,8 +23,6 @@ export interface RunLimits {
   mailsMax: number;
   /** Of one mail, as JSON. */
   payloadBytesMax: number;
-  /** Nesting of its payload, and of a value of the state. */
-  jsonDepthMax: number;
   stateWritesMax: number;
   stateValueBytesMax: number;
 }

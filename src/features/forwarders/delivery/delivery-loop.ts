@@ -17,8 +17,6 @@ export interface LaneOptions {
   sender: Sender;
   budget: ByteBudget;
   backoff: BackoffLimits;
-  /** With the same answer, before a batch is looked into; and of a record alone, before it is given up. */
-  attemptsMax: number;
   progress: Progress;
   log: Log;
   /** Keeps one that was refused. @throws ApiError unavailable. */
@@ -26,6 +24,11 @@ export interface LaneOptions {
   signal: AbortSignal;
 }
 
+/**
+ * Attempts with the same answer while another record is taken, before a batch is looked into; and of a record alone,
+ * before it is given up. Half a minute by the waits between them: a receiver that hiccups is not taken at its word.
+ */
+const sameAnswersMax = 5;
 /** Until what could not be read or stored is tried again; and until room among the dead letters is looked for. */
 const failureMs = 1_000;
 /** About what is around a payload. */
@@ -96,13 +99,13 @@ export class Lane {
    * with the same error while the destination takes another record.
    */
   async #deliver(records: readonly StoredRecord[]): Promise<boolean> {
-    const { sender, progress, signal, attemptsMax } = this.#options;
+    const { sender, progress, signal } = this.#options;
     while (!signal.aborted) {
       const outcome = await this.#send(records);
       if (outcome === undefined) return false;
       if (outcome.result === 'delivered') return true;
       if (outcome.result === 'refused') return this.#refuse(records, outcome.reason);
-      if (this.#sameAnswers >= attemptsMax && (await isTakingOthers(records, sender, progress, signal))) {
+      if (this.#sameAnswers >= sameAnswersMax && (await isTakingOthers(records, sender, progress, signal))) {
         return this.#sift(records, outcome.reason);
       }
       if (!(await this.#backOff(outcome.retryAfterMs))) return false;
@@ -148,8 +151,8 @@ export class Lane {
 
   /** It fails by itself again and again, and right after that another record is taken: so it is not the destination. */
   async #condemn(record: StoredRecord, reason: string): Promise<boolean> {
-    const { sender, progress, signal, attemptsMax } = this.#options;
-    for (let attempt = 1; attempt < attemptsMax; attempt += 1) {
+    const { sender, progress, signal } = this.#options;
+    for (let attempt = 1; attempt < sameAnswersMax; attempt += 1) {
       const outcome = await this.#send([record]);
       if (outcome === undefined) return false;
       if (outcome.result === 'delivered') return true;

@@ -11,10 +11,7 @@ import { ReplaySource } from './replay-source.ts';
 import type { Progress } from './stats.ts';
 
 export interface RunnerOptions {
-  config: Pick<
-    ForwarderConfig,
-    'forwardRetryMilliseconds' | 'forwardRetrySecondsMax' | 'forwardSameErrorsMax'
-  >;
+  config: Pick<ForwarderConfig, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax'>;
   letters: DeadLetters;
   budget: ByteBudget;
   /** How many there are. */
@@ -50,7 +47,6 @@ export class Runner {
           firstMs: config.forwardRetryMilliseconds,
           longestMs: config.forwardRetrySecondsMax * 1_000,
         },
-        attemptsMax: config.forwardSameErrorsMax,
         progress,
         log,
         bury: (record, reason) => letters.add(key, record, reason),
