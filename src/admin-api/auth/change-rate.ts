@@ -26,7 +26,8 @@ export class ChangeRate {
   }
 
   /** @throws ApiError rate_limited. */
-  take({ id }: Pick<Principal, 'id'>, nowSeconds = performance.now() / 1_000): void {
+  take({ id }: Pick<Principal, 'id'>): void {
+    const nowSeconds = performance.now() / 1_000;
     const { tokenChangesPerSecondMax: perSecondMax } = this.#config;
     if (perSecondMax === 0) return;
     this.#forget(nowSeconds);

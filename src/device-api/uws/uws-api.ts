@@ -6,10 +6,8 @@ export type Bytes = string | ArrayBuffer | ArrayBufferView;
 
 export interface HttpRequest {
   getMethod(): string;
-  getUrl(): string;
   getQuery(): string;
   getParameter(index: number): string | undefined;
-  getHeader(lowerCaseName: string): string;
   forEach(visit: (name: string, value: string) => void): void;
 }
 
@@ -26,7 +24,6 @@ export interface HttpResponse {
   cork(run: () => void): HttpResponse;
   pause(): void;
   resume(): void;
-  getWriteOffset(): number;
   getRemoteAddress(): ArrayBuffer;
   onAborted(handler: () => void): HttpResponse;
   /** The chunk is detached when the handler returns. */
