@@ -8,14 +8,14 @@ import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../src/core/identity
 import type { Device } from '../../src/domain/devices/device.ts';
 import type { DeviceFilter } from '../../src/domain/devices/device-query.ts';
 import { shardOf } from '../../src/domain/placement.ts';
-import { countDevices, changeIndexes, indexedOf } from '../../src/storage/lmdb/devices/device-index.ts';
+import { changeIndexes, countDevices, indexedOf } from '../../src/storage/lmdb/devices/device-index.ts';
+import { changeSeen } from '../../src/storage/lmdb/devices/seen-index.ts';
 import { digestOfTag } from '../../src/storage/lmdb/devices/tag-index.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
-import { keyOfDevice, keyOfTag, readDevice } from '../../src/storage/lmdb/layout/keys.ts';
-import { openShard } from '../harness/shard.ts';
-import { changeSeen } from '../../src/storage/lmdb/devices/seen-index.ts';
 import { decodeSeen } from '../../src/storage/lmdb/layout/activity-record.ts';
+import { keyOfDevice, keyOfTag, readDevice } from '../../src/storage/lmdb/layout/keys.ts';
 import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
+import { openShard } from '../harness/shard.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const opened = [0, 1, 2, 3].map((index) => openShard(join(folder, String(index))));
