@@ -11,7 +11,11 @@ import {
   consumerNamePattern,
 } from './service.ts';
 
-/** Payload bytes of one batch, but for its first record: what a worker can hold, and the answer one piece of memory. */
+/**
+ * Records of one batch, whatever is asked for, and bytes of their payloads, but for the first: what a worker can hold,
+ * and what an answer may take of memory.
+ */
+const batchRecordsMax = 1_000;
 const batchBytesMax = 4 * 1024 * 1024;
 
 export interface ConsumerLimits {
@@ -79,7 +83,10 @@ export class ConsumerControl implements ConsumersControl {
       throw unavailable('Too many fetches of consumers wait, of this fleet or of all (consumerFetchesMax).');
     }
     try {
-      return await consumer.fetch({ recordsMax, bytesMax: batchBytesMax, worker }, signal);
+      return await consumer.fetch(
+        { recordsMax: Math.min(recordsMax, batchRecordsMax), bytesMax: batchBytesMax, worker },
+        signal,
+      );
     } finally {
       this.#fetches.release(fleetId);
     }

@@ -19,9 +19,6 @@ const filter = {
     description: 'Of its records, by name; none for all.',
   }),
 };
-/** Records of one batch, which are in memory at once; whoever asks for more has as many. */
-const batchRecordsMax = 1_000;
-
 const settings = Type.Partial(
   Type.Object({
     ...filter,
@@ -245,9 +242,8 @@ export function addConsumerRoutes(app: AdminApp, { registry, consumers }: AdminC
       const timer = setTimeout(() => gone.abort(), wait_seconds * 1_000);
       reply.raw.once('close', () => gone.abort());
       if (wait_seconds === 0) gone.abort();
-      const recordsMax = Math.min(max, batchRecordsMax);
       const batch = await consumers
-        .fetch(fleet.fleetId, params.name, { recordsMax, worker }, gone.signal)
+        .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, gone.signal)
         .finally(() => clearTimeout(timer));
       if (batch === undefined) return reply.send(noBatch);
       // Nobody took it: it need not wait for the end of its lease.
