@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { sleep } from '../core/async.ts';
 import { type Log, logFailure } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import { Lease } from '../storage/postgres/schema/lease.ts';
@@ -92,7 +92,7 @@ export class Jobs<Running> {
       log.info('the jobs of all nodes run here');
     } catch (error) {
       logFailure(log, error, 'the jobs of all nodes could not be begun here');
-      await wait(retryMilliseconds);
+      await sleep(retryMilliseconds);
     }
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as elapse } from 'node:timers/promises';
+import { sleep } from '../core/async.ts';
 import { ApiError, unavailable } from '../core/errors.ts';
 import { type Log, logFailure } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
@@ -154,7 +155,7 @@ export class Answerer {
           return;
         }
       }
-      await elapse(answerAgainMilliseconds);
+      await sleep(answerAgainMilliseconds);
     }
   }
 

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
 import type { AdminDoor } from '../admin-api/server/admin-listener.ts';
+import { sleep } from '../core/async.ts';
 import { bracketed, parseHostPort } from '../core/host-port.ts';
 import { outliveRejections } from '../core/rejections.ts';
 import { createLog, type Log } from '../core/telemetry/log.ts';
@@ -245,7 +245,7 @@ async function startIn(start: Start): Promise<RunningServer> {
       },
       stop: async (hurry) => {
         readiness.phase = stopping;
-        await pause(config.drainSeconds * 1_000, undefined, { signal: hurry }).catch(() => {});
+        await sleep(config.drainSeconds * 1_000, hurry);
         await stop();
       },
     };

@@ -1,5 +1,6 @@
 import type { DeadLetter, DeadLetterFilter } from '../../domain/mail/ended-mail.ts';
 import type { Page, Shard } from '../../domain/shard.ts';
+import { yieldToEventLoop } from '../../core/async.ts';
 
 /** What this thread may be held for before its other work has its turn. */
 const heldMsMax = 5;
@@ -24,7 +25,7 @@ export async function listDeadLetters(
     for (const letter of items) found.push({ cursor: cursorOf(letter), letter });
     if (next !== null && (horizon === undefined || next < horizon)) horizon = next;
     if (performance.now() - sinceMs < heldMsMax) continue;
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
     sinceMs = performance.now();
   }
   const sure = found.filter(({ cursor }) => horizon === undefined || cursor <= horizon);

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type {
@@ -117,7 +118,7 @@ export async function listDevices(
     looked += share * shards.length;
     if (looked >= looksPerPageMax) return { items: found, next: formatCursor({ by, after: from }) };
     share *= 2;
-    await new Promise(setImmediate);
+    await yieldToEventLoop();
   }
 }
 

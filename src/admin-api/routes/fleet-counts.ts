@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { yieldToEventLoop } from '../../core/async.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
@@ -62,7 +63,7 @@ class ActiveCounts {
         const { count, reached } = await shard.countSeen({ fleetId, seenAfterMs }, after, looksPerTurn);
         active += count;
         after = reached;
-        await new Promise(setImmediate);
+        await yieldToEventLoop();
       }
     }
     return active;

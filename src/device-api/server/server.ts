@@ -1,3 +1,4 @@
+import { sleep } from '../../core/async.ts';
 import { ApiError, queueFull, unavailable } from '../../core/errors.ts';
 import { authenticate } from '../auth/authentication.ts';
 import type { KnownDevice } from '../auth/cached-device.ts';
@@ -87,7 +88,7 @@ export class DeviceServer {
     const apps = this.#apps.all();
     for (const { frontEnd } of apps) frontEnd.isClosing = true;
     while (apps.some(({ frontEnd }) => frontEnd.pending.size > 0) && performance.now() < endMs) {
-      await new Promise((resolve) => setTimeout(resolve, drainPollMs));
+      await sleep(drainPollMs);
     }
     clearInterval(this.#deadline);
     for (const { app } of this.#apps.all()) app.close();

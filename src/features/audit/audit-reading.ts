@@ -1,6 +1,6 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
 import { matches } from './audit-entry.ts';
+import { yieldToEventLoop } from '../../core/async.ts';
 
 /** Greatest number of an entry. */
 export const numberMax = 2 ** 48 - 1;
@@ -36,7 +36,7 @@ export async function readPage(
       if (items.length === limit) return { items, next: String(number) };
     }
     if (chunk.length < chunkEntries) return { items, next: null };
-    await turn();
+    await yieldToEventLoop();
   }
   return { items, next: String(before) };
 }
@@ -53,6 +53,6 @@ export async function* readAll(
     yield chunk.flatMap(({ number, entry }) =>
       entry !== undefined && number <= end && matches(entry, query) ? [entry] : [],
     );
-    await turn();
+    await yieldToEventLoop();
   }
 }

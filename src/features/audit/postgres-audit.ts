@@ -1,4 +1,4 @@
-import { setTimeout as elapse } from 'node:timers/promises';
+import { sleep } from '../../core/async.ts';
 import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type {
@@ -185,7 +185,7 @@ export class PostgresAudit implements AuditLog {
   async #retry(): Promise<void> {
     const { signal } = this.#closing;
     while (this.#late.length > 0) {
-      await elapse(lateAgainMilliseconds, undefined, { signal }).catch(() => {});
+      await sleep(lateAgainMilliseconds, signal);
       await Promise.all(this.#late.splice(0).map((write) => this.#keep(write)));
     }
     this.#retrying = undefined;

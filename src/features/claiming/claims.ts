@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../core/async.ts';
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -149,7 +149,7 @@ export class Claims {
         if (taken === undefined) {
           return { fleetId: claim.fleetId, deviceId: deviceIdOf(device.device), deviceSecret: secret };
         }
-        await turn();
+        await yieldToEventLoop();
       }
       throw new ApiError('already_exists');
     } catch (error) {

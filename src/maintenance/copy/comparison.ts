@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../core/async.ts';
 import type { Database, Row } from '../../storage/postgres/connection/database.ts';
 import type { Part } from '../parts/part.ts';
 import { rowsInDatabase } from './database-rows.ts';
@@ -31,7 +32,7 @@ export class Comparison {
     for (const { rows } of rowsInFolder(part)) {
       note(folder, rows);
       // The database has its turn.
-      await new Promise((resolve) => setImmediate(resolve));
+      await yieldToEventLoop();
     }
     await reading;
     this.addCounted(part.name, folder, databases);

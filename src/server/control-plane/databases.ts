@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+import { sleep } from '../../core/async.ts';
 import { ApiError, OperatorError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
@@ -41,7 +41,8 @@ export async function openSharedKeeping({ folder, config, signal, log }: Startin
       if (!(error instanceof ApiError)) throw error;
       if (attempt === attempts) throw new OperatorError('The first database of the store does not answer.');
     }
-    await wait(retryMilliseconds, undefined, { signal });
+    await sleep(retryMilliseconds, signal);
+    signal.throwIfAborted();
   }
 }
 

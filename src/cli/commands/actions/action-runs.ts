@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
+import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient, List } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -115,7 +115,7 @@ async function follow(
   options: LogOptions,
 ): Promise<void> {
   const newest = await client.request<List<LogLine>>('GET', `${path}?limit=1`);
-  for (let last = newest.items[0]?.line ?? 0; ; await wait(followIntervalMs)) {
+  for (let last = newest.items[0]?.line ?? 0; ; await sleep(followIntervalMs)) {
     const lines = await linesSince(last, client, path, wanted);
     for (const line of lines) print(options, line, lineText(line));
     last = lines.at(-1)?.line ?? last;

@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress';
+import { sleep } from '../../../core/async.ts';
 import { type AdminClient, pathOf } from '../../admin-client.ts';
 
 export interface Broadcast {
@@ -31,7 +32,7 @@ export async function follow(
   bar?.start(last.devices ?? 0, 0);
   try {
     while (last.state === 'running') {
-      await new Promise((resolve) => setTimeout(resolve, askIntervalMs));
+      await sleep(askIntervalMs);
       last = await client.request<Broadcast>('GET', `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`);
       bar?.setTotal(last.devices ?? last.queued + last.refused);
       bar?.update(last.queued + last.refused);

@@ -1,3 +1,4 @@
+import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
@@ -62,7 +63,7 @@ export async function* recordLines(
       awaySinceMs ??= Date.now();
       if (Date.now() - awaySinceMs > awaySecondsMax * 1_000) throw asOperatorError(error);
       onAway((error as Error).message);
-      await new Promise((resolve) => setTimeout(resolve, retryMs));
+      await sleep(retryMs);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
+import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
@@ -32,7 +33,7 @@ async function wait(client: AdminClient, backup: Backup, showsProgress: boolean)
   bar?.start(Math.ceil(last.bytes_total / mebibyte), 0);
   try {
     while (last.state === 'running') {
-      await new Promise((done) => setTimeout(done, askIntervalMs));
+      await sleep(askIntervalMs);
       last = await client.request<Backup>('GET', '/backup');
       bar?.update(Math.ceil(last.bytes / mebibyte));
     }

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, integer } from '../../options.ts';
@@ -17,7 +17,7 @@ function sample(options: TopOptions): Promise<TopSample> {
 
 async function once(options: TopOptions): Promise<TopRates> {
   const before = await sample(options);
-  await pause(options.interval * 1_000);
+  await sleep(options.interval * 1_000);
   return ratesOf(before, await sample(options));
 }
 
@@ -31,7 +31,7 @@ async function watch(options: TopOptions): Promise<void> {
   });
   screen.show(() => 'Fleetpost: looking for a moment. q ends.');
   while (!signal.aborted) {
-    await pause(options.interval * 1_000, undefined, { signal }).catch(() => {});
+    await sleep(options.interval * 1_000, signal);
     try {
       // Whoever leaves does not wait for a server that does not answer.
       const after: TopSample | undefined = await Promise.race([sample(options), left]);

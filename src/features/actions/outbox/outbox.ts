@@ -1,3 +1,4 @@
+import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
@@ -231,7 +232,7 @@ export class Outbox {
   async *#tries(): AsyncGenerator<void> {
     for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       yield;
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      await sleep(waitMs);
     }
   }
 }

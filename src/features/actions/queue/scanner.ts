@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../../core/async.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Device } from '../../../domain/devices/device.ts';
@@ -38,7 +39,7 @@ export class LogScanner {
         if (!(await reading())) break;
         hasFound = true;
         if (performance.now() - sinceMs < lookMsMax) continue;
-        await new Promise((resolve) => setImmediate(resolve));
+        await yieldToEventLoop();
         sinceMs = performance.now();
       }
     }

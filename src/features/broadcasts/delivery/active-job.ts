@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../../core/async.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import { fleetIdOfJob, idOfJob } from '../tables.ts';
 import type { Delivered, Job, Progress } from './job.ts';
@@ -76,7 +77,7 @@ export class ActiveJob {
         ids = await this.#read(shard, after, countPageSize);
         found += ids.length;
         after = ids.at(-1) ?? after;
-        await new Promise((resolve) => setImmediate(resolve));
+        await yieldToEventLoop();
       } while (ids.length === countPageSize);
     }
     this.devices ??= found;

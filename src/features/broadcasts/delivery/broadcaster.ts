@@ -1,3 +1,4 @@
+import { sleep } from '../../../core/async.ts';
 import { ApiError } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
@@ -180,7 +181,7 @@ export class Broadcaster {
       active.turn = this.#sendChunk(active).catch(async (error: unknown) => {
         active.rewind();
         logFailure(this.#options.log, error, 'a broadcast cannot go on now; it will try again');
-        await new Promise((resolve) => setTimeout(resolve, failureMs));
+        await sleep(failureMs);
       });
       await active.turn;
     }

@@ -1,3 +1,4 @@
+import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
@@ -109,7 +110,7 @@ export class Delivery {
           delivered.refused.push({ deviceId, reason: 'not_stored' });
           return;
         }
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        await sleep(waitMs);
       }
     }
   }

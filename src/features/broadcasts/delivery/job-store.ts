@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../../core/async.ts';
 import { ApiError, unavailable } from '../../../core/errors.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import { keyRefused } from '../../../domain/idempotency-key.ts';
@@ -235,7 +235,7 @@ export class JobStore {
       const last = page.at(-1);
       if (last === undefined || page.length < walkedMax) return;
       start = Buffer.concat([last.key, Buffer.alloc(1)]);
-      await turn();
+      await yieldToEventLoop();
     }
   }
 }

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../../core/async.ts';
 import type { Awaitable, Shard } from '../../../domain/shard.ts';
 
 /** Devices in the order of their ids, over all shards: where one stands does not depend on how many there are. */
@@ -51,7 +52,7 @@ export class ShardWalk implements Walk {
     part.after = part.ids.at(-1) ?? part.after;
     part.isAtEnd = part.ids.length < pageSize;
     // Devices are accepted, and operators answered, on this thread.
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
 }
 

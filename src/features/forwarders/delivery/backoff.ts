@@ -1,5 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
-
 export interface BackoffLimits {
   firstMs: number;
   longestMs: number;
@@ -13,10 +11,4 @@ export function waitOf(attempt: number, { firstMs, longestMs }: BackoffLimits, r
   const nominal = Math.min(longestMs, firstMs * 2 ** Math.min(attempt - 1, 40));
   const jittered = nominal * (0.5 + Math.random() / 2);
   return Math.min(longestMs, Math.max(jittered, retryAfterMs));
-}
-
-/** Settles after that time, or with the signal. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0) return;
-  await wait(ms, undefined, { signal }).catch(() => {});
 }

@@ -1,3 +1,4 @@
+import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
@@ -5,7 +6,7 @@ import type { Burial } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import { Ending } from '../senders/linked-abort.ts';
 import type { Outcome, Sender } from '../senders/sender.ts';
-import { type BackoffLimits, pause, waitOf } from './backoff.ts';
+import { type BackoffLimits, waitOf } from './backoff.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { isTakingOthers, keepTaken } from './sift.ts';
 import type { Batch, Source } from './source.ts';
@@ -59,10 +60,10 @@ export class Lane {
     const { fleetId, name, batchRecordsMax } = forwarder;
     while (!signal.aborted) {
       try {
-        await pause(this.#resumeAtMs - performance.now(), signal);
+        await sleep(this.#resumeAtMs - performance.now(), signal);
         const batch = await source.fetch(this.#recordsAgain ?? batchRecordsMax, signal);
         // A server that stops has no more to give, a little before it says so.
-        if (batch === undefined) await pause(failureMs, signal);
+        if (batch === undefined) await sleep(failureMs, signal);
         else if (await this.#forward(batch)) await this.#linger(batch);
       } catch (error) {
         logFailure(log, error, 'a forwarder cannot go on now', { fleet: fleetId, forwarder: name });
@@ -181,7 +182,7 @@ export class Lane {
     progress.backingOff += 1;
     using ending = new Ending(signal);
     const isOver = await Promise.race([
-      pause(waitMs, ending.signal).then(() => true),
+      sleep(waitMs, ending.signal).then(() => true),
       budget.wanted(ending.signal).then(() => false),
     ]);
     progress.backingOff -= 1;
@@ -195,7 +196,7 @@ export class Lane {
     const isHeld = burial === 'held';
     if (isHeld) progress.held += 1;
     while (burial === 'held' && !signal.aborted) {
-      await pause(failureMs, signal);
+      await sleep(failureMs, signal);
       burial = await this.#put(record, reason);
     }
     if (isHeld) progress.held -= 1;
@@ -234,7 +235,7 @@ export class Lane {
             'a forwarder cannot store how far it has come',
           );
         }
-        await pause(failureMs, signal);
+        await sleep(failureMs, signal);
       }
     }
     return undefined;
@@ -245,6 +246,6 @@ export class Lane {
     const { forwarder, signal } = this.#options;
     const { lingerMilliseconds, batchRecordsMax } = forwarder;
     if (lingerMilliseconds === 0 || batch.records.length >= batchRecordsMax) return;
-    await pause(lingerMilliseconds, signal);
+    await sleep(lingerMilliseconds, signal);
   }
 }

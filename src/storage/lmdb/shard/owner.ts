@@ -1,3 +1,4 @@
+import { sleep } from '../../../core/async.ts';
 import { unavailable } from '../../../core/errors.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
@@ -154,7 +155,7 @@ export class ShardOwner implements OwnerLink {
   /** Until nothing is over any more: what a busy shard takes in meanwhile comes in between. */
   async #sweepRounds(what: 'due' | 'old'): Promise<void> {
     while (!this.#isClosing && (await this.#ask({ type: 'sweep', given: what }))) {
-      await new Promise((resolve) => setTimeout(resolve, roundPauseMs));
+      await sleep(roundPauseMs);
     }
   }
 
@@ -179,7 +180,7 @@ export class ShardOwner implements OwnerLink {
       for (const step of this.#trimmer.steps()) {
         if (step.changes.length > 0 || step.state !== undefined) {
           await this.#ask({ type: 'trim', given: step });
-        } else await new Promise((resolve) => setTimeout(resolve, lookPauseMs));
+        } else await sleep(lookPauseMs);
         if (this.#isClosing) return;
         this.#environment.refresh();
       }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { sleep } from '../../../core/async.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Database } from '../connection/database.ts';
 import { Lease } from '../schema/lease.ts';
@@ -60,7 +60,7 @@ export class Sweeper {
 
   async #rounds(what: 'due' | 'old'): Promise<void> {
     while (!this.#isClosing && (await this.#options.writer.write('sweep', what))) {
-      await wait(roundPauseMilliseconds);
+      await sleep(roundPauseMilliseconds);
       if (!(await this.#lease.take())) return;
     }
   }
