@@ -1,9 +1,10 @@
-/**
- * The generic cell rate algorithm: all that is kept of a token bucket is the time at which it is full again. What passes
- * moves that on by the time that it is worth, `amount / perSecondMax`; at most `burstSeconds` worth are ahead of the
- * clock. A full bucket lets anything pass, also what is worth more than it holds. Here as functions, for buckets whose
- * numbers are kept elsewhere: how long until something may pass, 0 or less when it may now ...
+/*
+ * Token buckets by the generic cell rate algorithm: all that is kept of one is the time at which it is full again. What
+ * passes moves that on by what it is worth, `amount / perSecondMax` seconds, and nothing passes that would bring it more
+ * than `burstSeconds` ahead of the clock. A full bucket lets anything pass, also what is worth more than it holds.
  */
+
+/** How long until it may pass; 0 or less when it may now. For buckets whose numbers are kept elsewhere. */
 export function secondsUntil(
   fullAtSeconds: number,
   worthSeconds: number,
@@ -14,7 +15,7 @@ export function secondsUntil(
   return Math.min(fullAfter - burstSeconds, fullAtSeconds) - nowSeconds;
 }
 
-/** ... and the number once it has passed. */
+/** When the bucket is full again once it has passed. */
 export function fullAgainAt(fullAtSeconds: number, worthSeconds: number, nowSeconds: number): number {
   return Math.max(fullAtSeconds, nowSeconds) + worthSeconds;
 }
@@ -24,18 +25,20 @@ export class RateLimiter {
   readonly #burstSeconds: number;
   #fullAtSeconds = Number.NEGATIVE_INFINITY;
 
-  /** `burstSeconds`: so many seconds' worth may come at once. With 0 it spreads evenly, and lets one pass of any size. */
+  /** With a burst of 0 it spreads evenly: one passes at a time, whatever its amount. */
   constructor(burstSeconds: number) {
     this.#burstSeconds = burstSeconds;
   }
 
   /** 0 when so much may pass now, else the seconds until it may. Nothing is counted. */
   wait(perSecondMax: number, amount = 1, nowSeconds = clockSeconds()): number {
-    const wait = secondsUntil(this.#fullAtSeconds, amount / perSecondMax, this.#burstSeconds, nowSeconds);
-    return Math.max(0, wait);
+    return Math.max(
+      0,
+      secondsUntil(this.#fullAtSeconds, amount / perSecondMax, this.#burstSeconds, nowSeconds),
+    );
   }
 
-  /** Counts it, whether it may pass now or not: who goes on before `wait` was over has others wait for longer. */
+  /** Counts it, whether it may pass now or not: what goes before its time has the others wait for longer. */
   spend(perSecondMax: number, amount = 1, nowSeconds = clockSeconds()): void {
     this.#fullAtSeconds = fullAgainAt(this.#fullAtSeconds, amount / perSecondMax, nowSeconds);
   }
@@ -47,7 +50,7 @@ export class RateLimiter {
     return wait;
   }
 
-  /** As if nothing had ever passed. */
+  /** Whether it is as if nothing had ever passed. */
   isFull(nowSeconds = clockSeconds()): boolean {
     return this.#fullAtSeconds <= nowSeconds;
   }

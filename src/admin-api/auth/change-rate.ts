@@ -1,16 +1,11 @@
 import { rateLimited } from '../../core/errors.ts';
 import type { Principal } from '../request/scope.ts';
+import { RateLimiter } from '../../core/rate-limiter.ts';
 
 /** How many seconds' worth may come at once: a script that sets something up is not to be slowed. */
 const burstSeconds = 10;
 /** Of tokens that were revoked, what is left of them is forgotten so often. */
-const forgetSeconds = 60;
-
-interface Bucket {
-  /** Changes that may come at once, as they were then. */
-  room: number;
-  atSeconds: number;
-}
+const forgetMs = 60_000;
 
 /**
  * So many changes a second of each token: each is written to the audit log twice, and a token that floods it would
@@ -18,8 +13,8 @@ interface Bucket {
  */
 export class ChangeRate {
   readonly #config: { readonly tokenChangesPerSecondMax: number };
-  readonly #buckets = new Map<string, Bucket>();
-  #forgottenAtSeconds = 0;
+  readonly #limiters = new Map<string, RateLimiter>();
+  #forgottenAtMs = 0;
 
   constructor(config: { readonly tokenChangesPerSecondMax: number }) {
     this.#config = config;
@@ -27,29 +22,25 @@ export class ChangeRate {
 
   /** @throws ApiError rate_limited. */
   take({ id }: Pick<Principal, 'id'>): void {
-    const nowSeconds = performance.now() / 1_000;
     const { tokenChangesPerSecondMax: perSecondMax } = this.#config;
     if (perSecondMax === 0) return;
-    this.#forget(nowSeconds);
-    const most = burstSeconds * perSecondMax;
+    this.#forget();
     const name = id ?? 'bootstrap';
-    const { room, atSeconds } = this.#buckets.get(name) ?? { room: most, atSeconds: nowSeconds };
-    const now = Math.min(most, room + (nowSeconds - atSeconds) * perSecondMax);
-    const isTaken = now >= 1;
-    this.#buckets.set(name, { room: isTaken ? now - 1 : now, atSeconds: nowSeconds });
-    if (isTaken) return;
+    const limiter = this.#limiters.get(name) ?? new RateLimiter(burstSeconds);
+    this.#limiters.set(name, limiter);
+    const wait = limiter.take(perSecondMax);
+    if (wait === 0) return;
     throw rateLimited(
       `This token makes more than ${perSecondMax} changes a second (tokenChangesPerSecondMax).`,
-      (1 - now) / perSecondMax,
+      wait,
     );
   }
 
   /** Those that are full again are as if they had never been there. */
-  #forget(nowSeconds: number): void {
-    if (nowSeconds - this.#forgottenAtSeconds < forgetSeconds) return;
-    this.#forgottenAtSeconds = nowSeconds;
-    for (const [name, { atSeconds }] of this.#buckets) {
-      if (nowSeconds - atSeconds >= burstSeconds) this.#buckets.delete(name);
-    }
+  #forget(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#forgottenAtMs < forgetMs) return;
+    this.#forgottenAtMs = nowMs;
+    for (const [name, limiter] of this.#limiters) if (limiter.isFull()) this.#limiters.delete(name);
   }
 }

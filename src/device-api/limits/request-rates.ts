@@ -1,3 +1,4 @@
+import { fullAgainAt, secondsUntil } from '../../core/rate-limiter.ts';
 import { fingerprint } from '../auth/fingerprint.ts';
 
 /** Places of the table, and how many of them a fingerprint may be in. */
@@ -26,11 +27,10 @@ export function allocateRates(seed: string): RateMemory {
 }
 
 /**
- * Token buckets that all workers share, so that a limit holds for all connections of a device together. A
- * bucket is one number, the time at which it is full again (the generic cell rate algorithm). Where more
- * buckets than places are in use the fullest gives way and is full when it comes back: a limit may be
- * overstepped by a burst then, but nobody is ever limited for another. Two workers that take in the same
- * instant may count one request for two.
+ * Token buckets that all workers share, so that a limit holds for all connections of a device together: those of
+ * `core/rate-limiter.ts`, in a table. Where more buckets than places are in use the fullest gives way and is full
+ * when it comes back: a limit may be overstepped by a burst then, but nobody is ever limited for another. Two
+ * workers that take in the same instant may count one request for two.
  */
 export class RequestRates {
   readonly #cells: Float64Array<SharedArrayBuffer>;
@@ -56,10 +56,10 @@ export class RequestRates {
     const cells = this.#cells;
     const at = this.#find(bucket);
     const fullBefore = cells[at + 1] ?? 0;
-    const fullAt = Math.max(fullBefore, nowSeconds) + amount / perSecondMax;
-    const wait = Math.min(fullAt - burstSeconds, fullBefore) - nowSeconds;
+    const worthSeconds = amount / perSecondMax;
+    const wait = secondsUntil(fullBefore, worthSeconds, burstSeconds, nowSeconds);
     if (wait > 0) return wait;
-    cells[at + 1] = fullAt;
+    cells[at + 1] = fullAgainAt(fullBefore, worthSeconds, nowSeconds);
     return 0;
   }
 

@@ -1,31 +1,27 @@
+import { RateLimiter } from '../../../core/rate-limiter.ts';
+
 const bucketMs = 10_000;
 const buckets = 6;
 
 /** How often one action runs: bounded to a rate, and counted over the last minute. */
 export class Pace {
   readonly #rate: () => number;
-  #tokens: number;
-  #filledAtMs = performance.now();
+  readonly #limiter = new RateLimiter(1);
   readonly #counts = new Float64Array(buckets);
   #bucket = 0;
 
   /** `rate`: runs a second, as many at once after a second without any. */
   constructor(rate: () => number) {
     this.#rate = rate;
-    this.#tokens = rate();
   }
 
   /** Whether another run may start now. */
   get isOpen(): boolean {
-    const nowMs = performance.now();
-    const rate = this.#rate();
-    this.#tokens = Math.min(rate, this.#tokens + ((nowMs - this.#filledAtMs) / 1_000) * rate);
-    this.#filledAtMs = nowMs;
-    return this.#tokens >= 1;
+    return this.#limiter.wait(this.#rate()) === 0;
   }
 
   take(): void {
-    this.#tokens -= 1;
+    this.#limiter.spend(this.#rate());
     this.#turn();
     this.#counts[this.#bucket % buckets] = (this.#counts[this.#bucket % buckets] ?? 0) + 1;
   }

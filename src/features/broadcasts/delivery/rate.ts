@@ -1,4 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { sleep } from '../../../core/async.ts';
+import { RateLimiter } from '../../../core/rate-limiter.ts';
 import type { BroadcastConfig } from '../config.ts';
 
 /** Mails of one write: half a millisecond of the shard's thread, for which devices wait. */
@@ -9,7 +10,7 @@ const chunkMax = 1_024;
 /** Spreads the mails of all broadcasts over time. What was not used is not made up for. */
 export class MailRate {
   readonly #config: BroadcastConfig;
-  #freeAtMs = 0;
+  readonly #limiter = new RateLimiter(0);
 
   constructor(config: BroadcastConfig) {
     this.#config = config;
@@ -30,10 +31,9 @@ export class MailRate {
 
   /** Settles when it is the turn of so many. */
   async take(mails: number): Promise<void> {
-    const now = performance.now();
-    const waitMs = this.#freeAtMs - now;
-    this.#freeAtMs =
-      Math.max(now, this.#freeAtMs) + (mails * 1_000) / this.#config.broadcastMailsPerSecondMax;
-    if (waitMs > 0) await wait(waitMs);
+    const { broadcastMailsPerSecondMax: perSecondMax } = this.#config;
+    const wait = this.#limiter.wait(perSecondMax, mails);
+    this.#limiter.spend(perSecondMax, mails);
+    await sleep(wait * 1_000);
   }
 }
