@@ -46,8 +46,8 @@ export class KeyedMutex<K> {
 }
 
 /**
- * A task that runs once at a time: who asks while it is under way gets the outcome of that run, a failure too. The
- * next one begins anew, so it is no cache. Who asks again is not told whether the task had looked at his part already:
+ * A task that runs once at a time. It begins within the call of `run`; who asks while it is under way gets the outcome
+ * of that run, a failure too, and the next one begins anew, so it is no cache. Who asks again is not told whether the task had looked at his part already:
  * one that goes through what waits looks once more before it ends.
  */
 export class SingleFlight<T = void> {
@@ -71,6 +71,19 @@ export class SingleFlight<T = void> {
   }
 }
 
+/** A single flight for each key, with the task that its first caller gives. */
+export class KeyedSingleFlight<K, T> {
+  readonly #underWay = new Map<K, Promise<T>>();
+
+  run(key: K, task: () => Promise<T>): Promise<T> {
+    const known = this.#underWay.get(key);
+    if (known !== undefined) return known;
+    const run = task().finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, run);
+    return run;
+  }
+}
+
 interface Waiting<I, O> {
   item: I;
   untilMs: number;
@@ -79,7 +92,7 @@ interface Waiting<I, O> {
 }
 
 export interface BatcherOptions<I, O> {
-  /** One batch: answers an outcome for each item, in their order. What it throws each of them gets. */
+  /** One batch: answers an outcome for each item, in their order, or none where none is wanted. What it throws all get. */
   run(items: readonly I[]): Promise<readonly O[]>;
   /** Has an idle one begin: what is added until it does goes together. */
   begin(go: () => void): void;
@@ -107,6 +120,7 @@ export class Batcher<I, O> {
   readonly #options: BatcherOptions<I, O>;
   #waiting: Waiting<I, O>[] = [];
   #underWay = 0;
+  readonly #onIdle: (() => void)[] = [];
 
   constructor(options: BatcherOptions<I, O>) {
     this.#options = options;
@@ -129,6 +143,11 @@ export class Batcher<I, O> {
     });
   }
 
+  /** When nothing waits or is under way, also of what is added meanwhile. */
+  async drained(): Promise<void> {
+    if (!this.isIdle) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
   async #go(): Promise<void> {
     const { run, underWayMax } = this.#options;
     if (this.#underWay >= underWayMax) return;
@@ -145,6 +164,7 @@ export class Batcher<I, O> {
       }
     }
     this.#underWay -= 1;
+    if (this.isIdle) while (this.#onIdle.length > 0) this.#onIdle.pop()?.();
   }
 
   #refuseLate(): void {

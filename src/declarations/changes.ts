@@ -1,3 +1,4 @@
+import { Mutex } from '../core/async.ts';
 import { diskFull } from '../core/errors.ts';
 import { refusalOf } from '../storage/lmdb/environment/store-error.ts';
 import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
@@ -5,7 +6,7 @@ import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts'
 /** Changes of what operators declare, one after another: each starts from what the one before it left. */
 export class Changes {
   readonly #stored: StoredTables;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = new Mutex();
 
   constructor(stored: StoredTables) {
     this.#stored = stored;
@@ -13,10 +14,7 @@ export class Changes {
 
   /** `change` may write once. */
   run<T>(change: () => Promise<T>): Promise<T> {
-    const next = (): Promise<T> => this.#stored.exclusively(change);
-    const result = this.#last.then(next, next);
-    this.#last = result;
-    return result;
+    return this.#inTurn.run(() => this.#stored.exclusively(change));
   }
 
   /** One transaction, on disk when it settles. @throws ApiError unavailable. */
@@ -30,7 +28,7 @@ export class Changes {
   }
 
   /** When all that were begun have ended, well or not. */
-  async settled(): Promise<void> {
-    await this.#last.catch(() => {});
+  settled(): Promise<void> {
+    return this.#inTurn.settled();
   }
 }

@@ -1,3 +1,4 @@
+import { Mutex } from '../core/async.ts';
 import { unavailable } from '../core/errors.ts';
 import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
@@ -22,7 +23,7 @@ const isHolder = 'SELECT name FROM lease WHERE name = $1 AND holder = $2 FOR SHA
 export class HeldTables extends MirroredTables implements StoredTables {
   readonly #options: HeldTablesOptions;
   #isLost = false;
-  #writing: Promise<unknown> = Promise.resolve();
+  readonly #writes = new Mutex();
 
   private constructor(options: HeldTablesOptions) {
     super(new Mirror(options));
@@ -46,14 +47,11 @@ export class HeldTables extends MirroredTables implements StoredTables {
   }
 
   write(apply: () => void): Promise<void> {
-    const next = (): Promise<void> => this.#write(apply);
-    const writing = this.#writing.then(next, next);
-    this.#writing = writing.catch(() => {});
-    return writing;
+    return this.#writes.run(() => this.#write(apply));
   }
 
   async close(): Promise<void> {
-    await this.#writing;
+    await this.#writes.settled();
     await this.mirror.environment.close();
   }
 

@@ -1,4 +1,4 @@
-import { sleep } from '../core/async.ts';
+import { SingleFlight, sleep } from '../core/async.ts';
 import { type Log, logFailure } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import { Lease } from '../storage/postgres/schema/lease.ts';
@@ -32,7 +32,7 @@ export class Jobs<Running> {
   #running: Running | undefined;
   #hasLease = false;
   #isLost = false;
-  #turning: Promise<void> | undefined;
+  readonly #turning = new SingleFlight(() => this.#toward());
   #isClosed = false;
 
   constructor(options: JobsOptions<Running>) {
@@ -44,7 +44,7 @@ export class Jobs<Running> {
   /** Settles after the first try to have the lease, and where it was had, when the jobs run or could not be begun. */
   async start(): Promise<void> {
     await this.#renew();
-    await this.#turning;
+    await this.#turning.settled();
   }
 
   /** Where the jobs are here. */
@@ -56,7 +56,7 @@ export class Jobs<Running> {
   async stop(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await this.#turning;
+    await this.#turning.settled();
     await this.#close();
     await this.#lease.release().catch(() => {});
   }
@@ -73,10 +73,7 @@ export class Jobs<Running> {
 
   /** Brings what runs to what is to run; one at a time. */
   #turn(): void {
-    if (this.#isClosed) return;
-    this.#turning ??= this.#toward().finally(() => {
-      this.#turning = undefined;
-    });
+    if (!this.#isClosed) void this.#turning.run();
   }
 
   async #toward(): Promise<void> {

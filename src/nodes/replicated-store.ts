@@ -1,3 +1,4 @@
+import { Mutex } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { StoredChange, StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
 import { retryConflicts } from '../storage/postgres/connection/conflict-retry.ts';
@@ -35,7 +36,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
   readonly #inbox: Inbox;
   #seen = 0;
   #looked = performance.now();
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #changes = new Mutex();
   #transaction: Transaction | undefined;
   #onChange: (changes: readonly StoredChange[]) => Promise<void> = async () => {};
   /** Settles when this node's threads know what was followed: not to be waited for with the version locked. */
@@ -73,10 +74,7 @@ export class FollowedTables extends MirroredTables implements StoredTables {
   }
 
   exclusively<T>(change: () => Promise<T>): Promise<T> {
-    const next = (): Promise<T> => this.#change(change);
-    const changing = this.#changing.then(next, next);
-    this.#changing = changing.catch(() => {});
-    return changing;
+    return this.#changes.run(() => this.#change(change));
   }
 
   async write(apply: () => void): Promise<void> {

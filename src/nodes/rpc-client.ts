@@ -136,7 +136,7 @@ export class Caller {
       );
     }
     const id = randomBytes(16);
-    const asking = this.#asking.get({ id, request, milliseconds: Math.round(timeoutMilliseconds) });
+    const asking = this.#asking.add({ id, request, milliseconds: Math.round(timeoutMilliseconds) });
     return new Promise((resolve, reject) => {
       const giveUp = (): void => settle({ error: noAnswer() });
       let timer = setTimeout(giveUp, timeoutMilliseconds);
@@ -144,7 +144,7 @@ export class Caller {
         clearTimeout(timer);
         timer = setTimeout(giveUp, abortedMilliseconds);
         // Behind the call itself, or the one who answers would see them the wrong way round.
-        asking.then(() => this.#cancelling.get(id)).catch(() => {});
+        asking.then(() => this.#cancelling.add(id)).catch(() => {});
       };
       if (!isAborted) signal?.addEventListener('abort', onAbort, { once: true });
       const settle = (answer: Answer): void => {

@@ -147,7 +147,7 @@ export class Answerer {
       const leftMs = endsMs - performance.now();
       if (leftMs <= 0) return;
       try {
-        await this.#telling.get({ id, caller, answer, leftMs });
+        await this.#telling.add({ id, caller, answer, leftMs });
         return;
       } catch (error) {
         if (attempt === answerAttemptsMax) {

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import type { Listener } from '../storage/postgres/connection/listener.ts';
@@ -18,7 +19,7 @@ export class Inbox {
   readonly #options: InboxOptions;
   readonly #listener: Listener;
   readonly #timer: NodeJS.Timeout;
-  #looking: Promise<void> | undefined;
+  readonly #looking = new SingleFlight(() => this.#run());
   #isAsked = false;
   #isClosed = false;
 
@@ -32,16 +33,14 @@ export class Inbox {
 
   look(): void {
     this.#isAsked = true;
-    this.#looking ??= this.#run().finally(() => {
-      this.#looking = undefined;
-    });
+    void this.#looking.run();
   }
 
   /** Settles when the last look has come to its end. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await this.#looking;
+    await this.#looking.settled();
     await this.#listener.close();
   }
 

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { type Span, SpanBuffer, type TakenSpans } from '../core/telemetry/trace.ts';
 import type { Cluster } from '../threads/worker-pool.ts';
@@ -24,22 +25,18 @@ export class TraceExport {
   dropped = 0;
   readonly #options: TraceExportOptions;
   readonly #timer: NodeJS.Timeout;
-  #sending: Promise<void> | undefined;
+  readonly #sending = new SingleFlight(() => this.#send());
   #fails = false;
 
   constructor(options: TraceExportOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => {
-      this.#sending ??= this.#send().finally(() => {
-        this.#sending = undefined;
-      });
-    }, intervalMs).unref();
+    this.#timer = setInterval(() => void this.#sending.run(), intervalMs).unref();
   }
 
   /** Sends what is left while the workers are there. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#sending;
+    await this.#sending.settled();
     await this.#send();
   }
 

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../core/async.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../core/telemetry/worker-metrics.ts';
@@ -31,12 +32,12 @@ export class DatabaseShards implements MainShards {
   #logBytes: readonly ReadonlyMap<string, number>[] = [];
   #problems: readonly ShardProblem[] = [];
   readonly #timer: NodeJS.Timeout;
-  #looking: Promise<void> | undefined;
+  readonly #looking = new SingleFlight(() => this.#lookOrSay());
 
   private constructor(all: readonly PostgresShard[], log: Log) {
     this.all = all;
     this.#log = log;
-    this.#timer = setInterval(() => this.#look(), lookMilliseconds);
+    this.#timer = setInterval(() => void this.#looking.run(), lookMilliseconds);
   }
 
   /** @throws OperatorError for tables of another version, ApiError unavailable. */
@@ -100,24 +101,20 @@ export class DatabaseShards implements MainShards {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#looking;
+    await this.#looking.settled();
     for (const shard of this.all) await shard.close();
   }
 
-  #look(): void {
-    this.#looking ??= this.#lookNow()
-      .then(() => {
-        this.#problems = [];
-      })
-      .catch((error: unknown) => {
-        this.#log.warn({ err: error }, 'a database of the store does not answer');
-        this.#problems = [
-          { reason: 'store_refuses', msg: 'A database of the store does not answer, or takes no question.' },
-        ];
-      })
-      .finally(() => {
-        this.#looking = undefined;
-      });
+  async #lookOrSay(): Promise<void> {
+    try {
+      await this.#lookNow();
+      this.#problems = [];
+    } catch (error) {
+      this.#log.warn({ err: error }, 'a database of the store does not answer');
+      this.#problems = [
+        { reason: 'store_refuses', msg: 'A database of the store does not answer, or takes no question.' },
+      ];
+    }
   }
 
   async #lookNow(): Promise<void> {

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import { Type } from 'typebox';
+import { SingleFlight } from '../../core/async.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import { addActionMetrics } from '../../features/actions/metrics.ts';
 import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
@@ -232,20 +233,14 @@ export function createScrape(context: AdminContext): Scrape {
   const lookAtActions = addActionMetrics(registry, context);
   const lookAtForwarders = addForwarderMetrics(registry, context);
   const lookAtConsumers = addConsumerMetrics(registry, context);
-  const scrape = async (): Promise<{ type: string; text: string }> => {
+  // Whoever asks while one is under way shares it: each takes its figures anew, over some turns of the event loop.
+  const scraping = new SingleFlight(async () => {
     await lookAtActions();
     await lookAtForwarders();
     await lookAtConsumers();
     return { type: registry.contentType, text: await registry.metrics() };
-  };
-  // Whoever asks while one is under way shares it: each takes its figures anew, over some turns of the event loop.
-  let scraping: ReturnType<Scrape> | undefined;
-  return () => {
-    scraping ??= scrape().finally(() => {
-      scraping = undefined;
-    });
-    return scraping;
-  };
+  });
+  return () => scraping.run();
 }
 
 /** `/metrics`. */

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { copyUuid, formatUuid } from '../../core/uuid.ts';
@@ -38,13 +39,13 @@ export class ActivityNotes {
   readonly #log: Log;
   readonly #timer: NodeJS.Timeout;
   #notes = new Map<DeviceKey, Note>();
-  /** Undefined while nothing is being written. */
-  #writing: Promise<void> | undefined;
+  /** One at a time: a store that stands still must not let one batch after another pile up here. */
+  readonly #writing = new SingleFlight(() => this.#flush());
 
   constructor(shards: { of(device: DeviceKey): Shard }, flushSeconds: number, log: Log) {
     this.#shards = shards;
     this.#log = log;
-    this.#timer = setInterval(() => this.#flush(), flushSeconds * 1_000);
+    this.#timer = setInterval(() => void this.#writing.run(), flushSeconds * 1_000);
   }
 
   /** `client` is asked for its address only where a note is opened. */
@@ -84,16 +85,15 @@ export class ActivityNotes {
   /** Writes what waits. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#writing;
-    this.#flush();
-    await this.#writing;
+    await this.#writing.settled();
+    await this.#writing.run();
   }
 
   #note(device: DeviceKey, client: Client | undefined): Note {
     const nowMs = Date.now();
     let note = this.#notes.get(device);
     if (note === undefined) {
-      if (this.#notes.size >= notesMax) this.#flush();
+      if (this.#notes.size >= notesMax) void this.#writing.run();
       if (this.#notes.size >= notesMax) this.#dropOldest();
       note = { isOpen: true, lastSeenMs: nowMs, address: client?.addressBytes, fetches: undefined };
       this.#notes.set(device, note);
@@ -102,17 +102,17 @@ export class ActivityNotes {
     return note;
   }
 
-  #flush(): void {
+  /** Has them off before it waits for anything. */
+  async #flush(): Promise<void> {
     const notes = this.#notes;
-    // A store that stands still must not let one batch after another pile up here.
-    if (notes.size === 0 || this.#writing !== undefined) return;
+    if (notes.size === 0) return;
     this.#notes = new Map();
     for (const note of notes.values()) note.isOpen = false;
-    this.#writing = this.#write(notes)
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'some last-seen times were not written'))
-      .finally(() => {
-        this.#writing = undefined;
-      });
+    try {
+      await this.#write(notes);
+    } catch (error) {
+      this.#log.warn({ err: error }, 'some last-seen times were not written');
+    }
   }
 
   #dropOldest(): void {

@@ -1,3 +1,4 @@
+import { KeyedMutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
@@ -33,8 +34,7 @@ export class Control implements ActionsControl {
   readonly #options: ControlOptions;
   readonly #dispatcher: Dispatcher;
   readonly #trials: Trials;
-  /** The last change of each action that is under way. */
-  readonly #changes = new Map<string, Promise<unknown>>();
+  readonly #changes = new KeyedMutex<string>();
 
   constructor(options: ControlOptions) {
     this.#options = options;
@@ -195,16 +195,8 @@ export class Control implements ActionsControl {
   }
 
   /** Changes of one action one after another: none begins from what another has half done. */
-  async #inTurn<T>(fleetId: string, name: string, change: () => Promise<T>): Promise<T> {
-    const key = `${fleetId} ${name}`;
-    const before = this.#changes.get(key) ?? Promise.resolve();
-    const result = before.then(change, change);
-    this.#changes.set(key, result);
-    try {
-      return await result;
-    } finally {
-      if (this.#changes.get(key) === result) this.#changes.delete(key);
-    }
+  #inTurn<T>(fleetId: string, name: string, change: () => Promise<T>): Promise<T> {
+    return this.#changes.run(`${fleetId} ${name}`, change);
   }
 
   async #status(action: Action): Promise<ActionStatus> {

@@ -1,4 +1,4 @@
-import { sleep } from '../../core/async.ts';
+import { SingleFlight, sleep } from '../../core/async.ts';
 import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type {
@@ -85,11 +85,11 @@ export class PostgresAudit implements AuditLog {
   readonly #refusals = new RefusalLimit();
   readonly #waiting = new Set<Promise<unknown>>();
   #late: Write[] = [];
-  #retrying: Promise<void> | undefined;
+  readonly #retrying = new SingleFlight(() => this.#retry());
   readonly #closing = new AbortController();
   /** Entries of each book that this node has added since it looked at the bound; at first, nobody knows. */
   readonly #added = auditBooks.map(() => overMax);
-  #trimming: Promise<void> | undefined;
+  readonly #trimming = new SingleFlight(() => this.#trim());
   #lost = 0;
   #isDamageLogged = false;
 
@@ -120,7 +120,7 @@ export class PostgresAudit implements AuditLog {
   async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
     const { number, book, owner, timeMs: _, ...content } = withOutcome(entry, outcome);
     await this.#keep({ number, book, owner, content });
-    if (this.#late.length > 0) this.#retrying ??= this.#retry();
+    if (this.#late.length > 0) void this.#retrying.run();
   }
 
   note(event: AuditEvent, outcome: AuditOutcome): void {
@@ -152,12 +152,12 @@ export class PostgresAudit implements AuditLog {
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#waiting);
-    await this.#retrying;
-    await this.#trimming;
+    await this.#retrying.settled();
+    await this.#trimming.settled();
   }
 
   async #put(write: Write): Promise<Given | undefined> {
-    const putting = this.#writes.get(write);
+    const putting = this.#writes.add(write);
     this.#waiting.add(putting);
     try {
       return await putting;
@@ -188,7 +188,6 @@ export class PostgresAudit implements AuditLog {
       await sleep(lateAgainMilliseconds, signal);
       await Promise.all(this.#late.splice(0).map((write) => this.#keep(write)));
     }
-    this.#retrying = undefined;
   }
 
   async #write(writes: readonly Write[]): Promise<(Given | undefined)[]> {
@@ -211,10 +210,7 @@ export class PostgresAudit implements AuditLog {
 
   #note(book: number): void {
     this.#added[book] = (this.#added[book] ?? 0) + 1;
-    if (!this.#isDue(book)) return;
-    this.#trimming ??= this.#trim().finally(() => {
-      this.#trimming = undefined;
-    });
+    if (this.#isDue(book)) void this.#trimming.run();
   }
 
   #isDue(book: number): boolean {

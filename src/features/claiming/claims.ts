@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from '../../core/async.ts';
+import { KeyedMutex, KeyedSingleFlight, yieldToEventLoop } from '../../core/async.ts';
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -37,9 +37,9 @@ export class Claims {
   readonly #options: ClaimsOptions;
   readonly #underway: FairShare;
   /** Claims that can be repeated, by all that they name: one that comes again meanwhile is the same. */
-  readonly #repeatable = new Map<string, Promise<ClaimedDevice>>();
-  /** By the device that they name, when the last of its claims is over. */
-  readonly #last = new Map<DeviceKey, Promise<unknown>>();
+  readonly #repeatable = new KeyedSingleFlight<string, ClaimedDevice>();
+  /** Claims of one device come one after another: at once, each would have a count until it is told that the id is taken. */
+  readonly #inTurn = new KeyedMutex<DeviceKey>();
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
@@ -72,9 +72,7 @@ export class Claims {
       const { deviceId, deviceSecret } = claim;
       if (deviceId === undefined || deviceSecret === undefined) return await this.#admit(claim, token, event);
       const name = `${token.id} ${deviceId} ${deviceSecret}`;
-      const same = this.#repeatable.get(name) ?? this.#admit(claim, token, event);
-      this.#repeatable.set(name, same);
-      return await same.finally(() => this.#repeatable.delete(name));
+      return await this.#repeatable.run(name, () => this.#admit(claim, token, event));
     } catch (error) {
       const { code, status } = error as ApiError;
       const owner = token === undefined ? auditOwners.nobody : claim.fleetId;
@@ -88,19 +86,9 @@ export class Claims {
     if (before !== undefined) return before;
     this.#options.claimTokens.check(token);
     if (claim.deviceId === undefined) return this.#store(claim, token, event);
-    return this.#inTurn(deviceKeyOf(claim.fleetId, claim.deviceId), () => this.#store(claim, token, event));
-  }
-
-  /** One after another: at once, each would have a count until it is told that the id is taken. */
-  async #inTurn<T>(device: DeviceKey, store: () => Promise<T>): Promise<T> {
-    const stored = (this.#last.get(device) ?? Promise.resolve()).then(store);
-    const over = stored.catch(() => {});
-    this.#last.set(device, over);
-    try {
-      return await stored;
-    } finally {
-      if (this.#last.get(device) === over) this.#last.delete(device);
-    }
+    return this.#inTurn.run(deviceKeyOf(claim.fleetId, claim.deviceId), () =>
+      this.#store(claim, token, event),
+    );
   }
 
   async #store(claim: Claim, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {

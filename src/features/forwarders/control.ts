@@ -1,3 +1,4 @@
+import { Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { Page } from '../../domain/shard.ts';
@@ -25,8 +26,7 @@ export interface ControlOptions {
 export class Control implements ForwardersControl {
   readonly #options: ControlOptions;
   readonly #turns = new Turns();
-  /** The last change that is under way: they come one behind the other. */
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #changes = new Mutex();
 
   constructor(options: ControlOptions) {
     this.#options = options;
@@ -53,7 +53,7 @@ export class Control implements ForwardersControl {
     name: string,
     { settings: given, secrets, start }: ForwarderDraft,
   ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const { forwarders, readings, config } = this.#options;
       const settings = { ...given, destination: parsedDestination(given.destination) };
       const known = forwarders.find(fleetId, name);
@@ -82,7 +82,7 @@ export class Control implements ForwardersControl {
   }
 
   change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const { forwarders } = this.#options;
       const forwarder = { ...forwarders.get(fleetId, name), ...change };
       await forwarders.put(forwarder);
@@ -92,7 +92,7 @@ export class Control implements ForwardersControl {
   }
 
   delete(fleetId: string, name: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const { forwarders, forwarding, readings, letters } = this.#options;
       const forwarder = await forwarders.delete(fleetId, name);
       await forwarding.end(forwarder);
@@ -109,7 +109,7 @@ export class Control implements ForwardersControl {
     given: string | undefined,
     graceSeconds: number,
   ): Promise<string> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const { forwarders } = this.#options;
       const known = forwarders.get(fleetId, name);
       if (known.destination.type !== 'webhook') {
@@ -188,12 +188,6 @@ export class Control implements ForwardersControl {
 
   async #restart(forwarder: Forwarder): Promise<void> {
     await this.#options.forwarding.restart(forwarder);
-  }
-
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const changed = this.#changing.then(change);
-    this.#changing = changed.catch(() => {});
-    return changed;
   }
 }
 

@@ -1,3 +1,4 @@
+import { KeyedSingleFlight } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
@@ -77,7 +78,7 @@ export class Consumer {
   #wants: (record: StoredRecord) => boolean;
   /** Where the next search begins, so that no log is always the last. */
   #first = 0;
-  readonly #acknowledging = new Map<string, Promise<number>>();
+  readonly #acknowledging = new KeyedSingleFlight<string, number>();
   #isGiving = true;
   #isEnded = false;
 
@@ -144,14 +145,9 @@ export class Consumer {
    */
   async acknowledge(batchId: string): Promise<number> {
     if (this.#lanes.some(({ lastAcknowledged }) => lastAcknowledged === batchId)) return 0;
-    const known = this.#acknowledging.get(batchId);
-    if (known !== undefined) return known;
-    const acknowledging = this.#acknowledge(this.#leased(batchId)).finally(() => {
-      this.#acknowledging.delete(batchId);
-      this.#options.reader.wake();
-    });
-    this.#acknowledging.set(batchId, acknowledging);
-    return acknowledging;
+    return this.#acknowledging.run(batchId, () =>
+      this.#acknowledge(this.#leased(batchId)).finally(() => this.#options.reader.wake()),
+    );
   }
 
   async #acknowledge(lane: Lane): Promise<number> {

@@ -1,3 +1,4 @@
+import { Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
@@ -32,8 +33,7 @@ export class Consumers {
   readonly #consumers = new Map<string, Consumer>();
   readonly #turns = new Turns();
   readonly #upkeepTimer: NodeJS.Timeout;
-  /** Changes come one behind the other. */
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #changes = new Mutex();
 
   private constructor(options: ConsumersOptions) {
     this.#options = options;
@@ -85,7 +85,7 @@ export class Consumers {
     start: ConsumerStart,
     mayAdd: () => void = () => {},
   ): Promise<{ consumer: Consumer; isNew: boolean }> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const known = this.find(fleetId, name);
       if (known === undefined) mayAdd();
       const before = known?.kept ?? { id: generateUuid(), createdAtMs: Date.now(), ...unset };
@@ -110,7 +110,7 @@ export class Consumers {
 
   /** @throws ApiError consumer_not_found. */
   delete(fleetId: string, name: string): Promise<void> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const consumer = this.find(fleetId, name);
       if (consumer === undefined) throw new ApiError('consumer_not_found');
       const { tables } = this.#options.journal;
@@ -139,7 +139,7 @@ export class Consumers {
   /** Has all places on disk; the journal is its owner's to close. */
   async stop(): Promise<void> {
     clearInterval(this.#upkeepTimer);
-    await this.#changing;
+    await this.#changes.settled();
     this.stopWaiting();
     await this.#storeOrSay('consumers: their last places are not stored; what was passed is looked at again');
   }
@@ -155,12 +155,6 @@ export class Consumers {
     if (start === 'earliest') return logEnds.map(() => 0);
     if (start === 'latest') return [...logEnds];
     return Promise.all(this.#options.reader.shards.map((shard) => shard.positionAt(start)));
-  }
-
-  #change<T>(change: () => Promise<T>): Promise<T> {
-    const changed = this.#changing.then(change);
-    this.#changing = changed.catch(() => {});
-    return changed;
   }
 
   async #storeOrSay(otherwise: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { Mutex } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { TlsFiles } from '../../device-api/uws/uws.ts';
 import { checkCertificate } from './certificate.ts';
@@ -23,7 +24,7 @@ export class CertificateRenewal {
   readonly #options: RenewalOptions;
   readonly #timer: NodeJS.Timeout;
   #seen: string;
-  #looking: Promise<void> = Promise.resolve();
+  readonly #looks = new Mutex();
 
   private constructor(options: RenewalOptions, seen: string) {
     this.#options = options;
@@ -38,13 +39,12 @@ export class CertificateRenewal {
 
   /** One look after another. */
   look(): Promise<void> {
-    this.#looking = this.#looking.then(() => this.#look());
-    return this.#looking;
+    return this.#looks.run(() => this.#look());
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#looking;
+    await this.#looks.settled();
   }
 
   async #look(): Promise<void> {

@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from '../../../core/async.ts';
+import { Mutex, yieldToEventLoop } from '../../../core/async.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import { fleetIdOfJob, idOfJob } from '../tables.ts';
 import type { Delivered, Job, Progress } from './job.ts';
@@ -22,7 +22,7 @@ export class ActiveJob {
   partial: Delivered | undefined;
   #walk: Walk | undefined;
   #holds = 0;
-  #changes: Promise<unknown> = Promise.resolve();
+  readonly #changes = new Mutex();
 
   constructor(key: Buffer, job: Job, progress: Progress) {
     this.key = key;
@@ -41,15 +41,11 @@ export class ActiveJob {
   /** Runs `change` while nothing is sent, one after another. */
   async hold<T>(change: () => Promise<T>): Promise<T> {
     this.#holds += 1;
-    const before = this.#changes;
-    const result = (async () => {
-      await before;
-      await this.turn;
-      return change();
-    })();
-    this.#changes = result.catch(() => {});
     try {
-      return await result;
+      return await this.#changes.run(async () => {
+        await this.turn;
+        return change();
+      });
     } finally {
       this.#holds -= 1;
     }

@@ -1,4 +1,4 @@
-import { sleep } from '../../../core/async.ts';
+import { SingleFlight, sleep } from '../../../core/async.ts';
 import { ApiError } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
@@ -45,8 +45,8 @@ export class Broadcaster {
   readonly #share: FairShare;
   readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
   readonly #timers: NodeJS.Timeout[];
-  #forgetting: Promise<void> | undefined;
-  #upkeep: Promise<void> | undefined;
+  readonly #forgetting = new SingleFlight(() => this.#forget().catch(this.#saying('forgetting')));
+  readonly #upkeep = new SingleFlight(() => this.#cleanUp().catch(this.#saying('upkeep')));
   /** Of which fleets there may be too many; undefined for all. */
   readonly #upkeepDue = new Set<string | undefined>();
   #isStopping = false;
@@ -68,10 +68,10 @@ export class Broadcaster {
     }
     this.#running = this.#run();
     this.#timers = [
-      setInterval(() => this.#forgetSoon(), forgetMs),
+      setInterval(() => void this.#forgetting.run(), forgetMs),
       setInterval(() => this.#upkeepSoon(), upkeepMs),
     ];
-    this.#forgetSoon();
+    void this.#forgetting.run();
   }
 
   get active(): number {
@@ -149,8 +149,8 @@ export class Broadcaster {
     for (const timer of this.#timers) clearInterval(timer);
     this.#wake();
     await this.#running;
-    await this.#forgetting;
-    await this.#upkeep;
+    await this.#forgetting.settled();
+    await this.#upkeep.settled();
   }
 
   #begin(active: ActiveJob): void {
@@ -166,7 +166,7 @@ export class Broadcaster {
   #end(active: ActiveJob): void {
     this.#jobs.remove(active);
     this.#share.release(active.fleetId);
-    this.#forgetSoon();
+    void this.#forgetting.run();
   }
 
   async #run(): Promise<void> {
@@ -206,7 +206,7 @@ export class Broadcaster {
       return;
     }
     await this.#note(active, { after: last }, delivered);
-    this.#forgetSoon();
+    void this.#forgetting.run();
   }
 
   async #note(active: ActiveJob, change: Partial<Progress>, delivered?: Delivered): Promise<void> {
@@ -233,14 +233,6 @@ export class Broadcaster {
    * Has the shards forget who had mail that is noted by now. Not while a backup is made: it copies what is noted
    * first, so the copies of the shards must know what was sent since.
    */
-  #forgetSoon(): void {
-    this.#forgetting ??= this.#forget()
-      .catch((error: unknown) => logFailure(this.#options.log, error, 'broadcasts: forgetting failed'))
-      .finally(() => {
-        this.#forgetting = undefined;
-      });
-  }
-
   async #forget(): Promise<void> {
     for (const shard of this.#options.shards.all) {
       let forgotten: number;
@@ -258,14 +250,14 @@ export class Broadcaster {
     }));
   }
 
+  #saying(what: string): (error: unknown) => void {
+    return (error) => logFailure(this.#options.log, error, `broadcasts: ${what} failed`);
+  }
+
   /** Of one fleet, or of all. */
   #upkeepSoon(fleetId?: string): void {
     this.#upkeepDue.add(fleetId);
-    this.#upkeep ??= this.#cleanUp()
-      .catch((error: unknown) => logFailure(this.#options.log, error, 'broadcasts: upkeep failed'))
-      .finally(() => {
-        this.#upkeep = undefined;
-      });
+    void this.#upkeep.run();
   }
 
   async #cleanUp(): Promise<void> {

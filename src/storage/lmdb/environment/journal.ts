@@ -1,12 +1,7 @@
+import { Batcher } from '../../../core/async.ts';
 import { diskFull } from '../../../core/errors.ts';
 import { refusalOf } from './store-error.ts';
 import type { StoredTables, Table } from './stored-tables.ts';
-
-interface Pending {
-  apply(): void;
-  resolve(): void;
-  reject(error: Error): void;
-}
 
 /** Keeps one transaction within bounds; the rest waits for the next. */
 const batchMax = 256;
@@ -19,8 +14,12 @@ export class Journal<Name extends string> {
   readonly tables: Readonly<Record<Name, Table>>;
   readonly #stored: StoredTables;
   readonly #subject: string;
-  #pending: Pending[] = [];
-  #running: Promise<void> | undefined;
+  readonly #commits = new Batcher<() => void, void>({
+    run: (batch) => this.#write(batch),
+    begin: (go) => go(),
+    underWayMax: 1,
+    itemsMax: batchMax,
+  });
 
   /** `subject`: what a refusal says of it, `The store of actions` say. */
   constructor(stored: StoredTables, tables: readonly Name[], subject: string) {
@@ -36,16 +35,13 @@ export class Journal<Name extends string> {
 
   /** Settles when what `apply` wrote is on disk. @throws ApiError unavailable when it cannot be: then nothing is. */
   commit(apply: () => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#pending.push({ apply, resolve, reject });
-      this.#running ??= this.#run();
-    });
+    return this.#commits.add(apply);
   }
 
   /** Settles when everything that was to be written until now is, or was refused. */
   async settled(): Promise<void> {
     // Behind all of that: to wait for an idle moment would be for ever where runs end all the time.
-    if (this.#running !== undefined) await this.commit(() => {}).catch(() => {});
+    if (!this.#commits.isIdle) await this.commit(() => {}).catch(() => {});
   }
 
   /** With less disk than is left alone, or a full map, nothing may be added, as in a shard. */
@@ -54,29 +50,17 @@ export class Journal<Name extends string> {
   }
 
   async close(): Promise<void> {
-    await this.#running;
+    await this.#commits.drained();
     await this.#stored.close();
   }
 
-  async #run(): Promise<void> {
-    while (this.#pending.length > 0) {
-      const batch = this.#pending.splice(0, batchMax);
-      try {
-        await this.#write(batch);
-        for (const { resolve } of batch) resolve();
-      } catch (error) {
-        for (const { reject } of batch) reject(error as Error);
-      }
-    }
-    this.#running = undefined;
-  }
-
-  async #write(batch: readonly Pending[]): Promise<void> {
+  async #write(batch: readonly (() => void)[]): Promise<[]> {
     if (!this.#stored.hasDisk()) throw diskFull();
     try {
       await this.#stored.write(() => {
-        for (const { apply } of batch) apply();
+        for (const apply of batch) apply();
       });
+      return [];
     } catch (error) {
       throw refusalOf(error, this.#subject);
     }

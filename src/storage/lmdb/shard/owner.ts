@@ -1,4 +1,4 @@
-import { sleep } from '../../../core/async.ts';
+import { SingleFlight, sleep } from '../../../core/async.ts';
 import { unavailable } from '../../../core/errors.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
@@ -47,9 +47,11 @@ export class ShardOwner implements OwnerLink {
   readonly #sweeper: NodeJS.Timeout;
   #sweeps = 0;
   #untoldDrops = 0;
-  #isSweeping = false;
+  readonly #sweeping = new SingleFlight(() =>
+    this.#sweep().catch((error: unknown) => this.#log.error({ err: error }, 'the sweeper will try again')),
+  );
   /** A pass over the log that is under way: it may take minutes, and mail does not wait for it. */
-  #trimming: Promise<void> | undefined;
+  readonly #trimming = new SingleFlight(() => this.#trim());
   /** Once is enough: a log that is full stays so. */
   #isExcessTold = false;
   #isClosing = false;
@@ -102,14 +104,8 @@ export class ShardOwner implements OwnerLink {
       },
     });
     this.#sweeper = setInterval(() => {
-      if (this.#sweeps % sweepsPerFullSweep === 0) this.#trimming ??= this.#trim();
-      if (this.#isSweeping) return;
-      this.#isSweeping = true;
-      this.#sweep()
-        .catch((error: unknown) => log.error({ err: error }, 'the sweeper will try again'))
-        .finally(() => {
-          this.#isSweeping = false;
-        });
+      if (this.#sweeps % sweepsPerFullSweep === 0) void this.#trimming.run();
+      void this.#sweeping.run();
     }, sweepIntervalMs);
   }
 
@@ -132,7 +128,7 @@ export class ShardOwner implements OwnerLink {
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#isClosing = true;
-    await this.#trimming;
+    await this.#trimming.settled();
     await this.#commits.drain();
     await this.#environment.close();
   }
@@ -186,8 +182,6 @@ export class ShardOwner implements OwnerLink {
       }
     } catch (error) {
       this.#log.error({ err: error }, 'the log is not trimmed; it will be tried again');
-    } finally {
-      this.#trimming = undefined;
     }
   }
 

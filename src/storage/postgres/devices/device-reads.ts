@@ -66,15 +66,15 @@ export class DeviceReads {
   }
 
   credentials(device: DeviceKey): Promise<Authentication | undefined> {
-    return this.#credentials.get(device);
+    return this.#credentials.add(device);
   }
 
   mailboxSize(device: DeviceKey): Promise<number> {
-    return this.#sizes.get(device);
+    return this.#sizes.add(device);
   }
 
   device(device: DeviceKey): Promise<DeviceStatus | undefined> {
-    return this.#statuses.get(device);
+    return this.#statuses.add(device);
   }
 
   /** Of every index but `connected`, and without looking at who is. */

@@ -69,7 +69,7 @@ export class RecordReads {
 
   /** Asked for every action in turn: of a turn, once. */
   logEnd(): Promise<number> {
-    return this.#end.get(undefined);
+    return this.#end.add(undefined);
   }
 
   /** The first position that a record stands at; the end of the log where none does. */

@@ -92,7 +92,7 @@ export class MailReads {
   }
 
   mailboxHead(device: DeviceKey): Promise<MailboxHead> {
-    return this.#heads.get(device);
+    return this.#heads.add(device);
   }
 
   /** A cursor is a sequence. */

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../../core/async.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Database } from '../connection/database.ts';
 
@@ -14,7 +15,7 @@ const removeStreams = `
 export class LeftStreams {
   readonly #database: Database;
   readonly #left = new Map<string, { device: DeviceKey; streamId: Buffer }>();
-  #removing: Promise<void> | undefined;
+  readonly #removing = new SingleFlight(() => this.#remove());
 
   constructor(database: Database) {
     this.#database = database;
@@ -27,14 +28,12 @@ export class LeftStreams {
 
   /** To be called from time to time, for what the database did not do. */
   remove(): void {
-    this.#removing ??= this.#remove().finally(() => {
-      this.#removing = undefined;
-    });
+    void this.#removing.run();
   }
 
   /** Settles when no statement is under way. */
-  async settled(): Promise<void> {
-    await this.#removing;
+  settled(): Promise<void> {
+    return this.#removing.settled();
   }
 
   /** One statement at a time, for all that end meanwhile. */

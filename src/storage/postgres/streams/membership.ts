@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Mutex } from '../../../core/async.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
@@ -23,7 +24,7 @@ export class Membership {
   readonly #log: Log;
   readonly #onEntered: () => Promise<void>;
   readonly #timer: NodeJS.Timeout;
-  #renewing: Promise<void>;
+  readonly #renewals = new Mutex();
   /** Settles after the first try to enter. */
   readonly entered: Promise<void>;
 
@@ -32,17 +33,15 @@ export class Membership {
     this.#database = database;
     this.#log = log;
     this.#onEntered = onEntered;
-    this.#renewing = this.#renew();
-    this.entered = this.#renewing;
-    this.#timer = setInterval(() => {
-      this.#renewing = this.#renewing.then(() => this.#renew());
-    }, renewMilliseconds);
+    const renewNext = (): Promise<void> => this.#renewals.run(() => this.#renew());
+    this.entered = renewNext();
+    this.#timer = setInterval(() => void renewNext(), renewMilliseconds);
   }
 
   /** With all that it has written down of itself, as far as the database is there. */
   async leave(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#renewing;
+    await this.#renewals.settled();
     for (const text of leave) await this.#database.query(text, [this.node]).catch(() => {});
   }
 

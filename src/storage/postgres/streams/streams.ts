@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { SingleFlight } from '../../../core/async.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
@@ -67,7 +68,11 @@ export class Streams {
   readonly #timers: NodeJS.Timeout[];
   readonly #ends: StreamEnds;
   #asked = new Set<DeviceKey>();
-  #looking: Promise<void> | undefined;
+  readonly #looking = new SingleFlight(() =>
+    this.#announce().catch((error: unknown) =>
+      this.#options.log.error({ err: error }, 'announcing mail failed'),
+    ),
+  );
   readonly #left: LeftStreams;
   readonly #membership: Membership;
 
@@ -137,7 +142,7 @@ export class Streams {
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#listener.close();
-    await this.#looking;
+    await this.#looking.settled();
     await this.#left.settled();
     await this.#membership.leave();
   }
@@ -206,11 +211,7 @@ export class Streams {
   #look(device: DeviceKey): void {
     if (!this.#devices.has(device)) return;
     this.#asked.add(device);
-    this.#looking ??= this.#announce()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'announcing mail failed'))
-      .finally(() => {
-        this.#looking = undefined;
-      });
+    void this.#looking.run();
   }
 
   #lookAtAll(): void {

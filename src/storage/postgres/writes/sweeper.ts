@@ -1,4 +1,4 @@
-import { sleep } from '../../../core/async.ts';
+import { SingleFlight, sleep } from '../../../core/async.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Database } from '../connection/database.ts';
 import { Lease } from '../schema/lease.ts';
@@ -27,25 +27,23 @@ export class Sweeper {
   readonly #lease: Lease;
   readonly #timer: NodeJS.Timeout;
   #sweeps = 0;
-  #running: Promise<void> | undefined;
+  readonly #sweeping = new SingleFlight(() =>
+    this.#sweep().catch((error: unknown) =>
+      this.#options.log.warn({ err: error }, 'the sweeper will try again'),
+    ),
+  );
   #isClosing = false;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
     this.#lease = new Lease(options.database, 'sweep', options.holder, leaseMilliseconds);
-    this.#timer = setInterval(() => {
-      this.#running ??= this.#sweep()
-        .catch((error: unknown) => options.log.warn({ err: error }, 'the sweeper will try again'))
-        .finally(() => {
-          this.#running = undefined;
-        });
-    }, intervalMilliseconds);
+    this.#timer = setInterval(() => void this.#sweeping.run(), intervalMilliseconds);
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#timer);
-    await this.#running;
+    await this.#sweeping.settled();
     await this.#lease.release().catch(() => {});
   }
 
