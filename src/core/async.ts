@@ -84,6 +84,44 @@ export class KeyedSingleFlight<K, T> {
   }
 }
 
+/** Those who wait for what somebody else says, in the order in which they came. */
+export class Waiters {
+  readonly #waiting = new Map<() => void, () => boolean>();
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Settles when it is woken; with the signal, or after `msMax`. It waits from the call on, and is not woken but `when`. */
+  async wait(
+    signal: AbortSignal,
+    { msMax, when = () => true }: { msMax?: number; when?: () => boolean } = {},
+  ): Promise<void> {
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = msMax === undefined ? undefined : setTimeout(wake, msMax);
+      signal.addEventListener('abort', wake);
+      this.#waiting.set(wake, when);
+    });
+  }
+
+  /** Whoever has waited longest of those who may be woken. */
+  wakeOne(): void {
+    for (const [wake, when] of this.#waiting) if (when()) return wake();
+  }
+
+  /** Whoever may be woken or not. */
+  wakeAll(): void {
+    for (const wake of [...this.#waiting.keys()]) wake();
+  }
+}
+
 interface Waiting<I, O> {
   item: I;
   untilMs: number;

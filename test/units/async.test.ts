@@ -7,6 +7,7 @@ import {
   Mutex,
   SingleFlight,
   sleep,
+  Waiters,
   yieldToEventLoop,
 } from '../../src/core/async.ts';
 
@@ -132,6 +133,41 @@ it('keyed single flight: each key has its own', async () => {
   expect(await Promise.all(all)).toEqual(['done', 'done', 'done']);
   await flights.run('a', task);
   expect(begun).toBe(3);
+});
+
+it('waiters: one is woken at a time, the first whose condition holds, or all', async () => {
+  const waiters = new Waiters();
+  const { signal } = new AbortController();
+  const woken: string[] = [];
+  const wait = (name: string, when?: () => boolean): Promise<void> =>
+    waiters.wait(signal, when === undefined ? {} : { when }).then(() => void woken.push(name));
+  let isReady = false;
+  const all = [wait('a', () => isReady), wait('b'), wait('c'), wait('d', () => false), wait('e')];
+  expect(waiters.size).toBe(5);
+  waiters.wakeOne();
+  await yieldToEventLoop();
+  expect(woken).toEqual(['b']);
+  isReady = true;
+  waiters.wakeOne();
+  await yieldToEventLoop();
+  expect(woken).toEqual(['b', 'a']);
+  waiters.wakeAll();
+  await Promise.all(all);
+  expect(woken).toEqual(['b', 'a', 'c', 'd', 'e']);
+  expect(waiters.size).toBe(0);
+  waiters.wakeOne();
+});
+
+it('waiters: wait no longer than their time or their signal', async () => {
+  const waiters = new Waiters();
+  const ending = new AbortController();
+  await waiters.wait(ending.signal, { msMax: shortly, when: () => false });
+  const waiting = waiters.wait(ending.signal, { msMax: 600_000 });
+  expect(waiters.size).toBe(1);
+  ending.abort();
+  await waiting;
+  await waiters.wait(ending.signal);
+  expect(waiters.size).toBe(0);
 });
 
 interface Batch {

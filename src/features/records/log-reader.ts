@@ -1,3 +1,4 @@
+import { Waiters } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { LogPage } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
@@ -23,7 +24,7 @@ export class LogReader {
   readonly #log: Log;
   readonly #turns = new Turns();
   readonly #pages: Map<number, { page: LogPage; readMs: number }>[];
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Waiters();
   #ends: readonly number[] = [];
   #wakes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -65,21 +66,11 @@ export class LogReader {
   async changed(mark: LogMark, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const now = await this.mark();
     if (signal.aborted || now.wakes !== mark.wakes || differ(now.ends, mark.ends)) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => done(), timeoutMs);
-      const done = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        this.#waiting.delete(done);
-        resolve();
-      };
-      signal.addEventListener('abort', done);
-      this.#waiting.add(done);
-      if (this.#timer === undefined) {
-        this.#ends = now.ends;
-        this.#timer = setTimeout(() => void this.#look(), lookMs);
-      }
-    });
+    if (this.#timer === undefined) {
+      this.#ends = now.ends;
+      this.#timer = setTimeout(() => void this.#look(), lookMs);
+    }
+    await this.#waiting.wait(signal, { msMax: timeoutMs });
   }
 
   async #look(): Promise<void> {
@@ -97,7 +88,7 @@ export class LogReader {
   /** Has everybody who waits look again. */
   wake(): void {
     this.#wakes += 1;
-    for (const done of [...this.#waiting]) done();
+    this.#waiting.wakeAll();
   }
 
   #shard(index: number): Shard {

@@ -1,11 +1,5 @@
+import { Waiters } from '../../../core/async.ts';
 import { isWithinShare } from '../../../core/fair-share.ts';
-import { Waiters } from './condition.ts';
-
-interface Wish {
-  owner: string;
-  bytes: number;
-  wake(): void;
-}
 
 /**
  * Bytes that all forwarders hold together, shared by fleets. Who does not get them lets go of what it holds, and waits
@@ -15,7 +9,7 @@ export class ByteBudget {
   readonly #bytesMax: number;
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
-  readonly #waiting = new Set<Wish>();
+  readonly #waiting = new Waiters();
   /** Those that hold bytes which they do not need just now. */
   readonly #idle = new Waiters();
 
@@ -29,7 +23,7 @@ export class ByteBudget {
     this.#bytes += bytes;
     this.#bytesOf.set(owner, (this.#bytesOf.get(owner) ?? 0) + bytes);
     // There may be enough for another one too.
-    this.#wakeNext();
+    this.#waiting.wakeOne();
     return true;
   }
 
@@ -39,22 +33,13 @@ export class ByteBudget {
     const left = (this.#bytesOf.get(owner) ?? 0) - bytes;
     if (left === 0) this.#bytesOf.delete(owner);
     else this.#bytesOf.set(owner, left);
-    this.#wakeNext();
+    this.#waiting.wakeOne();
   }
 
   /** Settles when so many can be had, for a moment at least, or with the signal. */
   async freed(owner: string, bytes: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted || this.#mayTake(owner, bytes)) return;
-    const freed = new Promise<void>((resolve) => {
-      const wake = (): void => {
-        this.#waiting.delete(wish);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const wish: Wish = { owner, bytes, wake };
-      this.#waiting.add(wish);
-      signal.addEventListener('abort', wake);
-    });
+    const freed = this.#waiting.wait(signal, { when: () => this.#mayTake(owner, bytes) });
     this.#idle.wakeOne();
     await freed;
   }
@@ -67,13 +52,5 @@ export class ByteBudget {
   #mayTake(owner: string, bytes: number): boolean {
     if (this.#bytes === 0) return true;
     return isWithinShare(this.#bytesMax, this.#bytes, this.#bytesOf.get(owner) ?? 0, bytes);
-  }
-
-  #wakeNext(): void {
-    for (const { owner, bytes, wake } of this.#waiting) {
-      if (!this.#mayTake(owner, bytes)) continue;
-      wake();
-      break;
-    }
   }
 }
