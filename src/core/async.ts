@@ -46,9 +46,9 @@ export class KeyedMutex<K> {
 }
 
 /**
- * A task that runs once at a time. It begins within the call of `run`; who asks while it is under way gets the outcome
- * of that run, a failure too, and the next one begins anew, so it is no cache. Who asks again is not told whether the task had looked at his part already:
- * one that goes through what waits looks once more before it ends.
+ * A task that runs once at a time, and begins within the call of `run`. Who asks while it is under way gets the outcome
+ * of that run, a failure too; the next one begins anew, so it is no cache. It does not look again for who asked late: a
+ * task that goes through what waits does so until nothing does.
  */
 export class SingleFlight<T = void> {
   readonly #task: () => Promise<T>;
@@ -92,7 +92,7 @@ export class Waiters {
     return this.#waiting.size;
   }
 
-  /** Settles when it is woken; with the signal, or after `msMax`. It waits from the call on, and is not woken but `when`. */
+  /** Settles when it is woken; with the signal, or after `msMax`. It waits from the call on. `when` is for `wakeOne`. */
   async wait(
     signal: AbortSignal,
     { msMax, when = () => true }: { msMax?: number; when?: () => boolean } = {},
@@ -113,7 +113,11 @@ export class Waiters {
 
   /** Whoever has waited longest of those who may be woken. */
   wakeOne(): void {
-    for (const [wake, when] of this.#waiting) if (when()) return wake();
+    for (const [wake, when] of this.#waiting) {
+      if (!when()) continue;
+      wake();
+      return;
+    }
   }
 
   /** Whoever may be woken or not. */

@@ -1,5 +1,5 @@
-import type { DeadLetters } from '../dead-letters.ts';
 import { Waiters } from '../../../core/async.ts';
+import type { DeadLetters } from '../dead-letters.ts';
 import type { Batch, Source } from './source.ts';
 
 /** The dead letters of one forwarder that are to be sent once more. */
