@@ -1,6 +1,6 @@
 import { rateLimited } from '../../core/errors.ts';
-import type { Principal } from '../request/scope.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
+import type { Principal } from '../request/scope.ts';
 
 /** How many seconds' worth may come at once: a script that sets something up is not to be slowed. */
 const burstSeconds = 10;

@@ -1,6 +1,6 @@
+import { yieldToEventLoop } from '../../core/async.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../domain/mail/ended-mail.ts';
 import type { Page, Shard } from '../../domain/shard.ts';
-import { yieldToEventLoop } from '../../core/async.ts';
 
 /** What this thread may be held for before its other work has its turn. */
 const heldMsMax = 5;

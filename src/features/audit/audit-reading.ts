@@ -1,6 +1,6 @@
+import { yieldToEventLoop } from '../../core/async.ts';
 import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
 import { matches } from './audit-entry.ts';
-import { yieldToEventLoop } from '../../core/async.ts';
 
 /** Greatest number of an entry. */
 export const numberMax = 2 ** 48 - 1;
