@@ -4,7 +4,7 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath } from '../request/documents.ts';
 import type { Exports } from '../request/exports.ts';
 import { deviceFilter, filterOf } from '../routes/device-filter.ts';
@@ -65,30 +65,61 @@ function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exp
   });
 }
 
-/** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
-export function addExportRoute(
-  app: AdminApp,
-  { config, registry, shards }: AdminContext,
-  exports: Exports,
-): void {
-  async function* lines(
-    filter: DeviceFilter,
-    query: Static<typeof exportQuery>,
-    signal: AbortSignal,
-    onDevices: (count: number) => void,
-  ): AsyncGenerator<string> {
-    const withDigests = query.with === 'digests';
-    if (query.format === 'csv') yield header(withDigests);
-    let after: string | null = query.after;
-    while (after !== null) {
-      signal.throwIfAborted();
-      const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
-      onDevices(items.length);
-      if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
-      after = next;
-    }
+async function* lines(
+  shards: AdminContext['shards'],
+  filter: DeviceFilter,
+  query: Static<typeof exportQuery>,
+  signal: AbortSignal,
+  onDevices: (count: number) => void,
+): AsyncGenerator<string> {
+  const withDigests = query.with === 'digests';
+  if (query.format === 'csv') yield header(withDigests);
+  let after: string | null = query.after;
+  while (after !== null) {
+    signal.throwIfAborted();
+    const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
+    onDevices(items.length);
+    if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
+    after = next;
   }
+}
 
+const exporting = {
+  summary: 'Export devices',
+  description:
+    'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
+  params: fleetPath,
+  querystring: exportQuery,
+  response: {
+    200: {
+      description: 'The devices.',
+      content: { 'application/x-ndjson': { schema: answer }, 'text/csv': { schema: answer } },
+    },
+    ...errorAnswers,
+  },
+};
+
+const exportDevices =
+  ({ config, registry, shards }: AdminContext, exports: Exports): Handler<typeof exporting> =>
+  async ({ params, query, audited: { about } }, reply) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    checkAfter(query);
+    const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
+    const filter = filterOf(fleet, query, config);
+    if (query.with !== undefined) about.with = query.with;
+    let devices = 0;
+    const onDevices = (count: number): void => {
+      devices += count;
+      about.devices = devices;
+    };
+    const answer = exports.begin(reply, fleet.fleetId, (signal) =>
+      lines(shards, filter, query, signal, onDevices),
+    );
+    return reply.type(`${type}; charset=utf-8`).send(answer);
+  };
+
+/** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
+export function addExportRoute(app: AdminApp, context: AdminContext, exports: Exports): void {
   app.get(
     '/fleets/:fleet_id/devices::export',
     {
@@ -98,34 +129,8 @@ export function addExportRoute(
         book: ({ query }) =>
           (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
       },
-      schema: {
-        summary: 'Export devices',
-        description:
-          'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
-        params: fleetPath,
-        querystring: exportQuery,
-        response: {
-          200: {
-            description: 'The devices.',
-            content: { 'application/x-ndjson': { schema: answer }, 'text/csv': { schema: answer } },
-          },
-          ...errorAnswers,
-        },
-      },
+      schema: exporting,
     },
-    async ({ params, query, audited: { about } }, reply) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      checkAfter(query);
-      const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
-      const filter = filterOf(fleet, query, config);
-      if (query.with !== undefined) about.with = query.with;
-      let devices = 0;
-      const onDevices = (count: number): void => {
-        devices += count;
-        about.devices = devices;
-      };
-      const answer = exports.begin(reply, fleet.fleetId, (signal) => lines(filter, query, signal, onDevices));
-      return reply.type(`${type}; charset=utf-8`).send(answer);
-    },
+    exportDevices(context, exports),
   );
 }

@@ -4,7 +4,7 @@ import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath, tags } from '../request/documents.ts';
 import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
 
@@ -84,74 +84,80 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
   return stored.flat();
 }
 
+async function* made(
+  shards: AdminContext['shards'],
+  { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
+  stopping: AbortSignal,
+  onStored: (devices: number) => void,
+): AsyncGenerator<string> {
+  const make = (left: number): NewDevice[] =>
+    Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
+  let next = make(count);
+  for (let left = count; left > 0; left -= chunkDevices) {
+    if (stopping.aborted) throw unavailable('The server is stopping.');
+    const storing = store(next, shards);
+    // This thread makes the next ones while the shards write.
+    next = make(left - next.length);
+    const stored = await storing;
+    onStored(stored.length);
+    // The header waits for the first devices: a refusal until then still gets its own status.
+    yield (left === count ? header : '') + stored.map(line).join('');
+  }
+}
+
+const importing = {
+  summary: 'Make or import devices',
+  description:
+    'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',
+  params: fleetPath,
+  querystring: importQuery,
+  body: importBody,
+  response: { 200: importAnswer, ...errorAnswers },
+};
+
+const importDevices =
+  (
+    { registry, shards }: AdminContext,
+    listed: DeviceImport,
+    stopping: AbortSignal,
+  ): Handler<typeof importing> =>
+  async (request, reply) => {
+    const { params, query } = request;
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    if (request.body instanceof Readable) {
+      const { on_existing: onExisting, from_line: fromLine, resume: isResumed } = query;
+      const options = { fleetId, onExisting, fromLine, isResumed };
+      const { type, stream } = listed.answer(request, options);
+      return reply.type(type).send(stream);
+    }
+    const { count, tags = [] } = request.body as Static<typeof newDevices>;
+    // Pulls the next chunk when the client has taken the last; ends the generator when the client leaves.
+    let devices = 0;
+    const csv = Readable.from(
+      made(shards, { fleetId, count, tags }, stopping, (stored) => {
+        devices += stored;
+        request.audited.about.devices = devices;
+      }),
+    );
+    return reply.type('text/csv; charset=utf-8').send(csv);
+  };
+
 /**
  * `/fleets/{fleet_id}/devices:import`. A line is sent once its device is on disk. An import that cannot be
  * finished breaks the transfer off, so that nobody takes it for whole; the devices of its lines are there.
  */
-export function addImportRoute(app: AdminApp, { registry, shards }: AdminContext): void {
-  const listed = new DeviceImport(shards);
-  let stopping = false;
+export function addImportRoute(app: AdminApp, context: AdminContext): void {
+  const listed = new DeviceImport(context.shards);
+  const stopping = new AbortController();
   app.addHook('preClose', async () => {
-    stopping = true;
+    stopping.abort();
     listed.stop();
   });
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
 
-  async function* made(
-    fleetId: string,
-    count: number,
-    tags: readonly string[],
-    onStored: (devices: number) => void,
-  ): AsyncGenerator<string> {
-    const make = (left: number): NewDevice[] =>
-      Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
-    let next = make(count);
-    for (let left = count; left > 0; left -= chunkDevices) {
-      if (stopping) throw unavailable('The server is stopping.');
-      const storing = store(next, shards);
-      // This thread makes the next ones while the shards write.
-      next = make(left - next.length);
-      const stored = await storing;
-      onStored(stored.length);
-      // The header waits for the first devices: a refusal until then still gets its own status.
-      yield (left === count ? header : '') + stored.map(line).join('');
-    }
-  }
-
   app.post(
     '/fleets/:fleet_id/devices::import',
-    {
-      config: { scope: 'provision', hasLongBody: true },
-      schema: {
-        summary: 'Make or import devices',
-        description:
-          'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',
-        params: fleetPath,
-        querystring: importQuery,
-        body: importBody,
-        response: { 200: importAnswer, ...errorAnswers },
-      },
-    },
-    async (request, reply) => {
-      const { params, query } = request;
-      const { fleet } = registry.fleet(params.fleet_id);
-      if (request.body instanceof Readable) {
-        const { fleetId } = fleet;
-        const { on_existing: onExisting, from_line: fromLine, resume: isResumed } = query;
-        const options = { fleetId, onExisting, fromLine, isResumed };
-        const { type, stream } = listed.answer(request, options);
-        return reply.type(type).send(stream);
-      }
-      const body = request.body as Static<typeof newDevices>;
-      // Pulls the next chunk when the client has taken the last; ends the generator when the client leaves.
-      let devices = 0;
-      const csv = Readable.from(
-        made(fleet.fleetId, body.count, body.tags ?? [], (stored) => {
-          devices += stored;
-          request.audited.about.devices = devices;
-        }),
-      );
-      return reply.type('text/csv; charset=utf-8').send(csv);
-    },
+    { config: { scope: 'provision', hasLongBody: true }, schema: importing },
+    importDevices(context, listed, stopping.signal),
   );
 }

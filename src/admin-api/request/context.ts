@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault, ContextConfigDefault, FastifySchema, RouteGenericInterface, RouteHandlerMethod } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
@@ -99,6 +99,18 @@ export type AdminApp = FastifyInstance<
   ServerResponse,
   FastifyBaseLogger,
   TypeBoxTypeProvider
+>;
+
+/** What answers a route: the route's schema types the request, and the answer. */
+export type Handler<S extends FastifySchema> = RouteHandlerMethod<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  RouteGenericInterface,
+  ContextConfigDefault,
+  S,
+  TypeBoxTypeProvider,
+  FastifyBaseLogger
 >;
 
 /**

@@ -5,19 +5,9 @@ import { formatUuid } from '../../core/uuid.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import { documentBytesMax } from '../request/bodies.ts';
-import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
+import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../request/documents.ts';
-import {
-  checkSelection,
-  describeLetter,
-  filterOf,
-  letterCursor,
-  letterFilter,
-  letterList,
-  letterSelection,
-  walkOf,
-  walkText,
-} from './dead-letter-documents.ts';
+import { checkSelection, describeLetter, filterOf, letterCursor, letterFilter, letterList, letterSelection, walkOf, walkText } from './dead-letter-documents.ts';
 import { listDeadLetters } from './dead-letter-list.ts';
 import { mailIdOf } from './receipts.ts';
 
@@ -52,155 +42,72 @@ interface Letter {
   mailId: Buffer;
 }
 
-/** `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
-export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void {
-  const { config, fleets, registry, shards } = context;
-
-  /** What a call is for, and where the next one goes on. */
-  async function select(
-    fleetId: string,
-    selection: Static<typeof letterSelection>,
-  ): Promise<{ letters: Letter[]; next: string | null }> {
-    checkSelection(selection);
-    const { letters, filter, limit = limitDefault } = selection;
-    if (letters === undefined) {
-      const { after, diedBeforeMs } = walkOf(selection.after ?? '');
-      const { toMs = diedBeforeMs, ...given } = filterOf(fleetId, filter ?? {});
-      const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
-      const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
-      const next = page.next && walkText({ after: page.next, diedBeforeMs });
-      return { letters: page.items, next };
-    }
-    const named = letters.map(({ device_id, mail_id }) => ({
-      device: deviceKeyOf(fleetId, device_id),
-      mailId: mailIdOf(mail_id),
-    }));
-    return { letters: named, next: null };
+/** What a call is for, and where the next one goes on. */
+async function select(
+  { shards }: AdminContext,
+  fleetId: string,
+  selection: Static<typeof letterSelection>,
+): Promise<{ letters: Letter[]; next: string | null }> {
+  checkSelection(selection);
+  const { letters, filter, limit = limitDefault } = selection;
+  if (letters === undefined) {
+    const { after, diedBeforeMs } = walkOf(selection.after ?? '');
+    const { toMs = diedBeforeMs, ...given } = filterOf(fleetId, filter ?? {});
+    const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
+    const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
+    const next = page.next && walkText({ after: page.next, diedBeforeMs });
+    return { letters: page.items, next };
   }
+  const named = letters.map(({ device_id, mail_id }) => ({
+    device: deviceKeyOf(fleetId, device_id),
+    mailId: mailIdOf(mail_id),
+  }));
+  return { letters: named, next: null };
+}
 
-  async function replay({ device, mailId }: Letter): Promise<Static<typeof replayed>> {
-    const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
-    const shard = shards.of(device);
-    const letter = await shard.deadLetter(device, mailId);
-    if (letter === undefined) return { ...about, result: 'not_found' };
-    const fleet = fleets.get(fleetIdOf(device));
-    try {
-      // Its schema may be another one by now.
-      const { name, payload } = letter;
-      fleets.checkMail(fleetIdOf(device), name, parseMessage(payload) ?? {}, payload.length);
-      const outcome = await shard.replayMail({
-        device,
-        mailId,
-        lifeSeconds: fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
-        mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
-      });
-      if (outcome.result === 'queued') {
-        return { ...about, result: 'replayed', new_mail_id: formatUuid(outcome.mailId) };
-      }
-      const { result } = outcome;
-      return { ...about, result: result === 'device_not_found' ? result : refusalOf(result) };
-    } catch (error) {
-      return { ...about, result: resultOf(error) };
+async function replay(
+  { config, fleets, shards }: AdminContext,
+  { device, mailId }: Letter,
+): Promise<Static<typeof replayed>> {
+  const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
+  const shard = shards.of(device);
+  const letter = await shard.deadLetter(device, mailId);
+  if (letter === undefined) return { ...about, result: 'not_found' };
+  const fleet = fleets.get(fleetIdOf(device));
+  try {
+    // Its schema may be another one by now.
+    const { name, payload } = letter;
+    fleets.checkMail(
+      fleetIdOf(device),
+      name,
+      parseMessage(payload) ?? {},
+      payload.length,
+    );
+    const outcome = await shard.replayMail({
+      device,
+      mailId,
+      lifeSeconds: fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+      mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+    });
+    if (outcome.result === 'queued') {
+      return { ...about, result: 'replayed', new_mail_id: formatUuid(outcome.mailId) };
     }
+    const { result } = outcome;
+    return { ...about, result: result === 'device_not_found' ? result : refusalOf(result) };
+  } catch (error) {
+    return { ...about, result: resultOf(error) };
   }
+}
 
-  async function drop({ device, mailId }: Letter): Promise<Static<typeof dropped>> {
-    const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
-    try {
-      const isDropped = await shards.of(device).dropDeadLetter(device, mailId);
-      return { ...about, result: isDropped ? 'dropped' : 'not_found' };
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      return { ...about, result: 'unavailable' };
-    }
+async function drop({ shards }: AdminContext, { device, mailId }: Letter): Promise<Static<typeof dropped>> {
+  const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
+  try {
+    const isDropped = await shards.of(device).dropDeadLetter(device, mailId);
+    return { ...about, result: isDropped ? 'dropped' : 'not_found' };
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    return { ...about, result: 'unavailable' };
   }
-
-  app.get(
-    '/fleets/:fleet_id/dead-letters',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List dead letters',
-        description:
-          'Rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short, or empty, and have a next one.',
-        params: fleetPath,
-        querystring: Type.Object({ ...letterFilter, after: letterCursor, limit: pageLimit }),
-        response: { 200: letterList, ...errorAnswers },
-      },
-    },
-    async ({ params, query: { after, limit, ...filter } }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const { fleetId } = fleet;
-      const page = await listDeadLetters(shards.all, fleetId, filterOf(fleetId, filter), after, limit);
-      return { items: page.items.map(describeLetter), next: page.next };
-    },
-  );
-
-  app.get(
-    '/fleets/:fleet_id/dead-letters/:device_id/:mail_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a dead letter with its payload',
-        description: 'One letter: its payload as the body, the rest in headers named X-Mail-….',
-        params: letterPath,
-        response: { 200: payloadDocument, ...errorAnswers },
-      },
-    },
-    async ({ params }, reply) => {
-      const device = deviceOf(context, params);
-      const letter = await shards.of(device).deadLetter(device, mailIdOf(params.mail_id));
-      if (letter === undefined) throw new ApiError('letter_not_found');
-      const { name, reason, died_at } = describeLetter(letter);
-      reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
-      return reply.type('application/json').send(letter.payload);
-    },
-  );
-
-  app.post(
-    '/fleets/:fleet_id/dead-letters::replay',
-    {
-      config: { scope: 'mail' },
-      bodyLimit: selectionBytesMax,
-      schema: {
-        summary: 'Replay dead letters',
-        description:
-          "Queues letters anew, each as a new mail with the fleet's life time and limits, and removes them: those named, or those that a filter takes. One call handles `limit` of them at most; `next` is the `after` of the next call.",
-        params: fleetPath,
-        body: letterSelection,
-        response: { 200: listOf(replayed), ...errorAnswers },
-      },
-    },
-    async ({ params, body, audited }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const { letters, next } = await select(fleet.fleetId, body);
-      const items = await inOrderOfDevice(letters, replay);
-      audited.about = aboutOf(body, items);
-      return { items, next };
-    },
-  );
-
-  app.post(
-    '/fleets/:fleet_id/dead-letters::drop',
-    {
-      config: { scope: 'mail' },
-      bodyLimit: selectionBytesMax,
-      schema: {
-        summary: 'Drop dead letters',
-        description: 'Removes letters for good: those named, or those that a filter takes, as in :replay.',
-        params: fleetPath,
-        body: letterSelection,
-        response: { 200: listOf(dropped), ...errorAnswers },
-      },
-    },
-    async ({ params, body, audited }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const { letters, next } = await select(fleet.fleetId, body);
-      const items = await inOrderOfDevice(letters, drop);
-      audited.about = aboutOf(body, items);
-      return { items, next };
-    },
-  );
 }
 
 /** For the audit log. */
@@ -246,4 +153,102 @@ async function inOrderOfDevice<T>(
   };
   await Promise.all(Array.from({ length: atOnce }, work));
   return results;
+}
+
+const listing = {
+  summary: 'List dead letters',
+  description:
+    'Rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short, or empty, and have a next one.',
+  params: fleetPath,
+  querystring: Type.Object({ ...letterFilter, after: letterCursor, limit: pageLimit }),
+  response: { 200: letterList, ...errorAnswers },
+};
+
+const listLetters =
+  ({ registry, shards }: AdminContext): Handler<typeof listing> =>
+  async ({ params, query: { after, limit, ...filter } }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    const { fleetId } = fleet;
+    const page = await listDeadLetters(shards.all, fleetId, filterOf(fleetId, filter), after, limit);
+    return { items: page.items.map(describeLetter), next: page.next };
+  };
+
+const showing = {
+  summary: 'Show a dead letter with its payload',
+  description: 'One letter: its payload as the body, the rest in headers named X-Mail-….',
+  params: letterPath,
+  response: { 200: payloadDocument, ...errorAnswers },
+};
+
+const showLetter =
+  (context: AdminContext): Handler<typeof showing> =>
+  async ({ params }, reply) => {
+    const { shards } = context;
+    const device = deviceOf(context, params);
+    const letter = await shards.of(device).deadLetter(device, mailIdOf(params.mail_id));
+    if (letter === undefined) throw new ApiError('letter_not_found');
+    const { name, reason, died_at } = describeLetter(letter);
+    reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
+    return reply.type('application/json').send(letter.payload);
+  };
+
+const replaying = {
+  summary: 'Replay dead letters',
+  description:
+    "Queues letters anew, each as a new mail with the fleet's life time and limits, and removes them: those named, or those that a filter takes. One call handles `limit` of them at most; `next` is the `after` of the next call.",
+  params: fleetPath,
+  body: letterSelection,
+  response: { 200: listOf(replayed), ...errorAnswers },
+};
+
+const replayLetters =
+  (context: AdminContext): Handler<typeof replaying> =>
+  async ({ params, body, audited }) => {
+    const { fleet } = context.registry.fleet(params.fleet_id);
+    const { letters, next } = await select(context, fleet.fleetId, body);
+    const items = await inOrderOfDevice(letters, (letter) => replay(context, letter));
+    audited.about = aboutOf(body, items);
+    return { items, next };
+  };
+
+const dropping = {
+  summary: 'Drop dead letters',
+  description: 'Removes letters for good: those named, or those that a filter takes, as in :replay.',
+  params: fleetPath,
+  body: letterSelection,
+  response: { 200: listOf(dropped), ...errorAnswers },
+};
+
+const dropLetters =
+  (context: AdminContext): Handler<typeof dropping> =>
+  async ({ params, body, audited }) => {
+    const { fleet } = context.registry.fleet(params.fleet_id);
+    const { letters, next } = await select(context, fleet.fleetId, body);
+    const items = await inOrderOfDevice(letters, (letter) => drop(context, letter));
+    audited.about = aboutOf(body, items);
+    return { items, next };
+  };
+
+/** `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
+export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/dead-letters',
+    { config: { scope: 'read' }, schema: listing },
+    listLetters(context),
+  );
+  app.get(
+    '/fleets/:fleet_id/dead-letters/:device_id/:mail_id',
+    { config: { scope: 'read' }, schema: showing },
+    showLetter(context),
+  );
+  app.post(
+    '/fleets/:fleet_id/dead-letters::replay',
+    { config: { scope: 'mail' }, bodyLimit: selectionBytesMax, schema: replaying },
+    replayLetters(context),
+  );
+  app.post(
+    '/fleets/:fleet_id/dead-letters::drop',
+    { config: { scope: 'mail' }, bodyLimit: selectionBytesMax, schema: dropping },
+    dropLetters(context),
+  );
 }

@@ -5,7 +5,7 @@ import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts'
 import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import { onEachShard } from '../request/by-shard.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { deviceId, errorAnswers, fleetPath, nullable, tag, tags } from '../request/documents.ts';
 import { deviceFilter, filterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
@@ -51,64 +51,67 @@ function changeOf({ enabled, add_tags, remove_tags }: Static<typeof changes>): D
   };
 }
 
+const changing = {
+  summary: 'Change many devices',
+  description:
+    'Changes all devices that are selected, some at a call: call again with `next` as `after` until it is null. To do it again does no harm. Disabling ends streams within a second.',
+  params: fleetPath,
+  body: Type.Object(
+    {
+      select: selection,
+      change: changes,
+      after: Type.Optional(Type.String({ pattern: cursorPattern })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerCallMax })),
+    },
+    { additionalProperties: false },
+  ),
+  response: { 200: changedDevices, ...errorAnswers },
+};
+
+const changeDevices =
+  ({ config, registry, shards }: AdminContext): Handler<typeof changing> =>
+  async ({ params, audited, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    const { device_ids, all, tag: tagged, ...rest } = select;
+    const given = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
+    let devices: DeviceKey[];
+    let next: string | null = null;
+    if (device_ids !== undefined) {
+      if (all || Object.keys(given).length > 0) {
+        const msg = 'Select by device_ids, or by what a list can be asked for, not both.';
+        throw new ApiError('invalid_body', { msg });
+      }
+      devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
+    } else {
+      const page = await listDevices(shards.all, filterOf(fleet, given, config), after, limit);
+      devices = page.items.map(({ device }) => device);
+      next = page.next;
+    }
+    const outcomes = await onEachShard(
+      shards,
+      devices,
+      (device) => device,
+      (shard, own) => shard.changeDevices(own, changeOf(change)),
+    );
+    const refused = outcomes.flatMap((outcome, index) => {
+      const reason = refusals[outcome];
+      return reason ? [{ device_id: deviceIdOf(devices[index] as DeviceKey), ...reason }] : [];
+    });
+    const counts = countsOf(outcomes);
+    audited.about = {
+      selected: device_ids === undefined ? JSON.stringify(select) : 'by id',
+      change: JSON.stringify(change),
+      ...counts,
+    };
+    const { changed = 0, unchanged = 0 } = counts;
+    return { changed, unchanged, refused, next };
+  };
+
 /** `/fleets/{fleet_id}/devices:change`. */
-export function addDeviceChangeRoute(app: AdminApp, { config, registry, shards }: AdminContext): void {
+export function addDeviceChangeRoute(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices::change',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Change many devices',
-        description:
-          'Changes all devices that are selected, some at a call: call again with `next` as `after` until it is null. To do it again does no harm. Disabling ends streams within a second.',
-        params: fleetPath,
-        body: Type.Object(
-          {
-            select: selection,
-            change: changes,
-            after: Type.Optional(Type.String({ pattern: cursorPattern })),
-            limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerCallMax })),
-          },
-          { additionalProperties: false },
-        ),
-        response: { 200: changedDevices, ...errorAnswers },
-      },
-    },
-    async ({ params, audited, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const { device_ids, all, tag: tagged, ...rest } = select;
-      const given = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
-      let devices: DeviceKey[];
-      let next: string | null = null;
-      if (device_ids !== undefined) {
-        if (all || Object.keys(given).length > 0) {
-          const msg = 'Select by device_ids, or by what a list can be asked for, not both.';
-          throw new ApiError('invalid_body', { msg });
-        }
-        devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
-      } else {
-        const page = await listDevices(shards.all, filterOf(fleet, given, config), after, limit);
-        devices = page.items.map(({ device }) => device);
-        next = page.next;
-      }
-      const outcomes = await onEachShard(
-        shards,
-        devices,
-        (device) => device,
-        (shard, own) => shard.changeDevices(own, changeOf(change)),
-      );
-      const refused = outcomes.flatMap((outcome, index) => {
-        const reason = refusals[outcome];
-        return reason ? [{ device_id: deviceIdOf(devices[index] as DeviceKey), ...reason }] : [];
-      });
-      const counts = countsOf(outcomes);
-      audited.about = {
-        selected: device_ids === undefined ? JSON.stringify(select) : 'by id',
-        change: JSON.stringify(change),
-        ...counts,
-      };
-      const { changed = 0, unchanged = 0 } = counts;
-      return { changed, unchanged, refused, next };
-    },
+    { config: { scope: 'provision' }, schema: changing },
+    changeDevices(context),
   );
 }

@@ -3,20 +3,8 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
-import {
-  deviceDocument,
-  deviceId,
-  devicePath,
-  errorAnswers,
-  fleetPath,
-  listOf,
-  name,
-  nullable,
-  pageLimit,
-  secretDocument,
-  tags,
-} from '../request/documents.ts';
+import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
+import { deviceDocument, deviceId, devicePath, errorAnswers, fleetPath, listOf, name, nullable, pageLimit, secretDocument, tags } from '../request/documents.ts';
 import { deviceFilter, filterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 import { describeDevices } from './device-state.ts';
@@ -43,157 +31,177 @@ function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceC
   };
 }
 
-/** `/fleets/{fleet_id}/devices`, each device under it, and the renewal of its secret. */
-export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
-  const { config, registry, shards } = context;
+/** @throws ApiError device_not_found. */
+async function readDevice(
+  context: AdminContext,
+  path: Static<typeof devicePath>,
+): Promise<Static<typeof deviceDocument>> {
+  const device = deviceOf(context, path);
+  const status = await context.shards.of(device).device(device);
+  if (status === undefined) throw new ApiError('device_not_found');
+  const { fleet } = context.registry.fleet(path.fleet_id);
+  const [document] = await describeDevices(context, fleet, [status]);
+  if (document === undefined) throw new Error('one device was described');
+  return document;
+}
 
-  app.get(
-    '/fleets/:fleet_id/devices',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List or find devices',
-        description:
-          'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
-        params: fleetPath,
-        querystring: Type.Object({
-          ...deviceFilter.properties,
-          after: Type.String({ default: '', pattern: cursorPattern }),
-          limit: pageLimit,
-        }),
-        response: { 200: listOf(deviceDocument), ...errorAnswers },
-      },
-    },
-    async ({ params, query }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const filter = filterOf(fleet, query, config);
-      const { items, next } = await listDevices(shards.all, filter, query.after, query.limit);
-      return { items: await describeDevices(context, fleet, items), next };
-    },
-  );
+const listing = {
+  summary: 'List or find devices',
+  description:
+    'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
+  params: fleetPath,
+  querystring: Type.Object({
+    ...deviceFilter.properties,
+    after: Type.String({ default: '', pattern: cursorPattern }),
+    limit: pageLimit,
+  }),
+  response: { 200: listOf(deviceDocument), ...errorAnswers },
+};
 
-  app.post(
-    '/fleets/:fleet_id/devices',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Create a device',
-        params: fleetPath,
-        body: newDeviceBody,
-        response: { 201: createdDevice, ...errorAnswers },
-      },
-    },
-    async ({ params, body, audited }, reply) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
-      const { device, name, tags, enabled, createdAtMs } = made.device;
-      audited.about.device_id = deviceIdOf(device);
-      const taken = await shards.of(device).createDevices([made.device]);
-      if (taken !== undefined) throw new ApiError('already_exists');
-      reply.code(201);
-      return {
-        fleet_id: fleet.fleetId,
-        device_id: deviceIdOf(device),
-        device_secret: made.secret,
-        name,
-        tags: [...tags],
-        enabled,
-        created_at: new Date(createdAtMs).toISOString(),
-      };
-    },
-  );
-
-  const readDevice = async (path: Static<typeof devicePath>): Promise<Static<typeof deviceDocument>> => {
-    const device = deviceOf(context, path);
-    const status = await shards.of(device).device(device);
-    if (status === undefined) throw new ApiError('device_not_found');
-    const { fleet } = registry.fleet(path.fleet_id);
-    const [document] = await describeDevices(context, fleet, [status]);
-    if (document === undefined) throw new Error('one device was described');
-    return document;
+const listFleetDevices =
+  (context: AdminContext): Handler<typeof listing> =>
+  async ({ params, query }) => {
+    const { config, registry, shards } = context;
+    const { fleet } = registry.fleet(params.fleet_id);
+    const filter = filterOf(fleet, query, config);
+    const { items, next } = await listDevices(shards.all, filter, query.after, query.limit);
+    return { items: await describeDevices(context, fleet, items), next };
   };
 
+const creation = {
+  summary: 'Create a device',
+  params: fleetPath,
+  body: newDeviceBody,
+  response: { 201: createdDevice, ...errorAnswers },
+};
+
+const createDevice =
+  ({ registry, shards }: AdminContext): Handler<typeof creation> =>
+  async ({ params, body, audited }, reply) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
+    const { device, name, tags, enabled, createdAtMs } = made.device;
+    audited.about.device_id = deviceIdOf(device);
+    const taken = await shards.of(device).createDevices([made.device]);
+    if (taken !== undefined) throw new ApiError('already_exists');
+    reply.code(201);
+    return {
+      fleet_id: fleet.fleetId,
+      device_id: deviceIdOf(device),
+      device_secret: made.secret,
+      name,
+      tags: [...tags],
+      enabled,
+      created_at: new Date(createdAtMs).toISOString(),
+    };
+  };
+
+const showing = {
+  summary: 'Show a device',
+  params: devicePath,
+  response: { 200: deviceDocument, ...errorAnswers },
+};
+
+const showDevice =
+  (context: AdminContext): Handler<typeof showing> =>
+  async ({ params }) =>
+    readDevice(context, params);
+
+const changing = {
+  summary: 'Change a device',
+  params: devicePath,
+  body: deviceChange,
+  response: { 200: deviceDocument, ...errorAnswers },
+};
+
+const changeDevice =
+  (context: AdminContext): Handler<typeof changing> =>
+  async ({ params, body }) => {
+    const { shards } = context;
+    const device = deviceOf(context, params);
+    const found = await shards.of(device).changeDevice(device, changeOf(body));
+    if (!found) throw new ApiError('device_not_found');
+    return readDevice(context, params);
+  };
+
+const deletion = {
+  summary: 'Delete a device with its mailbox',
+  params: devicePath,
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const deleteDevice =
+  (context: AdminContext): Handler<typeof deletion> =>
+  async ({ params }, reply) => {
+    const { shards } = context;
+    const device = deviceOf(context, params);
+    if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
+    return reply.code(204).send(null);
+  };
+
+const renewal = {
+  summary: 'Give a device a new secret',
+  description:
+    'A new secret, shown once. The old one stops working at once, or after `grace_seconds` in which both work.',
+  params: devicePath,
+  body: Type.Partial(Type.Object({ grace_seconds: Type.Integer({ minimum: 0 }) }), {
+    additionalProperties: false,
+  }),
+  response: { 200: rotatedSecret, ...errorAnswers },
+};
+
+const rotateSecret =
+  (context: AdminContext): Handler<typeof renewal> =>
+  async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
+    const { config, shards } = context;
+    const device = deviceOf(context, params);
+    if (graceSeconds > config.secretGraceSecondsMax) {
+      const msg = `grace_seconds is at most ${config.secretGraceSecondsMax} (secretGraceSecondsMax).`;
+      throw new ApiError('invalid_body', { msg });
+    }
+    const secret = generateDeviceSecret();
+    const oldUntilMs = graceSeconds === 0 ? undefined : Date.now() + graceSeconds * 1_000;
+    const rotation = { digest: digestOf(secret), oldUntilMs };
+    const found = await shards.of(device).changeDevice(device, { rotation });
+    if (!found) throw new ApiError('device_not_found');
+    return {
+      fleet_id: fleetIdOf(device),
+      device_id: deviceIdOf(device),
+      device_secret: secret,
+      old_secret_until: oldUntilMs === undefined ? null : new Date(oldUntilMs).toISOString(),
+    };
+  };
+
+/** `/fleets/{fleet_id}/devices`, each device under it, and the renewal of its secret. */
+export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
+  app.get(
+    '/fleets/:fleet_id/devices',
+    { config: { scope: 'read' }, schema: listing },
+    listFleetDevices(context),
+  );
+  app.post(
+    '/fleets/:fleet_id/devices',
+    { config: { scope: 'provision' }, schema: creation },
+    createDevice(context),
+  );
   app.get(
     '/fleets/:fleet_id/devices/:device_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a device',
-        params: devicePath,
-        response: { 200: deviceDocument, ...errorAnswers },
-      },
-    },
-    async ({ params }) => readDevice(params),
+    { config: { scope: 'read' }, schema: showing },
+    showDevice(context),
   );
-
   app.patch(
     '/fleets/:fleet_id/devices/:device_id',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Change a device',
-        params: devicePath,
-        body: deviceChange,
-        response: { 200: deviceDocument, ...errorAnswers },
-      },
-    },
-    async ({ params, body }) => {
-      const device = deviceOf(context, params);
-      const found = await shards.of(device).changeDevice(device, changeOf(body));
-      if (!found) throw new ApiError('device_not_found');
-      return readDevice(params);
-    },
+    { config: { scope: 'provision' }, schema: changing },
+    changeDevice(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/devices/:device_id',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Delete a device with its mailbox',
-        params: devicePath,
-        response: { 204: Type.Null(), ...errorAnswers },
-      },
-    },
-    async ({ params }, reply) => {
-      const device = deviceOf(context, params);
-      if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
-      return reply.code(204).send(null);
-    },
+    { config: { scope: 'provision' }, schema: deletion },
+    deleteDevice(context),
   );
-
   app.post(
     '/fleets/:fleet_id/devices/:device_id/rotate-secret',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Give a device a new secret',
-        description:
-          'A new secret, shown once. The old one stops working at once, or after `grace_seconds` in which both work.',
-        params: devicePath,
-        body: Type.Partial(Type.Object({ grace_seconds: Type.Integer({ minimum: 0 }) }), {
-          additionalProperties: false,
-        }),
-        response: { 200: rotatedSecret, ...errorAnswers },
-      },
-    },
-    async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
-      const device = deviceOf(context, params);
-      if (graceSeconds > config.secretGraceSecondsMax) {
-        const msg = `grace_seconds is at most ${config.secretGraceSecondsMax} (secretGraceSecondsMax).`;
-        throw new ApiError('invalid_body', { msg });
-      }
-      const secret = generateDeviceSecret();
-      const oldUntilMs = graceSeconds === 0 ? undefined : Date.now() + graceSeconds * 1_000;
-      const rotation = { digest: digestOf(secret), oldUntilMs };
-      const found = await shards.of(device).changeDevice(device, { rotation });
-      if (!found) throw new ApiError('device_not_found');
-      return {
-        fleet_id: fleetIdOf(device),
-        device_id: deviceIdOf(device),
-        device_secret: secret,
-        old_secret_until: oldUntilMs === undefined ? null : new Date(oldUntilMs).toISOString(),
-      };
-    },
+    { config: { scope: 'provision' }, schema: renewal },
+    rotateSecret(context),
   );
 }

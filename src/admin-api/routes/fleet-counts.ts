@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { yieldToEventLoop } from '../../core/async.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath, time } from '../request/documents.ts';
 import { activeSinceMs } from './device-state.ts';
 
@@ -70,41 +70,44 @@ class ActiveCounts {
   }
 }
 
+async function totals(
+  shards: AdminContext['shards'],
+  { fleetId }: Fleet,
+): Promise<{ devices: number; disabled: number }> {
+  const parts = await Promise.all(shards.all.map((shard) => shard.fleetCounts(fleetId)));
+  const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((all, one) => all + of(one), 0);
+  return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
+}
+
+const counting = {
+  summary: 'Count the devices of a fleet',
+  description:
+    'Devices of the fleet. `active` was counted at `counted_at`, some seconds ago at most, or ten times as long as counting takes; the others are as of now.',
+  params: fleetPath,
+  response: { 200: countsDocument, ...errorAnswers },
+};
+
+const countDevices =
+  ({ config, registry, shards }: AdminContext, active: ActiveCounts): Handler<typeof counting> =>
+  async ({ params }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    const counted = active.of(fleet.fleetId, activeSinceMs(fleet, config));
+    const connected = await Promise.all(
+      shards.all.map((shard) => shard.presence.connectedCount(fleet.fleetId)),
+    );
+    return {
+      ...(await totals(shards, fleet)),
+      connected: connected.reduce((all, one) => all + one, 0),
+      active: await counted.active,
+      counted_at: new Date(counted.atMs).toISOString(),
+    };
+  };
+
 /** `/fleets/{fleet_id}/counts`. */
-export function addFleetCountRoute(app: AdminApp, { config, registry, shards }: AdminContext): void {
-  const active = new ActiveCounts(shards.all);
-
-  async function totals({ fleetId }: Fleet): Promise<{ devices: number; disabled: number }> {
-    const parts = await Promise.all(shards.all.map((shard) => shard.fleetCounts(fleetId)));
-    const sum = (of: (part: (typeof parts)[number]) => number) =>
-      parts.reduce((all, one) => all + of(one), 0);
-    return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
-  }
-
+export function addFleetCountRoute(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/counts',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Count the devices of a fleet',
-        description:
-          'Devices of the fleet. `active` was counted at `counted_at`, some seconds ago at most, or ten times as long as counting takes; the others are as of now.',
-        params: fleetPath,
-        response: { 200: countsDocument, ...errorAnswers },
-      },
-    },
-    async ({ params }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const counted = active.of(fleet.fleetId, activeSinceMs(fleet, config));
-      const connected = await Promise.all(
-        shards.all.map((shard) => shard.presence.connectedCount(fleet.fleetId)),
-      );
-      return {
-        ...(await totals(fleet)),
-        connected: connected.reduce((all, one) => all + one, 0),
-        active: await counted.active,
-        counted_at: new Date(counted.atMs).toISOString(),
-      };
-    },
+    { config: { scope: 'read' }, schema: counting },
+    countDevices(context, new ActiveCounts(context.shards.all)),
   );
 }

@@ -5,18 +5,8 @@ import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
 import type { EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import { bytesBody } from '../request/bodies.ts';
-import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
-import {
-  devicePath,
-  errorAnswers,
-  listOf,
-  mailboxMailsMax,
-  mailLifeSeconds,
-  mailRequeuesMax,
-  nullable,
-  pageLimit,
-  time,
-} from '../request/documents.ts';
+import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
+import { devicePath, errorAnswers, listOf, mailboxMailsMax, mailLifeSeconds, mailRequeuesMax, nullable, pageLimit, time } from '../request/documents.ts';
 import { idempotencyHeaders, idempotencyOf, replayHeader } from '../request/idempotency.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import { type Limits, parseDeliverAt, refusal } from '../request/mail-refusal.ts';
@@ -76,89 +66,93 @@ function describePage(mails: readonly Mail[], next: string | null): Buffer {
   ]);
 }
 
+const sending = {
+  summary: 'Send a mail to a device',
+  params: Type.Interface([devicePath], { name: Type.String() }),
+  headers: idempotencyHeaders,
+  querystring: Type.Object({
+    life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
+    mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
+    requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
+    deliver_at: Type.Optional(
+      Type.String({ description: 'When its mailbox is to accept it: ISO 8601 with a time zone.' }),
+    ),
+  }),
+  body: bytesBody('The payload itself, a JSON object, delivered byte for byte; none is {}.'),
+  response: { 201: sentMail, ...errorAnswers },
+};
+
+const sendMail =
+  (context: AdminContext): Handler<typeof sending> =>
+  async ({ params, query, headers, body, audited }, reply) => {
+    const { config, fleets, shards } = context;
+    const device = deviceOf(context, params);
+    const { fleet_id: fleetId, name } = params;
+    if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
+    const bytes = body ?? emptyPayload;
+    const message = parseMessage(bytes);
+    fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
+    const fleet = fleets.get(fleetId);
+    const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
+    const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
+    const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
+    const outcome = await shards.of(device).enqueue({
+      device,
+      name,
+      ...(requeuesMax !== undefined && { requeuesMax }),
+      ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
+      // Memory of its own: a view of Node's pool would cross threads with all of the pool around it.
+      payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
+      lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+      mailboxMailsMax: limit,
+      ...(idempotency && { idempotency }),
+    });
+    if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
+    const sent = answer(outcome, {
+      mailboxMailsMax: limit,
+      delayedMailsMax: config.delayedMailsPerDeviceMax,
+    });
+    audited.about.mail_id = sent.mail_id;
+    reply.code(201);
+    return sent;
+  };
+
+const listing = {
+  summary: 'List the mail that waits for a device',
+  description: 'The mailbox in its order, head first: a list of mails, each with its payload.',
+  params: devicePath,
+  querystring: Type.Object({
+    after: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 48 - 2 })),
+    limit: pageLimit,
+  }),
+  response: { 200: mailPage, ...errorAnswers },
+};
+
+const listMail =
+  (context: AdminContext): Handler<typeof listing> =>
+  async (request, reply) => {
+    const { shards } = context;
+    const {
+      params,
+      query: { after, limit },
+    } = request;
+    const device = deviceOf(context, params);
+    const shard = shards.of(device);
+    if ((await shard.credentials(device)) === undefined) throw new ApiError('device_not_found');
+    const { items, next } = await shard.mails(device, after === undefined ? '' : String(after), limit);
+    return reply.type('application/json').send(describePage(items, sealCursor(request, next)));
+  };
+
 /** `…/devices/{device_id}/mail`: sending one, and looking at what waits. */
 export function addMailRoutes(app: AdminApp, context: AdminContext): void {
-  const { config, fleets, shards } = context;
-
   app.post(
     '/fleets/:fleet_id/devices/:device_id/mail/:name',
-    {
-      config: { scope: 'mail', book: 'traffic' },
-      bodyLimit: config.bodyBytesMax,
-      schema: {
-        summary: 'Send a mail to a device',
-        params: Type.Interface([devicePath], { name: Type.String() }),
-        headers: idempotencyHeaders,
-        querystring: Type.Object({
-          life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
-          mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
-          requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
-          deliver_at: Type.Optional(
-            Type.String({ description: 'When its mailbox is to accept it: ISO 8601 with a time zone.' }),
-          ),
-        }),
-        body: bytesBody('The payload itself, a JSON object, delivered byte for byte; none is {}.'),
-        response: { 201: sentMail, ...errorAnswers },
-      },
-    },
-    async ({ params, query, headers, body, audited }, reply) => {
-      const device = deviceOf(context, params);
-      const { fleet_id: fleetId, name } = params;
-      if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
-      const bytes = body ?? emptyPayload;
-      const message = parseMessage(bytes);
-      fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
-      const fleet = fleets.get(fleetId);
-      const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
-      const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
-      const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
-      const outcome = await shards.of(device).enqueue({
-        device,
-        name,
-        ...(requeuesMax !== undefined && { requeuesMax }),
-        ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
-        // Memory of its own: a view of Node's pool would cross threads with all of the pool around it.
-        payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
-        lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
-        mailboxMailsMax: limit,
-        ...(idempotency && { idempotency }),
-      });
-      if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
-      const sent = answer(outcome, {
-        mailboxMailsMax: limit,
-        delayedMailsMax: config.delayedMailsPerDeviceMax,
-      });
-      audited.about.mail_id = sent.mail_id;
-      reply.code(201);
-      return sent;
-    },
+    { config: { scope: 'mail', book: 'traffic' }, bodyLimit: context.config.bodyBytesMax, schema: sending },
+    sendMail(context),
   );
-
   app.get(
     '/fleets/:fleet_id/devices/:device_id/mail',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List the mail that waits for a device',
-        description: 'The mailbox in its order, head first: a list of mails, each with its payload.',
-        params: devicePath,
-        querystring: Type.Object({
-          after: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 48 - 2 })),
-          limit: pageLimit,
-        }),
-        response: { 200: mailPage, ...errorAnswers },
-      },
-    },
-    async (request, reply) => {
-      const {
-        params,
-        query: { after, limit },
-      } = request;
-      const device = deviceOf(context, params);
-      const shard = shards.of(device);
-      if ((await shard.credentials(device)) === undefined) throw new ApiError('device_not_found');
-      const { items, next } = await shard.mails(device, after === undefined ? '' : String(after), limit);
-      return reply.type('application/json').send(describePage(items, sealCursor(request, next)));
-    },
+    { config: { scope: 'read' }, schema: listing },
+    listMail(context),
   );
 }

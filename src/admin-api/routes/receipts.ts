@@ -3,7 +3,7 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
-import { type AdminApp, type AdminContext, deviceOf } from '../request/context.ts';
+import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
 import { deviceId, devicePath, errorAnswers, nullable, time } from '../request/documents.ts';
 import { textOf } from '../request/times.ts';
 
@@ -59,59 +59,64 @@ export function mailIdOf(text: string): Buffer {
   return mailId;
 }
 
+const showing = {
+  summary: 'Show the receipt of a mail',
+  description:
+    'The receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
+  params: mailPath,
+  response: { 200: receiptDocument, ...errorAnswers },
+};
+
+const showReceipt =
+  (context: AdminContext): Handler<typeof showing> =>
+  async ({ params }) => {
+    const { shards } = context;
+    const device = deviceOf(context, params);
+    const receipt = await shards.of(device).receipt(device, mailIdOf(params.mail_id));
+    if (receipt === undefined) {
+      throw new ApiError('mail_not_found', { msg: 'There is no receipt of such a mail, or not any more.' });
+    }
+    return describe(receipt);
+  };
+
+const withdrawing = {
+  summary: 'Withdraw a mail that waits',
+  description: 'Withdraws a mail that waits, in its mailbox or for its time of delivery.',
+  params: mailPath,
+  response: { 200: withdrawal, ...errorAnswers },
+};
+
+const withdrawMail =
+  (context: AdminContext): Handler<typeof withdrawing> =>
+  async ({ params }) => {
+    const { shards } = context;
+    const device = deviceOf(context, params);
+    const mailId = mailIdOf(params.mail_id);
+    const shard = shards.of(device);
+    const { result, mailboxSize } = await shard.withdrawMail(device, mailId);
+    if (result === 'not_found') throw new ApiError('mail_not_found');
+    const receipt = await shard.receipt(device, mailId);
+    if (result === 'already_settled') {
+      const how = receipt === undefined ? 'settled' : receipt.state.replace('_', '-');
+      throw new ApiError('mail_already_settled', { msg: `This mail is ${how} already.` });
+    }
+    return {
+      mail_id: formatUuid(mailId),
+      mailbox_size: mailboxSize,
+      withdrawn_at: textOf(receipt?.settledAtMs) ?? new Date().toISOString(),
+    };
+  };
+
 /** `…/devices/{device_id}/mail/{mail_id}`: what became of a mail (D17), and taking it back. */
 export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
-  const { shards } = context;
-
   app.get(
     '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show the receipt of a mail',
-        description:
-          'The receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
-        params: mailPath,
-        response: { 200: receiptDocument, ...errorAnswers },
-      },
-    },
-    async ({ params }) => {
-      const device = deviceOf(context, params);
-      const receipt = await shards.of(device).receipt(device, mailIdOf(params.mail_id));
-      if (receipt === undefined) {
-        throw new ApiError('mail_not_found', { msg: 'There is no receipt of such a mail, or not any more.' });
-      }
-      return describe(receipt);
-    },
+    { config: { scope: 'read' }, schema: showing },
+    showReceipt(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',
-    {
-      config: { scope: 'mail' },
-      schema: {
-        summary: 'Withdraw a mail that waits',
-        description: 'Withdraws a mail that waits, in its mailbox or for its time of delivery.',
-        params: mailPath,
-        response: { 200: withdrawal, ...errorAnswers },
-      },
-    },
-    async ({ params }) => {
-      const device = deviceOf(context, params);
-      const mailId = mailIdOf(params.mail_id);
-      const shard = shards.of(device);
-      const { result, mailboxSize } = await shard.withdrawMail(device, mailId);
-      if (result === 'not_found') throw new ApiError('mail_not_found');
-      const receipt = await shard.receipt(device, mailId);
-      if (result === 'already_settled') {
-        const how = receipt === undefined ? 'settled' : receipt.state.replace('_', '-');
-        throw new ApiError('mail_already_settled', { msg: `This mail is ${how} already.` });
-      }
-      return {
-        mail_id: formatUuid(mailId),
-        mailbox_size: mailboxSize,
-        withdrawn_at: textOf(receipt?.settledAtMs) ?? new Date().toISOString(),
-      };
-    },
+    { config: { scope: 'mail' }, schema: withdrawing },
+    withdrawMail(context),
   );
 }

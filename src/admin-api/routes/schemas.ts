@@ -4,7 +4,7 @@ import { schemaNamePattern } from '../../core/identity.ts';
 import type { SchemaText } from '../../declarations/fleet.ts';
 import { schemaKinds } from '../../declarations/schemas/schema.ts';
 import { bytesBody } from '../request/bodies.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath, listOf, nullable } from '../request/documents.ts';
 
 const kind = Type.Enum([...schemaKinds]);
@@ -27,73 +27,77 @@ function describe({
   return { kind, name, disabled };
 }
 
-/** `/fleets/{fleet_id}/schemas` and each schema under its kind and name. */
-export function addSchemaRoutes(app: AdminApp, { config, registry }: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/schemas',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List schemas',
-        params: fleetPath,
-        response: { 200: listOf(schemaDocument), ...errorAnswers },
-      },
-    },
-    async ({ params }) => {
-      const { schemas } = registry.fleet(params.fleet_id);
-      return { items: schemas.map(describe), next: null };
-    },
-  );
+const listing = {
+  summary: 'List schemas',
+  params: fleetPath,
+  response: { 200: listOf(schemaDocument), ...errorAnswers },
+};
 
+const listSchemas =
+  ({ registry }: AdminContext): Handler<typeof listing> =>
+  async ({ params }) => {
+    const { schemas } = registry.fleet(params.fleet_id);
+    return { items: schemas.map(describe), next: null };
+  };
+
+const storing = {
+  summary: 'Store a schema',
+  params: schemaPath,
+  body: bytesBody('The JSON Schema 2020-12 itself, kept byte for byte.'),
+  response: { 200: schemaDocument, 201: schemaDocument, ...errorAnswers },
+};
+
+const putSchema =
+  ({ registry }: AdminContext): Handler<typeof storing> =>
+  async ({ params: { fleet_id, kind, name }, body }, reply) => {
+    if (!schemaNamePattern.test(name)) {
+      throw new ApiError('bad_request', { msg: 'A schema name is 1 to 255 letters, digits, _ and -.' });
+    }
+    const isNew = await registry.putSchema(fleet_id, kind, name, body ?? Buffer.alloc(0));
+    reply.code(isNew ? 201 : 200);
+    return describe({ kind, name });
+  };
+
+const showing = {
+  summary: 'Show a schema',
+  params: schemaPath,
+  response: { 200: schemaText, ...errorAnswers },
+};
+
+const showSchema =
+  ({ registry }: AdminContext): Handler<typeof showing> =>
+  async ({ params: { fleet_id, kind, name } }, reply) =>
+    reply.type('application/json').send(registry.schema(fleet_id, kind, name).text);
+
+const deletion = {
+  summary: 'Delete a schema',
+  params: schemaPath,
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const deleteSchema =
+  ({ registry }: AdminContext): Handler<typeof deletion> =>
+  async ({ params: { fleet_id, kind, name } }, reply) => {
+    await registry.deleteSchema(fleet_id, kind, name);
+    return reply.code(204).send(null);
+  };
+
+/** `/fleets/{fleet_id}/schemas` and each schema under its kind and name. */
+export function addSchemaRoutes(app: AdminApp, context: AdminContext): void {
+  app.get('/fleets/:fleet_id/schemas', { config: { scope: 'read' }, schema: listing }, listSchemas(context));
   app.put(
     '/fleets/:fleet_id/schemas/:kind/:name',
-    {
-      config: { scope: 'provision' },
-      bodyLimit: config.schemaBytesMax,
-      schema: {
-        summary: 'Store a schema',
-        params: schemaPath,
-        body: bytesBody('The JSON Schema 2020-12 itself, kept byte for byte.'),
-        response: { 200: schemaDocument, 201: schemaDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, kind, name }, body }, reply) => {
-      if (!schemaNamePattern.test(name)) {
-        throw new ApiError('bad_request', { msg: 'A schema name is 1 to 255 letters, digits, _ and -.' });
-      }
-      const isNew = await registry.putSchema(fleet_id, kind, name, body ?? Buffer.alloc(0));
-      reply.code(isNew ? 201 : 200);
-      return describe({ kind, name });
-    },
+    { config: { scope: 'provision' }, bodyLimit: context.config.schemaBytesMax, schema: storing },
+    putSchema(context),
   );
-
   app.get(
     '/fleets/:fleet_id/schemas/:kind/:name',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a schema',
-        params: schemaPath,
-        response: { 200: schemaText, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, kind, name } }, reply) =>
-      reply.type('application/json').send(registry.schema(fleet_id, kind, name).text),
+    { config: { scope: 'read' }, schema: showing },
+    showSchema(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/schemas/:kind/:name',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Delete a schema',
-        params: schemaPath,
-        response: { 204: Type.Null(), ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, kind, name } }, reply) => {
-      await registry.deleteSchema(fleet_id, kind, name);
-      return reply.code(204).send(null);
-    },
+    { config: { scope: 'provision' }, schema: deletion },
+    deleteSchema(context),
   );
 }

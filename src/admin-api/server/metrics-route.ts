@@ -6,7 +6,7 @@ import { addActionMetrics } from '../../features/actions/metrics.ts';
 import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
 import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
 import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { addTraceMetrics } from './trace-metrics.ts';
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
@@ -243,20 +243,20 @@ export function createScrape(context: AdminContext): Scrape {
   return () => scraping.run();
 }
 
+const scraping = {
+  summary: 'Scrape metrics for Prometheus',
+  security: [],
+  response: { 200: { content: { 'text/plain': { schema: Type.String() } } } },
+};
+
+const answerScrape =
+  (scrape: Scrape): Handler<typeof scraping> =>
+  async (_request, reply) => {
+    const { type, text } = await scrape();
+    return reply.type(type).send(text);
+  };
+
 /** `/metrics`. */
 export function addMetricsRoute(app: AdminApp, scrape: Scrape): void {
-  app.get(
-    '/metrics',
-    {
-      schema: {
-        summary: 'Scrape metrics for Prometheus',
-        security: [],
-        response: { 200: { content: { 'text/plain': { schema: Type.String() } } } },
-      },
-    },
-    async (_request, reply) => {
-      const { type, text } = await scrape();
-      return reply.type(type).send(text);
-    },
-  );
+  app.get('/metrics', { schema: scraping }, answerScrape(scrape));
 }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { latencyBounds } from '../../core/telemetry/worker-metrics.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers } from '../request/documents.ts';
 
 const count = Type.Integer({ minimum: 0 });
@@ -38,49 +38,47 @@ const topDocument = Type.Object({
   ),
 });
 
+const showing = { summary: 'Show what the server does now', response: { 200: topDocument, ...errorAnswers } };
+
+const showTop =
+  ({ metrics, connections, queueDepth, notReady, activity }: AdminContext): Handler<typeof showing> =>
+  async () => {
+    const talkers = await activity.talkers();
+    const sizes = activity.sizes();
+    const routes = new Map<string, { route: string; answered: number; failed: number }>();
+    const latencies = Array<number>(latencyBounds.length + 1).fill(0);
+    for (const worker of metrics) {
+      for (const { route, status, count: requests } of worker.requests()) {
+        const sum = routes.get(route) ?? { route, answered: 0, failed: 0 };
+        sum.answered += requests;
+        if (status === 'other' || status >= 500) sum.failed += requests;
+        routes.set(route, sum);
+      }
+      for (const [bucket, inBucket] of worker.latency().counts.entries()) {
+        latencies[bucket] = (latencies[bucket] ?? 0) + inBucket;
+      }
+    }
+    return {
+      time: new Date().toISOString(),
+      reasons: notReady().map(({ reason }) => reason),
+      connections: connections.open,
+      streams: metrics.reduce((sum, { openStreams }) => sum + openStreams, 0),
+      requests: [...routes.values()],
+      latency: { bounds_seconds: [...latencyBounds], counts: latencies },
+      shards: metrics.map(({ commits, committedWrites, refusedWrites }, shard) => {
+        const { bytes = 0, logBytes = 0, devices = 0, mails = 0 } = sizes[shard] ?? {};
+        const written = { commits, writes: committedWrites, refused: refusedWrites };
+        return { shard, queue: queueDepth(shard), ...written, bytes, log_bytes: logBytes, devices, mails };
+      }),
+      talkers: talkers.map(({ device, requestsPerSecond }) => ({
+        fleet_id: fleetIdOf(device),
+        device_id: deviceIdOf(device),
+        requests_per_second: requestsPerSecond,
+      })),
+    };
+  };
+
 /** `/top`: what `fleetpost top` shows. Counts run from the start; who asks twice has rates. */
 export function addTopRoute(app: AdminApp, context: AdminContext): void {
-  const { metrics, connections, queueDepth, notReady, activity } = context;
-  app.get(
-    '/top',
-    {
-      config: { scope: 'read' },
-      schema: { summary: 'Show what the server does now', response: { 200: topDocument, ...errorAnswers } },
-    },
-    async () => {
-      const talkers = await activity.talkers();
-      const sizes = activity.sizes();
-      const routes = new Map<string, { route: string; answered: number; failed: number }>();
-      const latencies = Array<number>(latencyBounds.length + 1).fill(0);
-      for (const worker of metrics) {
-        for (const { route, status, count: requests } of worker.requests()) {
-          const sum = routes.get(route) ?? { route, answered: 0, failed: 0 };
-          sum.answered += requests;
-          if (status === 'other' || status >= 500) sum.failed += requests;
-          routes.set(route, sum);
-        }
-        for (const [bucket, inBucket] of worker.latency().counts.entries()) {
-          latencies[bucket] = (latencies[bucket] ?? 0) + inBucket;
-        }
-      }
-      return {
-        time: new Date().toISOString(),
-        reasons: notReady().map(({ reason }) => reason),
-        connections: connections.open,
-        streams: metrics.reduce((sum, { openStreams }) => sum + openStreams, 0),
-        requests: [...routes.values()],
-        latency: { bounds_seconds: [...latencyBounds], counts: latencies },
-        shards: metrics.map(({ commits, committedWrites, refusedWrites }, shard) => {
-          const { bytes = 0, logBytes = 0, devices = 0, mails = 0 } = sizes[shard] ?? {};
-          const written = { commits, writes: committedWrites, refused: refusedWrites };
-          return { shard, queue: queueDepth(shard), ...written, bytes, log_bytes: logBytes, devices, mails };
-        }),
-        talkers: talkers.map(({ device, requestsPerSecond }) => ({
-          fleet_id: fleetIdOf(device),
-          device_id: deviceIdOf(device),
-          requests_per_second: requestsPerSecond,
-        })),
-      };
-    },
-  );
+  app.get('/top', { config: { scope: 'read' }, schema: showing }, showTop(context));
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
 import { actionPath, isoTime, jsonObject } from './documents.ts';
 import { runErrorCodes } from './sandbox/run.ts';
@@ -151,142 +151,159 @@ function given<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], unde
   return Object.fromEntries(fields) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
+const listingRuns = {
+  summary: 'List attempts at runs of an action',
+  description: 'Attempts at runs, newest first.',
+  params: actionPath,
+  querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
+  response: { 200: listOf(runDocument), ...errorAnswers },
+};
+
+const listRuns =
+  ({ actions }: AdminContext): Handler<typeof listingRuns> =>
+  async ({ params: { fleet_id, name }, query }) => {
+    const { items, next } = await actions.runs(fleet_id, name, given(query));
+    return { items: items.map(describeRun), next };
+  };
+
+const listingLines = {
+  summary: 'List log lines of an action',
+  description: 'Lines of its log, newest first.',
+  params: actionPath,
+  querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
+  response: { 200: listOf(logDocument), ...errorAnswers },
+};
+
+const listLogLines =
+  ({ actions }: AdminContext): Handler<typeof listingLines> =>
+  async ({ params: { fleet_id, name }, query }) => {
+    const { items, next } = await actions.logs(fleet_id, name, given(query));
+    return { items: items.map(describeLine), next };
+  };
+
+const listingParked = {
+  summary: 'List parked runs of an action',
+  description: 'Runs that were given up, newest first; one by itself has its payload.',
+  params: actionPath,
+  querystring: Type.Object(page),
+  response: { 200: listOf(parkedDocument), ...errorAnswers },
+};
+
+const listParked =
+  ({ actions }: AdminContext): Handler<typeof listingParked> =>
+  async ({ params: { fleet_id, name }, query }) => {
+    const { items, next } = await actions.parked(fleet_id, name, given(query));
+    return { items: items.map(describeParked), next };
+  };
+
+const showingParked = {
+  summary: 'Show a parked run with its payload',
+  params: runPath,
+  response: { 200: parkedWithPayload, ...errorAnswers },
+};
+
+const showParked =
+  ({ actions }: AdminContext): Handler<typeof showingParked> =>
+  async ({ params: { fleet_id, name, run } }, reply) =>
+    reply.type('application/json').send(parkedText(await actions.parkedRun(fleet_id, name, run)));
+
+const retryingOne = {
+  summary: 'Retry a parked run',
+  params: runPath,
+  response: { 200: retriedDocument, ...errorAnswers },
+};
+
+const retryOne =
+  ({ actions }: AdminContext): Handler<typeof retryingOne> =>
+  async ({ params: { fleet_id, name, run }, audited }) => {
+    const retried = await actions.retry(fleet_id, name, run);
+    audited.about = { retried };
+    return { retried };
+  };
+
+const retryingAll = {
+  summary: 'Retry all parked runs of an action',
+  description: 'Of all of them; each starts over with all its attempts.',
+  params: actionPath,
+  response: { 200: retriedDocument, ...errorAnswers },
+};
+
+const retryAll =
+  ({ actions }: AdminContext): Handler<typeof retryingAll> =>
+  async ({ params: { fleet_id, name }, audited }) => {
+    const retried = await actions.retry(fleet_id, name);
+    audited.about = { retried };
+    return { retried };
+  };
+
+const droppingOne = {
+  summary: 'Drop a parked run',
+  params: runPath,
+  response: { 200: droppedDocument, ...errorAnswers },
+};
+
+const dropOne =
+  ({ actions }: AdminContext): Handler<typeof droppingOne> =>
+  async ({ params: { fleet_id, name, run }, audited }) => {
+    const dropped = await actions.drop(fleet_id, name, run);
+    audited.about = { dropped };
+    return { dropped };
+  };
+
+const droppingAll = {
+  summary: 'Drop all parked runs of an action',
+  params: actionPath,
+  response: { 200: droppedDocument, ...errorAnswers },
+};
+
+const dropAll =
+  ({ actions }: AdminContext): Handler<typeof droppingAll> =>
+  async ({ params: { fleet_id, name }, audited }) => {
+    const dropped = await actions.drop(fleet_id, name);
+    audited.about = { dropped };
+    return { dropped };
+  };
+
 /** What an action did, and its runs that were given up. */
-export function addActionRunRoutes(app: AdminApp, { actions }: AdminContext): void {
+export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/actions/:name/runs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List attempts at runs of an action',
-        description: 'Attempts at runs, newest first.',
-        params: actionPath,
-        querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
-        response: { 200: listOf(runDocument), ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, query }) => {
-      const { items, next } = await actions.runs(fleet_id, name, given(query));
-      return { items: items.map(describeRun), next };
-    },
+    { config: { scope: 'read' }, schema: listingRuns },
+    listRuns(context),
   );
-
   app.get(
     '/fleets/:fleet_id/actions/:name/logs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List log lines of an action',
-        description: 'Lines of its log, newest first.',
-        params: actionPath,
-        querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
-        response: { 200: listOf(logDocument), ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, query }) => {
-      const { items, next } = await actions.logs(fleet_id, name, given(query));
-      return { items: items.map(describeLine), next };
-    },
+    { config: { scope: 'read' }, schema: listingLines },
+    listLogLines(context),
   );
-
   app.get(
     '/fleets/:fleet_id/actions/:name/parked',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List parked runs of an action',
-        description: 'Runs that were given up, newest first; one by itself has its payload.',
-        params: actionPath,
-        querystring: Type.Object(page),
-        response: { 200: listOf(parkedDocument), ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, query }) => {
-      const { items, next } = await actions.parked(fleet_id, name, given(query));
-      return { items: items.map(describeParked), next };
-    },
+    { config: { scope: 'read' }, schema: listingParked },
+    listParked(context),
   );
-
   app.get(
     '/fleets/:fleet_id/actions/:name/parked/:run',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a parked run with its payload',
-        params: runPath,
-        response: { 200: parkedWithPayload, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name, run } }, reply) =>
-      reply.type('application/json').send(parkedText(await actions.parkedRun(fleet_id, name, run))),
+    { config: { scope: 'read' }, schema: showingParked },
+    showParked(context),
   );
-
   app.post(
     '/fleets/:fleet_id/actions/:name/parked/:run/retry',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Retry a parked run',
-        params: runPath,
-        response: { 200: retriedDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name, run }, audited }) => {
-      const retried = await actions.retry(fleet_id, name, run);
-      audited.about = { retried };
-      return { retried };
-    },
+    { config: { scope: 'admin' }, schema: retryingOne },
+    retryOne(context),
   );
-
   app.post(
     '/fleets/:fleet_id/actions/:name/parked/retry',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Retry all parked runs of an action',
-        description: 'Of all of them; each starts over with all its attempts.',
-        params: actionPath,
-        response: { 200: retriedDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, audited }) => {
-      const retried = await actions.retry(fleet_id, name);
-      audited.about = { retried };
-      return { retried };
-    },
+    { config: { scope: 'admin' }, schema: retryingAll },
+    retryAll(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/actions/:name/parked/:run',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Drop a parked run',
-        params: runPath,
-        response: { 200: droppedDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name, run }, audited }) => {
-      const dropped = await actions.drop(fleet_id, name, run);
-      audited.about = { dropped };
-      return { dropped };
-    },
+    { config: { scope: 'admin' }, schema: droppingOne },
+    dropOne(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/actions/:name/parked',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Drop all parked runs of an action',
-        params: actionPath,
-        response: { 200: droppedDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, audited }) => {
-      const dropped = await actions.drop(fleet_id, name);
-      audited.about = { dropped };
-      return { dropped };
-    },
+    { config: { scope: 'admin' }, schema: droppingAll },
+    dropAll(context),
   );
 }

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
 import type { Exports } from '../../admin-api/request/exports.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
-import { auditBooks } from '../../domain/audit-log.ts';
+import { type AuditEntry, type AuditQuery, auditBooks } from '../../domain/audit-log.ts';
+import type { AuditLog } from './audit-log.ts';
 
 const entryDocument = Type.Object({
   entry: Type.Integer(),
@@ -80,58 +80,63 @@ function parseTime(name: string, text: string): number {
   throw new ApiError('bad_request', { errors: [{ path: `/${name}`, msg: 'must be a time in ISO 8601' }] });
 }
 
+const listing = {
+  summary: 'List entries of the audit log',
+  description: 'Who did what, newest first. With a filter a page may be short, and `next` says more.',
+  querystring: Type.Object({
+    ...filter,
+    after: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 })),
+    limit: pageLimit,
+  }),
+  response: { 200: listOf(entryDocument), ...errorAnswers },
+};
+
+const listEntries =
+  ({ audit }: AdminContext): Handler<typeof listing> =>
+  async ({ query: { after, limit, ...wanted }, principal }) => {
+    const { items, next } = await audit.page(queryOf(wanted, principal), after, limit);
+    return { items: items.map(describe), next };
+  };
+
+async function* lines(audit: AuditLog, query: AuditQuery, signal: AbortSignal): AsyncGenerator<string> {
+  for await (const entries of audit.all(query)) {
+    signal.throwIfAborted();
+    yield entries.map((entry) => `${JSON.stringify(describe(entry))}\n`).join('');
+  }
+}
+
+const exporting = {
+  summary: 'Export the audit log',
+  description: 'All entries up to now, oldest first, one a line.',
+  querystring: filterQuery,
+  response: {
+    200: {
+      description: 'The entries.',
+      content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
+    },
+    ...errorAnswers,
+  },
+};
+
+const exportEntries =
+  ({ audit }: AdminContext, exports: Exports): Handler<typeof exporting> =>
+  async ({ query, principal }, reply) => {
+    const wanted = queryOf(query, principal);
+    const owner = principal?.fleetId ?? '*';
+    const answer = exports.begin(reply, owner, (signal) => lines(audit, wanted, signal));
+    return reply.type('application/x-ndjson').send(answer);
+  };
+
 /** `/audit` and its export. */
-export function addAuditRoutes(app: AdminApp, { audit }: AdminContext, exports: Exports): void {
+export function addAuditRoutes(app: AdminApp, context: AdminContext, exports: Exports): void {
   app.get(
     '/audit',
-    {
-      config: { scope: 'admin', narrowsToFleet: true },
-      schema: {
-        summary: 'List entries of the audit log',
-        description: 'Who did what, newest first. With a filter a page may be short, and `next` says more.',
-        querystring: Type.Object({
-          ...filter,
-          after: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 })),
-          limit: pageLimit,
-        }),
-        response: { 200: listOf(entryDocument), ...errorAnswers },
-      },
-    },
-    async ({ query: { after, limit, ...wanted }, principal }) => {
-      const { items, next } = await audit.page(queryOf(wanted, principal), after, limit);
-      return { items: items.map(describe), next };
-    },
+    { config: { scope: 'admin', narrowsToFleet: true }, schema: listing },
+    listEntries(context),
   );
-
-  async function* lines(query: AuditQuery, signal: AbortSignal): AsyncGenerator<string> {
-    for await (const entries of audit.all(query)) {
-      signal.throwIfAborted();
-      yield entries.map((entry) => `${JSON.stringify(describe(entry))}\n`).join('');
-    }
-  }
-
   app.get(
     '/audit::export',
-    {
-      config: { scope: 'admin', narrowsToFleet: true },
-      schema: {
-        summary: 'Export the audit log',
-        description: 'All entries up to now, oldest first, one a line.',
-        querystring: filterQuery,
-        response: {
-          200: {
-            description: 'The entries.',
-            content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
-          },
-          ...errorAnswers,
-        },
-      },
-    },
-    async ({ query, principal }, reply) => {
-      const wanted = queryOf(query, principal);
-      const owner = principal?.fleetId ?? '*';
-      const answer = exports.begin(reply, owner, (signal) => lines(wanted, signal));
-      return reply.type('application/x-ndjson').send(answer);
-    },
+    { config: { scope: 'admin', narrowsToFleet: true }, schema: exporting },
+    exportEntries(context, exports),
   );
 }

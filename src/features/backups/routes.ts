@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { AdminApp, AdminContext, Backup } from '../../admin-api/request/context.ts';
+import type { AdminApp, AdminContext, Backup, Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, nullable, time } from '../../admin-api/request/documents.ts';
 import { ApiError } from '../../core/errors.ts';
 
@@ -35,37 +35,34 @@ function describe(backup: Backup): Static<typeof backupDocument> {
   };
 }
 
-/** `/backup`: starts one, and tells how it goes, since it takes longer than a request should. */
-export function addBackupRoutes(app: AdminApp, { backups }: AdminContext): void {
-  app.post(
-    '/backup',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Start a backup',
-        body: newBackup,
-        response: { 202: backupDocument, ...errorAnswers },
-      },
-    },
-    async ({ body }, reply) => {
-      reply.code(202);
-      return describe(backups.start(body.folder));
-    },
-  );
+const starting = {
+  summary: 'Start a backup',
+  body: newBackup,
+  response: { 202: backupDocument, ...errorAnswers },
+};
 
-  app.get(
-    '/backup',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Show the backup under way, or the last one',
-        response: { 200: backupDocument, ...errorAnswers },
-      },
-    },
-    async () => {
-      const backup = backups.last();
-      if (backup === undefined) throw new ApiError('backup_not_found');
-      return describe(backup);
-    },
-  );
+const startBackup =
+  ({ backups }: AdminContext): Handler<typeof starting> =>
+  async ({ body }, reply) => {
+    reply.code(202);
+    return describe(backups.start(body.folder));
+  };
+
+const showing = {
+  summary: 'Show the backup under way, or the last one',
+  response: { 200: backupDocument, ...errorAnswers },
+};
+
+const showBackup =
+  ({ backups }: AdminContext): Handler<typeof showing> =>
+  async () => {
+    const backup = backups.last();
+    if (backup === undefined) throw new ApiError('backup_not_found');
+    return describe(backup);
+  };
+
+/** `/backup`: starts one, and tells how it goes, since it takes longer than a request should. */
+export function addBackupRoutes(app: AdminApp, context: AdminContext): void {
+  app.post('/backup', { config: { scope: 'admin' }, schema: starting }, startBackup(context));
+  app.get('/backup', { config: { scope: 'admin' }, schema: showing }, showBackup(context));
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { documentBytesMax, textOf } from '../../admin-api/request/bodies.ts';
-import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import {
   deviceId,
   errorAnswers,
@@ -121,154 +121,177 @@ function targetOf({ devices, tag }: Static<typeof target>, devicesMax: number): 
   return { devices: [...new Set(devices)] };
 }
 
+const starting = {
+  summary: 'Start a broadcast',
+  description: 'Sends a mail to a list of devices, to those that have a tag, or to all of the fleet.',
+  params: fleetPath,
+  headers: idempotencyHeaders,
+  body: newBroadcast,
+  response: { 202: broadcastDocument, ...errorAnswers },
+};
+
+const startBroadcast =
+  ({ config, fleets, registry, broadcasts }: AdminContext): Handler<typeof starting> =>
+  async ({ params, headers, body, audited }, reply) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const {
+      name,
+      life_seconds: lifeSeconds,
+      mailbox_mails_max: mailsMax,
+      requeues_max: requeuesMax,
+      deliver_at: deliverAt,
+    } = body;
+    const to = targetOf(body.to, config.broadcastDevicesMax);
+    const text = textOf(body);
+    const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
+    const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;
+    if (bytes.length > config.bodyBytesMax) {
+      throw new ApiError('request_too_large', {
+        msg: `A payload may have ${config.bodyBytesMax} bytes (bodyBytesMax).`,
+      });
+    }
+    fleets.checkMail(fleetId, name, body.payload ?? {}, bytes.length);
+    const idempotency = idempotencyOf(headers, 'broadcast', {}, text);
+    const { status, isReplay } = await broadcasts.put(fleetId, {
+      name,
+      payload: new Uint8Array(bytes),
+      to,
+      ...(lifeSeconds !== undefined && { lifeSeconds }),
+      ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
+      ...(requeuesMax !== undefined && { requeuesMax }),
+      ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),
+      ...(idempotency && { idempotency }),
+    });
+    if (isReplay) reply.header(...replayHeader);
+    audited.about = aboutOf(status);
+    reply.code(202);
+    return describe(status);
+  };
+
+const listing = {
+  summary: 'List broadcasts',
+  description: 'The newest first.',
+  params: fleetPath,
+  querystring: Type.Object({ after: Type.Optional(Type.String({ pattern: uuid })), limit: pageLimit }),
+  response: { 200: listOf(broadcastDocument), ...errorAnswers },
+};
+
+const listBroadcasts =
+  ({ registry, broadcasts }: AdminContext): Handler<typeof listing> =>
+  async ({ params, query: { after, limit } }) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const { items, next } = await broadcasts.list(fleetId, after, limit);
+    return { items: items.map(describe), next };
+  };
+
+const showing = {
+  summary: 'Show a broadcast',
+  params: broadcastPath,
+  response: { 200: broadcastDocument, ...errorAnswers },
+};
+
+const showBroadcast =
+  ({ registry, broadcasts }: AdminContext): Handler<typeof showing> =>
+  async ({ params }) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    return describe(await broadcasts.get(fleetId, params.broadcast_id));
+  };
+
+const listingRefusals = {
+  summary: 'List devices that a broadcast did not reach',
+  description: 'Devices that did not get it, up to broadcastRefusalsMax of them, in order of id.',
+  params: broadcastPath,
+  querystring: Type.Object({
+    after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
+    limit: pageLimit,
+  }),
+  response: { 200: listOf(refusalDocument), ...errorAnswers },
+};
+
+const listRefusals =
+  ({ registry, broadcasts }: AdminContext): Handler<typeof listingRefusals> =>
+  async ({ params, query: { after, limit } }) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const { items, next } = await broadcasts.refusals(fleetId, params.broadcast_id, after, limit);
+    return { items: items.map(({ deviceId, reason }) => ({ device_id: deviceId, reason })), next };
+  };
+
+const changes = {
+  pause: 'Nothing more is sent once this is answered, until it is resumed.',
+  resume: 'Goes on behind the last device that is done with.',
+  cancel: 'Ends it for good. What was sent stays in the mailboxes.',
+};
+type Change = keyof typeof changes;
+
+const changing = (change: Change) => ({
+  summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
+  description: changes[change],
+  params: broadcastPath,
+  body: Type.Object({}, { additionalProperties: false }),
+  response: { 200: broadcastDocument, ...errorAnswers },
+});
+
+const changeBroadcast =
+  ({ registry, broadcasts }: AdminContext, change: Change): Handler<ReturnType<typeof changing>> =>
+  async ({ params, audited }) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const status = await broadcasts[change](fleetId, params.broadcast_id);
+    audited.about = aboutOf(status);
+    return describe(status);
+  };
+
+const forgetting = {
+  summary: 'Forget a broadcast that has ended',
+  description: 'Forgets one that has ended, with its refusals.',
+  params: broadcastPath,
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const forgetBroadcast =
+  ({ registry, broadcasts }: AdminContext): Handler<typeof forgetting> =>
+  async ({ params }, reply) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    await broadcasts.delete(fleetId, params.broadcast_id);
+    return reply.code(204).send(null);
+  };
+
 /** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, as a job that goes on by itself. */
 export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
-  const { config, fleets, registry, broadcasts } = context;
-  const fleetIdOf = (path: { fleet_id: string }): string => registry.fleet(path.fleet_id).fleet.fleetId;
-
+  const { config } = context;
   app.post(
     '/fleets/:fleet_id/broadcasts',
     {
       bodyLimit: documentBytesMax + config.bodyBytesMax + listedBytes * config.broadcastDevicesMax,
       config: { scope: 'mail' },
-      schema: {
-        summary: 'Start a broadcast',
-        description: 'Sends a mail to a list of devices, to those that have a tag, or to all of the fleet.',
-        params: fleetPath,
-        headers: idempotencyHeaders,
-        body: newBroadcast,
-        response: { 202: broadcastDocument, ...errorAnswers },
-      },
+      schema: starting,
     },
-    async ({ params, headers, body, audited }, reply) => {
-      const fleetId = fleetIdOf(params);
-      const {
-        name,
-        life_seconds: lifeSeconds,
-        mailbox_mails_max: mailsMax,
-        requeues_max: requeuesMax,
-        deliver_at: deliverAt,
-      } = body;
-      const to = targetOf(body.to, config.broadcastDevicesMax);
-      const text = textOf(body);
-      const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
-      const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;
-      if (bytes.length > config.bodyBytesMax) {
-        throw new ApiError('request_too_large', {
-          msg: `A payload may have ${config.bodyBytesMax} bytes (bodyBytesMax).`,
-        });
-      }
-      fleets.checkMail(fleetId, name, body.payload ?? {}, bytes.length);
-      const idempotency = idempotencyOf(headers, 'broadcast', {}, text);
-      const { status, isReplay } = await broadcasts.put(fleetId, {
-        name,
-        payload: new Uint8Array(bytes),
-        to,
-        ...(lifeSeconds !== undefined && { lifeSeconds }),
-        ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
-        ...(requeuesMax !== undefined && { requeuesMax }),
-        ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),
-        ...(idempotency && { idempotency }),
-      });
-      if (isReplay) reply.header(...replayHeader);
-      audited.about = aboutOf(status);
-      reply.code(202);
-      return describe(status);
-    },
+    startBroadcast(context),
   );
-
   app.get(
     '/fleets/:fleet_id/broadcasts',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List broadcasts',
-        description: 'The newest first.',
-        params: fleetPath,
-        querystring: Type.Object({ after: Type.Optional(Type.String({ pattern: uuid })), limit: pageLimit }),
-        response: { 200: listOf(broadcastDocument), ...errorAnswers },
-      },
-    },
-    async ({ params, query: { after, limit } }) => {
-      const { items, next } = await broadcasts.list(fleetIdOf(params), after, limit);
-      return { items: items.map(describe), next };
-    },
+    { config: { scope: 'read' }, schema: listing },
+    listBroadcasts(context),
   );
-
   app.get(
     '/fleets/:fleet_id/broadcasts/:broadcast_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a broadcast',
-        params: broadcastPath,
-        response: { 200: broadcastDocument, ...errorAnswers },
-      },
-    },
-    async ({ params }) => describe(await broadcasts.get(fleetIdOf(params), params.broadcast_id)),
+    { config: { scope: 'read' }, schema: showing },
+    showBroadcast(context),
   );
-
   app.get(
     '/fleets/:fleet_id/broadcasts/:broadcast_id/refusals',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List devices that a broadcast did not reach',
-        description: 'Devices that did not get it, up to broadcastRefusalsMax of them, in order of id.',
-        params: broadcastPath,
-        querystring: Type.Object({
-          after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
-          limit: pageLimit,
-        }),
-        response: { 200: listOf(refusalDocument), ...errorAnswers },
-      },
-    },
-    async ({ params, query: { after, limit } }) => {
-      const { items, next } = await broadcasts.refusals(fleetIdOf(params), params.broadcast_id, after, limit);
-      return { items: items.map(({ deviceId, reason }) => ({ device_id: deviceId, reason })), next };
-    },
+    { config: { scope: 'read' }, schema: listingRefusals },
+    listRefusals(context),
   );
-
-  const changes = {
-    pause: 'Nothing more is sent once this is answered, until it is resumed.',
-    resume: 'Goes on behind the last device that is done with.',
-    cancel: 'Ends it for good. What was sent stays in the mailboxes.',
-  } as const;
-  for (const [change, description] of Object.entries(changes) as [keyof typeof changes, string][]) {
+  for (const change of Object.keys(changes) as Change[]) {
     app.post(
       `/fleets/:fleet_id/broadcasts/:broadcast_id/${change}`,
-      {
-        config: { scope: 'mail' },
-        schema: {
-          summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
-          description,
-          params: broadcastPath,
-          body: Type.Object({}, { additionalProperties: false }),
-          response: { 200: broadcastDocument, ...errorAnswers },
-        },
-      },
-      async ({ params, audited }) => {
-        const status = await broadcasts[change](fleetIdOf(params), params.broadcast_id);
-        audited.about = aboutOf(status);
-        return describe(status);
-      },
+      { config: { scope: 'mail' }, schema: changing(change) },
+      changeBroadcast(context, change),
     );
   }
-
   app.delete(
     '/fleets/:fleet_id/broadcasts/:broadcast_id',
-    {
-      config: { scope: 'mail' },
-      schema: {
-        summary: 'Forget a broadcast that has ended',
-        description: 'Forgets one that has ended, with its refusals.',
-        params: broadcastPath,
-        response: { 204: Type.Null(), ...errorAnswers },
-      },
-    },
-    async ({ params }, reply) => {
-      await broadcasts.delete(fleetIdOf(params), params.broadcast_id);
-      return reply.code(204).send(null);
-    },
+    { config: { scope: 'mail' }, schema: forgetting },
+    forgetBroadcast(context),
   );
 }

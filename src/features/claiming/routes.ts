@@ -1,16 +1,6 @@
 import { type Static, Type } from 'typebox';
-import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
-import {
-  errorAnswers,
-  fleetId,
-  fleetPath,
-  listOf,
-  name,
-  nullable,
-  pageLimit,
-  tags,
-  time,
-} from '../../admin-api/request/documents.ts';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { errorAnswers, fleetId, fleetPath, listOf, name, nullable, pageLimit, tags, time } from '../../admin-api/request/documents.ts';
 import { expiresAt, expiryOf } from '../../admin-api/request/times.ts';
 import type { ClaimToken } from '../../declarations/claim-token.ts';
 import { idPatternLengthMax } from '../../declarations/id-pattern.ts';
@@ -69,68 +59,75 @@ function describe(token: ClaimToken): Static<typeof claimTokenDocument> {
   };
 }
 
+const listing = {
+  summary: 'List claim tokens',
+  params: fleetPath,
+  querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
+  response: { 200: listOf(claimTokenDocument), ...errorAnswers },
+};
+
+const listClaimTokens =
+  ({ claimTokens }: AdminContext): Handler<typeof listing> =>
+  async ({ params, query: { after, limit } }) => {
+    const rest = claimTokens.list(params.fleet_id).filter(({ id }) => id > after);
+    const items = rest.slice(0, limit).map(describe);
+    return { items, next: rest.length > limit ? (items.at(-1)?.claim_token_id ?? null) : null };
+  };
+
+const creation = {
+  summary: 'Create a claim token',
+  description:
+    'A token with which devices register themselves at `POST /v1/claim`; its text is answered this once.',
+  params: fleetPath,
+  body: newClaimToken,
+  response: { 201: createdClaimToken, ...errorAnswers },
+};
+
+const createClaimToken =
+  ({ claimTokens }: AdminContext): Handler<typeof creation> =>
+  async ({ params, body, audited }, reply) => {
+    const { token, secret } = await claimTokens.create({
+      fleetId: params.fleet_id,
+      name: body.name ?? '',
+      devicesMax: body.devices_max,
+      expiresAtMs: expiryOf(body.expires_at),
+      idPattern: body.id_pattern ?? null,
+      tags: body.tags ?? [],
+    });
+    audited.about.claim_token_id = token.id;
+    reply.code(201);
+    return { ...describe(token), claim_token: secret };
+  };
+
+const revocation = {
+  summary: 'Revoke a claim token',
+  description: 'Revokes it; devices that have claimed with it stay.',
+  params: Type.Interface([fleetPath], { claim_token_id: Type.String() }),
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const revokeClaimToken =
+  ({ claimTokens }: AdminContext): Handler<typeof revocation> =>
+  async ({ params }, reply) => {
+    await claimTokens.revoke(params.fleet_id, params.claim_token_id);
+    return reply.code(204).send(null);
+  };
+
 /** `/fleets/{fleet_id}/claim-tokens`: what devices register themselves with. */
-export function addClaimTokenRoutes(app: AdminApp, { claimTokens }: AdminContext): void {
+export function addClaimTokenRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/claim-tokens',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List claim tokens',
-        params: fleetPath,
-        querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
-        response: { 200: listOf(claimTokenDocument), ...errorAnswers },
-      },
-    },
-    async ({ params, query: { after, limit } }) => {
-      const rest = claimTokens.list(params.fleet_id).filter(({ id }) => id > after);
-      const items = rest.slice(0, limit).map(describe);
-      return { items, next: rest.length > limit ? (items.at(-1)?.claim_token_id ?? null) : null };
-    },
+    { config: { scope: 'read' }, schema: listing },
+    listClaimTokens(context),
   );
-
   app.post(
     '/fleets/:fleet_id/claim-tokens',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Create a claim token',
-        description:
-          'A token with which devices register themselves at `POST /v1/claim`; its text is answered this once.',
-        params: fleetPath,
-        body: newClaimToken,
-        response: { 201: createdClaimToken, ...errorAnswers },
-      },
-    },
-    async ({ params, body, audited }, reply) => {
-      const { token, secret } = await claimTokens.create({
-        fleetId: params.fleet_id,
-        name: body.name ?? '',
-        devicesMax: body.devices_max,
-        expiresAtMs: expiryOf(body.expires_at),
-        idPattern: body.id_pattern ?? null,
-        tags: body.tags ?? [],
-      });
-      audited.about.claim_token_id = token.id;
-      reply.code(201);
-      return { ...describe(token), claim_token: secret };
-    },
+    { config: { scope: 'provision' }, schema: creation },
+    createClaimToken(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/claim-tokens/:claim_token_id',
-    {
-      config: { scope: 'provision' },
-      schema: {
-        summary: 'Revoke a claim token',
-        description: 'Revokes it; devices that have claimed with it stay.',
-        params: Type.Interface([fleetPath], { claim_token_id: Type.String() }),
-        response: { 204: Type.Null(), ...errorAnswers },
-      },
-    },
-    async ({ params }, reply) => {
-      await claimTokens.revoke(params.fleet_id, params.claim_token_id);
-      return reply.code(204).send(null);
-    },
+    { config: { scope: 'provision' }, schema: revocation },
+    revokeClaimToken(context),
   );
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, fleetPath, listOf, nullable, time } from '../../admin-api/request/documents.ts';
 import { parseTime, timeText } from '../../admin-api/request/times.ts';
 import { ApiError } from '../../core/errors.ts';
@@ -148,146 +148,161 @@ function startOf(text: string | undefined): ConsumerStart {
   return parseTime('start', text) ?? 'earliest';
 }
 
+const listing = {
+  summary: 'List consumers',
+  params: fleetPath,
+  response: { 200: listOf(consumerDocument), ...errorAnswers },
+};
+
+const listConsumers =
+  ({ registry, consumers }: AdminContext): Handler<typeof listing> =>
+  async ({ params }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    return { items: (await consumers.list(fleet.fleetId)).map(describe), next: null };
+  };
+
+const declaring = {
+  summary: 'Create or change a consumer',
+  description: 'Makes a consumer, or changes what it is given from now on: what is absent stays.',
+  params: consumerPath,
+  body: settings,
+  response: { 200: consumerDocument, 201: consumerDocument, ...errorAnswers },
+};
+
+const declareConsumer =
+  ({ registry, consumers }: AdminContext): Handler<typeof declaring> =>
+  async ({ params: { fleet_id, name }, body }, reply) => {
+    const { fleet } = registry.fleet(fleet_id);
+    if (!consumerNamePattern.test(name)) {
+      throw new ApiError('bad_request', { msg: 'A consumer name is 1 to 64 letters, digits, _ and -.' });
+    }
+    const { status, isNew } = await consumers.put(fleet.fleetId, name, changeOf(body), startOf(body.start));
+    reply.code(isNew ? 201 : 200);
+    return describe(status);
+  };
+
+const showing = {
+  summary: 'Show a consumer',
+  params: consumerPath,
+  response: { 200: consumerDocument, ...errorAnswers },
+};
+
+const showConsumer =
+  ({ registry, consumers }: AdminContext): Handler<typeof showing> =>
+  async ({ params }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    return describe(await consumers.get(fleet.fleetId, params.name));
+  };
+
+const deletion = {
+  summary: 'Delete a consumer',
+  params: consumerPath,
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const deleteConsumer =
+  ({ registry, consumers }: AdminContext): Handler<typeof deletion> =>
+  async ({ params }, reply) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    await consumers.delete(fleet.fleetId, params.name);
+    return reply.code(204).send(null);
+  };
+
+const fetching = {
+  summary: 'Fetch a batch of records',
+  description:
+    'Records of one shard that nobody else is given until they are acknowledged, released, or their lease ends. Of each device they come in order.',
+  params: consumerPath,
+  body: fetchBody,
+  response: { 200: batchDocument, ...errorAnswers },
+};
+
+const fetchBatch =
+  ({ registry, consumers, config }: AdminContext): Handler<typeof fetching> =>
+  async ({ params, body }, reply) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    const { max = 100, wait_seconds = 0, worker = '' } = body;
+    const gone = new AbortController();
+    const timer = setTimeout(() => gone.abort(), wait_seconds * 1_000);
+    reply.raw.once('close', () => gone.abort());
+    if (wait_seconds === 0) gone.abort();
+    const batch = await consumers
+      .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, gone.signal)
+      .finally(() => clearTimeout(timer));
+    if (batch === undefined) return reply.send(noBatch);
+    // Nobody took it: it need not wait for the end of its lease.
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) void batch.release();
+    });
+    if (reply.raw.destroyed) void batch.release();
+    return reply.type('application/json').send(describeBatch(batch));
+  };
+
+const acknowledging = {
+  summary: 'Acknowledge a batch',
+  description: 'The records of a batch are done; answered once that is on disk.',
+  params: consumerPath,
+  body: batchBody,
+  response: { 200: settledDocument, ...errorAnswers },
+};
+
+const acknowledgeBatch =
+  ({ registry, consumers }: AdminContext): Handler<typeof acknowledging> =>
+  async ({ params, body }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    return { records: await consumers.acknowledge(fleet.fleetId, params.name, body.batch_id) };
+  };
+
+const releasing = {
+  summary: 'Release a batch',
+  description: 'The records of a batch are not done, and are given again at once.',
+  params: consumerPath,
+  body: batchBody,
+  response: { 200: settledDocument, ...errorAnswers },
+};
+
+const releaseBatch =
+  ({ registry, consumers }: AdminContext): Handler<typeof releasing> =>
+  async ({ params, body }) => {
+    const { fleet } = registry.fleet(params.fleet_id);
+    return { records: await consumers.release(fleet.fleetId, params.name, body.batch_id) };
+  };
+
 /** `/fleets/{fleet_id}/consumers`, each under its name, and its batches. */
-export function addConsumerRoutes(app: AdminApp, { registry, consumers }: AdminContext): void {
+export function addConsumerRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/consumers',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List consumers',
-        params: fleetPath,
-        response: { 200: listOf(consumerDocument), ...errorAnswers },
-      },
-    },
-    async ({ params }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      return { items: (await consumers.list(fleet.fleetId)).map(describe), next: null };
-    },
+    { config: { scope: 'read' }, schema: listing },
+    listConsumers(context),
   );
-
   app.put(
     '/fleets/:fleet_id/consumers/:name',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Create or change a consumer',
-        description: 'Makes a consumer, or changes what it is given from now on: what is absent stays.',
-        params: consumerPath,
-        body: settings,
-        response: { 200: consumerDocument, 201: consumerDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, body }, reply) => {
-      const { fleet } = registry.fleet(fleet_id);
-      if (!consumerNamePattern.test(name)) {
-        throw new ApiError('bad_request', { msg: 'A consumer name is 1 to 64 letters, digits, _ and -.' });
-      }
-      const { status, isNew } = await consumers.put(fleet.fleetId, name, changeOf(body), startOf(body.start));
-      reply.code(isNew ? 201 : 200);
-      return describe(status);
-    },
+    { config: { scope: 'admin' }, schema: declaring },
+    declareConsumer(context),
   );
-
   app.get(
     '/fleets/:fleet_id/consumers/:name',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a consumer',
-        params: consumerPath,
-        response: { 200: consumerDocument, ...errorAnswers },
-      },
-    },
-    async ({ params }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      return describe(await consumers.get(fleet.fleetId, params.name));
-    },
+    { config: { scope: 'read' }, schema: showing },
+    showConsumer(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/consumers/:name',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        summary: 'Delete a consumer',
-        params: consumerPath,
-        response: { 204: Type.Null(), ...errorAnswers },
-      },
-    },
-    async ({ params }, reply) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      await consumers.delete(fleet.fleetId, params.name);
-      return reply.code(204).send(null);
-    },
+    { config: { scope: 'admin' }, schema: deletion },
+    deleteConsumer(context),
   );
-
   app.post(
     '/fleets/:fleet_id/consumers/:name/fetch',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Fetch a batch of records',
-        description:
-          'Records of one shard that nobody else is given until they are acknowledged, released, or their lease ends. Of each device they come in order.',
-        params: consumerPath,
-        body: fetchBody,
-        response: { 200: batchDocument, ...errorAnswers },
-      },
-    },
-    async ({ params, body }, reply) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      const { max = 100, wait_seconds = 0, worker = '' } = body;
-      const gone = new AbortController();
-      const timer = setTimeout(() => gone.abort(), wait_seconds * 1_000);
-      reply.raw.once('close', () => gone.abort());
-      if (wait_seconds === 0) gone.abort();
-      const batch = await consumers
-        .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, gone.signal)
-        .finally(() => clearTimeout(timer));
-      if (batch === undefined) return reply.send(noBatch);
-      // Nobody took it: it need not wait for the end of its lease.
-      reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) void batch.release();
-      });
-      if (reply.raw.destroyed) void batch.release();
-      return reply.type('application/json').send(describeBatch(batch));
-    },
+    { config: { scope: 'read' }, schema: fetching },
+    fetchBatch(context),
   );
-
   app.post(
     '/fleets/:fleet_id/consumers/:name/acknowledge',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Acknowledge a batch',
-        description: 'The records of a batch are done; answered once that is on disk.',
-        params: consumerPath,
-        body: batchBody,
-        response: { 200: settledDocument, ...errorAnswers },
-      },
-    },
-    async ({ params, body }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      return { records: await consumers.acknowledge(fleet.fleetId, params.name, body.batch_id) };
-    },
+    { config: { scope: 'read' }, schema: acknowledging },
+    acknowledgeBatch(context),
   );
-
   app.post(
     '/fleets/:fleet_id/consumers/:name/release',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Release a batch',
-        description: 'The records of a batch are not done, and are given again at once.',
-        params: consumerPath,
-        body: batchBody,
-        response: { 200: settledDocument, ...errorAnswers },
-      },
-    },
-    async ({ params, body }) => {
-      const { fleet } = registry.fleet(params.fleet_id);
-      return { records: await consumers.release(fleet.fleetId, params.name, body.batch_id) };
-    },
+    { config: { scope: 'read' }, schema: releasing },
+    releaseBatch(context),
   );
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext } from '../../admin-api/request/context.ts';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, fleetPath, listOf } from '../../admin-api/request/documents.ts';
 import {
   describeForwarder,
@@ -14,113 +14,127 @@ import {
 /** A request of the server's own to any host, with all that a fleet sends: not for those who declare devices. */
 const scope = 'admin';
 
+const listing = {
+  summary: 'List forwarders',
+  params: fleetPath,
+  response: { 200: listOf(forwarderDocument), ...errorAnswers },
+};
+
+const listForwarders =
+  ({ forwarders }: AdminContext): Handler<typeof listing> =>
+  async ({ params }) => ({
+    items: (await forwarders.list(params.fleet_id)).map(describeForwarder),
+    next: null,
+  });
+
+const declaring = {
+  summary: 'Create or change a forwarder',
+  description: 'Sends the records of the fleet on, at least once each and in the order of each device.',
+  params: forwarderPath,
+  body: putForwarder,
+  response: { 200: putAnswer, 201: putAnswer, ...errorAnswers },
+};
+
+const declareForwarder =
+  ({ forwarders, registry }: AdminContext): Handler<typeof declaring> =>
+  async ({ params: { fleet_id, name }, body }, reply) => {
+    registry.fleet(fleet_id);
+    const known = (await forwarders.list(fleet_id)).find(({ forwarder }) => forwarder.name === name);
+    const { status, isNew, secret } = await forwarders.put(fleet_id, name, draftOf(body, known?.forwarder));
+    reply.code(isNew ? 201 : 200);
+    return { ...describeForwarder(status), secret: secret ?? null };
+  };
+
+const showing = {
+  summary: 'Show a forwarder',
+  params: forwarderPath,
+  response: { 200: forwarderDocument, ...errorAnswers },
+};
+
+const showForwarder =
+  ({ forwarders }: AdminContext): Handler<typeof showing> =>
+  async ({ params: { fleet_id, name } }) =>
+    describeForwarder(await forwarders.get(fleet_id, name));
+
+const changing = {
+  summary: 'Pause or resume a forwarder',
+  description: 'Paused, it keeps its place: what is stored meanwhile is sent when it goes on.',
+  params: forwarderPath,
+  body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
+  response: { 200: forwarderDocument, ...errorAnswers },
+};
+
+const changeForwarder =
+  ({ forwarders }: AdminContext): Handler<typeof changing> =>
+  async ({ params: { fleet_id, name }, body: { enabled } }) =>
+    describeForwarder(await forwarders.change(fleet_id, name, { enabled }));
+
+const deletion = {
+  summary: 'Delete a forwarder',
+  description: 'With its place in the logs and its dead letters.',
+  params: forwarderPath,
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const deleteForwarder =
+  ({ forwarders }: AdminContext): Handler<typeof deletion> =>
+  async ({ params: { fleet_id, name } }, reply) => {
+    await forwarders.delete(fleet_id, name);
+    return reply.code(204).send(null);
+  };
+
+const rotation = {
+  summary: 'Give a webhook a new signing secret',
+  description: 'Batches are signed with the new secret and, for that time, with the one before too.',
+  params: forwarderPath,
+  body: Type.Object(
+    {
+      secret: Type.Optional(signingSecret),
+      grace_seconds: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'Default: a day.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  response: { 200: Type.Object({ secret: signingSecret }), ...errorAnswers },
+};
+
+const rotateSecret =
+  ({ forwarders }: AdminContext): Handler<typeof rotation> =>
+  async ({ params: { fleet_id, name }, body: { secret, grace_seconds = 86_400 } }) => ({
+    secret: await forwarders.rotateSecret(fleet_id, name, secret, grace_seconds),
+  });
+
 /** `/fleets/{fleet_id}/forwarders` and each forwarder under its name. */
-export function addForwarderRoutes(app: AdminApp, { forwarders, registry }: AdminContext): void {
+export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/forwarders',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'List forwarders',
-        params: fleetPath,
-        response: { 200: listOf(forwarderDocument), ...errorAnswers },
-      },
-    },
-    async ({ params }) => ({
-      items: (await forwarders.list(params.fleet_id)).map(describeForwarder),
-      next: null,
-    }),
+    { config: { scope: 'read' }, schema: listing },
+    listForwarders(context),
   );
-
   app.put(
     '/fleets/:fleet_id/forwarders/:name',
-    {
-      config: { scope },
-      schema: {
-        summary: 'Create or change a forwarder',
-        description: 'Sends the records of the fleet on, at least once each and in the order of each device.',
-        params: forwarderPath,
-        body: putForwarder,
-        response: { 200: putAnswer, 201: putAnswer, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, body }, reply) => {
-      registry.fleet(fleet_id);
-      const known = (await forwarders.list(fleet_id)).find(({ forwarder }) => forwarder.name === name);
-      const { status, isNew, secret } = await forwarders.put(fleet_id, name, draftOf(body, known?.forwarder));
-      reply.code(isNew ? 201 : 200);
-      return { ...describeForwarder(status), secret: secret ?? null };
-    },
+    { config: { scope }, schema: declaring },
+    declareForwarder(context),
   );
-
   app.get(
     '/fleets/:fleet_id/forwarders/:name',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Show a forwarder',
-        params: forwarderPath,
-        response: { 200: forwarderDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name } }) => describeForwarder(await forwarders.get(fleet_id, name)),
+    { config: { scope: 'read' }, schema: showing },
+    showForwarder(context),
   );
-
   app.patch(
     '/fleets/:fleet_id/forwarders/:name',
-    {
-      config: { scope },
-      schema: {
-        summary: 'Pause or resume a forwarder',
-        description: 'Paused, it keeps its place: what is stored meanwhile is sent when it goes on.',
-        params: forwarderPath,
-        body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
-        response: { 200: forwarderDocument, ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, body: { enabled } }) =>
-      describeForwarder(await forwarders.change(fleet_id, name, { enabled })),
+    { config: { scope }, schema: changing },
+    changeForwarder(context),
   );
-
   app.delete(
     '/fleets/:fleet_id/forwarders/:name',
-    {
-      config: { scope },
-      schema: {
-        summary: 'Delete a forwarder',
-        description: 'With its place in the logs and its dead letters.',
-        params: forwarderPath,
-        response: { 204: Type.Null(), ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name } }, reply) => {
-      await forwarders.delete(fleet_id, name);
-      return reply.code(204).send(null);
-    },
+    { config: { scope }, schema: deletion },
+    deleteForwarder(context),
   );
-
   app.post(
     '/fleets/:fleet_id/forwarders/:name/rotate-secret',
-    {
-      config: { scope },
-      schema: {
-        summary: 'Give a webhook a new signing secret',
-        description: 'Batches are signed with the new secret and, for that time, with the one before too.',
-        params: forwarderPath,
-        body: Type.Object(
-          {
-            secret: Type.Optional(signingSecret),
-            grace_seconds: Type.Optional(
-              Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'Default: a day.' }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
-        response: { 200: Type.Object({ secret: signingSecret }), ...errorAnswers },
-      },
-    },
-    async ({ params: { fleet_id, name }, body: { secret, grace_seconds = 86_400 } }) => ({
-      secret: await forwarders.rotateSecret(fleet_id, name, secret, grace_seconds),
-    }),
+    { config: { scope }, schema: rotation },
+    rotateSecret(context),
   );
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { type AdminApp, type AdminContext, deviceOf } from '../../admin-api/request/context.ts';
+import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, fleetPath, repeated } from '../../admin-api/request/documents.ts';
 import { parseTime, timeText } from '../../admin-api/request/times.ts';
 import { ApiError } from '../../core/errors.ts';
@@ -46,53 +46,55 @@ function given<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], und
   };
 }
 
+const reading = {
+  summary: 'Read or follow the records of a fleet',
+  description:
+    'Datapoints, messages and what else the log keeps of a fleet, as lines of JSON: of each device in order, of different ones about in order of time. A line without a record may come when there is none for a while.',
+  params: fleetPath,
+  querystring: query,
+  response: { 200: linesAnswer, ...errorAnswers },
+};
+
+const readRecords =
+  (context: AdminContext, open: Set<AbortController>): Handler<typeof reading> =>
+  async ({ params, query }, reply) => {
+    const { fleet } = context.registry.fleet(params.fleet_id);
+    const { kind, schema, device, after, limit, follow, progress } = query;
+    const records: RecordsQuery = {
+      fleetId: fleet.fleetId,
+      follow,
+      progress,
+      ...given({
+        kinds: kind as RecordKind[] | undefined,
+        schemas: schema,
+        devices: device?.map((device_id) => deviceOf(context, { ...params, device_id })),
+        fromMs: parseTime('from', query.from),
+        toMs: parseTime('to', query.to),
+        after,
+        limit,
+      }),
+    };
+    if (reply.raw.destroyed) throw new ApiError('bad_request');
+    const controller = new AbortController();
+    open.add(controller);
+    reply.raw.once('close', () => {
+      open.delete(controller);
+      controller.abort();
+    });
+    const lines = await context.records.read(records, controller.signal);
+    reply.header('Cache-Control', 'no-store').type('application/x-ndjson');
+    return reply.send(Readable.from(lines, { highWaterMark: 1 }));
+  };
+
 /** `/fleets/{fleet_id}/records`. A stream that breaks off in the midst of a chunk is not whole. */
 export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
   const open = new Set<AbortController>();
   app.addHook('preClose', async () => {
     for (const controller of open) controller.abort();
   });
-
   app.get(
     '/fleets/:fleet_id/records',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'Read or follow the records of a fleet',
-        description:
-          'Datapoints, messages and what else the log keeps of a fleet, as lines of JSON: of each device in order, of different ones about in order of time. A line without a record may come when there is none for a while.',
-        params: fleetPath,
-        querystring: query,
-        response: { 200: linesAnswer, ...errorAnswers },
-      },
-    },
-    async ({ params, query }, reply) => {
-      const { fleet } = context.registry.fleet(params.fleet_id);
-      const { kind, schema, device, after, limit, follow, progress } = query;
-      const records: RecordsQuery = {
-        fleetId: fleet.fleetId,
-        follow,
-        progress,
-        ...given({
-          kinds: kind as RecordKind[] | undefined,
-          schemas: schema,
-          devices: device?.map((device_id) => deviceOf(context, { ...params, device_id })),
-          fromMs: parseTime('from', query.from),
-          toMs: parseTime('to', query.to),
-          after,
-          limit,
-        }),
-      };
-      if (reply.raw.destroyed) throw new ApiError('bad_request');
-      const controller = new AbortController();
-      open.add(controller);
-      reply.raw.once('close', () => {
-        open.delete(controller);
-        controller.abort();
-      });
-      const lines = await context.records.read(records, controller.signal);
-      reply.header('Cache-Control', 'no-store').type('application/x-ndjson');
-      return reply.send(Readable.from(lines, { highWaterMark: 1 }));
-    },
+    { config: { scope: 'read' }, schema: reading },
+    readRecords(context, open),
   );
 }
