@@ -1,31 +1,18 @@
-import type { FastifyInstance } from 'fastify';
-import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
 import type { AdminDoor } from '../admin-api/server/admin-listener.ts';
 import { sleep } from '../core/async.ts';
-import { bracketed, parseHostPort } from '../core/host-port.ts';
 import { outliveRejections } from '../core/rejections.ts';
-import { createLog, type Log } from '../core/telemetry/log.ts';
-import { logDisabled } from '../declarations/disabled-schemas.ts';
-import { type DisabledSchema, Fleets } from '../declarations/fleet.ts';
+import { createLog } from '../core/telemetry/log.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
-import { BackupRunner, NoBackups } from '../features/backups/backups.ts';
-import { Claims } from '../features/claiming/claims.ts';
-import { LogReader } from '../features/records/log-reader.ts';
-import { Records } from '../features/records/records.ts';
 import { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
-import { Cluster } from '../threads/worker-pool.ts';
-import { certificateFiles, findCertificate } from './certificates/certificate.ts';
-import { CertificateRenewal } from './certificates/certificate-renewal.ts';
 import type { Config, EffectiveConfig } from './configuration/config.ts';
-import type { Work } from './control-plane/control-plane.ts';
-import { keepInFolder } from './control-plane/open-local.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
 import { checkAdminAddress, openDoor } from './open-admin-listener.ts';
-import { type Preparation, prepareFolder } from './prepare-folder.ts';
-import { Readiness, starting, stopping } from './readiness.ts';
+import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
-import { traceExport } from './trace-export.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { type Start, startDeviceSide } from './start-devices.ts';
+import { startOperatorSide } from './start-operators.ts';
 
 /** A server that answers, as `serve` reports it. */
 export interface RunningServer {
@@ -69,13 +56,24 @@ export async function startServer(
   if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
   let door: AdminDoor | undefined;
+  // Held from first to last, whatever else has started by then.
+  const release = async (): Promise<void> => {
+    await door?.close();
+    folder.close();
+  };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
     door = await openDoor(config, readiness);
-    return await startIn({ folder, shards, config, log, signal, readiness, door, wantsDemo });
+    const running = await startIn({ folder, shards, config, log, signal, readiness, door, wantsDemo });
+    return {
+      ...running,
+      stop: async (hurry) => {
+        await running.stop(hurry);
+        await release();
+      },
+    };
   } catch (error) {
-    await door?.close();
-    folder.close();
+    await release();
     throw error;
   }
 }
@@ -83,166 +81,25 @@ export async function startServer(
 /** What databases may take to end in order, beyond requests in flight: all that was answered is in them already. */
 const farewellSeconds = 10;
 
-interface Start extends Preparation {
-  log: Log;
-  door: AdminDoor;
-  wantsDemo: boolean;
-}
-
-async function startIn(start: Start): Promise<RunningServer> {
-  const { folder, shards, config, log, readiness, door } = start;
-  const shardsBefore = folder.shards;
-  const tls = await findCertificate(config, folder.tlsFolder);
-  const databases = config.store.engine === 'postgres' ? config.store.shards : undefined;
-  if (databases === undefined) await prepareFolder(start);
-  readiness.phase = starting;
-  const backups = databases === undefined ? new BackupRunner(folder, config, log) : new NoBackups();
-  // Loaded where they are needed: a start on LMDB has no use for their library.
-  const shared = databases && (await import('./control-plane/databases.ts'));
-  const keeping =
-    shared === undefined
-      ? keepInFolder({ folder, config, isBackupRunning: () => backups.isRunning, log })
-      : await shared.openSharedKeeping({ folder: folder.mirrorFolder, config, signal: start.signal, log });
-  const { registry, tokens, claimTokens, audit } = keeping;
-  const disableSchema = (schema: DisabledSchema): void => {
-    registry.disableSchema(schema).catch((error: unknown) => {
-      log.error(
-        { err: error, schema: schema.name },
-        'the other threads could not be told of a disabled schema',
-      );
-    });
-  };
-  const fleets = new Fleets(registry.snapshots(), {
-    limits: config,
-    onDisabled: (schema) => {
-      logDisabled(log, schema);
-      disableSchema(schema);
-    },
-  });
-  const cluster: Cluster = await Cluster.start({
-    config,
-    shardFolders: folder.shardFolders,
-    databases: await shared?.openMainDatabases({ config, fleets, log }),
-    tls,
-    fleets: registry.snapshots(),
-    claim: (claim) => claims.claim(claim),
-    onDisabledSchema: disableSchema,
-    log,
-  });
-  const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
-  registry.onChange(async (snapshot) => {
-    fleets.put(snapshot);
-    await cluster.putFleet(snapshot);
-  });
-  let adminServer: FastifyInstance | undefined;
-  let work: Work | undefined;
-  const certificate = await CertificateRenewal.start({
-    files: () => certificateFiles(config, folder.tlsFolder),
-    renew: (files) => cluster.renewCertificate(files),
-    log,
-  });
-  const traces = traceExport(config, cluster, log);
+/** All that runs in the folder and behind the door: what a start that fails has started is stopped again. */
+async function startIn(given: Omit<Start, 'lifecycle'>): Promise<RunningServer> {
+  const { config, log, readiness } = given;
+  const lifecycle = new Lifecycle();
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
-    if (shared !== undefined) {
+    if (config.store.engine === 'postgres') {
       const endMs = (config.shutdownSeconds + farewellSeconds) * 1_000;
       setTimeout(() => {
-        log.warn('a database does not answer: the server ends without taking its leave of it');
+        const msg = 'a database does not answer: the server ends without taking its leave of it';
+        log.warn({ part: lifecycle.last }, msg);
         process.exit();
       }, endMs).unref();
     }
-    await certificate.close();
-    await work?.stopWaiting();
-    await Promise.all([door.dismiss(), adminServer?.close()]);
-    backups.close();
-    await work?.stop();
-    readiness.close();
-    await traces?.close();
-    await cluster.stop();
-    await keeping.close();
-    await door.close();
-    folder.close();
+    await lifecycle.stop();
   };
   try {
-    const bootstrap = new BootstrapToken(knownToken(folder), config.bootstrapToken);
-    const { host } = parseHostPort(config.listen);
-    const url = `https://${bracketed(host)}:${cluster.listen()}`;
-    // Loaded here: half of a start goes into it, and devices are answered meanwhile.
-    const { createAdminServer } = await import('../admin-api/server/server.ts');
-    const reader = new LogReader(cluster.shards.all, log);
-    work = await keeping.startWork({ fleets, shards: cluster.shards, reader });
-    const { app, scrape } = await createAdminServer({
-      config,
-      tokens,
-      bootstrap,
-      audit,
-      claimTokens,
-      registry,
-      fleets,
-      ...work.controls,
-      records: new Records({ reader, shards: cluster.shards, config }),
-      shards: cluster.shards,
-      metrics: cluster.metrics,
-      connections: cluster.connections,
-      queueDepth: (shard) => cluster.queueDepth(shard),
-      connectedOf: (shard) =>
-        cluster.shards.connectedOf(shard) ?? cluster.metrics[shard]?.connectedDevices ?? 0,
-      devicesOf: (shard) => cluster.shards.devicesOf(shard),
-      stalls: () => cluster.stalls(),
-      notReady: () => readiness.reasons(),
-      traces,
-      activity: { sizes: () => cluster.shards.sizes(), talkers: () => cluster.talkers() },
-      backups,
-      log,
-    });
-    adminServer = app;
-    const adminUrl = `http://${bracketed(parseHostPort(config.admin).host)}:${door.port}`;
-    door.admit(app.routing, scrape);
-    const publishToken = (): void => {
-      bootstrap.turn(config.bootstrapToken);
-      const { token } = bootstrap;
-      try {
-        folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
-      } catch (err) {
-        log.error(
-          { err },
-          `${folder.adminFile} cannot be written: commands need --admin ${adminUrl} --token T`,
-        );
-      }
-      if (token !== undefined || tokens.hasAdmin) return;
-      log.warn(
-        'nobody can manage this server: there is no API token with the scope admin, and bootstrapToken is false',
-      );
-    };
-    publishToken();
-    const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
-    const demo =
-      start.wantsDemo && folder.isNew && databases === undefined
-        ? await createDemo(registry, cluster.shards, limits)
-        : undefined;
-    if (folder.isNew) folder.complete();
-    audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
-    readiness.phase = undefined;
-    outliveRejections(log);
-    readiness.watch(cluster);
-    cluster.watchStalls();
-    const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
-    log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
-    const fleetCount = registry.snapshots().length;
     return {
-      url,
-      adminUrl,
-      folder,
-      shards: cluster.shards.all.length,
-      certFile: tls.certFile,
-      fleets: fleetCount,
-      demo,
-      config,
-      reload: async (load) => {
-        const changed = await reload(load, options);
-        audit.note(serverEvent('SIGHUP', { changed: changed.join(' ') }), done);
-        publishToken();
-      },
+      ...(await startParts({ ...given, lifecycle })),
       stop: async (hurry) => {
         readiness.phase = stopping;
         await sleep(config.drainSeconds * 1_000, hurry);
@@ -255,7 +112,40 @@ async function startIn(start: Start): Promise<RunningServer> {
   }
 }
 
-function knownToken(folder: DataFolder): string | undefined {
-  const known = folder.readAdminFile() as { token?: unknown } | undefined;
-  return typeof known?.token === 'string' && known.token.length >= 32 ? known.token : undefined;
+async function startParts(start: Start): Promise<Omit<RunningServer, 'stop'>> {
+  const { folder, shards, config, log, readiness } = start;
+  const shardsBefore = folder.shards;
+  const devices = await startDeviceSide(start);
+  const { adminUrl, publishToken } = await startOperatorSide(start, devices);
+  const { url, certFile, keeping, cluster, certificate } = devices;
+  const { registry, audit } = keeping;
+  publishToken();
+  const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
+  const demo =
+    start.wantsDemo && folder.isNew && config.store.engine === 'lmdb'
+      ? await createDemo(registry, cluster.shards, limits)
+      : undefined;
+  if (folder.isNew) folder.complete();
+  audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
+  readiness.phase = undefined;
+  outliveRejections(log);
+  readiness.watch(cluster);
+  cluster.watchStalls();
+  const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
+  log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
+  return {
+    url,
+    adminUrl,
+    folder,
+    shards: cluster.shards.all.length,
+    certFile,
+    fleets: registry.snapshots().length,
+    demo,
+    config,
+    reload: async (load) => {
+      const changed = await reload(load, options);
+      audit.note(serverEvent('SIGHUP', { changed: changed.join(' ') }), done);
+      publishToken();
+    },
+  };
 }
