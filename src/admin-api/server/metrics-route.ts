@@ -62,13 +62,41 @@ class SharedHistogram {
   }
 }
 
-/** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
-function createMetrics(context: AdminContext): Registry {
-  const { audit, metrics, connections, queueDepth, shards, connectedOf, devicesOf, stalls } = context;
-  const registry = new Registry();
-  const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+type Values = Iterable<readonly [label: string | number, value: number]>;
 
+/** Counted elsewhere, for each value of a label. */
+function addCounter(registry: Registry, name: string, help: string, label: string, read: () => Values): void {
+  new Counter({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [value, count] of read()) this.inc({ [label]: value }, count);
+    },
+  });
+}
+
+/** Known elsewhere, for each value of a label. */
+function addGauge(registry: Registry, name: string, help: string, label: string, read: () => Values): void {
+  new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect() {
+      for (const [value, level] of read()) this.set({ [label]: value }, level);
+    },
+  });
+}
+
+function addHistogram(registry: Registry, histogram: SharedHistogram): void {
+  registry.registerMetric(histogram as unknown as Metric);
+}
+
+function addDeviceApiMetrics(registry: Registry, { metrics, connections }: AdminContext): void {
+  const registers = [registry];
   new Counter({
     name: 'fleetpost_requests_total',
     help: 'Requests answered on the device API.',
@@ -81,41 +109,8 @@ function createMetrics(context: AdminContext): Registry {
       }
     },
   });
-
-  const addHistogram = (histogram: SharedHistogram): void =>
-    registry.registerMetric(histogram as unknown as Metric);
-  const addCounter = (
-    name: string,
-    help: string,
-    read: (worker: WorkerMetrics) => number,
-  ): Counter<'shard'> =>
-    new Counter({
-      name,
-      help,
-      labelNames: ['shard'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [shard, worker] of metrics.entries()) this.inc({ shard }, read(worker));
-      },
-    });
-  const addGauge = (
-    name: string,
-    help: string,
-    label: string,
-    read: (index: number, worker: WorkerMetrics) => number,
-  ) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers,
-      collect() {
-        for (const [index, worker] of metrics.entries()) this.set({ [label]: index }, read(index, worker));
-      },
-    });
-
   addHistogram(
+    registry,
     new SharedHistogram(
       'fleetpost_request_duration_seconds',
       'Time from the head of a request to its answer.',
@@ -141,50 +136,59 @@ function createMetrics(context: AdminContext): Registry {
       this.inc(connections.refused);
     },
   });
-  addGauge('fleetpost_streams_open', 'Open event streams.', 'worker', (_, { openStreams }) => openStreams);
-  const addShardGauge = (name: string, help: string, read: (shard: number) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['shard'],
-      registers,
-      collect() {
-        for (const shard of shards.all.keys()) this.set({ shard }, read(shard));
-      },
-    });
-  addShardGauge(
+  addGauge(registry, 'fleetpost_streams_open', 'Open event streams.', 'worker', () =>
+    metrics.map(({ openStreams }, worker) => [worker, openStreams]),
+  );
+}
+
+function addShardMetrics(registry: Registry, context: AdminContext): void {
+  const { metrics, queueDepth, shards, connectedOf, devicesOf } = context;
+  const ofShards = (name: string, help: string, read: (shard: number) => number): void =>
+    addGauge(registry, name, help, 'shard', () => shards.all.map((_, shard) => [shard, read(shard)]));
+  const ofOwners = (name: string, help: string, read: (owner: WorkerMetrics) => number): void =>
+    addCounter(registry, name, help, 'shard', () => metrics.map((owner, shard) => [shard, read(owner)]));
+
+  ofShards(
     'fleetpost_devices_connected',
     'Devices of the shard with open event streams, on whatever worker.',
     connectedOf,
   );
-  addShardGauge('fleetpost_devices', 'Devices of all fleets.', devicesOf);
-  addGauge('fleetpost_shard_queue_depth', 'Writes under way.', 'shard', (shard) => queueDepth(shard));
-  addCounter('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
-  addCounter(
+  ofShards('fleetpost_devices', 'Devices of all fleets.', devicesOf);
+  addGauge(registry, 'fleetpost_shard_queue_depth', 'Writes under way.', 'shard', () =>
+    metrics.map((_, shard) => [shard, queueDepth(shard)]),
+  );
+  ofOwners('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
+  ofOwners(
     'fleetpost_commit_failures_total',
     'Transactions taken back.',
     ({ failedCommits }) => failedCommits,
   );
-  addCounter('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
-  addCounter(
+  ofOwners('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  ofOwners(
     'fleetpost_writes_refused_total',
     'Writes answered 503 since the disk, the shard or its store had no room for them.',
     ({ refusedWrites }) => refusedWrites,
   );
-  addCounter(
+  ofOwners(
     'fleetpost_dead_letters_dropped_total',
     'Dead letters that went for newer ones: deadLettersPerFleetMax.',
     ({ droppedLetters }) => droppedLetters,
   );
   addHistogram(
+    registry,
     new SharedHistogram(
       'fleetpost_commit_batch_size',
       'Writes in one transaction.',
       batchBounds,
       'shard',
-      () => metrics.map((worker) => worker.batchSizes()),
+      () => metrics.map((owner) => owner.batchSizes()),
     ),
   );
+}
+
+function addServerMetrics(registry: Registry, context: AdminContext): void {
+  const { audit, stalls } = context;
+  const registers = [registry];
   new Counter({
     name: 'fleetpost_audit_entries_lost_total',
     help: 'Entries of the audit log that could not be written.',
@@ -203,23 +207,25 @@ function createMetrics(context: AdminContext): Registry {
       this.set(schemas.filter(({ disabled }) => disabled !== undefined).length);
     },
   });
-  const addStallCounter = (name: string, help: string, value: 'count' | 'seconds') =>
-    new Counter({
-      name,
-      help,
-      labelNames: ['thread'],
-      registers,
-      collect() {
-        this.reset();
-        for (const { thread, stalls: of } of stalls()) this.inc({ thread }, of[value]);
-      },
-    });
-  addStallCounter(
+  addCounter(
+    registry,
     'fleetpost_event_loop_stalls_total',
     'Times that the event loop of a thread stood still for longer than stallMilliseconds.',
-    'count',
+    'thread',
+    () => stalls().map(({ thread, stalls: { count } }) => [thread, count]),
   );
-  addStallCounter('fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'seconds');
+  addCounter(registry, 'fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'thread', () =>
+    stalls().map(({ thread, stalls: { seconds } }) => [thread, seconds]),
+  );
+}
+
+/** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
+function createMetrics(context: AdminContext): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  addDeviceApiMetrics(registry, context);
+  addShardMetrics(registry, context);
+  addServerMetrics(registry, context);
   return registry;
 }
 
