@@ -1,5 +1,6 @@
 import { ApiError } from '../core/errors.ts';
 import type { Completion } from '../domain/write.ts';
+import type { Environment } from '../storage/lmdb/environment/environment.ts';
 import type { OwnerLink } from '../storage/lmdb/shard/lmdb-shard.ts';
 import { ShardOwner } from '../storage/lmdb/shard/owner.ts';
 import { ShardReader } from '../storage/lmdb/shard/reader.ts';
@@ -15,32 +16,14 @@ import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
  * LMDB: this worker owns the shard of its number, reads those of the others in place and has their owners write,
  * through memory that all threads share.
  */
-export function openEmbeddedShards({
-  start,
-  config,
-  fleets,
-  metrics,
-  log,
-}: WorkerShardsOptions): WorkerShards {
+export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
+  const { start, config } = options;
   const { counters, index, shardFolders } = start;
   const environments = shardFolders.map((path, shard) =>
     openShardEnvironment(path, shard, shardFolders.length, config, counters),
   );
-  const ownEnvironment = environments[index];
-  if (ownEnvironment === undefined) throw new Error('a worker owns the shard of its number');
-  const versions = versionsOf(counters, index);
   const depth = cellOf(counters.depths, index);
-  const reader = new ShardReader(ownEnvironment, versions);
-  const others = environments
-    .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
-    .filter((_, shard) => shard !== index);
-  const retention = {
-    retention: retentionOf(fleets, shardFolders.length, config, start.logBytesByDisk),
-    bytesElsewhere: () => sumOfBytes(others.map((other) => other.logBytes())),
-  };
-  const owner = new ShardOwner(ownEnvironment, reader, versions, depth, config, retention, metrics, log, () =>
-    crossing.drain(),
-  );
+  const owner = openOwner(environments, options, () => crossing.drain());
   const crossing = new Crossing({
     index,
     workers: shardFolders.length,
@@ -54,14 +37,7 @@ export function openEmbeddedShards({
 
   function serve(call: Call, completion: Completion<unknown>, channel: Channel): void {
     if (call.type === 'write') owner.write(call.write, completion);
-    else answer(call, channel).then(completion.resolve, completion.reject);
-  }
-
-  async function answer(call: Call, channel: Channel): Promise<unknown> {
-    if (call.type === 'subscribe') return remoteStreams.get(channel)?.subscribe(call.stream, call.device);
-    if (call.type !== 'presence') throw new Error(`${call.type} is nothing for a shard`);
-    const { presence } = owner;
-    return (presence[call.method] as (...given: unknown[]) => unknown).apply(presence, call.given);
+    else answer(call, owner, remoteStreams.get(channel)).then(completion.resolve, completion.reject);
   }
 
   function notice(told: Notice, channel: Channel): void {
@@ -107,4 +83,36 @@ export function openEmbeddedShards({
       });
     },
   };
+}
+
+async function answer(
+  call: Call,
+  { presence }: ShardOwner,
+  streams: RemoteStreams | undefined,
+): Promise<unknown> {
+  if (call.type === 'subscribe') return streams?.subscribe(call.stream, call.device);
+  if (call.type !== 'presence') throw new Error(`${call.type} is nothing for a shard`);
+  return (presence[call.method] as (...given: unknown[]) => unknown).apply(presence, call.given);
+}
+
+/** Of the shard of this worker's number; `collect` brings in what other threads have left for it. */
+function openOwner(
+  environments: readonly Environment[],
+  { start, config, fleets, metrics, log }: WorkerShardsOptions,
+  collect: () => void,
+): ShardOwner {
+  const { counters, index, logBytesByDisk } = start;
+  const own = environments[index];
+  if (own === undefined) throw new Error('a worker owns the shard of its number');
+  const versions = versionsOf(counters, index);
+  const depth = cellOf(counters.depths, index);
+  const reader = new ShardReader(own, versions);
+  const others = environments
+    .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
+    .filter((_, shard) => shard !== index);
+  const retention = {
+    retention: retentionOf(fleets, environments.length, config, logBytesByDisk),
+    bytesElsewhere: () => sumOfBytes(others.map((other) => other.logBytes())),
+  };
+  return new ShardOwner(own, reader, versions, depth, config, retention, metrics, log, collect);
 }

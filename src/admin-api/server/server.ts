@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { newRequestId } from '../../core/request-id.ts';
 import { addActionRoutes } from '../../features/actions/routes.ts';
@@ -21,7 +22,7 @@ import { addImportRoute } from '../import-export/import.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
 import { limitBodyTimes } from '../request/body-time.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
-import type { AdminContext } from '../request/context.ts';
+import type { AdminContext, AdminApp } from '../request/context.ts';
 import { Exports } from '../request/exports.ts';
 import { bindCursors } from '../request/list-cursor.ts';
 import { addDeadLetterRoutes } from '../routes/dead-letters.ts';
@@ -45,8 +46,30 @@ import { addTopRoute } from './top.ts';
 export async function createAdminServer(
   context: AdminContext,
 ): Promise<{ app: FastifyInstance; scrape: Scrape }> {
-  const { config } = context;
   const scrape = createScrape(context);
+  const app = newApp(context);
+  await app.register(swagger, {
+    transform: ({ schema, url }) => ({ schema: schema && documented(schema), url }),
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Fleetpost admin API', version: '1' },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      security: [{ token: [] }],
+    },
+  });
+  await app.register(async (open) => {
+    addHealthRoutes(open, context);
+    addMetricsRoute(open, scrape);
+    open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  });
+  await app.register((admin) => addAdminRoutes(admin, context), { prefix: '/admin/v1' });
+  await app.ready();
+  return { app, scrape };
+}
+
+/** Without routes: what holds for all of them. */
+function newApp(context: AdminContext): AdminApp {
+  const { config } = context;
   const onError = errorHandler(context.log);
   const app = Fastify({
     logger: false,
@@ -74,63 +97,46 @@ export async function createAdminServer(
   });
   limitBodyTimes(app, config);
   if (context.traces !== undefined) traceRequests(app, context.traces.spans);
+  return app;
+}
 
-  await app.register(swagger, {
-    transform: ({ schema, url }) => ({ schema: schema && documented(schema), url }),
-    openapi: {
-      openapi: '3.1.0',
-      info: { title: 'Fleetpost admin API', version: '1' },
-      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
-      security: [{ token: [] }],
-    },
+/** Everything that asks for a token; in groups, by what bodies each takes. */
+async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<void> {
+  auditChanges(admin, context);
+  const open = new OpenRequests();
+  admin.addHook('onClose', async () => open.close());
+  requireToken(admin, context, open);
+  bindCursors(admin);
+  await admin.register(async (documents) => {
+    takeDocuments(documents);
+    addFleetRoutes(documents, context);
+    addFleetCountRoute(documents, context);
+    addDeviceRoutes(documents, context);
+    addDeviceChangeRoute(documents, context);
+    const exports = new Exports(documents, context.config);
+    addExportRoute(documents, context, exports);
+    addReceiptRoutes(documents, context);
+    addDeadLetterRoutes(documents, context);
+    addBackupRoutes(documents, context);
+    addTopRoute(documents, context);
+    addTokenRoutes(documents, context, open);
+    addClaimTokenRoutes(documents, context);
+    addAuditRoutes(documents, context, exports);
+    addActionRoutes(documents, context);
+    addActionRunRoutes(documents, context);
+    addForwarderRoutes(documents, context);
+    addForwarderLetterRoutes(documents, context);
+    addRecordRoutes(documents, context);
+    addConsumerRoutes(documents, context);
+    addBroadcastRoutes(documents, context);
   });
-  await app.register(async (open) => {
-    addHealthRoutes(open, context);
-    addMetricsRoute(open, scrape);
-    open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  await admin.register(async (imports) => {
+    takeDocuments(imports);
+    addImportRoute(imports, context);
   });
-  await app.register(
-    async (admin) => {
-      auditChanges(admin, context);
-      const open = new OpenRequests();
-      admin.addHook('onClose', async () => open.close());
-      requireToken(admin, context, open);
-      bindCursors(admin);
-      await admin.register(async (documents) => {
-        takeDocuments(documents);
-        addFleetRoutes(documents, context);
-        addFleetCountRoute(documents, context);
-        addDeviceRoutes(documents, context);
-        addDeviceChangeRoute(documents, context);
-        const exports = new Exports(documents, config);
-        addExportRoute(documents, context, exports);
-        addReceiptRoutes(documents, context);
-        addDeadLetterRoutes(documents, context);
-        addBackupRoutes(documents, context);
-        addTopRoute(documents, context);
-        addTokenRoutes(documents, context, open);
-        addClaimTokenRoutes(documents, context);
-        addAuditRoutes(documents, context, exports);
-        addActionRoutes(documents, context);
-        addActionRunRoutes(documents, context);
-        addForwarderRoutes(documents, context);
-        addForwarderLetterRoutes(documents, context);
-        addRecordRoutes(documents, context);
-        addConsumerRoutes(documents, context);
-        addBroadcastRoutes(documents, context);
-      });
-      await admin.register(async (imports) => {
-        takeDocuments(imports);
-        addImportRoute(imports, context);
-      });
-      await admin.register(async (bytes) => {
-        takeBytes(bytes);
-        addSchemaRoutes(bytes, context);
-        addMailRoutes(bytes, context);
-      });
-    },
-    { prefix: '/admin/v1' },
-  );
-  await app.ready();
-  return { app, scrape };
+  await admin.register(async (bytes) => {
+    takeBytes(bytes);
+    addSchemaRoutes(bytes, context);
+    addMailRoutes(bytes, context);
+  });
 }

@@ -12,8 +12,8 @@ import { Answerer } from '../../nodes/rpc-server.ts';
 import { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import type { Config } from '../configuration/config.ts';
-import type { Keeping } from './control-plane.ts';
-import { openDeclarations, openDeclaredWork } from './declarations.ts';
+import type { Keeping, Work, WorkOptions } from './control-plane.ts';
+import { openDeclarations, openDeclaredWork, type Declarations } from './declarations.ts';
 import { type Controls, methodsOf, remoteControls } from './remote-services.ts';
 import type { Services } from './services.ts';
 
@@ -41,25 +41,18 @@ interface RunningJobs {
  * @throws OperatorError for tables of another version, ApiError unavailable.
  */
 export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<Keeping> {
-  const { url, folder, node, config, log } = options;
+  const { url, config, log } = options;
   const database = new Database({
     url,
     connectionsMax: config.databaseConnectionsMax,
     timeoutMilliseconds: config.databaseTimeoutMilliseconds,
     log,
   });
-  const mirror = (store: string, tables: readonly string[]) => ({
-    store,
-    tables,
-    folder: join(folder, store),
-    mapBytesMax: config.mapBytesMax,
-    diskFreeBytesMin: config.diskFreeBytesMin,
-    database,
-  });
   let stored: FollowedTables;
   try {
     await checkVersion(database);
-    stored = await FollowedTables.open({ ...mirror('registry', registryTables), log });
+    const tables = mirrorOf(database, options, 'registry', registryTables);
+    stored = await FollowedTables.open({ ...tables, log });
   } catch (error) {
     await database.close();
     throw error;
@@ -76,67 +69,107 @@ export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<K
   return {
     ...declarations,
     audit,
-    async startWork(given) {
-      const { startServices } = await import('./services.ts');
-      const open = async (onLost: () => void): Promise<RunningJobs> => {
-        await stored.catchUp();
-        const held = { database, lease: { name: jobsLease, holder: node }, onLost };
-        const control = await HeldTables.open({ ...mirror('control', controlTables), ...held });
-        const actions = await HeldTables.open({ ...mirror('actions', actionTables), ...held }).catch(
-          closing(control),
-        );
-        const services = await startServices({
-          ...given,
-          registry,
-          work: openDeclaredWork(stored, registry, config),
-          journal: controlJournalOf(control),
-          actionJournal: actionJournalOf(actions),
-          isBackupRunning: () => false,
-          config,
-          log,
-        }).catch(closing(control, actions));
-        // What another node has declared, and builds on now, is known here then.
-        const methods = new Map(
-          [...methodsOf(services.controls)].map(([name, method]) => [
-            name,
-            async (...asked: Parameters<typeof method>) => {
-              await stored.catchUp();
-              return method(...asked);
-            },
-          ]),
-        );
-        const answerer = new Answerer({ database, methods, log });
-        const stop = async (): Promise<void> => {
-          await services.stopWaiting();
-          await answerer.close();
-          await services.stop();
-          await control.close();
-        };
-        return { services, answerer, stop };
-      };
-      const jobs = new Jobs<RunningJobs>({
-        database,
-        holder: node,
-        open,
-        close: (running) => running.stop(),
-        log,
-      });
-      await jobs.start();
-      const remote = remoteControls(caller, config.requestTimeoutSeconds * 1_000);
-      return {
-        controls: whereverTheyAre(() => jobs.running?.services.controls ?? remote),
-        async stopWaiting() {
-          await jobs.running?.services.stopWaiting();
-        },
-        stop: () => jobs.stop(),
-      };
-    },
+    startWork: (given) => startJobs({ ...options, database, stored, registry, caller }, given),
     async close() {
       await caller.close();
       await audit.close();
       await declarations.close();
       await database.close();
     },
+  };
+}
+
+/** Of this node: what the jobs work with, whenever they run here. */
+interface JobsOptions extends DatabaseKeepingOptions {
+  database: Database;
+  stored: FollowedTables;
+  registry: Declarations['registry'];
+  caller: Caller;
+}
+
+async function startJobs(options: JobsOptions, given: WorkOptions): Promise<Work> {
+  const { database, node, caller, config, log } = options;
+  // Before it may be this node's turn, which others then wait for.
+  const services = await import('./services.ts');
+  const jobs = new Jobs<RunningJobs>({
+    database,
+    holder: node,
+    open: (onLost) => openJobs(options, services, given, onLost),
+    close: (running) => running.stop(),
+    log,
+  });
+  await jobs.start();
+  const remote = remoteControls(caller, config.requestTimeoutSeconds * 1_000);
+  return {
+    controls: whereverTheyAre(() => jobs.running?.services.controls ?? remote),
+    async stopWaiting() {
+      await jobs.running?.services.stopWaiting();
+    },
+    stop: () => jobs.stop(),
+  };
+}
+
+/** This node has the lease: the jobs begin, and other nodes are answered what they ask of them. */
+async function openJobs(
+  options: JobsOptions,
+  { startServices }: typeof import('./services.ts'),
+  given: WorkOptions,
+  onLost: () => void,
+): Promise<RunningJobs> {
+  const { database, stored, registry, node, config, log } = options;
+  await stored.catchUp();
+  const held = { lease: { name: jobsLease, holder: node }, onLost };
+  const control = await HeldTables.open({
+    ...mirrorOf(database, options, 'control', controlTables),
+    ...held,
+  });
+  const actions = await HeldTables.open({
+    ...mirrorOf(database, options, 'actions', actionTables),
+    ...held,
+  }).catch(closing(control));
+  const services = await startServices({
+    ...given,
+    registry,
+    work: openDeclaredWork(stored, registry, config),
+    journal: controlJournalOf(control),
+    actionJournal: actionJournalOf(actions),
+    isBackupRunning: () => false,
+    config,
+    log,
+  }).catch(closing(control, actions));
+  // What another node has declared, and builds on now, is known here then.
+  const methods = new Map(
+    [...methodsOf(services.controls)].map(([name, method]) => [
+      name,
+      async (...asked: Parameters<typeof method>) => {
+        await stored.catchUp();
+        return method(...asked);
+      },
+    ]),
+  );
+  const answerer = new Answerer({ database, methods, log });
+  const stop = async (): Promise<void> => {
+    await services.stopWaiting();
+    await answerer.close();
+    await services.stop();
+    await control.close();
+  };
+  return { services, answerer, stop };
+}
+
+function mirrorOf(
+  database: Database,
+  { folder, config }: DatabaseKeepingOptions,
+  store: string,
+  tables: readonly string[],
+) {
+  return {
+    store,
+    tables,
+    folder: join(folder, store),
+    mapBytesMax: config.mapBytesMax,
+    diskFreeBytesMin: config.diskFreeBytesMin,
+    database,
   };
 }
 
