@@ -19,8 +19,8 @@ export interface Glue {
 
 /**
  * The realm's own side of the API. It is handed to the engine as source text, so that it may name nothing from
- * outside of itself, and runs before the action's module: what it needs of the language it takes aside here, for
- * the action may replace all of it. Should it be confused nonetheless, then only about the action's own run.
+ * outside of itself and is one function whatever its length, and runs before the action's module: what it needs of
+ * the language it takes aside here, for the action may replace all of it. Should it be confused nonetheless, then only about the action's own run.
  */
 export function glue(host: Host): Glue {
   const { parse, stringify } = JSON;
