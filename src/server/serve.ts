@@ -7,10 +7,10 @@ import { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
 import type { Config, EffectiveConfig } from './configuration/config.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
+import { Lifecycle } from './lifecycle.ts';
 import { checkAdminAddress, openDoor } from './open-admin-listener.ts';
 import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
-import { Lifecycle } from './lifecycle.ts';
 import { type Start, startDeviceSide } from './start-devices.ts';
 import { startOperatorSide } from './start-operators.ts';
 

@@ -1,6 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault, ContextConfigDefault, FastifySchema, RouteGenericInterface, RouteHandlerMethod } from 'fastify';
+import type {
+  ContextConfigDefault,
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyRequest,
+  FastifySchema,
+  RawServerDefault,
+  RouteGenericInterface,
+  RouteHandlerMethod,
+} from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';

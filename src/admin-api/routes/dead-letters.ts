@@ -7,7 +7,17 @@ import { countsOf } from '../auth/audit-hook.ts';
 import { documentBytesMax } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../request/documents.ts';
-import { checkSelection, describeLetter, filterOf, letterCursor, letterFilter, letterList, letterSelection, walkOf, walkText } from './dead-letter-documents.ts';
+import {
+  checkSelection,
+  describeLetter,
+  filterOf,
+  letterCursor,
+  letterFilter,
+  letterList,
+  letterSelection,
+  walkOf,
+  walkText,
+} from './dead-letter-documents.ts';
 import { listDeadLetters } from './dead-letter-list.ts';
 import { mailIdOf } from './receipts.ts';
 
@@ -77,12 +87,7 @@ async function replay(
   try {
     // Its schema may be another one by now.
     const { name, payload } = letter;
-    fleets.checkMail(
-      fleetIdOf(device),
-      name,
-      parseMessage(payload) ?? {},
-      payload.length,
-    );
+    fleets.checkMail(fleetIdOf(device), name, parseMessage(payload) ?? {}, payload.length);
     const outcome = await shard.replayMail({
       device,
       mailId,

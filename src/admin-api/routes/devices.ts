@@ -4,7 +4,19 @@ import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
-import { deviceDocument, deviceId, devicePath, errorAnswers, fleetPath, listOf, name, nullable, pageLimit, secretDocument, tags } from '../request/documents.ts';
+import {
+  deviceDocument,
+  deviceId,
+  devicePath,
+  errorAnswers,
+  fleetPath,
+  listOf,
+  name,
+  nullable,
+  pageLimit,
+  secretDocument,
+  tags,
+} from '../request/documents.ts';
 import { deviceFilter, filterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 import { describeDevices } from './device-state.ts';

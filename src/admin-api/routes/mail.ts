@@ -6,7 +6,17 @@ import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.t
 import type { EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import { bytesBody } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
-import { devicePath, errorAnswers, listOf, mailboxMailsMax, mailLifeSeconds, mailRequeuesMax, nullable, pageLimit, time } from '../request/documents.ts';
+import {
+  devicePath,
+  errorAnswers,
+  listOf,
+  mailboxMailsMax,
+  mailLifeSeconds,
+  mailRequeuesMax,
+  nullable,
+  pageLimit,
+  time,
+} from '../request/documents.ts';
 import { idempotencyHeaders, idempotencyOf, replayHeader } from '../request/idempotency.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import { type Limits, parseDeliverAt, refusal } from '../request/mail-refusal.ts';

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { newRequestId } from '../../core/request-id.ts';
 import { addActionRoutes } from '../../features/actions/routes.ts';
@@ -22,7 +22,7 @@ import { addImportRoute } from '../import-export/import.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
 import { limitBodyTimes } from '../request/body-time.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
-import type { AdminContext, AdminApp } from '../request/context.ts';
+import type { AdminApp, AdminContext } from '../request/context.ts';
 import { Exports } from '../request/exports.ts';
 import { bindCursors } from '../request/list-cursor.ts';
 import { addDeadLetterRoutes } from '../routes/dead-letters.ts';

@@ -5,8 +5,8 @@ import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api
 import type { Exports } from '../../admin-api/request/exports.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { AuditLog } from '../../domain/audit-log.ts';
 import { type AuditEntry, type AuditQuery, auditBooks } from '../../domain/audit-log.ts';
-import type { AuditLog } from './audit-log.ts';
 
 const entryDocument = Type.Object({
   entry: Type.Integer(),

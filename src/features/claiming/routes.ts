@@ -1,6 +1,16 @@
 import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, fleetId, fleetPath, listOf, name, nullable, pageLimit, tags, time } from '../../admin-api/request/documents.ts';
+import {
+  errorAnswers,
+  fleetId,
+  fleetPath,
+  listOf,
+  name,
+  nullable,
+  pageLimit,
+  tags,
+  time,
+} from '../../admin-api/request/documents.ts';
 import { expiresAt, expiryOf } from '../../admin-api/request/times.ts';
 import type { ClaimToken } from '../../declarations/claim-token.ts';
 import { idPatternLengthMax } from '../../declarations/id-pattern.ts';

@@ -218,7 +218,7 @@ const fetching = {
 };
 
 const fetchBatch =
-  ({ registry, consumers, config }: AdminContext): Handler<typeof fetching> =>
+  ({ registry, consumers }: AdminContext): Handler<typeof fetching> =>
   async ({ params, body }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { max = 100, wait_seconds = 0, worker = '' } = body;

@@ -13,7 +13,7 @@ import { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import type { Config } from '../configuration/config.ts';
 import type { Keeping, Work, WorkOptions } from './control-plane.ts';
-import { openDeclarations, openDeclaredWork, type Declarations } from './declarations.ts';
+import { type Declarations, openDeclarations, openDeclaredWork } from './declarations.ts';
 import { type Controls, methodsOf, remoteControls } from './remote-services.ts';
 import type { Services } from './services.ts';
 
