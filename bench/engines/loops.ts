@@ -10,7 +10,7 @@ const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('c
 type Operation = (shard: Shard, device: DeviceKey) => Promise<void>;
 
 const digest = Buffer.alloc(32, 1);
-const lifeSeconds = 3_600;
+const ttlSeconds = 3_600;
 const mailboxMailsMax = 1_000;
 
 export const operations = {
@@ -31,7 +31,7 @@ export const operations = {
     if (outcome !== 'stored') throw new Error(outcome);
   },
   async cycle(shard, device) {
-    const mail: Enqueue = { device, name: 'note', payload, lifeSeconds, mailboxMailsMax };
+    const mail: Enqueue = { device, name: 'note', payload, ttlSeconds, mailboxMailsMax };
     const queued = await shard.enqueue(mail);
     if (queued.result !== 'queued') throw new Error(queued.result);
     if ((await shard.mailboxHead(device)).mail === undefined) throw new Error('there is no mail');

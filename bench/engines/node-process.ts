@@ -45,7 +45,7 @@ async function openDatabase(of: string): Promise<Shard> {
   const database = new Database({ url: of, connectionsMax: 1, timeoutMilliseconds, log });
   await migrate(database);
   await database.close();
-  const retention = { lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
+  const retention = { ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
   return openPostgresShard({
     ...config,
     url: of,

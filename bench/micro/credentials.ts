@@ -13,7 +13,7 @@ const { loadConfig } = await built<typeof import('../../src/server/configuration
 const { authenticate } = await built<typeof import('../../src/device-api/auth/authentication.ts')>(
   'device-api/auth/authentication.js',
 );
-const { KnownDevices } = await built<typeof import('../../src/device-api/auth/cached-device.ts')>(
+const { DeviceCache } = await built<typeof import('../../src/device-api/auth/cached-device.ts')>(
   'device-api/auth/cached-device.js',
 );
 const { allocateLockouts, Lockouts } = await built<typeof import('../../src/device-api/auth/lockouts.ts')>(
@@ -45,7 +45,7 @@ export async function credentials(): Promise<Group> {
   };
   // The rest of the context belongs to endpoints.
   const contextOf = (devicesMax: number): HttpContext =>
-    ({ ...shared, known: new KnownDevices(devicesMax) }) as unknown as HttpContext;
+    ({ ...shared, known: new DeviceCache(devicesMax) }) as unknown as HttpContext;
   const check = (workload: string, context: HttpContext): Microbench => ({
     ...repeated(workload, (index) => authenticate(cycled(headers, index), context, { address: '127.0.0.1' })),
     conditions: { devices: deviceCount },

@@ -6,9 +6,9 @@ import { payload, sampleDevice } from './samples.ts';
 
 const { Channel } =
   await built<typeof import('../../src/threads/relay/channel.ts')>('threads/relay/channel.js');
-const { allocateCrossing } =
+const { allocateWriteRelay } =
   await built<typeof import('../../src/threads/relay/ring.ts')>('threads/relay/ring.js');
-const { Crossing } = await built<typeof import('../../src/threads/relay/write-relay.ts')>(
+const { WriteRelay } = await built<typeof import('../../src/threads/relay/write-relay.ts')>(
   'threads/relay/write-relay.js',
 );
 const { encodeLogRecord } = await built<typeof import('../../src/storage/lmdb/log/log-record.ts')>(
@@ -16,7 +16,7 @@ const { encodeLogRecord } = await built<typeof import('../../src/storage/lmdb/lo
 );
 
 const batches = [1, 4, 16, 64, 256];
-const ends = { workers: 2, memory: allocateCrossing(2), gatherMilliseconds: 0 };
+const ends = { workers: 2, memory: allocateWriteRelay(2), commitDelayMilliseconds: 0 };
 const depth = new Int32Array(new SharedArrayBuffer(4));
 
 /**
@@ -26,10 +26,10 @@ const depth = new Int32Array(new SharedArrayBuffer(4));
 const farEnd = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { modules, port, options } = workerData;
-  Promise.all(modules.map((url) => import(url))).then(([{ Channel }, { Crossing }]) => {
+  Promise.all(modules.map((url) => import(url))).then(([{ Channel }, { WriteRelay }]) => {
     const channel = new Channel(port, () => {}, () => crossing.look());
     const onWrite = (write, completion) => completion.resolve('stored');
-    const crossing = new Crossing({ ...options, index: 1, onWrite });
+    const crossing = new WriteRelay({ ...options, index: 1, onWrite });
     crossing.connect(0, channel);
     parentPort.postMessage('ready');
   });
@@ -45,7 +45,7 @@ export async function crossing(): Promise<Group> {
     transferList: [port2],
   });
   await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
-  const near = new Crossing({ ...ends, depth, index: 0, onWrite: () => {} });
+  const near = new WriteRelay({ ...ends, depth, index: 0, onWrite: () => {} });
   const channel = new Channel(
     port1,
     () => {},

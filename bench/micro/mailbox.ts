@@ -17,7 +17,7 @@ export async function mailbox(): Promise<Group> {
       device: nextDevice(),
       name: 'water',
       payload: new Uint8Array(payload),
-      lifeSeconds: 604_800,
+      ttlSeconds: 604_800,
       mailboxMailsMax: Number.MAX_SAFE_INTEGER,
     });
   const mustQueue = async (): Promise<void> => {

@@ -8,7 +8,7 @@ const { loadConfig } = await built<typeof import('../../src/server/configuration
   'server/configuration/config.js',
 );
 const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
-const { allocateCounters, cellOf, openShardEnvironment, Shards, versionsOf } =
+const { allocateCounters, counterCellOf, openShardEnvironment, Shards, versionsOf } =
   await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');
 const { ShardOwner } = await built<typeof import('../../src/storage/lmdb/shard/owner.ts')>(
   'storage/lmdb/shard/owner.js',
@@ -34,10 +34,10 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
     environment,
     new ShardReader(environment, versions),
     versions,
-    cellOf(counters.depths, 0),
+    counterCellOf(counters.depths, 0),
     config,
     {
-      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      retention: () => ({ ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
     {

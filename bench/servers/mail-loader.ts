@@ -75,7 +75,7 @@ async function queueMail(
           device,
           name: 'water',
           payload,
-          lifeSeconds: 604_800,
+          ttlSeconds: 604_800,
           mailboxMailsMax: mailsPerDevice,
         };
         const outcome = state.apply({ type: 'enqueue', given }) as { result: string };

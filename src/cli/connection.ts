@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { tokenVariable } from '../core/config/token-variable.ts';
 import { OperatorError } from '../core/errors.ts';
-import { tokenVariable } from '../core/token-variable.ts';
 import { AdminClient } from './admin-client.ts';
 
 /** The options that every client command takes. */

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { withConnectionOptions } from './connection.ts';
 
 /** Reads an option as a whole number within bounds. */
-export function integer(minimum: number, maximum: number): (text: string) => number {
+export function integerOption(minimum: number, maximum: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= minimum && value <= maximum) return value;
@@ -30,7 +30,7 @@ export function withIdempotencyKey(command: Command): Command {
   return command.option('--idempotency-key <uuid>', 'a UUIDv7: the same command again does nothing more');
 }
 
-export function idempotencyHeaders({ idempotencyKey }: { idempotencyKey?: string }): Headers {
+export function idempotencyKeyHeaders({ idempotencyKey }: { idempotencyKey?: string }): Headers {
   return new Headers(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey });
 }
 
@@ -41,6 +41,6 @@ export interface ListOptions {
 
 export function withListOptions(command: Command, limitMax = 1_000_000): Command {
   return command
-    .option('--limit <n>', 'items at most', integer(1, limitMax), 100)
+    .option('--limit <n>', 'items at most', integerOption(1, limitMax), 100)
     .option('--after <cursor>', '"next" of the list before');
 }

@@ -48,15 +48,15 @@ export function fields(document: object): string {
   return entries
     .map(
       ([key, value]) =>
-        `${key.padEnd(width)}  ${printableLines(cellOf(value)).replaceAll('\n', `\n${indentation}`)}`,
+        `${key.padEnd(width)}  ${printableLines(cellText(value)).replaceAll('\n', `\n${indentation}`)}`,
     )
     .join('\n');
 }
 
 /** Any value in one line; what there is none of is a dash. */
-export function cellOf(value: unknown): string {
+export function cellText(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellOf).join(' ');
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellText).join(' ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
@@ -67,7 +67,7 @@ export function listText<T extends object>(
   nothing: string,
 ): string {
   if (list.items.length === 0) return nothing;
-  const rows = list.items.map((item) => columns.map((column) => cellOf(item[column])));
+  const rows = list.items.map((item) => columns.map((column) => cellText(item[column])));
   const more = list.next === null ? '' : `\nThere are more: go on with --after ${list.next}`;
   return table(columns, rows) + more;
 }

@@ -56,7 +56,7 @@ export function createProgram(): Command {
 }
 
 /** Runs the command that `argv` names. What goes wrong is one sentence on stderr and exit status 1. */
-export async function run(program: Command, argv: readonly string[]): Promise<void> {
+export async function runProgram(program: Command, argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(argv);
   } catch (error) {

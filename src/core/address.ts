@@ -22,7 +22,7 @@ export function addressText(bytes: Uint8Array): string {
  * What counts as one address, as text: an IPv4 address, or the /64 of an IPv6 one. `bytes` are 4 or 16 in
  * network order; of a connection that has gone there are none.
  */
-export function addressOf(bytes: Uint8Array): string {
+export function clientAddressOf(bytes: Uint8Array): string {
   if (bytes.length !== ipv6Bytes) return [...bytes].join('.');
   if (mappedPrefix.equals(bytes.subarray(0, mappedPrefix.length)))
     return [...bytes.subarray(mappedPrefix.length)].join('.');

@@ -85,7 +85,7 @@ export class KeyedSingleFlight<K, T> {
 }
 
 /** Those who wait for what somebody else says, in the order in which they came. */
-export class Waiters {
+export class Condition {
   readonly #waiting = new Map<() => void, () => boolean>();
 
   get size(): number {

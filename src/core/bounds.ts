@@ -7,7 +7,7 @@ export const tagLengthMax = 64;
 /** A year: how long a device may count as active after it was seen. */
 export const activeSecondsMax = 31_536_000;
 /** Ten years. */
-export const mailLifeSecondsMax = 315_360_000;
+export const mailTtlSecondsMax = 315_360_000;
 /** Ten years. */
 export const mailDelaySecondsMax = 315_360_000;
 /** Requeues that a mail can be allowed when they are counted at all. */

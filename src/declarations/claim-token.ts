@@ -24,7 +24,7 @@ export interface StoredClaimToken extends ClaimToken {
 }
 
 /** What a device sends, checked for its form. */
-export interface Claim {
+export interface ClaimRequest {
   fleetId: string;
   claimToken: string;
   deviceId?: string;

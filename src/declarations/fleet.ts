@@ -8,7 +8,7 @@ export interface Fleet {
   name: string;
   createdAtMs: number;
   mailboxMailsMax?: number;
-  mailLifeSeconds?: number;
+  mailTtlSeconds?: number;
   /** Absent: mail may be requeued any number of times (D16). */
   mailRequeuesMax?: number;
   requestsPerSecondMax?: number;

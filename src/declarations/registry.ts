@@ -27,7 +27,7 @@ export interface RegistryLimits {
 export interface FleetChange {
   name?: string;
   mailboxMailsMax?: number | null;
-  mailLifeSeconds?: number | null;
+  mailTtlSeconds?: number | null;
   mailRequeuesMax?: number | null;
   requestsPerSecondMax?: number | null;
   deviceRequestsPerSecondMax?: number | null;

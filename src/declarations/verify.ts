@@ -40,12 +40,12 @@ export function verifyRegistry(entries: RegistryEntries, findings: Findings): Re
   let schemas = 0;
   for (const { text, value } of entries('fleets')) {
     if (isFleet(text, value)) fleets.add(text);
-    else findings.add(`registry, fleets: ${printable(text)} does not decode`);
+    else findings.add(`registry, fleets: ${printableKey(text)} does not decode`);
   }
   for (const { text, value } of entries('schemas')) {
     schemas += 1;
     const wrong = checkStoredSchema(text, value, fleets);
-    if (wrong !== undefined) findings.add(`registry, schemas: ${printable(text)} ${wrong}`);
+    if (wrong !== undefined) findings.add(`registry, schemas: ${printableKey(text)} ${wrong}`);
   }
   for (const [table, unpackOne] of [
     ['tokens', unpackToken],
@@ -53,7 +53,7 @@ export function verifyRegistry(entries: RegistryEntries, findings: Findings): Re
   ] as const) {
     for (const { text, value } of entries(table)) {
       const wrong = checkStored(() => unpackOne(value), text, fleets);
-      if (wrong !== undefined) findings.add(`registry, ${table}: ${printable(text)} ${wrong}`);
+      if (wrong !== undefined) findings.add(`registry, ${table}: ${printableKey(text)} ${wrong}`);
     }
   }
   return { fleets, schemas };
@@ -103,6 +103,6 @@ function checkStoredSchema(text: string, value: Buffer, fleets: ReadonlySet<stri
   }
 }
 
-export function printable(text: string): string {
+export function printableKey(text: string): string {
   return /^[\w-]{1,300}$/.test(text) ? text : `key ${Buffer.from(text, 'latin1').toString('hex', 0, 64)}`;
 }

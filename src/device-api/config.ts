@@ -78,7 +78,7 @@ export const deviceApiKeys = {
       'Requests of one address without valid credentials; beyond twice as many at once, 429; 0 for no limit. Raise it for a fleet behind one NAT that claims.',
     ),
   ),
-  knownDevicesMax: integer(
+  cachedDevicesMax: integer(
     200_000,
     2,
     10_000_000,

@@ -1,4 +1,4 @@
-import { activeSecondsMax, mailLifeSecondsMax } from '../core/bounds.ts';
+import { activeSecondsMax, mailTtlSecondsMax } from '../core/bounds.ts';
 import { integer, reloadable, type ValuesOf } from '../core/config/config-key.ts';
 
 /** What a device, its mail and its records may take, on every engine. */
@@ -21,11 +21,11 @@ export const domainKeys = {
   mailboxMailsMax: reloadable(
     integer(1_000, 1, 65_535, 'Mails in one mailbox, unless its fleet says otherwise (D16).'),
   ),
-  mailLifeSeconds: reloadable(
+  mailTtlSeconds: reloadable(
     integer(
       604_800,
       1,
-      mailLifeSecondsMax,
+      mailTtlSecondsMax,
       'Life of a mail, unless its fleet or the mail says otherwise (D16).',
     ),
   ),

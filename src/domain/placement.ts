@@ -19,7 +19,7 @@ export function shardOf(device: DeviceKey, shards: number): number {
 }
 
 /** Of all shards, the one of a device. */
-export function placed<S>(all: readonly S[], device: DeviceKey): S {
+export function shardFor<S>(all: readonly S[], device: DeviceKey): S {
   const shard = all[shardOf(device, all.length)];
   if (shard === undefined) throw new Error('placement names a shard that is not there');
   return shard;

@@ -50,7 +50,7 @@ export interface StreamSink {
  * Tells, in the time of a memory access, whether the device, its credentials or its mailbox have changed since it was
  * made: when a write is answered, for all watches everywhere. Fetches and when it was seen are no change.
  */
-export interface Watch {
+export interface ChangeToken {
   isCurrent(): boolean;
 }
 
@@ -71,7 +71,7 @@ export interface Shard {
   accepts(): boolean;
 
   /** Taken before reading, it says how long what was read holds. Undefined where the engine cannot tell. */
-  watch(device: DeviceKey): Watch | undefined;
+  changeToken(device: DeviceKey): ChangeToken | undefined;
   credentials(device: DeviceKey): Awaitable<Authentication | undefined>;
   mailboxSize(device: DeviceKey): Awaitable<number>;
   mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;
@@ -123,7 +123,7 @@ export interface Shard {
   /** When what stands at a position was stored; undefined where nothing does, from there on. */
   timeAt(position: number): Awaitable<number | undefined>;
   /** From here on every record is in order of time: in front of it there may be those of shards that were given up. */
-  movedEnd(): Awaitable<number>;
+  reorderedUntil(): Awaitable<number>;
 
   /**
    * Has copied the payload when it returns. The device is not looked for. A key that is remembered is answered
@@ -142,14 +142,14 @@ export interface Shard {
    * Forgets the oldest `once`s whose UUIDv7 sorts before those 16 bytes, or of all, in one write that holds
    * nobody up. Answers how many there were: none is the end of it.
    */
-  forgetSent(before: Uint8Array | undefined): Promise<number>;
+  pruneDedupeKeys(before: Uint8Array | undefined): Promise<number>;
   /** Mail for some dozens of devices in one write, which all others wait for. */
   broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
   /**
    * Forgets who has had mail of broadcasts, but for those that an active one has not come to for good, in one
    * write that holds nobody up. Answers how many there were: none is the end of it.
    */
-  forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
+  pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
   /** All of them or, when one exists already or is among them twice, none: answers that one's key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
   /** Ends the device's streams where it is disabled or re-keyed. False only if there is no such device. */

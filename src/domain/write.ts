@@ -32,9 +32,9 @@ export interface ShardWrites {
   withdrawMail: { given: { device: DeviceKey; mailId: Uint8Array }; answer: Withdrawal };
   replayMail: { given: Replay; answer: ReplayOutcome };
   dropDeadLetter: { given: { device: DeviceKey; mailId: Uint8Array }; answer: boolean };
-  forgetSent: { given: Uint8Array | undefined; answer: number };
+  pruneDedupeKeys: { given: Uint8Array | undefined; answer: number };
   broadcast: { given: Broadcast; answer: BroadcastOutcome };
-  forgetBroadcasts: { given: readonly BroadcastProgress[]; answer: number };
+  pruneBroadcasts: { given: readonly BroadcastProgress[]; answer: number };
   createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   changeDevices: { given: { devices: readonly DeviceKey[]; change: DeviceChange }; answer: ChangeOutcome[] };

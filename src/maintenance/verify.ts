@@ -33,7 +33,7 @@ export interface Verification extends ShardCounts {
 }
 
 /** Told how many records there are in all, then of each. */
-export interface Progress {
+export interface VerifyProgress {
   start(records: number): void;
   onRecord(): void;
 }
@@ -50,7 +50,7 @@ interface Folder {
  * Walks every record of a data folder whose server is stopped, or of a backup. Reads only.
  * @throws OperatorError when there is nothing to walk.
  */
-export async function verifyFolder(path: string, progress: Progress): Promise<Verification> {
+export async function verifyFolder(path: string, progress: VerifyProgress): Promise<Verification> {
   const findings = new Findings(sentencesMax);
   const folder = isBackup(path) ? await openBackup(resolve(path), findings) : openData(path);
   try {
@@ -79,7 +79,7 @@ async function openBackup(path: string, findings: Findings): Promise<Folder> {
   return { path, ...environmentsOf(path, backup), close: () => {} };
 }
 
-function walk(folder: Folder, findings: Findings, progress: Progress): Verification {
+function walk(folder: Folder, findings: Findings, progress: VerifyProgress): Verification {
   const opened: DatabaseFile[] = [];
   try {
     const open = (path: string): ReadonlyMap<string, StoredTable> | undefined => {

@@ -4,7 +4,7 @@ import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts'
 import type { Database } from '../storage/postgres/connection/database.ts';
 import { Mirror, MirroredTables, type MirrorOptions, putChanges, removeRows } from './mirror.ts';
 
-export interface HeldTablesOptions extends MirrorOptions {
+export interface LeaderStoreOptions extends MirrorOptions {
   database: Database;
   /** Of the lease that must be held for each commit. */
   lease: { name: string; holder: string };
@@ -20,19 +20,19 @@ const isHolder = 'SELECT name FROM lease WHERE name = $1 AND holder = $2 FOR SHA
  * Where it cannot be sure of a commit it gives all up, as if the process had died: whoever takes the lease then, be it
  * itself, begins by what is stored.
  */
-export class HeldTables extends MirroredTables implements StoredTables {
-  readonly #options: HeldTablesOptions;
+export class LeaderStore extends MirroredTables implements StoredTables {
+  readonly #options: LeaderStoreOptions;
   #isLost = false;
   readonly #writes = new Mutex();
 
-  private constructor(options: HeldTablesOptions) {
+  private constructor(options: LeaderStoreOptions) {
     super(new Mirror(options));
     this.#options = options;
   }
 
   /** With all that there is; the lease is held already. @throws ApiError unavailable */
-  static async open(options: HeldTablesOptions): Promise<HeldTables> {
-    const tables = new HeldTables(options);
+  static async open(options: LeaderStoreOptions): Promise<LeaderStore> {
+    const tables = new LeaderStore(options);
     try {
       await tables.mirror.load(options.database, options.store);
     } catch (error) {

@@ -4,14 +4,14 @@ import type { Database } from '../storage/postgres/connection/database.ts';
 import { Lease } from '../storage/postgres/schema/lease.ts';
 
 /** Of the row in the table `lease`. */
-export const jobsLease = 'jobs';
+export const leaderLease = 'jobs';
 /** How long the jobs stand still when the node that has them dies. It says four times as often that it lives. */
 const leaseMilliseconds = 10_000;
 const renewMilliseconds = leaseMilliseconds / 4;
 /** After they could not be begun. */
 const retryMilliseconds = 5_000;
 
-export interface JobsOptions<Running> {
+export interface LeaderOptions<Running> {
   database: Database;
   /** This node among all. */
   holder: string;
@@ -25,8 +25,8 @@ export interface JobsOptions<Running> {
  * What one node does for all: while it has the lease it runs here, and when it has lost it, or is not sure any more of
  * what is stored, it ends here as it would with the process, and begins anew where the lease is.
  */
-export class Jobs<Running> {
-  readonly #options: JobsOptions<Running>;
+export class Leader<Running> {
+  readonly #options: LeaderOptions<Running>;
   readonly #lease: Lease;
   readonly #timer: NodeJS.Timeout;
   #running: Running | undefined;
@@ -35,9 +35,9 @@ export class Jobs<Running> {
   readonly #turning = new SingleFlight(() => this.#toward());
   #isClosed = false;
 
-  constructor(options: JobsOptions<Running>) {
+  constructor(options: LeaderOptions<Running>) {
     this.#options = options;
-    this.#lease = new Lease(options.database, jobsLease, options.holder, leaseMilliseconds);
+    this.#lease = new Lease(options.database, leaderLease, options.holder, leaseMilliseconds);
     this.#timer = setInterval(() => void this.#renew(), renewMilliseconds);
   }
 

@@ -3,7 +3,7 @@ import { Environment } from '../storage/lmdb/environment/environment.ts';
 import type { StoredChange, Table } from '../storage/lmdb/environment/stored-tables.ts';
 import type { Session } from '../storage/postgres/connection/database.ts';
 import { clockMs } from '../storage/postgres/connection/database-time.ts';
-import { stored } from '../storage/postgres/schema/tables.ts';
+import { storedRowTable } from '../storage/postgres/schema/tables.ts';
 
 export interface MirrorOptions {
   /** In the table `stored`. */
@@ -51,7 +51,10 @@ export function removeRows(
   store: string,
   changes: readonly StoredChange[],
 ): Promise<unknown> {
-  return session.query(stored.remove, stored.keysOf(changes.map(({ name, key }) => ({ store, name, key }))));
+  return session.query(
+    storedRowTable.remove,
+    storedRowTable.keysOf(changes.map(({ name, key }) => ({ store, name, key }))),
+  );
 }
 
 function idOf({ name, key }: StoredChange): string {

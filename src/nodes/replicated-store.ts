@@ -5,9 +5,9 @@ import { retryConflicts } from '../storage/postgres/connection/conflict-retry.ts
 import type { Database, Transaction } from '../storage/postgres/connection/database.ts';
 import { clockMs } from '../storage/postgres/connection/database-time.ts';
 import { Mirror, MirroredTables, type MirrorOptions, putChanges } from './mirror.ts';
-import { Inbox } from './table-queue.ts';
+import { TableQueue } from './table-queue.ts';
 
-export interface FollowedTablesOptions extends MirrorOptions {
+export interface ReplicatedStoreOptions extends MirrorOptions {
   database: Database;
   log: Log;
 }
@@ -31,9 +31,9 @@ const forgetRemoved = `
  * Tables that every node has a mirror of, and may change: whoever does holds the row of their version until his
  * commit, and begins by what others have changed. The others are told of it, and look once a second anyway.
  */
-export class FollowedTables extends MirroredTables implements StoredTables {
-  readonly #options: FollowedTablesOptions;
-  readonly #inbox: Inbox;
+export class ReplicatedStore extends MirroredTables implements StoredTables {
+  readonly #options: ReplicatedStoreOptions;
+  readonly #inbox: TableQueue;
   #seen = 0;
   #looked = performance.now();
   readonly #changes = new Mutex();
@@ -42,16 +42,16 @@ export class FollowedTables extends MirroredTables implements StoredTables {
   /** Settles when this node's threads know what was followed: not to be waited for with the version locked. */
   #published: Promise<unknown> = Promise.resolve();
 
-  private constructor(options: FollowedTablesOptions) {
+  private constructor(options: ReplicatedStoreOptions) {
     super(new Mirror(options));
     const { database, log } = options;
     this.#options = options;
-    this.#inbox = new Inbox({ database, channel, log, look: () => this.#look() });
+    this.#inbox = new TableQueue({ database, channel, log, look: () => this.#look() });
   }
 
   /** With all that there is. @throws ApiError unavailable */
-  static async open(options: FollowedTablesOptions): Promise<FollowedTables> {
-    const tables = new FollowedTables(options);
+  static async open(options: ReplicatedStoreOptions): Promise<ReplicatedStore> {
+    const tables = new ReplicatedStore(options);
     try {
       await options.database.query(enter, [options.store]);
       await tables.#load();

@@ -3,9 +3,9 @@ import { ApiError, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import { clockMs } from '../storage/postgres/connection/database-time.ts';
-import { Gathered } from '../storage/postgres/connection/query-batcher.ts';
-import { type Answer, answerChannelOf, callChannel, packRequest, unpackAnswer } from './call-message.ts';
-import { Inbox } from './table-queue.ts';
+import { QueryBatcher } from '../storage/postgres/connection/query-batcher.ts';
+import { answerChannelOf, type CallAnswer, callChannel, packRequest, unpackAnswer } from './call-message.ts';
+import { TableQueue } from './table-queue.ts';
 
 /** Calls of one node that wait for their answers, and the bytes of what they ask. */
 export const callsMax = 1_000;
@@ -56,7 +56,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-export interface CallerOptions {
+export interface RpcClientOptions {
   /** The first one, which holds what nodes share. */
   database: Database;
   log: Log;
@@ -66,22 +66,22 @@ export interface CallerOptions {
  * Asks the node that has the jobs, through the database: nodes need no way to each other besides that. A call is done
  * once or not at all; where its answer is lost, the caller cannot know which.
  */
-export class Caller {
-  readonly #options: CallerOptions;
+export class RpcClient {
+  readonly #options: RpcClientOptions;
   readonly #node = randomBytes(9).toString('hex');
   /** By the id of the call. */
-  readonly #waiting = new Map<string, (answer: Answer) => void>();
-  readonly #asking: Gathered<Asked, void>;
-  readonly #cancelling: Gathered<Buffer, void>;
-  readonly #inbox: Inbox;
+  readonly #waiting = new Map<string, (answer: CallAnswer) => void>();
+  readonly #asking: QueryBatcher<Asked, void>;
+  readonly #cancelling: QueryBatcher<Buffer, void>;
+  readonly #inbox: TableQueue;
   readonly #timer: NodeJS.Timeout;
   #bytes = 0;
   #isClosed = false;
 
-  constructor(options: CallerOptions) {
+  constructor(options: RpcClientOptions) {
     this.#options = options;
     const { database, log } = options;
-    this.#asking = new Gathered(
+    this.#asking = new QueryBatcher(
       async (asked) => {
         const columns = [
           asked.map(({ id }) => id),
@@ -95,7 +95,7 @@ export class Caller {
       database.timeoutMilliseconds,
       { of: ({ request }) => request.length, max: statementBytesMax },
     );
-    this.#cancelling = new Gathered(
+    this.#cancelling = new QueryBatcher(
       async (ids) => {
         await database.query(cancel, [this.#node, ids, abortedMilliseconds]);
         return [];
@@ -103,7 +103,7 @@ export class Caller {
       1,
       database.timeoutMilliseconds,
     );
-    this.#inbox = new Inbox({
+    this.#inbox = new TableQueue({
       database,
       log,
       channel: answerChannelOf(this.#node),
@@ -147,7 +147,7 @@ export class Caller {
         asking.then(() => this.#cancelling.add(id)).catch(() => {});
       };
       if (!isAborted) signal?.addEventListener('abort', onAbort, { once: true });
-      const settle = (answer: Answer): void => {
+      const settle = (answer: CallAnswer): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
         this.#waiting.delete(keyOf(id));
@@ -170,7 +170,7 @@ export class Caller {
     await this.#inbox.close();
   }
 
-  #settle(id: Buffer, answer: Answer): void {
+  #settle(id: Buffer, answer: CallAnswer): void {
     this.#waiting.get(keyOf(id))?.(answer);
   }
 

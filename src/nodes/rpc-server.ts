@@ -4,9 +4,9 @@ import { ApiError, unavailable } from '../core/errors.ts';
 import { type Log, logFailure } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import { clockMs } from '../storage/postgres/connection/database-time.ts';
-import { Gathered } from '../storage/postgres/connection/query-batcher.ts';
-import { answerChannelOf, callChannel, packAnswer, type Request, unpackRequest } from './call-message.ts';
-import { Inbox } from './table-queue.ts';
+import { QueryBatcher } from '../storage/postgres/connection/query-batcher.ts';
+import { answerChannelOf, type CallRequest, callChannel, packAnswer, unpackRequest } from './call-message.ts';
+import { TableQueue } from './table-queue.ts';
 
 /** Calls in hand at once, of all nodes; one more is answered `unavailable`. */
 const callsInHandMax = 2_000;
@@ -51,7 +51,7 @@ type Taken = {
   left_ms: number;
 };
 
-export interface AnswererOptions {
+export interface RpcServerOptions {
   /** The first one, which holds what nodes share. */
   database: Database;
   /** By name: what is not among them cannot be asked for. */
@@ -60,16 +60,16 @@ export interface AnswererOptions {
 }
 
 /** Answers what the nodes ask, for as long as this one has the jobs. */
-export class Answerer {
-  readonly #options: AnswererOptions;
+export class RpcServer {
+  readonly #options: RpcServerOptions;
   readonly #inHand = new Map<string, { controller: AbortController; ended: Promise<void> }>();
-  readonly #telling: Gathered<Told, void>;
-  readonly #inbox: Inbox;
+  readonly #telling: QueryBatcher<Told, void>;
+  readonly #inbox: TableQueue;
 
-  constructor(options: AnswererOptions) {
+  constructor(options: RpcServerOptions) {
     this.#options = options;
     const { database, log } = options;
-    this.#telling = new Gathered(
+    this.#telling = new QueryBatcher(
       async (told) => {
         const columns = [
           told.map(({ id }) => id),
@@ -84,7 +84,7 @@ export class Answerer {
       database.timeoutMilliseconds,
       { of: ({ answer }) => answer.length, max: statementBytesMax },
     );
-    this.#inbox = new Inbox({ database, log, channel: callChannel, look: () => this.#take() });
+    this.#inbox = new TableQueue({ database, log, channel: callChannel, look: () => this.#take() });
   }
 
   /** Takes no more; settles when what it has taken is answered, or takes too long. What waits is told not to. */
@@ -124,7 +124,7 @@ export class Answerer {
   }
 
   async #answer(bytes: Buffer, key: string, controller: AbortController): Promise<Buffer> {
-    let request: Request | undefined;
+    let request: CallRequest | undefined;
     try {
       request = unpackRequest(bytes);
       if (this.#inHand.size >= callsInHandMax) {

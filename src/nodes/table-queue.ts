@@ -6,7 +6,7 @@ import type { Listener } from '../storage/postgres/connection/listener.ts';
 /** What a notification that is lost can cost. */
 const pollMilliseconds = 1_000;
 
-export interface InboxOptions {
+export interface TableQueueOptions {
   database: Database;
   channel: string;
   log: Log;
@@ -15,15 +15,15 @@ export interface InboxOptions {
 }
 
 /** Looks for what other nodes put into the database: when they tell, and each second in any case; one look at a time. */
-export class Inbox {
-  readonly #options: InboxOptions;
+export class TableQueue {
+  readonly #options: TableQueueOptions;
   readonly #listener: Listener;
   readonly #timer: NodeJS.Timeout;
   readonly #looking = new SingleFlight(() => this.#run());
   #isAsked = false;
   #isClosed = false;
 
-  constructor(options: InboxOptions) {
+  constructor(options: TableQueueOptions) {
     this.#options = options;
     const { database, channel } = options;
     const look = (): void => this.look();

@@ -35,7 +35,7 @@ const schemas: readonly [SchemaKind, string, object][] = [
 export async function createDemo(
   registry: Registry,
   shards: { of(device: ReturnType<typeof deviceKeyOf>): Shard },
-  limits: { lifeSeconds: number; mailboxMailsMax: number },
+  limits: { ttlSeconds: number; mailboxMailsMax: number },
 ): Promise<Demo> {
   const fleetId = generateFleetId();
   const deviceId = generateDeviceId();

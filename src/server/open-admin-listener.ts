@@ -1,4 +1,4 @@
-import { AdminDoor } from '../admin-api/server/admin-listener.ts';
+import { AdminListener } from '../admin-api/server/admin-listener.ts';
 import { Probe } from '../admin-api/server/probe.ts';
 import { OperatorError } from '../core/errors.ts';
 import { isLoopback, parseHostPort } from '../core/host-port.ts';
@@ -15,7 +15,7 @@ export function checkAdminAddress({ admin }: Config): void {
 }
 
 /** Before a move, which may take minutes: a port that is taken is told at once, and health is answered meanwhile. */
-export async function openDoor(config: Config, readiness: Readiness): Promise<AdminDoor> {
+export async function openAdminListener(config: Config, readiness: Readiness): Promise<AdminListener> {
   const reasons = () => readiness.reasons();
   const address = parseHostPort(config.admin);
   const probe =
@@ -24,7 +24,7 @@ export async function openDoor(config: Config, readiness: Readiness): Promise<Ad
       : await opened(config.probe, 'probe', () => Probe.open(parseHostPort(config.probe), config, reasons));
   try {
     return await opened(config.admin, 'the admin API', () =>
-      AdminDoor.open({ address, probe, config, reasons }),
+      AdminListener.open({ address, probe, config, reasons }),
     );
   } catch (error) {
     await probe?.close();

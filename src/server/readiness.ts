@@ -1,5 +1,5 @@
 import type { NotReady } from '../core/telemetry/readiness.ts';
-import type { Cluster } from '../threads/worker-pool.ts';
+import type { WorkerPool } from '../threads/worker-pool.ts';
 
 const sampleMs = 1_000;
 /** A queue that is full for as long is no burst any more. */
@@ -24,12 +24,12 @@ interface Sampled {
 export class Readiness {
   /** What the whole server is busy with; undefined while it serves. */
   phase: Phase | undefined = starting;
-  #cluster: Cluster | undefined;
+  #cluster: WorkerPool | undefined;
   #sampled: readonly Sampled[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** From now on the state of the shards counts too. */
-  watch(cluster: Cluster): void {
+  watch(cluster: WorkerPool): void {
     this.#cluster = cluster;
     this.#sampled = cluster.metrics.map(({ refusedWrites }) => ({
       refusedWrites,
@@ -67,7 +67,7 @@ export class Readiness {
     return reasons;
   }
 
-  #sample({ metrics, shards }: Cluster): void {
+  #sample({ metrics, shards }: WorkerPool): void {
     for (const [shard, sampled] of this.#sampled.entries()) {
       const { refusedWrites = 0 } = metrics[shard] ?? {};
       sampled.sinceRefusal = refusedWrites === sampled.refusedWrites ? sampled.sinceRefusal + 1 : 0;

@@ -1,5 +1,5 @@
 import type { Log } from '../core/telemetry/log.ts';
-import type { Cluster } from '../threads/worker-pool.ts';
+import type { WorkerPool } from '../threads/worker-pool.ts';
 import { certificateFiles, checkCertificate } from './certificates/certificate.ts';
 import type { CertificateRenewal } from './certificates/certificate-renewal.ts';
 import type { Config, EffectiveConfig } from './configuration/config.ts';
@@ -11,7 +11,7 @@ export interface ReloadOptions {
   /** Of the data folder, whatever the configuration says. */
   shards: number;
   tlsFolder: string;
-  cluster: Cluster;
+  cluster: WorkerPool;
   certificate: CertificateRenewal;
   log: Log;
 }

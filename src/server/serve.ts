@@ -1,17 +1,17 @@
-import type { AdminDoor } from '../admin-api/server/admin-listener.ts';
+import type { AdminListener } from '../admin-api/server/admin-listener.ts';
 import { sleep } from '../core/async.ts';
-import { outliveRejections } from '../core/rejections.ts';
 import { createLog } from '../core/telemetry/log.ts';
+import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
 import { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
 import type { Config, EffectiveConfig } from './configuration/config.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { checkAdminAddress, openDoor } from './open-admin-listener.ts';
+import { checkAdminAddress, openAdminListener } from './open-admin-listener.ts';
 import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
-import { type Start, startDeviceSide } from './start-devices.ts';
+import { type DevicesStart, startDeviceSide } from './start-devices.ts';
 import { startOperatorSide } from './start-operators.ts';
 
 /** A server that answers, as `serve` reports it. */
@@ -55,7 +55,7 @@ export async function startServer(
   const openness = enteredByOthers(folder.path);
   if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
-  let door: AdminDoor | undefined;
+  let door: AdminListener | undefined;
   // Held from first to last, whatever else has started by then.
   const release = async (): Promise<void> => {
     await door?.close();
@@ -63,7 +63,7 @@ export async function startServer(
   };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
-    door = await openDoor(config, readiness);
+    door = await openAdminListener(config, readiness);
     const running = await startIn({ folder, shards, config, log, signal, readiness, door, wantsDemo });
     return {
       ...running,
@@ -82,7 +82,7 @@ export async function startServer(
 const farewellSeconds = 10;
 
 /** All that runs in the folder and behind the door: what a start that fails has started is stopped again. */
-async function startIn(given: Omit<Start, 'lifecycle'>): Promise<RunningServer> {
+async function startIn(given: Omit<DevicesStart, 'lifecycle'>): Promise<RunningServer> {
   const { config, log, readiness } = given;
   const lifecycle = new Lifecycle();
   const stop = async (): Promise<void> => {
@@ -112,7 +112,7 @@ async function startIn(given: Omit<Start, 'lifecycle'>): Promise<RunningServer> 
   }
 }
 
-async function startParts(start: Start): Promise<Omit<RunningServer, 'stop'>> {
+async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {
   const { folder, shards, config, log, readiness } = start;
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
@@ -120,7 +120,7 @@ async function startParts(start: Start): Promise<Omit<RunningServer, 'stop'>> {
   const { url, certFile, keeping, cluster, certificate } = devices;
   const { registry, audit } = keeping;
   publishToken();
-  const limits = { lifeSeconds: config.mailLifeSeconds, mailboxMailsMax: config.mailboxMailsMax };
+  const limits = { ttlSeconds: config.mailTtlSeconds, mailboxMailsMax: config.mailboxMailsMax };
   const demo =
     start.wantsDemo && folder.isNew && config.store.engine === 'lmdb'
       ? await createDemo(registry, cluster.shards, limits)

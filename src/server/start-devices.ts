@@ -1,31 +1,31 @@
-import type { AdminDoor } from '../admin-api/server/admin-listener.ts';
+import type { AdminListener } from '../admin-api/server/admin-listener.ts';
 import { bracketed, parseHostPort } from '../core/host-port.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { logDisabled } from '../declarations/disabled-schemas.ts';
 import { type DisabledSchema, Fleets } from '../declarations/fleet.ts';
 import { BackupRunner, NoBackups } from '../features/backups/backups.ts';
 import { Claims } from '../features/claiming/claims.ts';
-import { Cluster } from '../threads/worker-pool.ts';
+import { WorkerPool } from '../threads/worker-pool.ts';
 import { certificateFiles, findCertificate } from './certificates/certificate.ts';
 import { CertificateRenewal } from './certificates/certificate-renewal.ts';
-import type { Keeping } from './control-plane/control-plane.ts';
-import { keepInFolder } from './control-plane/open-local.ts';
+import type { ControlPlane } from './control-plane/control-plane.ts';
+import { openLocal } from './control-plane/open-local.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { type Preparation, prepareFolder } from './prepare-folder.ts';
 import { starting } from './readiness.ts';
 import { type TraceExport, traceExport } from './trace-export.ts';
 
 /** What the parts of a server are started from. */
-export interface Start extends Preparation {
+export interface DevicesStart extends Preparation {
   lifecycle: Lifecycle;
-  door: AdminDoor;
+  door: AdminListener;
   wantsDemo: boolean;
   log: Log;
 }
 
 /** What is kept, and the databases of the store where it is not the data folder. */
 interface Kept {
-  keeping: Keeping;
+  keeping: ControlPlane;
   backups: BackupRunner | NoBackups;
   databases: typeof import('./control-plane/databases.ts') | undefined;
 }
@@ -34,16 +34,16 @@ interface Kept {
 export interface DeviceSide {
   url: string;
   certFile: string;
-  keeping: Keeping;
+  keeping: ControlPlane;
   backups: Kept['backups'];
   fleets: Fleets;
-  cluster: Cluster;
+  cluster: WorkerPool;
   certificate: CertificateRenewal;
   traces: TraceExport | undefined;
 }
 
 /** Until devices are answered. */
-export async function startDeviceSide(start: Start): Promise<DeviceSide> {
+export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> {
   const { lifecycle, folder, config, log, readiness } = start;
   const tls = await findCertificate(config, folder.tlsFolder);
   const { keeping, backups, databases } = await startKeeping(start);
@@ -63,7 +63,7 @@ export async function startDeviceSide(start: Start): Promise<DeviceSide> {
       disableSchema(schema);
     },
   });
-  const cluster: Cluster = await Cluster.start({
+  const cluster: WorkerPool = await WorkerPool.start({
     config,
     shardFolders: folder.shardFolders,
     databases: await databases?.openMainDatabases({ config, fleets, log }),
@@ -94,7 +94,7 @@ export async function startDeviceSide(start: Start): Promise<DeviceSide> {
 }
 
 /** In a data folder, which is brought to the shards and the format of this start; or in databases. */
-async function startKeeping(start: Start): Promise<Kept> {
+async function startKeeping(start: DevicesStart): Promise<Kept> {
   const { lifecycle, folder, config, log, signal, readiness } = start;
   const isInFolder = config.store.engine === 'lmdb';
   if (isInFolder) await prepareFolder(start);
@@ -104,8 +104,8 @@ async function startKeeping(start: Start): Promise<Kept> {
   const databases = isInFolder ? undefined : await import('./control-plane/databases.ts');
   const keeping =
     databases === undefined
-      ? keepInFolder({ folder, config, isBackupRunning: () => backups.isRunning, log })
-      : await databases.openSharedKeeping({ folder: folder.mirrorFolder, config, signal, log });
+      ? openLocal({ folder, config, isBackupRunning: () => backups.isRunning, log })
+      : await databases.openSharedControlPlane({ folder: folder.mirrorFolder, config, signal, log });
   lifecycle.start('what is kept besides the shards', () => keeping.close());
   return { keeping, backups, databases };
 }

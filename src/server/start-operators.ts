@@ -4,8 +4,8 @@ import { bracketed, parseHostPort } from '../core/host-port.ts';
 import { LogReader } from '../features/records/log-reader.ts';
 import { Records } from '../features/records/records.ts';
 import type { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
-import type { Controls } from './control-plane/remote-services.ts';
-import type { DeviceSide, Start } from './start-devices.ts';
+import type { RemoteServices } from './control-plane/remote-services.ts';
+import type { DeviceSide, DevicesStart } from './start-devices.ts';
 
 /** What operators are answered by. */
 export interface OperatorSide {
@@ -15,7 +15,7 @@ export interface OperatorSide {
 }
 
 /** The work that goes on by itself, and the admin API. */
-export async function startOperatorSide(start: Start, devices: DeviceSide): Promise<OperatorSide> {
+export async function startOperatorSide(start: DevicesStart, devices: DeviceSide): Promise<OperatorSide> {
   const { lifecycle, config, log, door, folder } = start;
   const { keeping, backups, fleets, cluster } = devices;
   const bootstrap = new BootstrapToken(knownToken(folder), config.bootstrapToken);
@@ -33,10 +33,10 @@ export async function startOperatorSide(start: Start, devices: DeviceSide): Prom
   });
   lifecycle.start('admin API', async () => {
     await work.stopWaiting();
-    await Promise.all([door.dismiss(), app.close()]);
+    await Promise.all([door.drain(), app.close()]);
   });
   const adminUrl = `http://${bracketed(parseHostPort(config.admin).host)}:${door.port}`;
-  door.admit(app.routing, scrape);
+  door.attach(app.routing, scrape);
   const publishToken = (): void => {
     bootstrap.turn(config.bootstrapToken);
     const { token } = bootstrap;
@@ -58,9 +58,9 @@ export async function startOperatorSide(start: Start, devices: DeviceSide): Prom
 
 /** What the admin API is given of the device side. */
 function contextOf(
-  { config, log, readiness }: Start,
+  { config, log, readiness }: DevicesStart,
   { keeping, backups, fleets, cluster, traces }: DeviceSide,
-): Omit<AdminContext, keyof Controls | 'records' | 'bootstrap'> {
+): Omit<AdminContext, keyof RemoteServices | 'records' | 'bootstrap'> {
   const { registry, tokens, claimTokens, audit } = keeping;
   const { shards, metrics, connections } = cluster;
   return {

@@ -1,7 +1,7 @@
 import { SingleFlight } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { type Span, SpanBuffer, type TakenSpans } from '../core/telemetry/trace.ts';
-import type { Cluster } from '../threads/worker-pool.ts';
+import type { WorkerPool } from '../threads/worker-pool.ts';
 import type { Config } from './configuration/config.ts';
 
 const intervalMs = 1_000;
@@ -70,7 +70,7 @@ export class TraceExport {
 /** Of a server's threads; undefined where nothing is traced. */
 export function traceExport(
   { traceUrl }: Pick<Config, 'traceUrl'>,
-  cluster: Pick<Cluster, 'takeSpans'>,
+  cluster: Pick<WorkerPool, 'takeSpans'>,
   log: Log,
 ): TraceExport | undefined {
   return traceUrl === ''

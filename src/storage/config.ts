@@ -59,7 +59,7 @@ export const storageKeys = {
     1_024 * 1024 ** 3,
     'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes. Raise it where others write to the same disk.',
   ),
-  gatherMilliseconds: integer(
+  commitDelayMilliseconds: integer(
     4,
     0,
     50,

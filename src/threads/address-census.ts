@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { endianness } from 'node:os';
 import { createInterface } from 'node:readline';
-import { addressOf } from '../core/address.ts';
+import { clientAddressOf } from '../core/address.ts';
 
 /** The kernel's own list of connections, one a line, for both families. */
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
@@ -71,7 +71,7 @@ export class AddressCensus {
     }
     const byAddress = new Map<string, number>();
     for (const [remote, count] of open) {
-      const address = addressOf(bytesOf(remote));
+      const address = clientAddressOf(bytesOf(remote));
       byAddress.set(address, (byAddress.get(address) ?? 0) + count);
     }
     return [...byAddress].filter(([, count]) => count >= this.#perAddressMax).map(([address]) => address);

@@ -3,7 +3,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../declarations/fleet.ts';
-import { placed } from '../domain/placement.ts';
+import { shardFor } from '../domain/placement.ts';
 import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
 import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../storage/postgres/writes/postgres-shard.ts';
@@ -74,7 +74,7 @@ export class DatabaseShards implements MainShards {
   }
 
   of(device: DeviceKey): PostgresShard {
-    return placed(this.all, device);
+    return shardFor(this.all, device);
   }
 
   /** Of limited fleets, as they were a moment ago. */

@@ -1,15 +1,15 @@
 import { ApiError } from '../core/errors.ts';
 import type { Completion } from '../domain/write.ts';
 import type { Environment } from '../storage/lmdb/environment/environment.ts';
-import type { OwnerLink } from '../storage/lmdb/shard/lmdb-shard.ts';
+import type { ShardWriter } from '../storage/lmdb/shard/lmdb-shard.ts';
 import { ShardOwner } from '../storage/lmdb/shard/owner.ts';
 import { ShardReader } from '../storage/lmdb/shard/reader.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, Notice } from './relay/messages.ts';
-import { RemoteOwner, RemoteStreams } from './relay/remote-shard-writer.ts';
-import { Crossing } from './relay/write-relay.ts';
+import { RemoteShardWriter, RemoteStreams } from './relay/remote-shard-writer.ts';
+import { WriteRelay } from './relay/write-relay.ts';
 import { retentionOf, sumOfBytes } from './retention.ts';
-import { cellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
+import { counterCellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
 import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
 
 /**
@@ -22,18 +22,18 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
   const environments = shardFolders.map((path, shard) =>
     openShardEnvironment(path, shard, shardFolders.length, config, counters),
   );
-  const depth = cellOf(counters.depths, index);
+  const depth = counterCellOf(counters.depths, index);
   const owner = openOwner(environments, options, () => crossing.drain());
-  const crossing = new Crossing({
+  const crossing = new WriteRelay({
     index,
     workers: shardFolders.length,
     memory: counters.crossing,
-    gatherMilliseconds: config.gatherMilliseconds,
+    commitDelayMilliseconds: config.commitDelayMilliseconds,
     depth,
     onWrite: (write, completion) => owner.write(write, completion),
   });
   const remoteStreams = new Map<Channel, RemoteStreams>();
-  const remoteOwners = new Map<Channel, RemoteOwner>();
+  const remoteOwners = new Map<Channel, RemoteShardWriter>();
 
   function serve(call: Call, completion: Completion<unknown>, channel: Channel): void {
     if (call.type === 'write') owner.write(call.write, completion);
@@ -59,11 +59,13 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
     }
   }
 
-  const owners = start.peerPorts.map((port, peer): OwnerLink => {
+  const owners = start.peerPorts.map((port, peer): ShardWriter => {
     if (port === undefined) return owner;
     const channel = new Channel(port, serve, notice);
     crossing.connect(peer, channel);
-    const remote = new RemoteOwner(channel, (write, completion) => crossing.send(peer, write, completion));
+    const remote = new RemoteShardWriter(channel, (write, completion) =>
+      crossing.send(peer, write, completion),
+    );
     remoteOwners.set(channel, remote);
     remoteStreams.set(channel, new RemoteStreams(owner, channel));
     return remote;
@@ -105,7 +107,7 @@ function openOwner(
   const own = environments[index];
   if (own === undefined) throw new Error('a worker owns the shard of its number');
   const versions = versionsOf(counters, index);
-  const depth = cellOf(counters.depths, index);
+  const depth = counterCellOf(counters.depths, index);
   const reader = new ShardReader(own, versions);
   const others = environments
     .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))

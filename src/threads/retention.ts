@@ -15,12 +15,12 @@ export function retentionOf(
     for (const { fleetId, logRetentionSeconds, logBytesMax } of fleets.all()) {
       if (logRetentionSeconds === undefined && logBytesMax === undefined) continue;
       own.set(fleetId, {
-        ...(logRetentionSeconds !== undefined && { lifeSeconds: logRetentionSeconds }),
+        ...(logRetentionSeconds !== undefined && { ttlSeconds: logRetentionSeconds }),
         ...(logBytesMax !== undefined && { bytesMax: logBytesMax }),
       });
     }
     const bytesMax = Math.ceil((config.logBytesMax || logBytesByDisk) / shards);
-    return { lifeSeconds: config.logRetentionSeconds, bytesMax, fleets: own };
+    return { ttlSeconds: config.logRetentionSeconds, bytesMax, fleets: own };
   };
 }
 

@@ -4,19 +4,19 @@ import type { NotReady } from '../core/telemetry/readiness.ts';
 import { allocateLockouts } from '../device-api/auth/lockouts.ts';
 import { allocateConnections } from '../device-api/limits/connection-gate.ts';
 import { allocateRates } from '../device-api/limits/request-rates.ts';
-import { placed } from '../domain/placement.ts';
+import { shardFor } from '../domain/placement.ts';
 import type { Shard } from '../domain/shard.ts';
 import { DeviceVersions, versionsBytes } from '../storage/lmdb/devices/device-versions.ts';
 import { Environment } from '../storage/lmdb/environment/environment.ts';
 import { tableNames } from '../storage/lmdb/layout/tables.ts';
-import { LmdbShard, type OwnerLink } from '../storage/lmdb/shard/lmdb-shard.ts';
+import { LmdbShard, type ShardWriter } from '../storage/lmdb/shard/lmdb-shard.ts';
 import { ShardReader } from '../storage/lmdb/shard/reader.ts';
 import type { ThreadConfig } from './config.ts';
 import type { Channel } from './relay/channel.ts';
 import type { SharedCounters } from './relay/messages.ts';
-import { RemoteOwner } from './relay/remote-shard-writer.ts';
-import { allocateCrossing } from './relay/ring.ts';
-import { allocateBeats } from './watchdog.ts';
+import { RemoteShardWriter } from './relay/remote-shard-writer.ts';
+import { allocateWriteRelay } from './relay/ring.ts';
+import { allocateHeartbeats } from './watchdog.ts';
 
 /** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
 const spareReaders = 32;
@@ -28,8 +28,8 @@ export function allocateCounters(shards: number): SharedCounters {
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     depthBytes: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
-    crossing: allocateCrossing(shards),
-    beats: allocateBeats(shards + 1),
+    crossing: allocateWriteRelay(shards),
+    beats: allocateHeartbeats(shards + 1),
     connections: allocateConnections(),
     lockouts: allocateLockouts(seed),
     rates: allocateRates(seed),
@@ -37,7 +37,7 @@ export function allocateCounters(shards: number): SharedCounters {
 }
 
 /** One cell of a counter that all threads share. */
-export function cellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {
+export function counterCellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {
   return new Int32Array(buffer, shard * Int32Array.BYTES_PER_ELEMENT, 1);
 }
 
@@ -60,7 +60,7 @@ export function openShardEnvironment(
     mapBytesMax: config.mapBytesMax,
     diskFreeBytesMin: config.diskFreeBytesMin,
     readersMax: shards + spareReaders,
-    commits: cellOf(counters.commits, shard),
+    commits: counterCellOf(counters.commits, shard),
   });
 }
 
@@ -87,7 +87,7 @@ export class Shards implements MainShards {
 
   constructor(
     environments: readonly Environment[],
-    owners: readonly OwnerLink[],
+    owners: readonly ShardWriter[],
     config: ThreadConfig,
     counters: SharedCounters,
   ) {
@@ -95,19 +95,19 @@ export class Shards implements MainShards {
     this.all = owners.map((owner, index) => {
       const environment = environments[index];
       if (environment === undefined) throw new Error('every shard has an environment');
-      const depth = cellOf(counters.depths, index);
+      const depth = counterCellOf(counters.depths, index);
       return new LmdbShard(
         new ShardReader(environment, versionsOf(counters, index)),
         owner,
         depth,
-        cellOf(counters.depthBytes, index),
+        counterCellOf(counters.depthBytes, index),
         config,
       );
     });
   }
 
   of(device: DeviceKey): Shard {
-    return placed(this.all, device);
+    return shardFor(this.all, device);
   }
 
   sizes(): { bytes: number; logBytes: number; devices: number; mails: number }[] {
@@ -154,7 +154,7 @@ export function openEmbedded(
   );
   return new Shards(
     environments,
-    owners.map((channel) => new RemoteOwner(channel)),
+    owners.map((channel) => new RemoteShardWriter(channel)),
     config,
     counters,
   );

@@ -18,7 +18,7 @@ export interface Stalls {
 }
 
 /** Memory in which threads show each other that they are alive: the workers by their index, then the main thread. */
-export function allocateBeats(threads: number): SharedArrayBuffer {
+export function allocateHeartbeats(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * cellsPerThread * Float64Array.BYTES_PER_ELEMENT);
 }
 
@@ -40,7 +40,7 @@ interface Other {
   silentBeats: number;
 }
 
-export interface StallWatchOptions {
+export interface EventLoopWatchdogOptions {
   beats: SharedArrayBuffer;
   thread: number;
   /** Threads that this one ends the process over when they do not come back. */
@@ -54,14 +54,14 @@ export interface StallWatchOptions {
  * others. Their silence is counted in beats of this thread: where all of them stood still together, since the
  * process was stopped or the machine asleep, that is one beat, whatever the clock says.
  */
-export class StallWatch {
-  readonly #options: StallWatchOptions;
+export class EventLoopWatchdog {
+  readonly #options: EventLoopWatchdogOptions;
   readonly #cells: Float64Array<SharedArrayBuffer>;
   readonly #others: readonly Other[];
   readonly #timer: NodeJS.Timeout;
   #lastMs = performance.now();
 
-  constructor(options: StallWatchOptions) {
+  constructor(options: EventLoopWatchdogOptions) {
     const { beats, thread, watched } = options;
     this.#options = options;
     this.#cells = cellsOf(beats, thread);

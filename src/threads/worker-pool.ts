@@ -5,7 +5,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { TakenSpans } from '../core/telemetry/trace.ts';
 import { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
-import type { Claim, ClaimedDevice } from '../declarations/claim-token.ts';
+import type { ClaimedDevice, ClaimRequest } from '../declarations/claim-token.ts';
 import type { DisabledSchema, FleetSnapshot } from '../declarations/fleet.ts';
 import { ConnectionCounts } from '../device-api/limits/connection-gate.ts';
 import type { Talker } from '../device-api/limits/top-talkers.ts';
@@ -28,13 +28,13 @@ import { connectionRoom } from './open-files.ts';
 import { Channel } from './relay/channel.ts';
 import { meshOfPorts } from './relay/mesh-of-ports.ts';
 import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
-import { allocateCounters, cellOf, type MainShards, openEmbedded } from './shards.ts';
-import { type Stalls, StallWatch, stallsOf } from './watchdog.ts';
+import { allocateCounters, counterCellOf, type MainShards, openEmbedded } from './shards.ts';
+import { EventLoopWatchdog, type Stalls, stallsOf } from './watchdog.ts';
 
 const talkersPerWorker = 64;
 const talkersMax = 20;
 
-export interface ClusterOptions {
+export interface WorkerPoolOptions {
   config: ThreadConfig;
   /** Of LMDB: one for each worker. */
   shardFolders: readonly string[];
@@ -43,7 +43,7 @@ export interface ClusterOptions {
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
   /** A device that registers itself, at whichever worker. */
-  claim(claim: Claim): Promise<ClaimedDevice>;
+  claim(claim: ClaimRequest): Promise<ClaimedDevice>;
   /** A worker holds no body against it any more. */
   onDisabledSchema(schema: DisabledSchema): void;
   log: Log;
@@ -58,7 +58,7 @@ interface Member {
 }
 
 /** The worker threads and the listener that deals connections to them, from the main thread. */
-export class Cluster {
+export class WorkerPool {
   readonly shards: MainShards;
   readonly metrics: readonly WorkerMetrics[];
   readonly connections: ConnectionCounts;
@@ -68,12 +68,12 @@ export class Cluster {
   readonly #acceptor: App;
   readonly #log: Log;
   readonly #census: AddressCensus;
-  #stallWatch: StallWatch | undefined;
+  #stallWatch: EventLoopWatchdog | undefined;
   #listenSocket: ListenSocket | undefined;
   #stopping = false;
 
   private constructor(
-    options: ClusterOptions,
+    options: WorkerPoolOptions,
     counters: SharedCounters,
     members: readonly Member[],
     metrics: readonly WorkerMetrics[],
@@ -100,7 +100,7 @@ export class Cluster {
     }
   }
 
-  static async start(options: ClusterOptions): Promise<Cluster> {
+  static async start(options: WorkerPoolOptions): Promise<WorkerPool> {
     const { config, shardFolders, databases } = options;
     const workers = databases === undefined ? shardFolders.length : config.shards;
     const logBytesByDisk = logRoom(shardFolders, config, options.log);
@@ -128,7 +128,7 @@ export class Cluster {
         return startMember(start, main.port2, options);
       }),
     );
-    return new Cluster(
+    return new WorkerPool(
       options,
       counters,
       members,
@@ -196,7 +196,7 @@ export class Cluster {
 
   /** Not before the server is ready: a start may take its time. */
   watchStalls(): void {
-    this.#stallWatch = new StallWatch({
+    this.#stallWatch = new EventLoopWatchdog({
       beats: this.#counters.beats,
       thread: this.#members.length,
       watched: this.#members.map((_, thread) => ({ name: `worker ${thread}`, thread })),
@@ -236,7 +236,7 @@ export class Cluster {
 
   /** Writes under way to a shard, or of a worker to databases. */
   queueDepth(shard: number): number {
-    return Atomics.load(cellOf(this.#counters.depths, shard), 0);
+    return Atomics.load(counterCellOf(this.#counters.depths, shard), 0);
   }
 
   /** Stops accepting, lets requests in flight finish, ends streams, and has all of it on disk. */
@@ -265,7 +265,7 @@ const youngGenerationMegabytes = 12;
 async function startMember(
   start: WorkerStart,
   port: MessagePort,
-  { claim, onDisabledSchema, log }: Pick<ClusterOptions, 'claim' | 'onDisabledSchema' | 'log'>,
+  { claim, onDisabledSchema, log }: Pick<WorkerPoolOptions, 'claim' | 'onDisabledSchema' | 'log'>,
 ): Promise<Member> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), {
     workerData: start,

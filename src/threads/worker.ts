@@ -1,26 +1,26 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { outliveRejections } from '../core/rejections.ts';
 import { createLog } from '../core/telemetry/log.ts';
+import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { SpanBuffer } from '../core/telemetry/trace.ts';
 import { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
-import type { Claim, ClaimedDevice } from '../declarations/claim-token.ts';
+import type { ClaimedDevice, ClaimRequest } from '../declarations/claim-token.ts';
 import { logDisabled } from '../declarations/disabled-schemas.ts';
 import { type DisabledSchema, Fleets } from '../declarations/fleet.ts';
 import { ActivityNotes } from '../device-api/auth/activity.ts';
 import { AnonymousRate } from '../device-api/auth/anonymous-rate.ts';
-import { KnownDevices } from '../device-api/auth/cached-device.ts';
+import { DeviceCache } from '../device-api/auth/cached-device.ts';
 import { Lockouts } from '../device-api/auth/lockouts.ts';
 import { EventStreams } from '../device-api/events/event-streams.ts';
 import { ConnectionCounts, ConnectionGate } from '../device-api/limits/connection-gate.ts';
 import { RequestRates } from '../device-api/limits/request-rates.ts';
-import { Talkers } from '../device-api/limits/top-talkers.ts';
+import { TopTalkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
 import type { Completion } from '../domain/write.ts';
 import type { ThreadConfig } from './config.ts';
 import { openEmbeddedShards } from './embedded-shards.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, WorkerReady, WorkerStart } from './relay/messages.ts';
-import { StallWatch } from './watchdog.ts';
+import { EventLoopWatchdog } from './watchdog.ts';
 
 /** One worker thread: a front end, and on LMDB the shard of the same number. It wires the rooms together. */
 const start = workerData as WorkerStart;
@@ -64,7 +64,7 @@ async function answer(call: Call): Promise<unknown> {
     case 'takeSpans':
       return spans?.take() ?? { spans: [], dropped: 0 };
     case 'talkers':
-      return talkers.loudest(call.limit);
+      return talkers.top(call.limit);
     case 'drain':
       return drain();
     case 'close':
@@ -80,15 +80,15 @@ const mainChannel = new Channel(start.mainPort, onCall, (notice, channel) => {
 });
 const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
-const known = new KnownDevices(config.knownDevicesMax);
+const known = new DeviceCache(config.cachedDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
 const lockouts = new Lockouts(counters.lockouts, config);
 const rates = new RequestRates(counters.rates);
 const anonymous = new AnonymousRate(config, rates, start.workers);
 const claims = {
-  claim: (claim: Claim) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
+  claim: (claim: ClaimRequest) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
-const talkers = new Talkers();
+const talkers = new TopTalkers();
 const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
   {
@@ -143,7 +143,7 @@ async function close(): Promise<void> {
 }
 
 const mainThread = start.workers;
-const stalls = new StallWatch({
+const stalls = new EventLoopWatchdog({
   beats: counters.beats,
   thread: index,
   watched: index === 0 ? [{ name: 'the main thread', thread: mainThread }] : [],

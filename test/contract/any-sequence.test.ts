@@ -111,7 +111,7 @@ class Subject {
         const answer = await shard.replayMail({
           device,
           mailId: idOf(id),
-          lifeSeconds: 3_600,
+          ttlSeconds: 3_600,
           mailboxMailsMax: mailsMax,
         });
         expect(answer.result).toBe(!isDead ? 'mail_not_found' : isFull ? 'mailbox_full' : 'queued');

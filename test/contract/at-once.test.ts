@@ -95,7 +95,7 @@ class Subject {
     else if (operation.type === 'drop') {
       if (await shard.dropDeadLetter(device, mailId)) this.#dropped.push(id);
     } else if (operation.type === 'replay') {
-      const limits = { lifeSeconds: 3_600, mailboxMailsMax: mailsMax };
+      const limits = { ttlSeconds: 3_600, mailboxMailsMax: mailsMax };
       const outcome = await shard.replayMail({ device, mailId, ...limits });
       if (outcome.result === 'queued') this.#noteQueued(outcome);
     } else await shard.settle({ device, mailId, verb: operation.type });

@@ -29,7 +29,7 @@ describe.each(engines)('broadcasts on $name', (engine) => {
   async function forget(active: readonly BroadcastProgress[]): Promise<number> {
     let total = 0;
     for (;;) {
-      const count = await store.shard.forgetBroadcasts(active);
+      const count = await store.shard.pruneBroadcasts(active);
       if (count === 0) return total;
       total += count;
     }
@@ -62,7 +62,7 @@ describe.each(engines)('broadcasts on $name', (engine) => {
     const sink = new NotingSink();
     await store.shard.subscribe(second, sink);
     const payload = payloadOf({ all: true });
-    await send(generateUuid(), devices, { name: 'all', payload, requeuesMax: 2, lifeSeconds: 60 });
+    await send(generateUuid(), devices, { name: 'all', payload, requeuesMax: 2, ttlSeconds: 60 });
     await send(generateUuid(), [second], { deliverAtMs: Date.now() + 3_600_000 });
     const { mail } = await store.shard.mailboxHead(second);
     expect(mail).toMatchObject({ name: 'all', requeuesMax: 2 });

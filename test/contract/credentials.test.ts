@@ -125,7 +125,7 @@ describe.each(engines)('credentials on $name', (engine) => {
   it('a watch is current as long as nothing of its device was changed', async () => {
     await store.create(device);
     const { shard } = store;
-    const first = shard.watch(device);
+    const first = shard.changeToken(device);
     if (first === undefined) return;
     expect(first.isCurrent()).toBe(true);
     await shard.credentials(device);
@@ -139,7 +139,7 @@ describe.each(engines)('credentials on $name', (engine) => {
       },
       () => store.settle(device, mailId, 'requeue'),
       () => store.settle(device, mailId, 'reject'),
-      () => shard.replayMail({ device, mailId, lifeSeconds: 60, mailboxMailsMax: 9 }),
+      () => shard.replayMail({ device, mailId, ttlSeconds: 60, mailboxMailsMax: 9 }),
       async () => shard.withdrawMail(device, (await shard.mailboxHead(device)).mail?.id ?? mailId),
       () => shard.broadcast({ broadcast: mailId, devices: [device], mail: { ...mailFor(device) } }),
       () => shard.changeDevice(device, { rotation: { digest: digestOf(2), oldUntilMs } }),
@@ -149,7 +149,7 @@ describe.each(engines)('credentials on $name', (engine) => {
       () => shard.createDevices([newDevice(device)]),
     ];
     for (const change of changes) {
-      const watches = [shard.watch(device), store.elsewhere.watch(device)];
+      const watches = [shard.changeToken(device), store.elsewhere.changeToken(device)];
       await change();
       for (const watch of watches) expect(watch?.isCurrent(), String(change)).toBe(false);
     }

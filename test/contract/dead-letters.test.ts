@@ -122,7 +122,7 @@ describe.each(engines)('dead letters on $name', (engine) => {
     }
     await store.send(device);
     await store.shard.subscribe(device, sink);
-    const replay = { device, mailId, lifeSeconds: 60, mailboxMailsMax: 9 };
+    const replay = { device, mailId, ttlSeconds: 60, mailboxMailsMax: 9 };
     const outcome = await store.shard.replayMail(replay);
     expect(outcome).toMatchObject({ result: 'queued', mailboxSize: 2, repeated: false, isDelayed: false });
     const newId = outcome.result === 'queued' ? outcome.mailId : Buffer.alloc(16);
@@ -143,7 +143,7 @@ describe.each(engines)('dead letters on $name', (engine) => {
     await store.create(device);
     const mailId = await kill();
     await store.send(device);
-    const replay = { device, mailId, lifeSeconds: 60, mailboxMailsMax: 1 };
+    const replay = { device, mailId, ttlSeconds: 60, mailboxMailsMax: 1 };
     expect(await store.shard.replayMail(replay)).toEqual({ result: 'mailbox_full', mailboxSize: 1 });
     expect(await store.letterIds()).toEqual([formatUuid(mailId)]);
     expect(await store.shard.replayMail({ ...replay, device: second })).toEqual({ result: 'mail_not_found' });
@@ -157,7 +157,7 @@ describe.each(engines)('dead letters on $name', (engine) => {
     for (let round = 0; round < 6; round += 1) {
       const mailId = await kill();
       await expect.poll(() => store.elsewhere.deadLetter(device, mailId)).toBeDefined();
-      const replay = { device, mailId, lifeSeconds: 60, mailboxMailsMax: 100 };
+      const replay = { device, mailId, ttlSeconds: 60, mailboxMailsMax: 100 };
       const [replayed, dropped, again] = await Promise.all([
         store.shard.replayMail(replay),
         store.elsewhere.dropDeadLetter(device, mailId),
@@ -185,7 +185,7 @@ describe.each(engines)('dead letters on $name', (engine) => {
     const ofDeleted = await kill(second);
     await kill();
     await store.shard.deleteDevice(second);
-    const replay = { device: second, mailId: ofDeleted, lifeSeconds: 60, mailboxMailsMax: 1 };
+    const replay = { device: second, mailId: ofDeleted, ttlSeconds: 60, mailboxMailsMax: 1 };
     expect(await store.shard.replayMail(replay)).toEqual({ result: 'device_not_found' });
     await store.reopen();
     await expect.poll(() => store.letterIds()).toHaveLength(1);

@@ -48,7 +48,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     await store.shard.subscribe(device, sink);
     const deliverAtMs = Date.now() + soonMs;
     const payload = payloadOf({ n: 1 });
-    const late = await store.send(device, { name: 'late', payload, deliverAtMs, lifeSeconds: 600 });
+    const late = await store.send(device, { name: 'late', payload, deliverAtMs, ttlSeconds: 600 });
     const early = await store.send(device);
     await expect.poll(() => store.shard.mailboxSize(device)).toBe(2);
     expect(Date.now()).toBeGreaterThanOrEqual(deliverAtMs - 5);

@@ -39,7 +39,7 @@ describe.each(engines)('ingest on $name', (engine) => {
       expect(records).toHaveLength(sent.length);
       for (const [index, { payload = Buffer.alloc(0), ...one }] of sent.entries()) {
         const record = records[index];
-        expect(record).toMatchObject({ device, isMoved: false, ...one });
+        expect(record).toMatchObject({ device, isRelocated: false, ...one });
         expect(record?.payload.equals(payload)).toBe(true);
         expect(Math.abs((record?.storedAtMs ?? 0) - beforeMs)).toBeLessThan(hourMs);
         expect(record?.id.subarray(6, 7)[0]).toBeGreaterThanOrEqual(0x70);

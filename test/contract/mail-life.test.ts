@@ -10,8 +10,8 @@ describe.each(engines)('the life of mail on $name', (engine) => {
   it('D16: a mail whose life is over goes by itself, to the dead letters, and the others stay', async () => {
     await store.create(device);
     const stays = await store.send(device);
-    const head = await store.send(device, { lifeSeconds: 1 });
-    const requeued = await store.send(device, { lifeSeconds: 1 });
+    const head = await store.send(device, { ttlSeconds: 1 });
+    const requeued = await store.send(device, { ttlSeconds: 1 });
     const last = await store.send(device);
     // A requeue gives it no more life.
     await store.settle(device, requeued, 'requeue');
@@ -33,7 +33,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
 
   it('D16: a mail whose life ends while the shard is closed is gone soon after, and makes room', async () => {
     await store.create(device);
-    const mailId = await store.send(device, { lifeSeconds: 1 });
+    const mailId = await store.send(device, { ttlSeconds: 1 });
     const { expiresAtMs = 0 } = (await store.shard.receipt(device, mailId)) ?? {};
     await store.reopen();
     while (Date.now() < expiresAtMs) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -45,7 +45,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
 
   it('D16: much mail whose life ends at once ends once each, oldest first', async () => {
     await store.create(device);
-    const ids = await store.sendMany(device, 100, { lifeSeconds: 1 });
+    const ids = await store.sendMany(device, 100, { ttlSeconds: 1 });
     await expect.poll(size).toBe(0);
     const ended = (await store.mailEvents(device)).filter(({ event }) => event === 'expired');
     expect(ended.map(({ mail_id }) => mail_id)).toEqual(ids.map((id) => formatUuid(id)));
@@ -54,8 +54,8 @@ describe.each(engines)('the life of mail on $name', (engine) => {
 
   it('a mail that is acknowledged in time does not expire later', async () => {
     await store.create(device);
-    const acked = await store.send(device, { lifeSeconds: 2 });
-    const expires = await store.send(device, { lifeSeconds: 2 });
+    const acked = await store.send(device, { ttlSeconds: 2 });
+    const expires = await store.send(device, { ttlSeconds: 2 });
     await store.settle(device, acked, 'ack');
     await expect.poll(() => store.stateOf(device, expires)).toBe('expired');
     expect(await store.stateOf(device, acked)).toBe('acked');

@@ -51,11 +51,11 @@ describe.each(engines)('the mailbox on $name', (engine) => {
     await store.create(device);
     const beforeMs = Date.now();
     const payload = Buffer.from('{ "a":1.50,"é" : 12345678901234567890 }');
-    await store.send(device, { name: 'N-1_', payload, lifeSeconds: 600, requeuesMax: 254 });
+    await store.send(device, { name: 'N-1_', payload, ttlSeconds: 600, requeuesMax: 254 });
     await store.send(device, {
       name: 'x'.repeat(255),
       payload: randomBytes(65_536),
-      lifeSeconds: 315_360_000,
+      ttlSeconds: 315_360_000,
     });
     const { items } = await store.shard.mails(device, '', 10);
     const [first, last] = items;

@@ -25,7 +25,7 @@ export function optionsOf(url: string, changed: EngineOptions = {}): PostgresSha
     // What is lost is looked for sooner than anybody gives up waiting for it.
     keepAliveSeconds: 1,
     retention: {
-      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      retention: () => ({ ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
     metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),

@@ -9,7 +9,7 @@ describe.each(engines)('receipts on $name', (engine) => {
   it('D17: a receipt tells of a mail from its sending to its end, with times, also after a restart', async () => {
     await store.create(device);
     const beforeMs = Date.now();
-    const mailId = await store.send(device, { name: 'set-1', lifeSeconds: 600 });
+    const mailId = await store.send(device, { name: 'set-1', ttlSeconds: 600 });
     const [mail] = (await store.shard.mails(device, '', 1)).items;
     const queued = {
       device,

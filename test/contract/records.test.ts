@@ -48,7 +48,7 @@ describe.each(engines)('records on $name', (engine) => {
         expect(await store.records(position)).toEqual(records.slice(index));
       }
       expect(await store.shard.records(end)).toEqual({ records: [], next: end, damaged: false });
-      expect(await store.shard.movedEnd()).toBeLessThanOrEqual(records[0]?.position ?? 0);
+      expect(await store.shard.reorderedUntil()).toBeLessThanOrEqual(records[0]?.position ?? 0);
     }
   });
 
@@ -122,7 +122,7 @@ describe.each(engines)('records on $name', (engine) => {
     const mailId = await store.send(device, { name: 'set-1', requeuesMax: 1 });
     await store.settle(device, mailId, 'requeue', { fetched: { count: 2, firstMs: 5_000 } });
     await store.settle(device, mailId, 'requeue');
-    const replayed = await store.shard.replayMail({ device, mailId, lifeSeconds: 60, mailboxMailsMax: 9 });
+    const replayed = await store.shard.replayMail({ device, mailId, ttlSeconds: 60, mailboxMailsMax: 9 });
     const newId = replayed.result === 'queued' ? replayed.mailId : Buffer.alloc(16);
     const delayed = await store.send(device, { name: 'set-1', deliverAtMs: Date.now() + 3_600_000 });
     await store.shard.withdrawMail(device, delayed);

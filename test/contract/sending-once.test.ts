@@ -52,19 +52,19 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
     const sink = new NotingSink();
     await store.shard.subscribe(device, sink);
     const once = onceOf(generateUuid(), 'welcome:0');
-    const first = theOne(await Promise.all([enqueue({ once }), enqueue({ once })]));
+    const first = theOne(await Promise.all([enqueue({ dedupeKey: once }), enqueue({ dedupeKey: once })]));
     expect(first).toMatchObject({ mailboxSize: 1 });
-    expect(await enqueue({ once })).toEqual({ ...first, repeated: true });
+    expect(await enqueue({ dedupeKey: once })).toEqual({ ...first, repeated: true });
     expect(await store.mailIds(device)).toEqual([formatUuid(first.mailId)]);
     await expect.poll(() => sink.announced).toHaveLength(1);
 
     await store.settle(device, first.mailId, 'ack');
     const repeated = { ...first, mailboxSize: 0, repeated: true };
-    expect(await enqueue({ once })).toEqual(repeated);
+    expect(await enqueue({ dedupeKey: once })).toEqual(repeated);
     await store.reopen();
-    expect(await enqueue({ once })).toEqual(repeated);
+    expect(await enqueue({ dedupeKey: once })).toEqual(repeated);
     await store.shard.deleteDevice(device);
-    expect(await enqueue({ once })).toEqual(repeated);
+    expect(await enqueue({ dedupeKey: once })).toEqual(repeated);
     expect(sink.announced).toHaveLength(1);
   });
 
@@ -83,11 +83,11 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
     await store.create(device, second);
     const id = generateUuid();
     const sent = [
-      await enqueue({ once: onceOf(id, 'a') }),
-      await enqueue({ once: onceOf(id, 'ab') }),
-      await enqueue({ once: onceOf(id, 'x'.repeat(32)) }),
-      await enqueue({ once: onceOf(id, 'a') }, second),
-      await enqueue({ once: onceOf(generateUuid(), 'a') }),
+      await enqueue({ dedupeKey: onceOf(id, 'a') }),
+      await enqueue({ dedupeKey: onceOf(id, 'ab') }),
+      await enqueue({ dedupeKey: onceOf(id, 'x'.repeat(32)) }),
+      await enqueue({ dedupeKey: onceOf(id, 'a') }, second),
+      await enqueue({ dedupeKey: onceOf(generateUuid(), 'a') }),
     ];
     for (const one of sent) expect(one).toMatchObject({ result: 'queued', repeated: false });
     expect(await store.shard.mailboxSize(device)).toBe(4);
@@ -98,36 +98,44 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
     await store.create(device);
     const [first, other] = [onceOf(generateUuid(), 'a'), onceOf(generateUuid(), 'b')];
     const limit = { mailboxMailsMax: 1 };
-    expect(await enqueue({ once: first, ...limit })).toMatchObject({ result: 'queued', repeated: false });
-    expect(await enqueue({ once: other, ...limit })).toEqual({ result: 'mailbox_full', mailboxSize: 1 });
-    expect(await enqueue({ once: first, ...limit })).toMatchObject({ result: 'queued', repeated: true });
-    expect(await enqueue({ once: other })).toMatchObject({ result: 'queued', repeated: false });
-    expect(await enqueue({ once: first }, nobody)).toEqual({ result: 'device_not_found' });
+    expect(await enqueue({ dedupeKey: first, ...limit })).toMatchObject({
+      result: 'queued',
+      repeated: false,
+    });
+    expect(await enqueue({ dedupeKey: other, ...limit })).toEqual({ result: 'mailbox_full', mailboxSize: 1 });
+    expect(await enqueue({ dedupeKey: first, ...limit })).toMatchObject({ result: 'queued', repeated: true });
+    expect(await enqueue({ dedupeKey: other })).toMatchObject({ result: 'queued', repeated: false });
+    expect(await enqueue({ dedupeKey: first }, nobody)).toEqual({ result: 'device_not_found' });
     await store.create(nobody);
-    expect(await enqueue({ once: first }, nobody)).toMatchObject({ result: 'queued', repeated: false });
+    expect(await enqueue({ dedupeKey: first }, nobody)).toMatchObject({ result: 'queued', repeated: false });
   });
 
   it('a delayed mail that is sent once says whether it still waits for its time', async () => {
     await store.create(device);
     const once = onceOf(generateUuid(), 'a');
-    const first = await enqueue({ once, deliverAtMs: Date.now() + 1_000 });
+    const first = await enqueue({ dedupeKey: once, deliverAtMs: Date.now() + 1_000 });
     expect(first).toMatchObject({ result: 'queued', repeated: false, isDelayed: true, mailboxSize: 0 });
-    expect(await enqueue({ once })).toMatchObject({ repeated: true });
+    expect(await enqueue({ dedupeKey: once })).toMatchObject({ repeated: true });
     await expect.poll(() => store.shard.mailboxSize(device)).toBe(1);
-    expect(await enqueue({ once })).toEqual({ ...first, repeated: true, isDelayed: false, mailboxSize: 1 });
+    expect(await enqueue({ dedupeKey: once })).toEqual({
+      ...first,
+      repeated: true,
+      isDelayed: false,
+      mailboxSize: 1,
+    });
   });
 
   it('what was sent is forgotten up to a record, or all of it', async () => {
     await store.create(device, second);
     const ids = Array.from({ length: 5 }, () => generateUuid());
     for (const id of ids) {
-      await enqueue({ once: onceOf(id, 'a') });
-      await enqueue({ once: onceOf(id, 'b') }, second);
+      await enqueue({ dedupeKey: onceOf(id, 'a') });
+      await enqueue({ dedupeKey: onceOf(id, 'b') }, second);
     }
     const forget = async (before: Uint8Array | undefined): Promise<number> => {
       let total = 0;
       for (;;) {
-        const count = await store.shard.forgetSent(before);
+        const count = await store.shard.pruneDedupeKeys(before);
         if (count === 0) return total;
         total += count;
       }
@@ -135,21 +143,24 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
     expect(await forget(ids[3])).toBe(6);
     expect(await forget(ids[3])).toBe(0);
     for (const [index, id] of ids.entries()) {
-      expect(await enqueue({ once: onceOf(id, 'a') })).toMatchObject({ repeated: index >= 3 });
+      expect(await enqueue({ dedupeKey: onceOf(id, 'a') })).toMatchObject({ repeated: index >= 3 });
     }
     // Of the others only what was for `second`, and what was sent anew.
     expect(await forget(undefined)).toBe(7);
-    expect(await enqueue({ once: onceOf(ids[4] as Buffer, 'a') })).toMatchObject({ repeated: false });
+    expect(await enqueue({ dedupeKey: onceOf(ids[4] as Buffer, 'a') })).toMatchObject({ repeated: false });
   });
 
   it('what is sent while others are forgotten is not forgotten with them', async () => {
     await store.create(device);
-    await enqueue({ once: onceOf(generateUuid(), 'before') });
+    await enqueue({ dedupeKey: onceOf(generateUuid(), 'before') });
     const before = generateUuid();
     const once = onceOf(generateUuid(), 'meanwhile');
-    const [forgotten] = await Promise.all([store.shard.forgetSent(before), enqueue({ once })]);
+    const [forgotten] = await Promise.all([
+      store.shard.pruneDedupeKeys(before),
+      enqueue({ dedupeKey: once }),
+    ]);
     expect(forgotten).toBe(1);
-    expect(await enqueue({ once })).toMatchObject({ repeated: true });
+    expect(await enqueue({ dedupeKey: once })).toMatchObject({ repeated: true });
   });
 
   it('D18: a mail with the key of its sender is queued once, also across a restart', async () => {
@@ -201,7 +212,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
         await store.create(device);
         for (const { type, index } of operations) {
           if (type === 'send') {
-            const outcome = await enqueue({ once: onceOf(ids[index] as Buffer, 'x'), mailboxMailsMax });
+            const outcome = await enqueue({ dedupeKey: onceOf(ids[index] as Buffer, 'x'), mailboxMailsMax });
             const before = sent.get(index);
             const mailboxSize = mails?.length ?? 0;
             const queued = { result: 'queued', isDelayed: false };
@@ -223,7 +234,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
             if (mailId !== undefined) await store.settle(device, mailId, 'ack');
           } else if (type === 'forget') {
             const gone = [...sent.keys()].filter((known) => known < index);
-            expect(await store.shard.forgetSent(ids[index])).toBe(gone.length);
+            expect(await store.shard.pruneDedupeKeys(ids[index])).toBe(gone.length);
             for (const known of gone) sent.delete(known);
             if (index === purposes) sent.clear();
           } else if (type === 'delete') {
@@ -238,7 +249,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
           } else await store.reopen();
           expect(await store.mailIds(device)).toEqual(mails ?? []);
         }
-        await store.shard.forgetSent(undefined);
+        await store.shard.pruneDedupeKeys(undefined);
       }),
       { numRuns: 20 },
     );

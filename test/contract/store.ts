@@ -153,7 +153,7 @@ export class Store {
 
 /** A mail that lives for longer than any test. */
 export function mailFor(to: DeviceKey, more: Partial<Enqueue> = {}): Enqueue {
-  const plain = { name: 'note', payload: payloadOf({}), lifeSeconds: 3_600, mailboxMailsMax: 1_000 };
+  const plain = { name: 'note', payload: payloadOf({}), ttlSeconds: 3_600, mailboxMailsMax: 1_000 };
   return { device: to, ...plain, ...more };
 }
 

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { Answerer } from '../../src/nodes/rpc-server.ts';
+import { RpcServer } from '../../src/nodes/rpc-server.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 
 /** A node that has the jobs, as a process that can be killed: it says what it was asked, and answers the half of it. */
@@ -17,5 +17,5 @@ const methods = new Map([
     },
   ],
 ]);
-new Answerer({ database, log, methods });
+new RpcServer({ database, log, methods });
 process.stdout.write('ready\n');

@@ -3,9 +3,13 @@ import { createInterface } from 'node:readline';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/core/errors.ts';
-import { Caller, callsMax, requestBytesMax } from '../../src/nodes/rpc-client.ts';
-import { Answerer, answerBytesMax, type Method } from '../../src/nodes/rpc-server.ts';
-import { type Controls, methodsOf, remoteControls } from '../../src/server/control-plane/remote-services.ts';
+import { callsMax, RpcClient, requestBytesMax } from '../../src/nodes/rpc-client.ts';
+import { answerBytesMax, type Method, RpcServer } from '../../src/nodes/rpc-server.ts';
+import {
+  methodsOf,
+  type RemoteServices,
+  remoteServices,
+} from '../../src/server/control-plane/remote-services.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { clockMs } from '../../src/storage/postgres/connection/database-time.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
@@ -53,10 +57,10 @@ describe('calls between nodes', () => {
   };
   const newDatabase = (): Database =>
     closed(new Database({ url, connectionsMax: 4, timeoutMilliseconds, log: newLog() }));
-  const newCaller = (): Caller => closed(new Caller({ database: newDatabase(), log: newLog() }));
-  const newAnswerer = (methods: Record<string, Method>): Answerer =>
+  const newCaller = (): RpcClient => closed(new RpcClient({ database: newDatabase(), log: newLog() }));
+  const newAnswerer = (methods: Record<string, Method>): RpcServer =>
     closed(
-      new Answerer({
+      new RpcServer({
         database: newDatabase(),
         log: newLog(),
         methods: new Map(Object.entries(methods)),
@@ -315,9 +319,9 @@ describe('calls between nodes', () => {
         },
       },
       forwarders: {},
-    } as unknown as Controls;
+    } as unknown as RemoteServices;
     newAnswerer(Object.fromEntries(methodsOf(controls)));
-    const remote = remoteControls(caller, timeoutMilliseconds);
+    const remote = remoteServices(caller, timeoutMilliseconds);
 
     expect(await remote.actions.list('FLEET001')).toEqual([{ fleetId: 'FLEET001' }]);
     const request = { name: 'go', payload: new Uint8Array([1]), to: { all: true as const } };

@@ -7,15 +7,18 @@ import type { LogRetention } from '../../src/domain/log-retention.ts';
 import type { Ingest, IngestOutcome, StoredRecord } from '../../src/domain/records/record.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
-import { deviceErrands, deviceOperations } from '../../src/storage/postgres/devices/device-operations.ts';
+import {
+  deviceOperations,
+  exclusiveDeviceOperations,
+} from '../../src/storage/postgres/devices/device-operations.ts';
 import { DeviceReads } from '../../src/storage/postgres/devices/device-reads.ts';
 import { ingestOperations } from '../../src/storage/postgres/log/ingest.ts';
 import { RecordReads } from '../../src/storage/postgres/log/record-reads.ts';
 import { RecordTrimmer } from '../../src/storage/postgres/log/record-trimmer.ts';
 import { keepKeys } from '../../src/storage/postgres/mail/key-retention.ts';
-import { mailErrands, mailOperations } from '../../src/storage/postgres/mail/mail-operations.ts';
+import { exclusiveMailOperations, mailOperations } from '../../src/storage/postgres/mail/mail-operations.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
-import type { Writes, WriteType } from '../../src/storage/postgres/writes/operation.ts';
+import type { OperationType, OperationWrites } from '../../src/storage/postgres/writes/operation.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';
 import { Postgres } from '../harness/postgres.ts';
 
@@ -35,7 +38,7 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
 }
 
 const config = loadConfig(undefined, {}, {}).values;
-const week: LogRetention = { lifeSeconds: 604_800, bytesMax: 0, fleets: new Map() };
+const week: LogRetention = { ttlSeconds: 604_800, bytesMax: 0, fleets: new Map() };
 
 /** A server for the tests of one file, and for each test two nodes on a new database. */
 export function useNodes(): [DeviceNode, DeviceNode] {
@@ -79,7 +82,7 @@ export class DeviceNode {
     this.#writer = new Writer({
       database: this.database,
       operations: { ...deviceOperations, ...ingestOperations(config), ...mailOperations(config) },
-      errands: { ...deviceErrands, ...mailErrands(config) },
+      errands: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(config) },
       lanes: 3,
       limits: { shardQueueMax: 10_000, shardQueueBytesMax: 1e9 },
       metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
@@ -96,7 +99,10 @@ export class DeviceNode {
     return node;
   }
 
-  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+  write<T extends OperationType>(
+    type: T,
+    given: OperationWrites[T]['given'],
+  ): Promise<OperationWrites[T]['answer']> {
     return this.#writer.write(type, given);
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
 import { entriesOf } from '../../src/storage/postgres/devices/device-entries.ts';
 import { retireSecrets } from '../../src/storage/postgres/devices/device-operations.ts';
-import { Work } from '../../src/storage/postgres/writes/unit-of-work.ts';
+import { UnitOfWork } from '../../src/storage/postgres/writes/unit-of-work.ts';
 import { type DeviceNode, deviceOf, fleetId, newDevice, useNodes } from './device-node.ts';
 
 describe('devices of several nodes on one database', () => {
@@ -55,7 +55,7 @@ describe('devices of several nodes on one database', () => {
         device,
         name: 'note',
         payload: Buffer.from('{}'),
-        lifeSeconds: 60,
+        ttlSeconds: 60,
         mailboxMailsMax: 9,
       };
       const acts: (() => Promise<unknown>)[] = [
@@ -118,9 +118,9 @@ describe('devices of several nodes on one database', () => {
     );
     const rotation = { digest: Buffer.alloc(32, 2), oldUntilMs: Date.now() - 1 };
     await nodes[0].write('changeDevices', { devices: all, change: { rotation } });
-    const sweep = (node: DeviceNode): Promise<Work['effects']> =>
+    const sweep = (node: DeviceNode): Promise<UnitOfWork['effects']> =>
       node.database.transaction(async (transaction) => {
-        const work = new Work();
+        const work = new UnitOfWork();
         work.nowMs = Date.now();
         await retireSecrets(work, transaction, 30);
         await transaction.commit();

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
-import { FollowedTables } from '../../src/nodes/replicated-store.ts';
+import { ReplicatedStore } from '../../src/nodes/replicated-store.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { createDatabase } from '../harness/postgres.ts';
@@ -11,17 +11,17 @@ import { temporaryFolder } from '../harness/server.ts';
 const log = createLog('silent');
 
 /** Two nodes that share a table. */
-async function openNodes(): Promise<[FollowedTables, FollowedTables]> {
+async function openNodes(): Promise<[ReplicatedStore, ReplicatedStore]> {
   const url = await createDatabase(inject('postgresFolder'));
   const folder = temporaryFolder();
   const database = new Database({ url, connectionsMax: 4, timeoutMilliseconds: 10_000, log });
   await migrate(database);
-  const open = (node: string): Promise<FollowedTables> =>
-    FollowedTables.open({
+  const open = (node: string): Promise<ReplicatedStore> =>
+    ReplicatedStore.open({
       ...{ database, store: 'registry', tables: ['fleets'], folder: join(folder, node) },
       ...{ mapBytesMax: 1024 ** 3, diskFreeBytesMin: 1024 ** 2, log },
     });
-  const nodes: [FollowedTables, FollowedTables] = [await open('one'), await open('other')];
+  const nodes: [ReplicatedStore, ReplicatedStore] = [await open('one'), await open('other')];
   onTestFinished(async () => {
     for (const node of nodes) await node.close();
     await database.close();
@@ -30,7 +30,7 @@ async function openNodes(): Promise<[FollowedTables, FollowedTables]> {
   return nodes;
 }
 
-const put = (node: FollowedTables, key: string): Promise<void> =>
+const put = (node: ReplicatedStore, key: string): Promise<void> =>
   node.exclusively(() =>
     node.write(() => void node.table('fleets').putSync(Buffer.from(key), Buffer.from('{}'))),
   );

@@ -25,7 +25,7 @@ async function open(url: string, keepAliveSeconds = 600): Promise<PostgresShard>
     timeoutMilliseconds: 1_000,
     keepAliveSeconds,
     retention: {
-      retention: () => ({ lifeSeconds: 86_400, bytesMax: 0, fleets: new Map() }),
+      retention: () => ({ ttlSeconds: 86_400, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
     metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),

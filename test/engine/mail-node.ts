@@ -5,14 +5,14 @@ import type { Enqueue, SettleVerb } from '../../src/domain/mail/mail.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import {
+  exclusiveMailOperations,
   type MailOptions,
-  mailErrands,
   mailOperations,
 } from '../../src/storage/postgres/mail/mail-operations.ts';
 import { MailReads } from '../../src/storage/postgres/mail/mail-reads.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
-import type { Writes, WriteType } from '../../src/storage/postgres/writes/operation.ts';
-import type { Work } from '../../src/storage/postgres/writes/unit-of-work.ts';
+import type { OperationType, OperationWrites } from '../../src/storage/postgres/writes/operation.ts';
+import type { UnitOfWork } from '../../src/storage/postgres/writes/unit-of-work.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';
 
 /** Devices of one fleet. */
@@ -21,7 +21,7 @@ export const deviceOf = (number: number): DeviceKey =>
 
 /** A mail that lives for longer than any test. */
 export function mailFor(device: DeviceKey, more: Partial<Enqueue> = {}): Enqueue {
-  const plain = { name: 'note', payload: Buffer.from('{}'), lifeSeconds: 3_600, mailboxMailsMax: 1_000 };
+  const plain = { name: 'note', payload: Buffer.from('{}'), ttlSeconds: 3_600, mailboxMailsMax: 1_000 };
   return { device, ...plain, ...more };
 }
 
@@ -30,7 +30,7 @@ export class MailNode {
   readonly database: Database;
   readonly reads: MailReads;
   /** What each commit has done. */
-  readonly done: Work[] = [];
+  readonly done: UnitOfWork[] = [];
   /** SQLSTATE and the like of what the database did not do. */
   readonly failures: string[] = [];
   readonly #writer: Writer;
@@ -43,7 +43,7 @@ export class MailNode {
     this.#writer = new Writer({
       database: this.database,
       operations: mailOperations(options),
-      errands: mailErrands(options),
+      errands: exclusiveMailOperations(options),
       lanes: 3,
       limits: { shardQueueMax: 10_000, shardQueueBytesMax: 1e9 },
       metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
@@ -52,7 +52,10 @@ export class MailNode {
     });
   }
 
-  write<T extends WriteType>(type: T, given: Writes[T]['given']): Promise<Writes[T]['answer']> {
+  write<T extends OperationType>(
+    type: T,
+    given: OperationWrites[T]['given'],
+  ): Promise<OperationWrites[T]['answer']> {
     return this.#writer.write(type, given);
   }
 
@@ -63,7 +66,11 @@ export class MailNode {
     return outcome.mailId;
   }
 
-  settle(device: DeviceKey, mailId: Uint8Array, verb: SettleVerb): Promise<Writes['settle']['answer']> {
+  settle(
+    device: DeviceKey,
+    mailId: Uint8Array,
+    verb: SettleVerb,
+  ): Promise<OperationWrites['settle']['answer']> {
     return this.write('settle', { device, mailId, verb });
   }
 

@@ -76,14 +76,16 @@ describe('mail of two nodes on one database', () => {
     const once = Buffer.concat([generateUuid(), Buffer.from('action')]);
     const deliverAtMs = Date.now() + 3_600_000;
     const outcomes = await Promise.all(
-      [0, 1, 1, 0].map((n) => (nodes[n] as MailNode).write('enqueue', mailFor(first, { once, deliverAtMs }))),
+      [0, 1, 1, 0].map((n) =>
+        (nodes[n] as MailNode).write('enqueue', mailFor(first, { dedupeKey: once, deliverAtMs })),
+      ),
     );
     expect(outcomes.filter((one) => one.result === 'queued' && !one.repeated)).toHaveLength(1);
     expect(outcomes).toMatchObject(outcomes.map(() => ({ result: 'queued', isDelayed: true })));
     expect(await valuesOf('SELECT delayed FROM mailbox WHERE delayed > 0')).toEqual([1]);
-    expect(await nodes[0].write('forgetSent', once.subarray(0, 16))).toBe(0);
-    expect(await nodes[0].write('forgetSent', generateUuid())).toBe(1);
-    expect(await nodes[0].write('forgetSent', undefined)).toBe(0);
+    expect(await nodes[0].write('pruneDedupeKeys', once.subarray(0, 16))).toBe(0);
+    expect(await nodes[0].write('pruneDedupeKeys', generateUuid())).toBe(1);
+    expect(await nodes[0].write('pruneDedupeKeys', undefined)).toBe(0);
   });
 
   it('D15: of two verbs at once one settles the mail', async () => {
@@ -103,7 +105,7 @@ describe('mail of two nodes on one database', () => {
     open();
     const mailId = await nodes[0].send(first, { payload: Buffer.from('[1]'), requeuesMax: 0 });
     await nodes[1].settle(first, mailId, 'requeue');
-    const replay = { device: first, mailId, lifeSeconds: 60, mailboxMailsMax: 10 };
+    const replay = { device: first, mailId, ttlSeconds: 60, mailboxMailsMax: 10 };
     const outcomes = await Promise.all(nodes.map((node) => node.write('replayMail', replay)));
     expect(outcomes.map(({ result }) => result).sort()).toEqual(['mail_not_found', 'queued']);
     const { size, mail } = await nodes[1].reads.mailboxHead(first);
@@ -127,8 +129,8 @@ describe('mail of two nodes on one database', () => {
 
   it('D16: what is due is done once where both nodes sweep, and what expires makes room', async () => {
     open();
-    await nodes[0].send(second, { lifeSeconds: 0, mailboxMailsMax: 1 });
-    for (let n = 0; n < 80; n += 1) await nodes[0].send(deviceOf(1 + 2 * (n % 2)), { lifeSeconds: 0 });
+    await nodes[0].send(second, { ttlSeconds: 0, mailboxMailsMax: 1 });
+    for (let n = 0; n < 80; n += 1) await nodes[0].send(deviceOf(1 + 2 * (n % 2)), { ttlSeconds: 0 });
     const deliverAtMs = Date.now() + 1_500;
     const delayed = await nodes[0].send(second, { deliverAtMs, mailboxMailsMax: 1 });
     const over = await nodes[0].send(second, { deliverAtMs: deliverAtMs + 1, mailboxMailsMax: 1 });
@@ -171,8 +173,8 @@ describe('mail of two nodes on one database', () => {
       { queued: 3, refused },
     ]);
     expect(await valuesOf('SELECT count(*) FROM mail')).toEqual([3]);
-    expect(await nodes[0].write('forgetBroadcasts', [{ broadcast, after: first }])).toBe(1);
-    expect(await nodes[1].write('forgetBroadcasts', [])).toBe(2);
+    expect(await nodes[0].write('pruneBroadcasts', [{ broadcast, after: first }])).toBe(1);
+    expect(await nodes[1].write('pruneBroadcasts', [])).toBe(2);
   });
 
   it('nothing is lost or doubled, whatever both do on the same few devices', async () => {
@@ -186,7 +188,7 @@ describe('mail of two nodes on one database', () => {
       const chance = Math.random();
       const mail = known.length > 0 ? one(known) : undefined;
       if (chance < 0.3 || mail === undefined) {
-        const life = one([{ lifeSeconds: 0 }, {}, {}]);
+        const life = one([{ ttlSeconds: 0 }, {}, {}]);
         const time = one([{ deliverAtMs: Date.now() + 30 }, {}, {}]);
         const rule = one([{ once: one(onces) }, { requeuesMax: 1 }, {}, {}]);
         const given = mailFor(device, { mailboxMailsMax: 15, ...life, ...time, ...rule });
@@ -208,7 +210,7 @@ describe('mail of two nodes on one database', () => {
           const outcome = await node.write('replayMail', {
             device: of,
             mailId,
-            lifeSeconds: 60,
+            ttlSeconds: 60,
             mailboxMailsMax: 15,
           });
           if (outcome.result === 'queued') known.push({ device: of, mailId: outcome.mailId });

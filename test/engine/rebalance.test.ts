@@ -9,7 +9,7 @@ import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
 import type { Broadcast } from '../../src/domain/mail/broadcast.ts';
 import type { Enqueue } from '../../src/domain/mail/mail.ts';
-import { placed, shardOf } from '../../src/domain/placement.ts';
+import { shardFor, shardOf } from '../../src/domain/placement.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
@@ -50,7 +50,7 @@ class Store {
           timeoutMilliseconds: 10_000,
           keepAliveSeconds: 30,
           retention: {
-            retention: () => ({ lifeSeconds: 604_800, bytesMax: 0, fleets: new Map() }),
+            retention: () => ({ ttlSeconds: 604_800, bytesMax: 0, fleets: new Map() }),
             bytesElsewhere: () => new Map(),
           },
           metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
@@ -66,7 +66,7 @@ class Store {
   }
 
   of(device: DeviceKey): PostgresShard {
-    return placed(this.shards, device);
+    return shardFor(this.shards, device);
   }
 
   async close(): Promise<void> {
@@ -78,7 +78,7 @@ const mailFor = (device: DeviceKey, more: Partial<Enqueue> = {}): Enqueue => ({
   device,
   name: 'note',
   payload: Buffer.from('{"a":1}'),
-  lifeSeconds: 3_600,
+  ttlSeconds: 3_600,
   mailboxMailsMax: 1_000,
   ...more,
 });
@@ -105,7 +105,7 @@ async function fill(store: Store): Promise<Map<DeviceKey, Uint8Array[]>> {
       ids.push(outcome.mailId);
       return outcome.mailId;
     };
-    const acknowledged = await send({ once: once(device) });
+    const acknowledged = await send({ dedupeKey: once(device) });
     await shard.settle({ device, mailId: acknowledged, verb: 'ack' });
     const dead = await send({ requeuesMax: 0 });
     await shard.settle({ device, mailId: dead, verb: 'requeue' });
@@ -174,7 +174,9 @@ async function expectRepeats(store: Store): Promise<void> {
     const size = await shard.mailboxSize(device);
     await shard.broadcast(broadcastTo(device));
     expect(await shard.mailboxSize(device)).toBe(size);
-    expect(await shard.enqueue(mailFor(device, { once: once(device) }))).toMatchObject({ repeated: true });
+    expect(await shard.enqueue(mailFor(device, { dedupeKey: once(device) }))).toMatchObject({
+      repeated: true,
+    });
     expect(await shard.enqueue(mailFor(device, { idempotency: { key, digest } }))).toMatchObject({
       repeated: true,
     });

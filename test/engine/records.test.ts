@@ -159,9 +159,9 @@ describe('records of several nodes in one database', () => {
     const kept = async () => (await node.log()).map(({ position }) => position);
     const rest = { bytesMax: 0 };
     const passes = async (lifeHours: number, fleets: Record<string, number>) => {
-      const own = Object.entries(fleets).map(([id, hours]) => [id, { lifeSeconds: hours * 3_600 }] as const);
+      const own = Object.entries(fleets).map(([id, hours]) => [id, { ttlSeconds: hours * 3_600 }] as const);
       for (const one of nodes) {
-        one.retention = { ...rest, lifeSeconds: lifeHours * 3_600, fleets: new Map(own) };
+        one.retention = { ...rest, ttlSeconds: lifeHours * 3_600, fleets: new Map(own) };
       }
       await Promise.all(nodes.map((one) => one.trimmer.pass()));
       await other.trimmer.pass();
@@ -193,7 +193,7 @@ describe('records of several nodes in one database', () => {
     await Promise.all(Array.from({ length: 40 }, (_, n) => node.ingest({ device: deviceOf(n), payload })));
     const limit = async (bytesMax: number) => {
       const fleets = new Map([['FLEET001', { bytesMax }]]);
-      for (const one of nodes) one.retention = { lifeSeconds: 100 * 3_600, bytesMax: 0, fleets };
+      for (const one of nodes) one.retention = { ttlSeconds: 100 * 3_600, bytesMax: 0, fleets };
       for (const one of [node, other, node]) await one.trimmer.pass();
       const records = await node.log();
       const positions = records
@@ -211,7 +211,7 @@ describe('records of several nodes in one database', () => {
     expect(await limit(32_000)).toBe(30);
     // What has gone with its part is not counted any more.
     const short = new Map([['FLEET001', { bytesMax: 32_000 }]]);
-    node.retention = { lifeSeconds: 2 * 3_600, bytesMax: 0, fleets: short };
+    node.retention = { ttlSeconds: 2 * 3_600, bytesMax: 0, fleets: short };
     await node.trimmer.pass();
     expect(await node.log()).toHaveLength(30);
     expect(failures()).toEqual([]);
@@ -222,7 +222,7 @@ describe('records of several nodes in one database', () => {
     await node.ingest({ device: deviceOf(1, 'FLEET001') });
     await age('FLEET001', 30);
     await node.ingest({ device: deviceOf(1, 'FLEET002') });
-    node.retention = { lifeSeconds: 100 * 3_600, bytesMax: 1, fleets: new Map() };
+    node.retention = { ttlSeconds: 100 * 3_600, bytesMax: 1, fleets: new Map() };
     await node.trimmer.pass();
     expect((await node.log()).map(({ position }) => position)).toEqual([1]);
     expect(await node.ingest()).toBe('stored');

@@ -36,7 +36,7 @@ export class ShardNode implements AsyncDisposable {
       await database.close();
     }
     const config = { ...loadConfig(undefined, {}, {}).values, ...more };
-    const retention = { lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
+    const retention = { ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
     const shard = await openPostgresShard({
       ...config,
       url,

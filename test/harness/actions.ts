@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import type { ActionPool as Pool } from '../../src/features/actions/pool/pool.ts';
-import type { Answer, RunLimits, RunRecord, RunReport } from '../../src/features/actions/sandbox/run.ts';
+import type { HostAnswer, RunLimits, RunRecord, RunReport } from '../../src/features/actions/sandbox/run.ts';
 
 /** The built one: its threads load a file of dist. */
 const built = new URL('../../dist/features/actions/pool/pool.js', import.meta.url).href;
@@ -32,7 +32,7 @@ export interface RunOptions {
   name?: string;
   limits?: Partial<RunLimits>;
   record?: Partial<RunRecord>;
-  answer?: Answer;
+  answer?: HostAnswer;
 }
 
 export interface Actions {
@@ -43,7 +43,7 @@ export interface Actions {
   runBody(body: string, options?: RunOptions): Promise<RunReport>;
 }
 
-const nothing: Answer = async () => 'null';
+const nothing: HostAnswer = async () => 'null';
 let keys = 0;
 
 /** A pool of one thread, so that runs follow one another on it. */

@@ -117,7 +117,7 @@ async function markBroadcast(report: ServerReport): Promise<void> {
     const devices = [...environment.table('devices').getKeys({})].map(
       (key) => key.toString('latin1') as DeviceKey,
     );
-    const mail = { name: 'all', payload: Buffer.from('{}'), lifeSeconds: 86_400, mailboxMailsMax: 1_000 };
+    const mail = { name: 'all', payload: Buffer.from('{}'), ttlSeconds: 86_400, mailboxMailsMax: 1_000 };
     await environment.write(() => {
       state.apply({ type: 'broadcast', given: { broadcast, devices, mail } });
       state.flush();

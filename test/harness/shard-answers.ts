@@ -34,8 +34,10 @@ export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
     });
   }
   const records = await recordsOf(shard);
-  const times = [...new Set(records.filter(({ isMoved }) => !isMoved).map(({ storedAtMs }) => storedAtMs))];
-  const ofLog: unknown[] = [await shard.logEnd(), await shard.movedEnd()];
+  const times = [
+    ...new Set(records.filter(({ isRelocated }) => !isRelocated).map(({ storedAtMs }) => storedAtMs)),
+  ];
+  const ofLog: unknown[] = [await shard.logEnd(), await shard.reorderedUntil()];
   for (const time of times) ofLog.push([time, await shard.timeAt(await firstAt(records, time))]);
   return plain({ ofDevices, ofFleets, records, ofLog });
 }
@@ -47,7 +49,7 @@ export interface Asked {
 }
 
 async function firstAt(records: readonly StoredRecord[], timeMs: number): Promise<number> {
-  return records.find(({ storedAtMs, isMoved }) => !isMoved && storedAtMs === timeMs)?.position ?? 0;
+  return records.find(({ storedAtMs, isRelocated }) => !isRelocated && storedAtMs === timeMs)?.position ?? 0;
 }
 
 /** Its whole log. */

@@ -135,7 +135,7 @@ function enqueue(
 ): Uint8Array {
   const payload = Buffer.from(`{"index":${index}}`);
   const once = new Uint8Array([...generateUuid(), index]);
-  const given = { device, name: 'note', payload, lifeSeconds: 86_400, mailboxMailsMax: 1_000, once, ...more };
+  const given = { device, name: 'note', payload, ttlSeconds: 86_400, mailboxMailsMax: 1_000, once, ...more };
   const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;

@@ -6,7 +6,7 @@ import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
 import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';
 import {
   allocateCounters,
-  cellOf,
+  counterCellOf,
   openShardEnvironment,
   Shards,
   versionsOf,
@@ -35,10 +35,10 @@ export function openShard(folder: string, changed: Partial<Config> = {}): OpenSh
     environment,
     new ShardReader(environment, versions),
     versions,
-    cellOf(counters.depths, 0),
+    counterCellOf(counters.depths, 0),
     config,
     {
-      retention: () => ({ lifeSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      retention: () => ({ ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
       bytesElsewhere: () => new Map(),
     },
     {

@@ -18,7 +18,7 @@ export async function trimLog(environment: Environment, trim: TrimNow): Promise<
     log,
     times,
     source: {
-      retention: () => ({ lifeSeconds: 1, bytesMax: 0, fleets: new Map(), ...trim.retention }),
+      retention: () => ({ ttlSeconds: 1, bytesMax: 0, fleets: new Map(), ...trim.retention }),
       bytesElsewhere: () => trim.elsewhere ?? new Map(),
     },
     lifeMs: () => trim.nowMs ?? Date.now(),

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { carryActions } from '../../src/maintenance/reshard-folder/move-actions.ts';
+import { remapActions } from '../../src/maintenance/reshard-folder/move-actions.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { killInMove, openForMoveToOne } from '../harness/moves.ts';
@@ -139,7 +139,7 @@ it('a record that a move to fewer shards noted before it fell back, and that was
   await server.stop();
   // What a kill just before the switch leaves, once the next start has removed the copies.
   const { folder: data, move } = await openForMoveToOne(server.report);
-  await carryActions(data, move, loadConfig(undefined, {}, {}).values);
+  await remapActions(data, move, loadConfig(undefined, {}, {}).values);
   data.close();
   await start(3);
   await putAction(() => false);

@@ -78,16 +78,16 @@ it('a limit of a fleet is set, and goes back to the default', async () => {
   const made = ['--mailbox-mails-max', '5', '--mail-requeues-max', 'default'];
   await run('fleet', 'create', '--id', 'CMDLIMIT', ...made);
   const set = ['fleet', 'set', 'CMDLIMIT'];
-  const limits = { mailbox_mails_max: 5, mail_life_seconds: 60, mail_requeues_max: 0, active_seconds: 9 };
-  const given = ['--mail-life-seconds', '60', '--mail-requeues-max', '0', '--active-seconds', '9'];
+  const limits = { mailbox_mails_max: 5, mail_ttl_seconds: 60, mail_requeues_max: 0, active_seconds: 9 };
+  const given = ['--mail-ttl-seconds', '60', '--mail-requeues-max', '0', '--active-seconds', '9'];
   expect(await run(...set, ...given)).toMatchObject(limits);
   expect(await run(...set, '--mailbox-mails-max', 'default')).toMatchObject({
     ...limits,
     mailbox_mails_max: 1000,
   });
-  const back = ['--mail-life-seconds', '--mail-requeues-max', '--active-seconds'];
+  const back = ['--mail-ttl-seconds', '--mail-requeues-max', '--active-seconds'];
   expect(await run(...set, ...back.flatMap((option) => [option, 'default']))).toMatchObject({
-    mail_life_seconds: 604_800,
+    mail_ttl_seconds: 604_800,
     mail_requeues_max: null,
     active_seconds: 300,
   });

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { shardOf } from '../../src/domain/placement.ts';
-import { carryConsumers } from '../../src/maintenance/reshard-folder/move-consumers.ts';
+import { remapConsumers } from '../../src/maintenance/reshard-folder/move-consumers.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
@@ -107,8 +107,8 @@ async function failToMove(): Promise<void> {
   const config = loadConfig(undefined, {}, {}).values;
   // Asked to end in the midst of it, it goes no further, and the next one begins again.
   const ending = AbortSignal.abort(new Error('asked to end'));
-  await expect(carryConsumers(data, move, config, ending)).rejects.toThrow('asked to end');
-  await carryConsumers(data, move, config, new AbortController().signal);
+  await expect(remapConsumers(data, move, config, ending)).rejects.toThrow('asked to end');
+  await remapConsumers(data, move, config, new AbortController().signal);
   data.close();
   server = await TestServer.start({ shards: 3 }, folder);
 }

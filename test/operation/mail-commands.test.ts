@@ -123,7 +123,7 @@ it('delivery and expiry hold across kill -9, a stop, and other shard counts; the
       return {
         device: one,
         present: (await one.sendMail('present')).mailId,
-        brief: (await one.sendMail('brief', '{}', '?life_seconds=3')).mailId,
+        brief: (await one.sendMail('brief', '{}', '?ttl_seconds=3')).mailId,
         soon: (await one.sendMail('soon', '{}', `?deliver_at=${inThreeSeconds}`)).mailId,
         late: (await one.sendMail('late', '{}', `?deliver_at=${inAnHour}`)).mailId,
       };

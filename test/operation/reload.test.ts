@@ -24,9 +24,14 @@ it('SIGHUP takes what can change, names what cannot, and refuses a bad file whol
   };
 
   // Reached only by what every thread reads anew: the admin API, the log, a worker's limit of streams.
-  const changed = { mailboxMailsMax: 1, streamsPerWorkerMax: 1, gatherMilliseconds: 7, bodyBytesMax: 2_048 };
+  const changed = {
+    mailboxMailsMax: 1,
+    streamsPerWorkerMax: 1,
+    commitDelayMilliseconds: 7,
+    bodyBytesMax: 2_048,
+  };
   const said = await reload(changed, 'with a restart only');
-  expect(said).toContain('"keys":["gatherMilliseconds","bodyBytesMax"]');
+  expect(said).toContain('"keys":["commitDelayMilliseconds","bodyBytesMax"]');
   expect((await device.sendMail()).status).toBe(409);
 
   for (const [bad, reason] of [

@@ -101,7 +101,7 @@ async function sendOnce(
         const mail = {
           name: 'note',
           payload: Buffer.from('{}'),
-          lifeSeconds: 86_400,
+          ttlSeconds: 86_400,
           mailboxMailsMax: 1_000,
         };
         const given = { device, ...mail, once: onces[index] as Uint8Array };

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { fetch } from 'undici';
 import { expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import { Talkers } from '../../src/device-api/limits/top-talkers.ts';
+import { TopTalkers } from '../../src/device-api/limits/top-talkers.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { shards, TestServer } from '../harness/server.ts';
@@ -123,12 +123,12 @@ it('on a terminal it draws what there is room for, until q, and leaves the termi
 }, 60_000);
 
 it('who talks most is found among any number of others, in bounded memory', () => {
-  const talkers = new Talkers();
+  const talkers = new TopTalkers();
   const deviceOf = (n: number) => deviceKeyOf('FLEET001', `D${String(n).padStart(9, '0')}`);
   for (let request = 0; request < 400_000; request += 1) {
-    talkers.heard(request % 10 === 0 ? deviceOf(7) : deviceOf(100 + request));
+    talkers.sample(request % 10 === 0 ? deviceOf(7) : deviceOf(100 + request));
   }
-  const all = talkers.loudest(1_000_000);
+  const all = talkers.top(1_000_000);
   expect(all.length).toBeLessThanOrEqual(4_096);
   const [first, second] = all;
   expect(first?.device).toBe(deviceOf(7));

@@ -79,7 +79,7 @@ async function mailIds(): Promise<string[]> {
 /** Mail of a second's life goes, and no other does: the sweeper is at work, by time that really passes. */
 async function expectOnlyShortLivedToExpire(): Promise<void> {
   const before = await mailIds();
-  const { mailId } = await device.sendMail('short', '{}', '?life_seconds=1');
+  const { mailId } = await device.sendMail('short', '{}', '?ttl_seconds=1');
   expect(await mailIds()).toEqual([...before, mailId]);
   await until(async () => !(await mailIds()).includes(mailId));
   expect(await mailIds()).toEqual(before);
@@ -130,7 +130,7 @@ it('a server that was off for hours does not deliver what is over; one that wake
   await start();
   const key = uuidv7();
   expect((await send(key)).status).toBe(201);
-  await device.sendMail('command', '{}', `?life_seconds=${hour}`);
+  await device.sendMail('command', '{}', `?ttl_seconds=${hour}`);
   const { mailId } = await device.sendMail();
   for (const offset of [5 * hour, year, -30 * year]) {
     clock.set(offset);

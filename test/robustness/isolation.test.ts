@@ -133,7 +133,7 @@ const confusions = [
   `globalThis.Promise = class { then() {} }`,
   `JSON.parse = () => ({ evil: 1 }); JSON.stringify = () => '["LOCK000001","evil"]\\n{}\\nmore'`,
   `Array.prototype[Symbol.iterator] = function* () { yield 'EVIL000001' }; Array.isArray = () => true`,
-  `Array.prototype.toJSON = () => ['EVIL00000', 'x\\ny', { lifeSeconds: -1 }]`,
+  `Array.prototype.toJSON = () => ['EVIL00000', 'x\\ny', { ttlSeconds: -1 }]`,
   `Object.prototype.toJSON = () => 'evil'; String.prototype.toJSON = () => 3`,
   `Object.defineProperty(Object.prototype, 'then', { get() { return (give) => give('evil') } })`,
   `for (const k of ['0', '1', 'resolve', 'reject', 'payload', 'msg', 'code'])

@@ -32,7 +32,7 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
 }, async () => {
   const data = temporaryFolder();
   const first = await TestServer.start({}, data);
-  const fleet = await createFleet(first, { mail_life_seconds: 1 });
+  const fleet = await createFleet(first, { mail_ttl_seconds: 1 });
   const lasting = await createFleet(first);
   const [noRecord, noMailbox, noMail, expiring] = await Promise.all([
     lasting.createDevice(),

@@ -169,15 +169,15 @@ it('D18: the same key with the same request is the same broadcast; with another 
 it('D18: a single mail with a key is queued once, however often it is sent', async () => {
   const device = await fleet.createDevice();
   const headers = { 'Idempotency-Key': uuidv7() };
-  const path = `${device.adminPath}/mail/note?life_seconds=60`;
+  const path = `${device.adminPath}/mail/note?ttl_seconds=60`;
   const answers = await Promise.all(Array.from({ length: 4 }, () => post(path, { n: 1 }, headers)));
   expect(new Set(answers.map(({ json }) => json.mail_id)).size).toBe(1);
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   expect(answers.filter(({ replayed }) => replayed === 'true')).toHaveLength(3);
   for (const [changed, payload] of [
     [path, { n: 2 }],
-    [`${device.adminPath}/mail/note?life_seconds=61`, { n: 1 }],
-    [`${device.adminPath}/mail/other?life_seconds=60`, { n: 1 }],
+    [`${device.adminPath}/mail/note?ttl_seconds=61`, { n: 1 }],
+    [`${device.adminPath}/mail/other?ttl_seconds=60`, { n: 1 }],
   ] as const) {
     expectError(await post(changed, payload, headers), 400, 'idempotency_key_reused');
   }

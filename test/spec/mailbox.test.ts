@@ -331,9 +331,9 @@ describe('D15: ack, reject and requeue', () => {
 
 describe('D16: limits', () => {
   it('D16: 1,000 mails and 7 days unless a fleet says otherwise; at most 65,535 mails', async () => {
-    expect([configDefault('mailboxMailsMax'), configDefault('mailLifeSeconds')]).toEqual([1_000, 604_800]);
+    expect([configDefault('mailboxMailsMax'), configDefault('mailTtlSeconds')]).toEqual([1_000, 604_800]);
     const { body } = await server.admin('GET', `/fleets/${fleet.fleetId}`);
-    expect(body).toMatchObject({ mailbox_mails_max: 1_000, mail_life_seconds: 604_800 });
+    expect(body).toMatchObject({ mailbox_mails_max: 1_000, mail_ttl_seconds: 604_800 });
     const { to } = await deviceWith(1);
     const [mail] = await listMail(to);
     expect(Date.parse(mail?.expires_at ?? '') - Date.parse(mail?.accepted_at ?? '')).toBe(604_800_000);
@@ -375,7 +375,7 @@ describe('D16: limits', () => {
   });
 
   it('D16: the server has a limit of its own for fleets that have none', async () => {
-    await using small = await TestServer.start({ mailboxMailsMax: 1, mailLifeSeconds: 1 });
+    await using small = await TestServer.start({ mailboxMailsMax: 1, mailTtlSeconds: 1 });
     const to = await (await createFleet(small)).createDevice();
     expect((await to.sendMail()).status).toBe(201);
     expect((await to.sendMail()).status).toBe(409);
@@ -385,7 +385,7 @@ describe('D16: limits', () => {
 
   it('D16: a mail whose life is over leaves the mailbox, wherever in it it is; the others stay', async () => {
     const { to, ids } = await deviceWith(2);
-    const { mailId: brief } = await to.sendMail('brief', '{}', '?life_seconds=1');
+    const { mailId: brief } = await to.sendMail('brief', '{}', '?ttl_seconds=1');
     const { mailId: last } = await to.sendMail();
     expect((await to.next()).headers.get('x-mailbox-size')).toBe('4');
     await expect.poll(async () => sizeOf(await to.next()), { timeout: 10_000 }).toBe('3');
@@ -394,9 +394,9 @@ describe('D16: limits', () => {
   });
 
   it('D16: a fleet has its own life of mail, a mail overrides it, and requeuing does not lengthen it', async () => {
-    const brief = await createFleet(server, { mail_life_seconds: 1 });
+    const brief = await createFleet(server, { mail_ttl_seconds: 1 });
     const { to, ids } = await deviceWith(2, brief);
-    const { mailId: kept } = await to.sendMail('kept', '{}', '?life_seconds=100');
+    const { mailId: kept } = await to.sendMail('kept', '{}', '?ttl_seconds=100');
     await to.settle('requeue', ids[0] ?? '');
     await expect.poll(async () => (await to.next()).headers.get('x-mail-id'), { timeout: 10_000 }).toBe(kept);
     await expect.poll(async () => sizeOf(await to.next()), { timeout: 10_000 }).toBe('1');

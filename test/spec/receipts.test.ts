@@ -75,7 +75,7 @@ it('D13, D17: a fetch counts whichever connections the mail is ended by, and ask
 
 it('D17: a receipt tells when a mail was queued, fetched, requeued and acknowledged', async () => {
   const device = await fleet.createDevice();
-  const { mailId } = await device.sendMail('order', '{}', '?life_seconds=60');
+  const { mailId } = await device.sendMail('order', '{}', '?ttl_seconds=60');
   const queued = await receiptOf(device, mailId);
   expect(queued).toMatchObject({ name: 'order', state: 'queued', fetch_count: 0, settled_at: null });
   expect(Date.parse(queued.expires_at ?? '') - Date.parse(queued.queued_at ?? '')).toBe(60_000);
@@ -131,7 +131,7 @@ it('D16: rejected, expired and over-requeued mail is a dead letter, byte for byt
   const payload = '{ "n": 12345678901234567890, "a":1.50 }';
   const rejected = (await device.sendMail('one', payload)).mailId;
   await device.settle('reject', rejected);
-  const expired = (await device.sendMail('two', '{}', '?life_seconds=1')).mailId;
+  const expired = (await device.sendMail('two', '{}', '?ttl_seconds=1')).mailId;
   const requeued = (await device.sendMail('three', payload)).mailId;
   const often = (await device.sendMail('four', '{}', '?requeues_max=2')).mailId;
   for (const mailId of [requeued, requeued, often, often]) {
@@ -246,7 +246,7 @@ it('D12, D16: a letter that does not match the schema of now stays', async () =>
 it('D14, D17: delayed mail keeps its id, and is accepted and announced when its time comes', async () => {
   const device = await fleet.createDevice();
   const stream = await EventStream.open(device);
-  const delayed = await device.sendMail('later', '{"n":1}', `${later(2)}&life_seconds=600`);
+  const delayed = await device.sendMail('later', '{"n":1}', `${later(2)}&ttl_seconds=600`);
   expect(delayed.body).toMatchObject({ state: 'delayed', mailbox_size: 0 });
   const present = await device.sendMail('now');
   const receipt = await receiptOf(device, delayed.mailId);

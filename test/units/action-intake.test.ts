@@ -6,8 +6,8 @@ import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
 import type { LogPage, StoredRecord } from '../../src/domain/records/record.ts';
 import type { Action, ActionVersion } from '../../src/features/actions/declaration/action.ts';
-import { Lane } from '../../src/features/actions/queue/action-queue.ts';
-import { ParkedCount } from '../../src/features/actions/queue/dead-letter-counts.ts';
+import { ActionQueue } from '../../src/features/actions/queue/action-queue.ts';
+import { DeadLetterCount } from '../../src/features/actions/queue/dead-letter-counts.ts';
 import type { PendingRun } from '../../src/features/actions/queue/in-hand.ts';
 import { openJournal } from '../../src/maintenance/environments.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
@@ -55,7 +55,7 @@ class Subject {
   readonly log: StoredRecord[] = [];
   readonly failing = new Set<DeviceKey>();
   readonly done: StoredRecord[] = [];
-  lane: Lane;
+  lane: ActionQueue;
   readonly #action: Action = {
     id: formatUuid(generateUuid()),
     fleetId: 'FLEET001',
@@ -70,12 +70,12 @@ class Subject {
     this.lane = this.#start();
   }
 
-  #start(): Lane {
-    return new Lane(this.#action, version, {
+  #start(): ActionQueue {
+    return new ActionQueue(this.#action, version, {
       config,
       journal,
       logEnds: [this.log.length],
-      parked: new ParkedCount(),
+      parked: new DeadLetterCount(),
       onTheirWay: () => 0,
       devicesBehindMax,
     });
@@ -97,7 +97,7 @@ class Subject {
         schema: 'opened',
         payload: Buffer.from('{}'),
         storedAtMs: 0,
-        isMoved: false,
+        isRelocated: false,
       });
     }
   }

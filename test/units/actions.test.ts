@@ -1,19 +1,19 @@
 import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
-import type { Question } from '../../src/features/actions/sandbox/run.ts';
+import type { HostCall } from '../../src/features/actions/sandbox/run.ts';
 import { limits, record, startActions, startActionsForTest } from '../harness/actions.ts';
 
 const { pool, run, runBody } = startActions();
 afterAll(() => pool.close());
 
 it('an action is given its record and can send, look up, remember and log', async () => {
-  const asked: Question[] = [];
+  const asked: HostCall[] = [];
   const report = await runBody(
     `const device = await fleet.device(record.device);
      const count = ((await fleet.state.get('count')) ?? 0) + 1;
      await fleet.state.set('count', count);
      await fleet.send('LOCK000001', 'lock_check', { door: record.payload.door, by: device.name });
-     await fleet.send(['LOCK000001', 'LOCK000002'], 'ring', undefined, { lifeSeconds: 60 });
+     await fleet.send(['LOCK000001', 'LOCK000002'], 'ring', undefined, { ttlSeconds: 60 });
      await fleet.sendToTag('hall', 'light');
      fleet.log('count', count, { tags: device.tags });
      console.log(Object.keys(record).join());`,
@@ -32,7 +32,7 @@ it('an action is given its record and can send, look up, remember and log', asyn
     error: undefined,
     sends: [
       { to: { devices: ['LOCK000001'] }, name: 'lock_check', payload: '{"door":3,"by":"Door"}' },
-      { to: { devices: ['LOCK000001', 'LOCK000002'] }, name: 'ring', payload: '{}', lifeSeconds: 60 },
+      { to: { devices: ['LOCK000001', 'LOCK000002'] }, name: 'ring', payload: '{}', ttlSeconds: 60 },
       { to: { tag: 'hall' }, name: 'light', payload: '{}' },
     ],
     writes: [{ key: 'count', value: '42' }],
@@ -77,7 +77,7 @@ it.each([
     `fleet.send('LOCK000001', 'x', { a: 'é'.repeat(600) })`,
     'RangeError: send: the payload is larger than 1024',
   ],
-  [`fleet.send('LOCK000001', 'x', {}, { lifeSeconds: 0 })`, 'RangeError: send: lifeSeconds'],
+  [`fleet.send('LOCK000001', 'x', {}, { ttlSeconds: 0 })`, 'RangeError: send: ttlSeconds'],
   [`fleet.send('LOCK000001', 'x', {}, { life: 1 })`, 'TypeError: send: there is no option "life".'],
   [`fleet.sendToTag('', 'x')`, 'TypeError: sendToTag: the tag must be a text of 1 to 64 characters.'],
   [`fleet.sendToTag('t'.repeat(65), 'x')`, 'TypeError: sendToTag: the tag'],

@@ -2,12 +2,12 @@ import { setTimeout as elapse } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import {
   Batcher,
+  Condition,
   KeyedMutex,
   KeyedSingleFlight,
   Mutex,
   SingleFlight,
   sleep,
-  Waiters,
   yieldToEventLoop,
 } from '../../src/core/async.ts';
 
@@ -136,7 +136,7 @@ it('keyed single flight: each key has its own', async () => {
 });
 
 it('waiters: one is woken at a time, the first whose condition holds, or all', async () => {
-  const waiters = new Waiters();
+  const waiters = new Condition();
   const { signal } = new AbortController();
   const woken: string[] = [];
   const wait = (name: string, when?: () => boolean): Promise<void> =>
@@ -159,7 +159,7 @@ it('waiters: one is woken at a time, the first whose condition holds, or all', a
 });
 
 it('waiters: wait no longer than their time or their signal', async () => {
-  const waiters = new Waiters();
+  const waiters = new Condition();
   const ending = new AbortController();
   await waiters.wait(ending.signal, { msMax: shortly, when: () => false });
   const waiting = waiters.wait(ending.signal, { msMax: 600_000 });

@@ -28,21 +28,21 @@ const created = (device: DeviceKey) => ({
   tags: [],
   createdAtMs: 0,
 });
-const mail = { name: 'note', payload: Buffer.from('{"n":1}'), lifeSeconds: 60, mailboxMailsMax: 2 };
+const mail = { name: 'note', payload: Buffer.from('{"n":1}'), ttlSeconds: 60, mailboxMailsMax: 2 };
 const roomy = { ...mail, mailboxMailsMax: 65_535 };
 
 it('who has had it is forgotten step by step, and without a commit where there is nothing', async () => {
   const many = Array.from({ length: sweepRecordsMax + 1 }, () => generateUuid());
   await Promise.all(many.map((one) => opened.shard.broadcast({ broadcast: one, devices: [first], mail })));
-  expect(await opened.shard.forgetBroadcasts([])).toBe(2);
+  expect(await opened.shard.pruneBroadcasts([])).toBe(2);
   await Promise.all(
     many.map((one) => opened.shard.broadcast({ broadcast: one, devices: [second], mail: roomy })),
   );
-  expect(await opened.shard.forgetBroadcasts([])).toBe(sweepRecordsMax);
-  expect(await opened.shard.forgetBroadcasts([])).toBe(1);
+  expect(await opened.shard.pruneBroadcasts([])).toBe(sweepRecordsMax);
+  expect(await opened.shard.pruneBroadcasts([])).toBe(1);
   const broadcast = generateUuid();
   await opened.shard.broadcast({ broadcast, devices: [second], mail: roomy });
   const commits = opened.commits();
-  expect(await opened.shard.forgetBroadcasts([{ broadcast, after: first }])).toBe(0);
+  expect(await opened.shard.pruneBroadcasts([{ broadcast, after: first }])).toBe(0);
   expect(opened.commits()).toBe(commits);
 });

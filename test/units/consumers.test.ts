@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { type DeviceKey, fleetIdOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import type { StoredRecord } from '../../src/domain/records/record.ts';
-import type { Batch, Consumer } from '../../src/features/records/consumer.ts';
+import type { Consumer, ConsumerBatchRecords } from '../../src/features/records/consumer.ts';
 import { Consumers } from '../../src/features/records/consumers.ts';
 import { LogReader } from '../../src/features/records/log-reader.ts';
 import { openControl } from '../../src/maintenance/environments.ts';
@@ -72,12 +72,12 @@ class Bench {
   #journal = openControl(join(this.#folder, 'control'), limits);
   #consumers: Consumers | undefined;
   readonly #acknowledged = new Set<string>();
-  readonly #given: Batch[] = [];
+  readonly #given: ConsumerBatchRecords[] = [];
   readonly #trimmed: number[] = [];
 
   async begin(): Promise<void> {
     for (let index = 0; index < shardsCount; index += 1) {
-      this.#shards.push(openShard(join(this.#folder, String(index)), { gatherMilliseconds: 0 }));
+      this.#shards.push(openShard(join(this.#folder, String(index)), { commitDelayMilliseconds: 0 }));
     }
     await this.#open();
   }
@@ -174,7 +174,7 @@ class Bench {
     this.#given.push(batch);
   }
 
-  async #settle(how: 'acknowledge' | 'release', batch: Batch | undefined): Promise<void> {
+  async #settle(how: 'acknowledge' | 'release', batch: ConsumerBatchRecords | undefined): Promise<void> {
     if (batch === undefined) return;
     if (how === 'acknowledge') {
       // Twice, as after an answer that was lost.
@@ -232,7 +232,7 @@ it('a consumer gives every wanted record until it is acknowledged, in the order 
 
 it('what retention took in front of a consumer and out of the middle counts as lost, once, and all of it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
-  const opened = openShard(folder, { gatherMilliseconds: 0 });
+  const opened = openShard(folder, { commitDelayMilliseconds: 0 });
   const journal = openControl(join(folder, 'control'), limits);
   const log = createLog('silent');
   const store = async (device: number, count: number): Promise<void> => {
@@ -246,16 +246,17 @@ it('what retention took in front of a consumer and out of the middle counts as l
   const settings = { kinds: [], schemas: [], leaseSeconds: 60 };
   await consumers.put(fleetId, 'hall', settings, 'earliest');
   await consumers.put('FLEET002', 'hall', settings, 'earliest');
-  const fleets = new Map([['FLEET001', { lifeSeconds: 1 }]]);
+  const fleets = new Map([['FLEET001', { ttlSeconds: 1 }]]);
   const nowMs = Date.now() + 60_000;
-  await trimLog(opened.environment, { retention: { lifeSeconds: 3_600, fleets }, nowMs });
+  await trimLog(opened.environment, { retention: { ttlSeconds: 3_600, fleets }, nowMs });
   const options = { recordsMax: 100, bytesMax: 1_000_000, worker: 'tester' };
   for (const [of, given] of [
     [fleetId, 10],
     ['FLEET002', 20],
   ] as const) {
     const consumer = consumers.find(of, 'hall') as Consumer;
-    const fetch = async (): Promise<Batch | undefined> => consumer.fetch(options, AbortSignal.abort());
+    const fetch = async (): Promise<ConsumerBatchRecords | undefined> =>
+      consumer.fetch(options, AbortSignal.abort());
     const first = await fetch();
     first?.release();
     const batch = await fetch();
@@ -271,7 +272,7 @@ it('what retention took in front of a consumer and out of the middle counts as l
 
 it('a stop that cannot store the last places says so', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
-  const opened = openShard(folder, { gatherMilliseconds: 0 });
+  const opened = openShard(folder, { commitDelayMilliseconds: 0 });
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const reader = new LogReader([opened.shard], log);

@@ -4,16 +4,16 @@ import { ApiError } from '../../src/core/errors.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import type { Completion } from '../../src/domain/write.ts';
 import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
-import type { Answer, Write } from '../../src/storage/lmdb/shard/write.ts';
+import type { Write, WriteAnswer } from '../../src/storage/lmdb/shard/write.ts';
 import { Channel } from '../../src/threads/relay/channel.ts';
 import type { Notice } from '../../src/threads/relay/messages.ts';
-import { allocateCrossing } from '../../src/threads/relay/ring.ts';
-import { Crossing } from '../../src/threads/relay/write-relay.ts';
+import { allocateWriteRelay } from '../../src/threads/relay/ring.ts';
+import { WriteRelay } from '../../src/threads/relay/write-relay.ts';
 
 const device = deviceKeyOf('FLEET001', 'DEVICE0001');
 
 interface End {
-  crossing: Crossing;
+  crossing: WriteRelay;
   channel: Channel;
   depth: Int32Array<SharedArrayBuffer>;
 }
@@ -21,19 +21,26 @@ interface End {
 let ends: [near: End, far: End];
 let received: Write[];
 /** What the far end says to a write. */
-let answer: (write: Write, completion: Completion<Answer>) => void;
+let answer: (write: Write, completion: Completion<WriteAnswer>) => void;
 
 beforeEach(() => {
-  const memory = allocateCrossing(2);
+  const memory = allocateWriteRelay(2);
   const { port1, port2 } = new MessageChannel();
   received = [];
   const open = (index: number, port: typeof port1): End => {
     const depth = new Int32Array(new SharedArrayBuffer(4));
-    const onWrite = (write: Write, completion: Completion<Answer>): void => {
+    const onWrite = (write: Write, completion: Completion<WriteAnswer>): void => {
       received.push(write);
       answer(write, completion);
     };
-    const crossing = new Crossing({ index, workers: 2, memory, gatherMilliseconds: 2, depth, onWrite });
+    const crossing = new WriteRelay({
+      index,
+      workers: 2,
+      memory,
+      commitDelayMilliseconds: 2,
+      depth,
+      onWrite,
+    });
     const onNotice = (notice: Notice): void => {
       if (notice.type === 'wake') crossing.look();
       else if (notice.type === 'answered') crossing.complete(notice.call, notice.answer);
@@ -61,9 +68,9 @@ function datapoint(number: number, idempotency?: { key: Uint8Array; digest: Uint
 }
 
 /** Undefined when the ring does not take it. */
-function send(write: Write): Promise<Answer> | undefined {
+function send(write: Write): Promise<WriteAnswer> | undefined {
   let taken = false;
-  const settled = new Promise<Answer>((resolve, reject) => {
+  const settled = new Promise<WriteAnswer>((resolve, reject) => {
     taken = ends[0].crossing.send(1, write, { resolve, reject });
   });
   return taken ? settled : undefined;
@@ -79,7 +86,7 @@ it('each kind of write arrives as it was sent, and so does its answer', async ()
       (verb): Write => ({ type: 'settle', given: { device, mailId, verb } }),
     ),
   ];
-  const answers: Answer[] = [
+  const answers: WriteAnswer[] = [
     'stored',
     'replayed',
     { result: 'settled', mailboxSize: 4_294_967_295 },
@@ -106,7 +113,7 @@ it('a defect of the far end arrives as an internal error', async () => {
 
 it('a full ring takes no more, and every write that it took is answered once', async () => {
   answer = (_write, { resolve }) => resolve('stored');
-  const taken: Promise<Answer>[] = [];
+  const taken: Promise<WriteAnswer>[] = [];
   let refused = 0;
   for (let number = 0; number < 20_000; number += 1) {
     const settled = send(datapoint(number));
@@ -121,7 +128,7 @@ it('a full ring takes no more, and every write that it took is answered once', a
 });
 
 it('answers that come later, and out of order, find their calls, whether the ends are busy or not', async () => {
-  const held: Completion<Answer>[] = [];
+  const held: Completion<WriteAnswer>[] = [];
   answer = (_write, completion) => {
     held.push(completion);
     Atomics.add(ends[1].depth, 0, 1);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { Gate } from '../../src/features/actions/outbox/in-flight-limit.ts';
+import { InFlightLimit } from '../../src/features/actions/outbox/in-flight-limit.ts';
 import {
   areCurrent,
   type Reads,
@@ -70,7 +70,7 @@ it('what waits for the journal is not kept waiting by those who always write', a
 
 it('mails of actions take a part of the queue of a shard, in their order, and a large one by itself', async () => {
   const { values } = loadConfig(undefined, {}, {});
-  const gate = new Gate({ ...values, shardQueueMax: 8, shardQueueBytesMax: 400 });
+  const gate = new InFlightLimit({ ...values, shardQueueMax: 8, shardQueueBytesMax: 400 });
   const leaves: (() => void)[] = [];
   const entered: number[] = [];
   const pass = (number: number, bytes: number): Promise<void> =>

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 async function open(config: Partial<Config> = {}): Promise<void> {
-  opened = openShard(folder, { gatherMilliseconds: 0, ...config });
+  opened = openShard(folder, { commitDelayMilliseconds: 0, ...config });
   await opened.shard.createDevices([created(device)]);
 }
 
@@ -41,7 +41,7 @@ function created(key: DeviceKey): Device {
 }
 
 async function send(more: Partial<Enqueue> = {}): Promise<Uint8Array> {
-  const mail = { device, name: 'note', payload: Buffer.from('{}'), lifeSeconds: 60, mailboxMailsMax: 65_535 };
+  const mail = { device, name: 'note', payload: Buffer.from('{}'), ttlSeconds: 60, mailboxMailsMax: 65_535 };
   const outcome = await opened.shard.enqueue({ ...mail, ...more });
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;
@@ -103,7 +103,7 @@ it('a device that is deleted takes its delayed mail along at once, and its dead 
   expect([records('delayed'), records('due')]).toEqual([0, 0]);
   expect(await opened.shard.receipt(device, delayed)).toBeUndefined();
   expect(await opened.shard.receipt(device, rejected)).toMatchObject({ state: 'rejected' });
-  const replay = { device, mailId: rejected, lifeSeconds: 60, mailboxMailsMax: 1 };
+  const replay = { device, mailId: rejected, ttlSeconds: 60, mailboxMailsMax: 1 };
   expect(await opened.shard.replayMail(replay)).toEqual({ result: 'device_not_found' });
   await opened.close();
   opened = openShard(folder);

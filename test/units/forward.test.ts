@@ -7,9 +7,9 @@ import { isHostAllowed, isLinkLocal } from '../../src/features/forwarders/declar
 import type { Forwarder } from '../../src/features/forwarders/declaration/forwarder.ts';
 import { waitOf } from '../../src/features/forwarders/delivery/backoff.ts';
 import { ByteBudget } from '../../src/features/forwarders/delivery/byte-budget.ts';
-import { Lane } from '../../src/features/forwarders/delivery/delivery-loop.ts';
+import { DeliveryLoop } from '../../src/features/forwarders/delivery/delivery-loop.ts';
 import type { Source } from '../../src/features/forwarders/delivery/source.ts';
-import { Progress } from '../../src/features/forwarders/delivery/stats.ts';
+import { ForwarderStats } from '../../src/features/forwarders/delivery/stats.ts';
 import { allowedLookup } from '../../src/features/forwarders/senders/allowed-lookup.ts';
 import type { Outcome, Sender } from '../../src/features/forwarders/senders/sender.ts';
 
@@ -142,7 +142,7 @@ class Records implements Source {
       schema: 'reading',
       payload: Buffer.alloc(1_000),
       storedAtMs: 0,
-      isMoved: false,
+      isRelocated: false,
     };
     return {
       records: Array.from({ length: Math.min(3, recordsMax) }, () => record),
@@ -157,9 +157,9 @@ class Records implements Source {
 it('a lane that waits for another attempt lets go of its bytes for one that needs them, and sends the same batch then', async () => {
   const budget = new ByteBudget(4_000);
   const stop = new AbortController();
-  const progress = new Progress();
-  const lane = (sender: Sender['send'], source: Source, retryMs: number): Lane =>
-    new Lane({
+  const progress = new ForwarderStats();
+  const lane = (sender: Sender['send'], source: Source, retryMs: number): DeliveryLoop =>
+    new DeliveryLoop({
       forwarder: {
         fleetId: 'FLEET001',
         name: 'one',

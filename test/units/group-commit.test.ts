@@ -14,7 +14,7 @@ import { GroupCommit } from '../../src/storage/lmdb/shard/group-commit.ts';
 import { LmdbShard } from '../../src/storage/lmdb/shard/lmdb-shard.ts';
 import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
-import type { Answer, Write } from '../../src/storage/lmdb/shard/write.ts';
+import type { Write, WriteAnswer } from '../../src/storage/lmdb/shard/write.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
@@ -53,7 +53,7 @@ beforeEach(() => {
       recovered: () => {},
     },
     log: createLog('silent'),
-    gatherMilliseconds: 0,
+    commitDelayMilliseconds: 0,
     collect: () => {},
     onEffects: () => {},
   });
@@ -108,7 +108,7 @@ it('one write more, or one byte more, than the queue holds is refused, and the q
   const limits = { shardQueueMax: 1_000, shardQueueBytesMax: 1_000_000 };
   const depthBytes = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const owner = {
-    write: (write: Write, completion: Completion<Answer>) => commits.submit(write, completion),
+    write: (write: Write, completion: Completion<WriteAnswer>) => commits.submit(write, completion),
     subscribe: () => Promise.reject(new Error('not here')),
     presence: new ConnectedDevices(),
   };

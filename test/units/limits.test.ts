@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { addressOf } from '../../src/core/address.ts';
+import { clientAddressOf } from '../../src/core/address.ts';
 import { monotonicSeconds } from '../../src/core/clock.ts';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { allocateLockouts, Lockouts } from '../../src/device-api/auth/lockouts.ts';
@@ -94,11 +94,11 @@ it('D7: with more devices than the table has places, none is limited for another
 });
 
 it('an address is an IPv4 address, however it is written, or the /64 of an IPv6 one', () => {
-  expect(addressOf(Buffer.from([192, 0, 2, 1]))).toBe('192.0.2.1');
-  expect(addressOf(Buffer.from('00000000000000000000ffffc0000201', 'hex'))).toBe('192.0.2.1');
+  expect(clientAddressOf(Buffer.from([192, 0, 2, 1]))).toBe('192.0.2.1');
+  expect(clientAddressOf(Buffer.from('00000000000000000000ffffc0000201', 'hex'))).toBe('192.0.2.1');
   const [one, other] = ['20010db8000000010000000000000001', '20010db8000000010000ffff00000002'];
-  expect(addressOf(Buffer.from(one, 'hex'))).toBe(addressOf(Buffer.from(other, 'hex')));
-  expect(addressOf(Buffer.alloc(0))).toBe('');
+  expect(clientAddressOf(Buffer.from(one, 'hex'))).toBe(clientAddressOf(Buffer.from(other, 'hex')));
+  expect(clientAddressOf(Buffer.alloc(0))).toBe('');
 });
 
 it('the clock is the same in all threads: that of the machine', () => {

@@ -56,7 +56,7 @@ it('the log is read a commit at a time, from any position, and on from where it 
     device,
     kind: 'message',
     schema: 'note',
-    isMoved: false,
+    isRelocated: false,
   });
   expect(first.records[1]?.storedAtMs).toBeGreaterThanOrEqual(beforeMs);
   expect(first.records[1]?.storedAtMs).toBeLessThanOrEqual(Date.now());
@@ -81,7 +81,7 @@ it('records are dated by the wall clock, those of another shard by their own tim
     const records = [newestMs, oldMs].map((timeMs, n) => ({
       id: generateUuid(),
       timeMs,
-      isMoved: n === 1,
+      isRelocated: n === 1,
       bytes: bytesOf(`{"moved":${n}}`),
     }));
     log.putSync(sequenceKey(5), encodeListedBatch(records, newestMs));
@@ -90,9 +90,9 @@ it('records are dated by the wall clock, those of another shard by their own tim
   });
   expect(reader.records(6)).toMatchObject({
     next: 7,
-    records: [{ position: 6, isMoved: true, storedAtMs: oldMs + jumpsMs }],
+    records: [{ position: 6, isRelocated: true, storedAtMs: oldMs + jumpsMs }],
   });
-  expect(reader.records(5).records[0]).toMatchObject({ isMoved: false, storedAtMs: newestMs + jumpsMs });
+  expect(reader.records(5).records[0]).toMatchObject({ isRelocated: false, storedAtMs: newestMs + jumpsMs });
 });
 
 it.each([
@@ -111,7 +111,7 @@ it.each([
   expect(reader.records(damaged.next)).toEqual({ records: [], next: damaged.next, damaged: false });
   // The owner that runs still knows where it ended.
   const timeMs = Date.now();
-  const append = { id: generateUuid(), timeMs, isMoved: true, bytes: bytesOf('{"behind":1}') };
+  const append = { id: generateUuid(), timeMs, isRelocated: true, bytes: bytesOf('{"behind":1}') };
   await environment.write(() => log.putSync(sequenceKey(end + 2), encodeListedBatch([append], timeMs)));
   expect(payloads(reader.records(damaged.next).records)).toEqual(['{"behind":1}']);
 });

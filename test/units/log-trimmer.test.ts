@@ -92,10 +92,10 @@ it('records of a fleet go when they are over, those beside them stay with their 
   const before = recordsOf(environment);
   const end = endOfLog(environment.table('log'));
   const fleets = new Map([
-    ['SHORT001', { lifeSeconds: day }],
-    ['LONG0001', { lifeSeconds: 60 * day }],
+    ['SHORT001', { ttlSeconds: day }],
+    ['LONG0001', { ttlSeconds: 60 * day }],
   ]);
-  const retention = { lifeSeconds: 10 * day, fleets };
+  const retention = { ttlSeconds: 10 * day, fleets };
   const lives: Record<DeviceKey, number> = { [short]: 1, [plain]: 10, [long]: 60 };
   const expected = before.filter(({ device, position }) => {
     const age = ages[Math.floor(position / 4)] ?? 0;
@@ -111,7 +111,7 @@ it('records of a fleet go when they are over, those beside them stay with their 
   // Once more changes nothing; and by other lives everything is looked at again.
   await trimLog(environment, { retention, nowMs });
   expect(recordsOf(environment)).toEqual(expected);
-  fleets.set('LONG0001', { lifeSeconds: 3 * day });
+  fleets.set('LONG0001', { ttlSeconds: 3 * day });
   await trimLog(environment, { retention, nowMs });
   expect(recordsOf(environment)).toEqual(
     expected.filter(({ device, position }) => device !== long || (ages[Math.floor(position / 4)] ?? 0) <= 3),
@@ -124,10 +124,10 @@ it('records of a fleet go when they are over, those beside them stay with their 
   expect(recordsOf(target).map(content)).toEqual(recordsOf(environment).map(content));
   await commit(target, nowMs, [plain]);
   const later = {
-    lifeSeconds: 3 * day,
+    ttlSeconds: 3 * day,
     fleets: new Map([
-      ['SHORT001', { lifeSeconds: day }],
-      ['LONG0001', { lifeSeconds: 60 * day }],
+      ['SHORT001', { ttlSeconds: day }],
+      ['LONG0001', { ttlSeconds: 60 * day }],
     ]),
   };
   // A batch that was moved is as old as the newest record up to there.
@@ -148,7 +148,7 @@ it('a fleet that has more than it may loses its oldest records, and no other fle
   const nowMs = Date.now();
   for (let batch = 0; batch < 200; batch += 1) await commit(environment, nowMs, [short, plain], 1_000);
   const bytesMax = 50_000;
-  const retention = { lifeSeconds: day, fleets: new Map([['SHORT001', { bytesMax }]]) };
+  const retention = { ttlSeconds: day, fleets: new Map([['SHORT001', { bytesMax }]]) };
   const ofPlain = recordsOf(environment).filter(({ device }) => device === plain);
   const ofShort = recordsOf(environment).filter(({ device }) => device === short);
   const largestStep = await trimLog(environment, { retention, nowMs });
@@ -176,8 +176,8 @@ it('a fleet that has more than it may loses its oldest records, and no other fle
 it('a limit that was taken off and is set again counts anew: what went meanwhile is not held against the fleet', async () => {
   const environment = open('limit-again');
   const nowMs = Date.now();
-  const own = { lifeSeconds: day, fleets: new Map([['SHORT001', { bytesMax: 50_000 }]]) };
-  const none = { lifeSeconds: day, fleets: new Map() };
+  const own = { ttlSeconds: day, fleets: new Map([['SHORT001', { bytesMax: 50_000 }]]) };
+  const none = { ttlSeconds: day, fleets: new Map() };
   for (let batch = 0; batch < 40; batch += 1) await commit(environment, nowMs, [short], 1_000);
   await trimLog(environment, { retention: own, nowMs });
   const laterMs = nowMs + 2 * day * 1_000;
@@ -195,13 +195,13 @@ it('the file stays as large as it is while as much goes as comes', async () => {
   const startMs = Date.now();
   const fileBytes = (): number => statSync(join(folder, 'flat', recordsFile)).size;
   const sizes: number[] = [];
-  const fleets = new Map([['SHORT001', { lifeSeconds: 60 }]]);
+  const fleets = new Map([['SHORT001', { ttlSeconds: 60 }]]);
   for (let minute = 0; minute < 40; minute += 1) {
     const nowMs = startMs + minute * 60_000;
     for (let batch = 0; batch < 20; batch += 1) {
       await commit(environment, nowMs, [short, short, plain, short], 5_000);
     }
-    await trimLog(environment, { retention: { lifeSeconds: 300, fleets, bytesMax: 0 }, nowMs });
+    await trimLog(environment, { retention: { ttlSeconds: 300, fleets, bytesMax: 0 }, nowMs });
     sizes.push(fileBytes());
   }
   const settled = Math.max(...sizes.slice(8, 16));
@@ -213,7 +213,7 @@ it('a log that is too large for the server loses its oldest batches', async () =
   for (let batch = 0; batch < 100; batch += 1) await commit(environment, Date.now(), [plain], 20_000);
   const ids = recordsOf(environment).map(({ id }) => id);
   const bytesMax = 1024 * 1024;
-  const retention = { lifeSeconds: day, bytesMax, fleets: new Map() };
+  const retention = { ttlSeconds: day, bytesMax, fleets: new Map() };
   for (let pass = 0; pass < 3; pass += 1) await trimLog(environment, { retention });
   expect(environment.sizeOf('log').bytes).toBeLessThanOrEqual(bytesMax);
   const left = recordsOf(environment).map(({ id }) => id);
@@ -230,10 +230,10 @@ it('a damaged batch between sound ones goes when any fleet’s would, and is no 
   const log = environment.table('log');
   const sound = log.getBinary(sequenceKey(2)) as Buffer;
   await environment.write(() => log.putSync(sequenceKey(2), sound.subarray(0, -3)));
-  const fleets = new Map([['LONG0001', { lifeSeconds: 300 * day, bytesMax: 1_000_000 }]]);
-  await trimLog(environment, { retention: { lifeSeconds: day, fleets }, nowMs });
+  const fleets = new Map([['LONG0001', { ttlSeconds: 300 * day, bytesMax: 1_000_000 }]]);
+  await trimLog(environment, { retention: { ttlSeconds: day, fleets }, nowMs });
   // It may hold what lives longer.
   expect([...log.getKeys({})]).toHaveLength(4);
-  await trimLog(environment, { retention: { lifeSeconds: day, fleets: new Map() }, nowMs });
+  await trimLog(environment, { retention: { ttlSeconds: day, fleets: new Map() }, nowMs });
   expect([...log.getKeys({})]).toHaveLength(1);
 });

@@ -39,27 +39,34 @@ const onceOf = (id: Uint8Array, rest: string): Uint8Array =>
 
 function enqueue(once: Uint8Array, to = device, mailboxMailsMax = 1_000): Promise<EnqueueOutcome> {
   const payload = Buffer.from('{"n":1}');
-  return opened.shard.enqueue({ device: to, name: 'note', payload, lifeSeconds: 60, mailboxMailsMax, once });
+  return opened.shard.enqueue({
+    device: to,
+    name: 'note',
+    payload,
+    ttlSeconds: 60,
+    mailboxMailsMax,
+    dedupeKey: once,
+  });
 }
 
 it('what was sent is forgotten step by step, and without a commit where there is nothing', async () => {
   const ids = Array.from({ length: 5 }, () => generateUuid());
   for (const id of ids) await Promise.all([enqueue(onceOf(id, 'a')), enqueue(onceOf(id, 'b'), other)]);
-  expect(await opened.shard.forgetSent(ids[3])).toBe(6);
+  expect(await opened.shard.pruneDedupeKeys(ids[3])).toBe(6);
   const commits = opened.commits();
-  expect(await opened.shard.forgetSent(ids[3])).toBe(0);
+  expect(await opened.shard.pruneDedupeKeys(ids[3])).toBe(0);
   expect(opened.commits()).toBe(commits);
   const many = Array.from({ length: sweepRecordsMax }, () =>
     enqueue(onceOf(generateUuid(), 'x'), other, 65_535),
   );
   await Promise.all(many);
-  const forgetting = opened.shard.forgetSent(undefined);
+  const forgetting = opened.shard.pruneDedupeKeys(undefined);
   const later = onceOf(generateUuid(), 'later');
   await enqueue(later);
   expect(await forgetting).toBe(sweepRecordsMax);
   // Sent behind it, whatever else there is to forget.
   expect(await enqueue(later)).toMatchObject({ repeated: true });
-  expect(await opened.shard.forgetSent(undefined)).toBe(5);
+  expect(await opened.shard.pruneDedupeKeys(undefined)).toBe(5);
 });
 
 it('a write of the same commit that fails takes nothing of it along', async () => {

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const patience = { timeout: 20_000, interval: 50 };
 
 it('one look of the sweeper removes all that is over, however much there is of it', async () => {
-  const filled = openShard(folder, { gatherMilliseconds: 0 });
+  const filled = openShard(folder, { commitDelayMilliseconds: 0 });
   const device = deviceKeyOf('AAAAAAAA', 'BBBBBBBBBB');
   const payload = Buffer.from('{}');
   const tenMinutesAgoMs = Date.now() - 600_000;
@@ -36,14 +36,14 @@ it('one look of the sweeper removes all that is over, however much there is of i
 });
 
 it('a damaged device whose old secret ends keeps no mail and no other device from being swept', async () => {
-  const { shard, environment, close } = openShard(folder, { gatherMilliseconds: 0 });
+  const { shard, environment, close } = openShard(folder, { commitDelayMilliseconds: 0 });
   const devices = ['DEVICE0001', 'DEVICE0002'].map((id) => deviceKeyOf('FLEET001', id));
   const [damaged, sound] = devices as [DeviceKey, DeviceKey];
   const rest = { enabled: true, secretDigests: [Buffer.alloc(32)], name: '', tags: [], createdAtMs: 0 };
   await shard.createDevices(devices.map((device) => ({ device, ...rest })));
   const rotation = { digest: Buffer.alloc(32, 1), oldUntilMs: Date.now() + 1_500 };
   for (const device of devices) await shard.changeDevice(device, { rotation });
-  const mail = { name: 'note', payload: Buffer.from('{}'), lifeSeconds: 1, mailboxMailsMax: 9 };
+  const mail = { name: 'note', payload: Buffer.from('{}'), ttlSeconds: 1, mailboxMailsMax: 9 };
   await shard.enqueue({ device: sound, ...mail });
   const table = environment.table('devices');
   const bytes = table.getBinary(keyOfDevice(damaged)) as Buffer;

@@ -7,7 +7,7 @@ import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath } from '../request/documents.ts';
 import type { Exports } from '../request/exports.ts';
-import { deviceFilter, filterOf } from '../routes/device-filter.ts';
+import { deviceFilter, deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { csvLine, nameCell, tagsCell } from './device-lines.ts';
 
@@ -105,7 +105,7 @@ const exportDevices =
     const { fleet } = registry.fleet(params.fleet_id);
     checkAfter(query);
     const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
-    const filter = filterOf(fleet, query, config);
+    const filter = deviceFilterOf(fleet, query, config);
     if (query.with !== undefined) about.with = query.with;
     let devices = 0;
     const onDevices = (count: number): void => {

@@ -9,7 +9,7 @@ export const documentBytesMax = 65_536;
 const texts = new WeakMap<object, Buffer>();
 
 /** The text of a document that `takeDocuments` has parsed. */
-export function textOf(document: object): Buffer {
+export function bodyTextOf(document: object): Buffer {
   const text = texts.get(document);
   if (text === undefined) throw new Error('this document was not parsed from a body');
   return text;

@@ -22,11 +22,11 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { ActionsControl } from '../../features/actions/service.ts';
-import type { BroadcastsControl } from '../../features/broadcasts/service.ts';
-import type { ConsumersControl } from '../../features/consumers/service.ts';
-import type { ForwardersControl } from '../../features/forwarders/service.ts';
-import type { RecordsControl } from '../../features/records/service.ts';
+import type { ActionService } from '../../features/actions/service.ts';
+import type { BroadcastService } from '../../features/broadcasts/service.ts';
+import type { ConsumerService } from '../../features/consumers/service.ts';
+import type { ForwarderService } from '../../features/forwarders/service.ts';
+import type { RecordService } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
 
 /** One backup: the one under way, or else the last one. */
@@ -74,11 +74,11 @@ export interface AdminContext {
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
-  actions: ActionsControl;
-  forwarders: ForwardersControl;
-  records: RecordsControl;
-  consumers: ConsumersControl;
-  broadcasts: BroadcastsControl;
+  actions: ActionService;
+  forwarders: ForwarderService;
+  records: RecordService;
+  consumers: ConsumerService;
+  broadcasts: BroadcastService;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** One a worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];
@@ -126,7 +126,10 @@ export type Handler<S extends FastifySchema> = RouteHandlerMethod<
  * The device a path names. The fleet is known to exist then; whether the device does, its shard says.
  * @throws ApiError fleet_not_found; device_not_found for an id that no device can have (D1).
  */
-export function deviceOf(context: AdminContext, path: { fleet_id: string; device_id: string }): DeviceKey {
+export function deviceOfRequest(
+  context: AdminContext,
+  path: { fleet_id: string; device_id: string },
+): DeviceKey {
   const { fleet } = context.registry.fleet(path.fleet_id);
   if (!deviceIdPattern.test(path.device_id)) throw new ApiError('device_not_found');
   return deviceKeyOf(fleet.fleetId, path.device_id);

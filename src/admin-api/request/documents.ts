@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { addressText } from '../../core/address.ts';
 import {
   activeSecondsMax,
-  mailLifeSecondsMax,
+  mailTtlSecondsMax,
   mailRequeuesMax as requeuesMaxMax,
   tagLengthMax,
   tagsMax,
@@ -33,15 +33,15 @@ export const tags = Type.Array(tag, {
   uniqueItems: true,
 });
 /** Of a query: a parameter that is given again for each value. */
-export function repeated<T extends TSchema>(item: T, maxItems: number, description: string) {
+export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, description: string) {
   return Type.Optional(Type.Array(item, { minItems: 1, maxItems, description }));
 }
 
 export const time = Type.String({ description: 'ISO 8601, UTC' });
 
 export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
-export const mailLifeSeconds = { minimum: 1, maximum: mailLifeSecondsMax };
-export const mailRequeuesMax = { minimum: 0, maximum: requeuesMaxMax };
+export const mailTtlSeconds = { minimum: 1, maximum: mailTtlSecondsMax };
+export const requeuesMaxDocument = { minimum: 0, maximum: requeuesMaxMax };
 
 /** 0 for no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
@@ -53,8 +53,8 @@ const logBytesMax = { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER };
 /** Null goes back to the configuration's. */
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
-  mail_life_seconds: nullable('integer', mailLifeSeconds),
-  mail_requeues_max: nullable('integer', mailRequeuesMax),
+  mail_ttl_seconds: nullable('integer', mailTtlSeconds),
+  mail_requeues_max: nullable('integer', requeuesMaxDocument),
   requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_requests_per_second_max: nullable('integer', requestsPerSecondMax),
   device_bytes_per_second_max: nullable('integer', bytesPerSecondMax),
@@ -89,7 +89,7 @@ export const fleetDocument = Type.Object({
   name,
   created_at: time,
   mailbox_mails_max: Type.Integer(),
-  mail_life_seconds: Type.Integer(),
+  mail_ttl_seconds: Type.Integer(),
   mail_requeues_max: nullable('integer', { description: 'Null: mail may be requeued any number of times.' }),
   requests_per_second_max: Type.Integer(),
   device_requests_per_second_max: Type.Integer(),
@@ -106,7 +106,7 @@ export function describeFleet(fleet: Fleet, config: AdminApiConfig): Static<type
     name: fleet.name,
     created_at: new Date(fleet.createdAtMs).toISOString(),
     mailbox_mails_max: fleet.mailboxMailsMax ?? config.mailboxMailsMax,
-    mail_life_seconds: fleet.mailLifeSeconds ?? config.mailLifeSeconds,
+    mail_ttl_seconds: fleet.mailTtlSeconds ?? config.mailTtlSeconds,
     mail_requeues_max: fleet.mailRequeuesMax ?? null,
     requests_per_second_max: fleet.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax,
     device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax,

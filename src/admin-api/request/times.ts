@@ -21,7 +21,7 @@ export function parseTime(name: string, text: string | undefined): number | unde
   return timeMs;
 }
 
-export function textOf(timeMs: number | undefined): string | null {
+export function timeTextOf(timeMs: number | undefined): string | null {
   return timeMs === undefined ? null : new Date(timeMs).toISOString();
 }
 

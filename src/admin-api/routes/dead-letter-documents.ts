@@ -4,7 +4,7 @@ import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { DeadLetter, DeadLetterFilter, DeathReason } from '../../domain/mail/ended-mail.ts';
 import { deviceId, listOf, nullable, time } from '../request/documents.ts';
-import { parseTime, textOf } from '../request/times.ts';
+import { parseTime, timeTextOf } from '../request/times.ts';
 
 const reasons: readonly DeathReason[] = ['rejected', 'expired', 'over_requeued', 'mailbox_full'];
 
@@ -86,7 +86,7 @@ export const letterSelection = Type.Object(
 );
 
 /** @throws ApiError bad_request. */
-export function filterOf(
+export function deadLetterFilterOf(
   fleetId: string,
   { device_id: id, name, reason, from, to }: Static<typeof filterDocument>,
 ): DeadLetterFilter {
@@ -113,7 +113,7 @@ export function describeLetter(letter: DeadLetter): Static<typeof letterDocument
     name: letter.name,
     reason: letter.reason,
     died_at: new Date(letter.diedAtMs).toISOString(),
-    queued_at: textOf(letter.queuedAtMs),
+    queued_at: timeTextOf(letter.queuedAtMs),
     fetch_count: letter.fetchCount,
     requeue_count: letter.requeueCount,
     payload_bytes: letter.payloadBytes,

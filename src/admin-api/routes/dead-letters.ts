@@ -5,12 +5,12 @@ import { formatUuid } from '../../core/uuid.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import { documentBytesMax } from '../request/bodies.ts';
-import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
+import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../request/documents.ts';
 import {
   checkSelection,
+  deadLetterFilterOf,
   describeLetter,
-  filterOf,
   letterCursor,
   letterFilter,
   letterList,
@@ -62,7 +62,7 @@ async function select(
   const { letters, filter, limit = limitDefault } = selection;
   if (letters === undefined) {
     const { after, diedBeforeMs } = walkOf(selection.after ?? '');
-    const { toMs = diedBeforeMs, ...given } = filterOf(fleetId, filter ?? {});
+    const { toMs = diedBeforeMs, ...given } = deadLetterFilterOf(fleetId, filter ?? {});
     const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
     const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
     const next = page.next && walkText({ after: page.next, diedBeforeMs });
@@ -91,7 +91,7 @@ async function replay(
     const outcome = await shard.replayMail({
       device,
       mailId,
-      lifeSeconds: fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+      ttlSeconds: fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
       mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
     });
     if (outcome.result === 'queued') {
@@ -174,7 +174,13 @@ const listLetters =
   async ({ params, query: { after, limit, ...filter } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { fleetId } = fleet;
-    const page = await listDeadLetters(shards.all, fleetId, filterOf(fleetId, filter), after, limit);
+    const page = await listDeadLetters(
+      shards.all,
+      fleetId,
+      deadLetterFilterOf(fleetId, filter),
+      after,
+      limit,
+    );
     return { items: page.items.map(describeLetter), next: page.next };
   };
 
@@ -189,7 +195,7 @@ const showLetter =
   (context: AdminContext): Handler<typeof showing> =>
   async ({ params }, reply) => {
     const { shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     const letter = await shards.of(device).deadLetter(device, mailIdOf(params.mail_id));
     if (letter === undefined) throw new ApiError('letter_not_found');
     const { name, reason, died_at } = describeLetter(letter);

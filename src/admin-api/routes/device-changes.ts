@@ -7,7 +7,7 @@ import { countsOf } from '../auth/audit-hook.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { deviceId, errorAnswers, fleetPath, nullable, tag, tags } from '../request/documents.ts';
-import { deviceFilter, filterOf } from './device-filter.ts';
+import { deviceFilter, deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 
 /** Devices that one call changes: some milliseconds of each shard. */
@@ -83,7 +83,7 @@ const changeDevices =
       }
       devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
     } else {
-      const page = await listDevices(shards.all, filterOf(fleet, given, config), after, limit);
+      const page = await listDevices(shards.all, deviceFilterOf(fleet, given, config), after, limit);
       devices = page.items.map(({ device }) => device);
       next = page.next;
     }

@@ -3,13 +3,13 @@ import { tagsMax } from '../../core/bounds.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { name, repeated, tag } from '../request/documents.ts';
+import { name, repeatedParameter, tag } from '../request/documents.ts';
 import { parseTime, timeText } from '../request/times.ts';
 import { activeSinceMs, stateParameter, withState } from './device-state.ts';
 
 /** Which devices of a fleet: all of what is given must fit. */
 export const deviceFilter = Type.Object({
-  tag: repeated(tag, tagsMax, 'It has all of these tags.'),
+  tag: repeatedParameter(tag, tagsMax, 'It has all of these tags.'),
   name_prefix: Type.Optional(name),
   enabled: Type.Optional(Type.Boolean()),
   state: stateParameter,
@@ -18,7 +18,7 @@ export const deviceFilter = Type.Object({
 });
 
 /** @throws ApiError bad_request for a time that is none. */
-export function filterOf(
+export function deviceFilterOf(
   fleet: Fleet,
   given: Partial<Static<typeof deviceFilter>>,
   config: AdminApiConfig,

@@ -3,7 +3,7 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
+import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
 import {
   deviceDocument,
   deviceId,
@@ -17,7 +17,7 @@ import {
   secretDocument,
   tags,
 } from '../request/documents.ts';
-import { deviceFilter, filterOf } from './device-filter.ts';
+import { deviceFilter, deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 import { describeDevices } from './device-state.ts';
 
@@ -48,7 +48,7 @@ async function readDevice(
   context: AdminContext,
   path: Static<typeof devicePath>,
 ): Promise<Static<typeof deviceDocument>> {
-  const device = deviceOf(context, path);
+  const device = deviceOfRequest(context, path);
   const status = await context.shards.of(device).device(device);
   if (status === undefined) throw new ApiError('device_not_found');
   const { fleet } = context.registry.fleet(path.fleet_id);
@@ -75,7 +75,7 @@ const listFleetDevices =
   async ({ params, query }) => {
     const { config, registry, shards } = context;
     const { fleet } = registry.fleet(params.fleet_id);
-    const filter = filterOf(fleet, query, config);
+    const filter = deviceFilterOf(fleet, query, config);
     const { items, next } = await listDevices(shards.all, filter, query.after, query.limit);
     return { items: await describeDevices(context, fleet, items), next };
   };
@@ -130,7 +130,7 @@ const changeDevice =
   (context: AdminContext): Handler<typeof changing> =>
   async ({ params, body }) => {
     const { shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     const found = await shards.of(device).changeDevice(device, changeOf(body));
     if (!found) throw new ApiError('device_not_found');
     return readDevice(context, params);
@@ -146,7 +146,7 @@ const deleteDevice =
   (context: AdminContext): Handler<typeof deletion> =>
   async ({ params }, reply) => {
     const { shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
     return reply.code(204).send(null);
   };
@@ -166,7 +166,7 @@ const rotateSecret =
   (context: AdminContext): Handler<typeof renewal> =>
   async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
     const { config, shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     if (graceSeconds > config.secretGraceSecondsMax) {
       const msg = `grace_seconds is at most ${config.secretGraceSecondsMax} (secretGraceSecondsMax).`;
       throw new ApiError('invalid_body', { msg });

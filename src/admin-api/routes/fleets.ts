@@ -26,7 +26,7 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
   const fields: [keyof FleetChange, string | number | null | undefined][] = [
     ['name', body.name],
     ['mailboxMailsMax', body.mailbox_mails_max],
-    ['mailLifeSeconds', body.mail_life_seconds],
+    ['mailTtlSeconds', body.mail_ttl_seconds],
     ['mailRequeuesMax', body.mail_requeues_max],
     ['requestsPerSecondMax', body.requests_per_second_max],
     ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],

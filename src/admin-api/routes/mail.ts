@@ -5,16 +5,16 @@ import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
 import type { EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import { bytesBody } from '../request/bodies.ts';
-import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
+import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
 import {
   devicePath,
   errorAnswers,
   listOf,
   mailboxMailsMax,
-  mailLifeSeconds,
-  mailRequeuesMax,
+  mailTtlSeconds,
   nullable,
   pageLimit,
+  requeuesMaxDocument,
   time,
 } from '../request/documents.ts';
 import { idempotencyHeaders, idempotencyOf, replayHeader } from '../request/idempotency.ts';
@@ -81,9 +81,9 @@ const sending = {
   params: Type.Interface([devicePath], { name: Type.String() }),
   headers: idempotencyHeaders,
   querystring: Type.Object({
-    life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
+    ttl_seconds: Type.Optional(Type.Integer(mailTtlSeconds)),
     mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
-    requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
+    requeues_max: Type.Optional(Type.Integer(requeuesMaxDocument)),
     deliver_at: Type.Optional(
       Type.String({ description: 'When its mailbox is to accept it: ISO 8601 with a time zone.' }),
     ),
@@ -96,7 +96,7 @@ const sendMail =
   (context: AdminContext): Handler<typeof sending> =>
   async ({ params, query, headers, body, audited }, reply) => {
     const { config, fleets, shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     const { fleet_id: fleetId, name } = params;
     if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
     const bytes = body ?? emptyPayload;
@@ -113,7 +113,7 @@ const sendMail =
       ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
       // Memory of its own: a view of Node's pool would cross threads with all of the pool around it.
       payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
-      lifeSeconds: query.life_seconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+      ttlSeconds: query.ttl_seconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
       mailboxMailsMax: limit,
       ...(idempotency && { idempotency }),
     });
@@ -146,7 +146,7 @@ const listMail =
       params,
       query: { after, limit },
     } = request;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     const shard = shards.of(device);
     if ((await shard.credentials(device)) === undefined) throw new ApiError('device_not_found');
     const { items, next } = await shard.mails(device, after === undefined ? '' : String(after), limit);

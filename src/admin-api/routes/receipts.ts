@@ -3,9 +3,9 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
-import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../request/context.ts';
+import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
 import { deviceId, devicePath, errorAnswers, nullable, time } from '../request/documents.ts';
-import { textOf } from '../request/times.ts';
+import { timeTextOf } from '../request/times.ts';
 
 const states: readonly Receipt['state'][] = [
   'delayed',
@@ -42,13 +42,13 @@ function describe(receipt: Receipt): Static<typeof receiptDocument> {
     device_id: deviceIdOf(receipt.device),
     name: receipt.name,
     state: receipt.state,
-    deliver_at: textOf(receipt.deliverAtMs),
-    queued_at: textOf(receipt.queuedAtMs),
-    expires_at: textOf(receipt.expiresAtMs),
+    deliver_at: timeTextOf(receipt.deliverAtMs),
+    queued_at: timeTextOf(receipt.queuedAtMs),
+    expires_at: timeTextOf(receipt.expiresAtMs),
     fetch_count: receipt.fetchCount,
-    first_fetched_at: textOf(receipt.firstFetchedAtMs),
+    first_fetched_at: timeTextOf(receipt.firstFetchedAtMs),
     requeue_count: receipt.requeueCount,
-    settled_at: textOf(receipt.settledAtMs),
+    settled_at: timeTextOf(receipt.settledAtMs),
   };
 }
 
@@ -71,7 +71,7 @@ const showReceipt =
   (context: AdminContext): Handler<typeof showing> =>
   async ({ params }) => {
     const { shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     const receipt = await shards.of(device).receipt(device, mailIdOf(params.mail_id));
     if (receipt === undefined) {
       throw new ApiError('mail_not_found', { msg: 'There is no receipt of such a mail, or not any more.' });
@@ -90,7 +90,7 @@ const withdrawMail =
   (context: AdminContext): Handler<typeof withdrawing> =>
   async ({ params }) => {
     const { shards } = context;
-    const device = deviceOf(context, params);
+    const device = deviceOfRequest(context, params);
     const mailId = mailIdOf(params.mail_id);
     const shard = shards.of(device);
     const { result, mailboxSize } = await shard.withdrawMail(device, mailId);
@@ -103,7 +103,7 @@ const withdrawMail =
     return {
       mail_id: formatUuid(mailId),
       mailbox_size: mailboxSize,
-      withdrawn_at: textOf(receipt?.settledAtMs) ?? new Date().toISOString(),
+      withdrawn_at: timeTextOf(receipt?.settledAtMs) ?? new Date().toISOString(),
     };
   };
 

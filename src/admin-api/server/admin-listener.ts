@@ -9,7 +9,7 @@ import type { Probe } from './probe.ts';
 /** Time that requests under way have when the admin server closes. */
 const closeTimeoutMs = 2_000;
 
-export interface DoorOptions {
+export interface AdminListenerOptions {
   address: { host: string; port: number };
   /** Closed with it. */
   probe: Probe | undefined;
@@ -21,19 +21,19 @@ export interface DoorOptions {
  * The admin address, held from the beginning of a start to the very end: `/healthz` and `/readyz` are answered
  * also while data moves for minutes and no route of the admin API is there yet, and while requests end.
  */
-export class AdminDoor {
-  readonly #options: DoorOptions;
+export class AdminListener {
+  readonly #options: AdminListenerOptions;
   readonly #underWay = new Set<ServerResponse>();
   #listener: HttpListener | undefined;
   #handler: RequestListener | undefined;
 
-  private constructor(options: DoorOptions) {
+  private constructor(options: AdminListenerOptions) {
     this.#options = options;
   }
 
   /** @throws Error when the address cannot be had. */
-  static async open(options: DoorOptions): Promise<AdminDoor> {
-    const door = new AdminDoor(options);
+  static async open(options: AdminListenerOptions): Promise<AdminListener> {
+    const door = new AdminListener(options);
     door.#listener = await HttpListener.open(options.address, options.config, (request, response) =>
       door.#take(request, response),
     );
@@ -46,13 +46,13 @@ export class AdminDoor {
   }
 
   /** From now on every request goes to the admin server, and there are metrics. */
-  admit(handler: RequestListener, scrape: Scrape): void {
+  attach(handler: RequestListener, scrape: Scrape): void {
     this.#handler = handler;
     this.#options.probe?.admit(scrape);
   }
 
   /** No request goes there any more; settles when those under way have ended, or were ended. */
-  async dismiss(): Promise<void> {
+  async drain(): Promise<void> {
     this.#handler = undefined;
     const responses = [...this.#underWay];
     const ended = Promise.all(

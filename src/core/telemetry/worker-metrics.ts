@@ -16,13 +16,13 @@ const statusCells = statuses.length + 1;
 
 /** Why a shard refuses writes: its disk is full, it is, or its store does not take them. */
 const refusals = ['none', 'disk', 'map', 'store'] as const;
-export type Refusal = (typeof refusals)[number];
+export type CommitRefusal = (typeof refusals)[number];
 
 /** What a group commit counts. */
 export interface CommitMetrics {
   committed(writes: number): void;
   failed(): void;
-  refused(writes: number, refusal: Refusal): void;
+  refused(writes: number, refusal: CommitRefusal): void;
   /** What it refused last, it takes again. */
   recovered(): void;
 }
@@ -77,7 +77,7 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
     this.#add(3, 1);
   }
 
-  refused(writes: number, refusal: Refusal): void {
+  refused(writes: number, refusal: CommitRefusal): void {
     this.#add(4, writes);
     this.#cells[5] = refusals.indexOf(refusal);
   }
@@ -120,7 +120,7 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
   }
 
   /** Why it refused the last write that it did, until it takes one again. */
-  get refusal(): Refusal {
+  get refusal(): CommitRefusal {
     return refusals[this.#read(5)] ?? 'none';
   }
 

@@ -1,4 +1,4 @@
-import { addressOf } from '../../core/address.ts';
+import { clientAddressOf } from '../../core/address.ts';
 import { monotonicSeconds } from '../../core/clock.ts';
 import { type ApiError, rateLimited } from '../../core/errors.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
@@ -47,7 +47,7 @@ export class AnonymousRate {
     if (this.#answers * this.#workers <= max) return undefined;
     const { addressBytes } = client;
     if (addressBytes === undefined) return undefined;
-    const bucket = this.#rates.bucketOf(addressOf(addressBytes));
+    const bucket = this.#rates.bucketOf(clientAddressOf(addressBytes));
     const wait = this.#rates.take(bucket, max, monotonicSeconds(startedAtMs));
     if (wait === 0) return undefined;
     return rateLimited(

@@ -5,7 +5,7 @@ import type { Authentication, DeviceCredentials } from '../../domain/devices/dev
 import type { Awaitable } from '../../domain/shard.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { RequestHeaders } from '../server/request-headers.ts';
-import { KnownDevice } from './cached-device.ts';
+import { CachedDevice } from './cached-device.ts';
 
 const texts: Record<CredentialDetail, string> = {
   invalid_credentials: 'X-Fleet-ID, X-Device-ID and X-Device-Secret are required.',
@@ -36,7 +36,7 @@ export function authenticate(
   headers: RequestHeaders,
   context: HttpContext,
   client: { readonly address: string },
-): Awaitable<KnownDevice> {
+): Awaitable<CachedDevice> {
   const { fleetId, deviceId, secret } = headers;
   const { lockouts } = context;
   const known = context.known.get(deviceId);
@@ -58,8 +58,8 @@ export function authenticate(
     throw refused('fleet_not_found');
   }
   const shard = context.shards.of(device);
-  const watch = shard.watch(device);
-  const admit = (found: Authentication | undefined, from: { readonly address: string }): KnownDevice => {
+  const watch = shard.changeToken(device);
+  const admit = (found: Authentication | undefined, from: { readonly address: string }): CachedDevice => {
     let untilMs: number | undefined;
     try {
       untilMs = checkSecret(secretDigest(secret), found);
@@ -67,7 +67,7 @@ export function authenticate(
       lockouts.failed(device, from);
       throw error;
     }
-    const admitted = new KnownDevice({
+    const admitted = new CachedDevice({
       device,
       fleetId,
       shard,

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { MailboxHead } from '../../domain/mail/mail.ts';
-import type { Awaitable, Shard, Watch } from '../../domain/shard.ts';
+import type { Awaitable, ChangeToken, Shard } from '../../domain/shard.ts';
 import type { Note } from './activity.ts';
 import { SecretFingerprint } from './secret-fingerprint.ts';
 
@@ -11,7 +11,7 @@ export interface AdmittedDevice {
   secret: string;
   fingerprint: number;
   /** Absent: of one request alone. */
-  watch: Watch | undefined;
+  watch: ChangeToken | undefined;
   /** Until when its secret works, if it is one that ends. */
   untilMs: number | undefined;
   /** If it was read along. */
@@ -21,7 +21,7 @@ export interface AdmittedDevice {
 const noMail: MailboxHead = { size: 0, mail: undefined };
 
 /** A device that has shown its secret, and what was read of it since; good while nothing of it has changed. */
-export class KnownDevice {
+export class CachedDevice {
   readonly device: DeviceKey;
   readonly fleetId: string;
   readonly shard: Shard;
@@ -32,7 +32,7 @@ export class KnownDevice {
   readonly fingerprint: number;
   /** Under which its fleet's limit is counted, once it was. */
   fleetBucket: number | undefined;
-  readonly #watch: Watch | undefined;
+  readonly #watch: ChangeToken | undefined;
   readonly #untilMs: number | undefined;
   #mailboxSize: number | undefined;
 
@@ -95,16 +95,16 @@ export class KnownDevice {
  * generations: when the young one is full it becomes the old one, and what was not asked for since is dropped.
  * By device id alone, which comes as one string: two fleets that share an id take turns.
  */
-export class KnownDevices {
+export class DeviceCache {
   readonly #generationMax: number;
-  #young = new Map<string, KnownDevice>();
-  #old = new Map<string, KnownDevice>();
+  #young = new Map<string, CachedDevice>();
+  #old = new Map<string, CachedDevice>();
 
   constructor(devicesMax: number) {
     this.#generationMax = Math.ceil(devicesMax / 2);
   }
 
-  get(deviceId: string): KnownDevice | undefined {
+  get(deviceId: string): CachedDevice | undefined {
     const young = this.#young.get(deviceId);
     if (young !== undefined) return young;
     const old = this.#old.get(deviceId);
@@ -112,7 +112,7 @@ export class KnownDevices {
     return old;
   }
 
-  put(known: KnownDevice): void {
+  put(known: CachedDevice): void {
     if (this.#young.size >= this.#generationMax) {
       this.#old = this.#young;
       this.#young = new Map();

@@ -24,7 +24,7 @@ export function bodyLimits(config: DeviceApiConfig, bytesMax: number, memoryKey:
 }
 
 /** Who sends a body. Asked only of one that does not come in one piece. */
-export type Sender = Pick<Holder, 'device' | 'address'>;
+export type BodySender = Pick<Holder, 'device' | 'address'>;
 
 const tooLarge = ({ bytesMax }: BodyLimits, closeConnection: boolean): ApiError =>
   new ApiError('request_too_large', {
@@ -52,7 +52,7 @@ const tooSlow = (): ApiError =>
 export class BodyReader {
   readonly #response: HttpResponse;
   readonly #limits: BodyLimits;
-  readonly #sender: Sender;
+  readonly #sender: BodySender;
   readonly #onBody: (bytes: Buffer) => void;
   readonly #onError: (error: ApiError) => void;
   /** Made with the first piece that is not the last. */
@@ -64,7 +64,7 @@ export class BodyReader {
   constructor(
     response: HttpResponse,
     limits: BodyLimits,
-    sender: Sender,
+    sender: BodySender,
     onBody: (bytes: Buffer) => void,
     onError: (error: ApiError) => void,
   ) {

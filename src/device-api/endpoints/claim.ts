@@ -1,7 +1,7 @@
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceSecretPattern, fleetIdPattern } from '../../core/identity.ts';
 import { plainCharacter } from '../../core/plain-text.ts';
-import type { Claim } from '../../declarations/claim-token.ts';
+import type { ClaimRequest } from '../../declarations/claim-token.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { checkHost } from '../auth/authentication.ts';
 import { type BodyLimits, BodyReader, checkDeclared } from '../body/body.ts';
@@ -77,7 +77,7 @@ function checkHead({ contentType }: RequestHeaders, declaredBytes: number, limit
 }
 
 /** Under which it is counted how often an address sends this token for nothing. */
-function tokenKeyOf({ fleetId, claimToken }: Claim): DeviceKey {
+function tokenKeyOf({ fleetId, claimToken }: ClaimRequest): DeviceKey {
   return `${anyToken} ${fleetId} ${claimToken}` as DeviceKey;
 }
 
@@ -106,7 +106,7 @@ function wrongToken(
   return error;
 }
 
-async function answer(claim: Claim, host: string, { config, claims }: HttpContext) {
+async function answer(claim: ClaimRequest, host: string, { config, claims }: HttpContext) {
   if (config.hostSuffix !== '') checkHost(host, config.hostSuffix, claim.fleetId);
   const { fleetId, deviceId, deviceSecret } = await claims.claim(claim);
   const document = { fleet_id: fleetId, device_id: deviceId, device_secret: deviceSecret };
@@ -114,7 +114,7 @@ async function answer(claim: Claim, host: string, { config, claims }: HttpContex
 }
 
 /** @throws ApiError invalid_json, invalid_body. */
-function parseClaim(bytes: Buffer, address: string): Claim {
+function parseClaim(bytes: Buffer, address: string): ClaimRequest {
   const given = parseMessage(bytes) ?? {};
   for (const [key, value] of Object.entries(given)) {
     const isField = Object.hasOwn(fields, key) && typeof value === 'string' && fields[key]?.test(value);

@@ -1,12 +1,12 @@
 import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/idempotency-key.ts';
 import type { Ingest, IngestKind, IngestOutcome } from '../../domain/records/record.ts';
 import type { DeviceRequest } from '../server/endpoint.ts';
-import { type Reply, replayed, stored } from '../server/reply.ts';
+import { type Reply, replayed, storedReply } from '../server/reply.ts';
 
 function answer(outcome: IngestOutcome): Reply {
   switch (outcome) {
     case 'stored':
-      return stored;
+      return storedReply;
     case 'replayed':
       return replayed;
     default:

@@ -1,4 +1,4 @@
-import { addressOf } from '../../core/address.ts';
+import { clientAddressOf } from '../../core/address.ts';
 import type { App, HttpResponse } from '../uws/uws.ts';
 
 const openAt = 0;
@@ -75,7 +75,7 @@ export class ConnectionGate {
   #admit(response: HttpResponse): void {
     const hasRoom = this.#counts.enter();
     const isFull =
-      this.#full.size > 0 && this.#full.has(addressOf(new Uint8Array(response.getRemoteAddress())));
+      this.#full.size > 0 && this.#full.has(clientAddressOf(new Uint8Array(response.getRemoteAddress())));
     if (hasRoom && !isFull) return;
     this.#counts.countRefused();
     response.close();

@@ -1,6 +1,6 @@
 import { monotonicSeconds } from '../../core/clock.ts';
 import { type ApiError, rateLimited } from '../../core/errors.ts';
-import type { KnownDevice } from '../auth/cached-device.ts';
+import type { CachedDevice } from '../auth/cached-device.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { RequestRates } from './request-rates.ts';
 
@@ -10,7 +10,7 @@ import type { RequestRates } from './request-rates.ts';
  * @throws ApiError rate_limited, naming the limit (D7).
  */
 export function checkRate(
-  known: KnownDevice,
+  known: CachedDevice,
   { config, fleets, rates }: HttpContext,
   nowMs: number,
   declaredBytes: number,
@@ -36,13 +36,13 @@ export function checkRate(
 }
 
 /** The same for a chunked body, once it is known how large it was. @throws ApiError rate_limited. */
-export function checkBytes(known: KnownDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
+export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
   const bytesMax = fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
   takeBytes(known, rates, bytesMax, monotonicSeconds(), bytes);
 }
 
 function takeBytes(
-  { fingerprint }: KnownDevice,
+  { fingerprint }: CachedDevice,
   rates: RequestRates,
   perSecondMax: number,
   nowSeconds: number,

@@ -15,14 +15,14 @@ export interface Talker {
  * Who sent the last requests, of a sample: a ring that costs a request some nanoseconds and never grows, counted
  * only when somebody asks.
  */
-export class Talkers {
+export class TopTalkers {
   readonly #devices: (DeviceKey | undefined)[] = Array(samplesMax).fill(undefined);
   readonly #timesMs = new Float64Array(samplesMax);
   #next = 0;
   #random = 1;
 
   /** On every authenticated request: drawn by lot, for clients may take turns in step. */
-  heard(device: DeviceKey): void {
+  sample(device: DeviceKey): void {
     this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) | 0;
     if (this.#random >>> 28 !== 0) return;
     this.#devices[this.#next] = device;
@@ -31,7 +31,7 @@ export class Talkers {
   }
 
   /** Of the last seconds, or of as many samples as there is room for; the loudest first. */
-  loudest(limit: number): Talker[] {
+  top(limit: number): Talker[] {
     const nowMs = performance.now();
     const counts = new Map<DeviceKey, number>();
     let samples = 0;

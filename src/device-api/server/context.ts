@@ -2,25 +2,25 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
-import type { Claim, ClaimedDevice } from '../../declarations/claim-token.ts';
+import type { ClaimedDevice, ClaimRequest } from '../../declarations/claim-token.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActivityNotes } from '../auth/activity.ts';
 import type { AnonymousRate } from '../auth/anonymous-rate.ts';
-import type { KnownDevices } from '../auth/cached-device.ts';
+import type { DeviceCache } from '../auth/cached-device.ts';
 import type { Lockouts } from '../auth/lockouts.ts';
 import type { DeviceApiConfig } from '../config.ts';
 import type { EventStreams } from '../events/event-streams.ts';
 import type { ConnectionGate } from '../limits/connection-gate.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
-import type { Talkers } from '../limits/top-talkers.ts';
+import type { TopTalkers } from '../limits/top-talkers.ts';
 
 /** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
 export interface HttpContext {
   config: DeviceApiConfig;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
-  known: KnownDevices;
+  known: DeviceCache;
   connections: ConnectionGate;
   lockouts: Lockouts;
   rates: RequestRates;
@@ -28,8 +28,8 @@ export interface HttpContext {
   activity: ActivityNotes;
   streams: EventStreams;
   /** Devices that register themselves: the same on whichever thread they ask. */
-  claims: { claim(claim: Claim): Promise<ClaimedDevice> };
-  talkers: Talkers;
+  claims: { claim(claim: ClaimRequest): Promise<ClaimedDevice> };
+  talkers: TopTalkers;
   /** Undefined where nothing is traced. */
   spans: SpanBuffer | undefined;
   metrics: WorkerMetrics;

@@ -1,12 +1,12 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Awaitable, Shard } from '../../domain/shard.ts';
-import type { KnownDevice } from '../auth/cached-device.ts';
+import type { CachedDevice } from '../auth/cached-device.ts';
 import type { HttpContext } from './context.ts';
 import type { Reply } from './reply.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
 /** What is read off a request before its handler returns. */
-export interface Given {
+export interface RequestInput {
   /** The path's parameter, or ''. */
   parameter: string;
   /** Behind the question mark, as it was sent. */
@@ -18,10 +18,10 @@ export interface Given {
 
 /** An authenticated request as an endpoint sees it. */
 export class DeviceRequest {
-  readonly known: KnownDevice;
-  readonly given: Given;
+  readonly known: CachedDevice;
+  readonly given: RequestInput;
 
-  constructor(known: KnownDevice, given: Given) {
+  constructor(known: CachedDevice, given: RequestInput) {
     this.known = known;
     this.given = given;
   }

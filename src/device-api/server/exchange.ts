@@ -1,4 +1,4 @@
-import { addressOf } from '../../core/address.ts';
+import { clientAddressOf } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import { newRequestId } from '../../core/request-id.ts';
@@ -102,7 +102,7 @@ export class Exchange {
 
   /** Of the client, or of the proxy before it. */
   get address(): string {
-    return addressOf(new Uint8Array(this.#response.getRemoteAddress()));
+    return clientAddressOf(new Uint8Array(this.#response.getRemoteAddress()));
   }
 
   /** Whose memory it takes: of nobody that is known, its address's. */

@@ -93,7 +93,7 @@ export function errorReply(error: ApiError, strict: boolean): Reply {
 const okBody = '{"ok":true}';
 
 /** 201 of the send routes. */
-export const stored: Reply = createReply(201, okBody);
+export const storedReply: Reply = createReply(201, okBody);
 export const replayed: Reply = createReply(201, okBody, [['Idempotent-Replayed', 'true']]);
 
 export function settled(mailboxSize: number): Reply {

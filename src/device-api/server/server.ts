@@ -1,7 +1,7 @@
 import { sleep } from '../../core/async.ts';
 import { ApiError, queueFull, unavailable } from '../../core/errors.ts';
 import { authenticate } from '../auth/authentication.ts';
-import type { KnownDevice } from '../auth/cached-device.ts';
+import type { CachedDevice } from '../auth/cached-device.ts';
 import { arrivedBody } from '../body/arrived-body.ts';
 import { type BodyLimits, BodyReader, bodyLimits, checkDeclared } from '../body/body.ts';
 import { acceptClaim } from '../endpoints/claim.ts';
@@ -19,7 +19,7 @@ import {
 import { answerAnyone } from './answer-anyone.ts';
 import { isJson } from './content-type.ts';
 import type { HttpContext } from './context.ts';
-import { DeviceRequest, type Endpoint, type Given } from './endpoint.ts';
+import { DeviceRequest, type Endpoint, type RequestInput } from './endpoint.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
 import { type FrontApp, FrontApps } from './front-apps.ts';
 import { refuse } from './refuse.ts';
@@ -161,13 +161,13 @@ export class DeviceServer {
   ): void {
     const headers = new RequestHeaders(request);
     const declaredBytes = exchange.frame(headers);
-    const given: Given = {
+    const given: RequestInput = {
       parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
       query: endpoint.takesQuery ? (request.getQuery() ?? '') : '',
       headers,
       body: noBody,
     };
-    const admit = (device: KnownDevice, nowMs: number): KnownDevice => {
+    const admit = (device: CachedDevice, nowMs: number): CachedDevice => {
       if (headers.traceparent !== '') {
         const elapsedMs = performance.now() - exchange.startedAtMs;
         exchange.trace = this.#context.spans?.begin(headers.traceparent, elapsedMs);
@@ -216,8 +216,8 @@ export class DeviceServer {
    */
   #acceptLater(
     endpoint: Endpoint,
-    known: Promise<KnownDevice>,
-    given: Given,
+    known: Promise<CachedDevice>,
+    given: RequestInput,
     declaredBytes: number,
     response: HttpResponse,
     exchange: Exchange,
@@ -248,7 +248,7 @@ export class DeviceServer {
   }
 
   /** While its body was on its way the device may have been disabled, re-keyed, or deleted and made anew. */
-  #handleAnew(endpoint: Endpoint, given: Given, exchange: Exchange): void {
+  #handleAnew(endpoint: Endpoint, given: RequestInput, exchange: Exchange): void {
     if (!exchange.isOpen) return;
     const found = authenticate(given.headers, this.#context, exchange);
     if (!(found instanceof Promise)) {
@@ -260,10 +260,10 @@ export class DeviceServer {
       .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
   }
 
-  #handle(endpoint: Endpoint, device: KnownDevice, given: Given, exchange: Exchange): void {
+  #handle(endpoint: Endpoint, device: CachedDevice, given: RequestInput, exchange: Exchange): void {
     this.#context.beat();
     this.#context.activity.seen(device, exchange);
-    this.#context.talkers.heard(device.device);
+    this.#context.talkers.sample(device.device);
     if (exchange.trace !== undefined) {
       exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
       exchange.trace.attributes['fleetpost.device'] = device.deviceId;

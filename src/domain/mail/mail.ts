@@ -55,7 +55,7 @@ export interface Enqueue {
   /** Stays as it is until the call settles. */
   payload: Uint8Array;
   /** From when its mailbox accepts it. A mail whose life is over may be seen for some seconds more. */
-  lifeSeconds: number;
+  ttlSeconds: number;
   mailboxMailsMax: number;
   /** Requeues after which one more makes it a dead letter, at most `mailRequeuesMax` of core/bounds.ts; absent: never. */
   requeuesMax?: number;
@@ -63,9 +63,9 @@ export interface Enqueue {
   deliverAtMs?: number;
   /**
    * What this mail is for, so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32
-   * more. Remembered until `forgetSent`, whatever becomes of the mail and of the device.
+   * more. Remembered until `pruneDedupeKeys`, whatever becomes of the mail and of the device.
    */
-  once?: Uint8Array;
+  dedupeKey?: Uint8Array;
   /** The sender's key and SHA-256 of what must be the same when it comes again, as `Ingest` has them (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
@@ -98,7 +98,7 @@ export interface Withdrawal {
 export interface Replay {
   device: DeviceKey;
   mailId: Uint8Array;
-  lifeSeconds: number;
+  ttlSeconds: number;
   mailboxMailsMax: number;
 }
 

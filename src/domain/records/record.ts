@@ -34,7 +34,7 @@ export interface StoredRecord {
   /** By the wall clock. */
   storedAtMs: number;
   /** Whether it came from the log of another shard, which a lower number of shards has given up. */
-  isMoved: boolean;
+  isRelocated: boolean;
 }
 
 /** What one look into the log answers: at most one of the commits that it was written in. */

@@ -7,16 +7,16 @@ import type { Action, ActionDraft, ActionTest, ActionVersion } from './declarati
 import { checkDraft, checkTestRecord } from './declaration/action-draft.ts';
 import type { ActionChange } from './declaration/actions.ts';
 import { forgetAction, startAtEnds } from './lifecycle.ts';
-import { describeParked, type KeptParkedRun, recordOf } from './outbox/dead-letters.ts';
+import { describeDeadLetter, recordOf, type StoredActionDeadLetter } from './outbox/dead-letters.ts';
 import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
 import { isLineWanted, isRunWanted } from './runs/history.ts';
-import { failureOf, Trials } from './runs/trial.ts';
+import { Trials, trialFailureOf } from './runs/trial.ts';
 import type {
+  ActionDeadLetter,
   ActionLogLine,
+  ActionService,
   ActionStatus,
-  ActionsControl,
   LogQuery,
-  ParkedRun,
   Run,
   RunQuery,
   RunTrial,
@@ -24,19 +24,19 @@ import type {
 } from './service.ts';
 import { actionKey } from './tables.ts';
 
-export interface ControlOptions extends DispatcherOptions {
+export interface ActionServiceOptions extends DispatcherOptions {
   dispatcher: Dispatcher;
   fleet(fleetId: string): FleetSnapshot;
 }
 
 /** What operators do with actions. */
-export class Control implements ActionsControl {
-  readonly #options: ControlOptions;
+export class LocalActionService implements ActionService {
+  readonly #options: ActionServiceOptions;
   readonly #dispatcher: Dispatcher;
   readonly #trials: Trials;
   readonly #changes = new KeyedMutex<string>();
 
-  constructor(options: ControlOptions) {
+  constructor(options: ActionServiceOptions) {
     this.#options = options;
     this.#dispatcher = options.dispatcher;
     const { dispatcher } = options;
@@ -77,7 +77,7 @@ export class Control implements ActionsControl {
       return { code: compiled, tests: await this.#trials.test({ fleetId, name }, draft, compiled) };
     });
     const failed = tests.filter(({ reason }) => reason !== undefined);
-    if (failed.length > 0 && !force) throw failureOf(failed);
+    if (failed.length > 0 && !force) throw trialFailureOf(failed);
     return this.#inTurn(fleetId, name, async () => {
       // As it is now: it may have been put or deleted while this one was compiled and tested.
       const known = actions.list(fleetId).find((one) => one.name === name);
@@ -160,13 +160,13 @@ export class Control implements ActionsControl {
     return this.#dispatcher.runner.lines.page(id, query, (line) => isLineWanted(line, query));
   }
 
-  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Page<ParkedRun> {
+  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Page<ActionDeadLetter> {
     const { items, next } = this.#dispatcher.runner.parked.page(this.#idOf(fleetId, name), query, () => true);
-    return { items: items.map(describeParked), next };
+    return { items: items.map(describeDeadLetter), next };
   }
 
-  parkedRun(fleetId: string, name: string, number: number): ParkedRun {
-    return describeParked(this.#parkedRun(this.#idOf(fleetId, name), number));
+  parkedRun(fleetId: string, name: string, number: number): ActionDeadLetter {
+    return describeDeadLetter(this.#parkedRun(this.#idOf(fleetId, name), number));
   }
 
   async retry(fleetId: string, name: string, number?: number): Promise<number> {
@@ -228,13 +228,13 @@ export class Control implements ActionsControl {
     return actionKey(this.#options.actions.get(fleetId, name).id);
   }
 
-  #parkedRun(id: Buffer, number: number): KeptParkedRun {
+  #parkedRun(id: Buffer, number: number): StoredActionDeadLetter {
     const kept = this.#dispatcher.runner.parked.get(id, number);
     if (kept === undefined) throw new ApiError('run_not_found');
     return kept;
   }
 
-  #chosen(action: Action, number: number | undefined): KeptParkedRun[] {
+  #chosen(action: Action, number: number | undefined): StoredActionDeadLetter[] {
     const id = this.#idOf(action.fleetId, action.name);
     if (number !== undefined) return [this.#parkedRun(id, number)];
     return [...this.#dispatcher.runner.parked.all(id)];

@@ -6,7 +6,7 @@ import { actionTestsMax } from './declaration/action-draft.ts';
 import type { ActionStatus } from './service.ts';
 
 /** The shapes of actions in the admin API, and how each is made of what the server has, and the other way. */
-export const actionPath = Type.Object({ fleet_id: Type.String(), name: Type.String() });
+export const actionParameters = Type.Object({ fleet_id: Type.String(), name: Type.String() });
 
 /** Any members: what is not described, the answer would leave out. */
 export const jsonObject = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true });
@@ -137,7 +137,7 @@ const statusMembers = {
   created_at: time,
 };
 export const actionDocument = Type.Object(statusMembers);
-export const putAnswer = Type.Object({
+export const actionPutAnswer = Type.Object({
   ...statusMembers,
   tests: Type.Array(
     Type.Object({
@@ -154,7 +154,10 @@ function mergedFilter(before: ActionFilter, change: Static<typeof draftBody>['fi
 }
 
 /** `before` is the version that runs, where there is one. */
-export function draftOf(body: Static<typeof draftBody>, before: ActionVersion | undefined): ActionDraft {
+export function actionDraftOf(
+  body: Static<typeof draftBody>,
+  before: ActionVersion | undefined,
+): ActionDraft {
   return {
     language: body.language as ActionDraft['language'],
     source: body.source,

@@ -1,5 +1,5 @@
 import type { ActionJournal } from './tables.ts';
-import { actionKey, numberValue, removeUnder, shardKey } from './tables.ts';
+import { actionKey, actionShardKey, numberValue, removeActionRows } from './tables.ts';
 
 /** Entries of one table that one transaction removes. */
 const removedMax = 1_000;
@@ -13,11 +13,11 @@ export async function startAtEnds(
   const action = actionKey(id);
   const { tables } = journal;
   await journal.commit(() => {
-    removeUnder(tables.done, action);
-    removeUnder(tables.behind, action);
-    removeUnder(tables.carried, action);
+    removeActionRows(tables.done, action);
+    removeActionRows(tables.behind, action);
+    removeActionRows(tables.carried, action);
     for (const [shard, end] of logEnds.entries()) {
-      tables.positions.putSync(shardKey(action, shard), numberValue(end));
+      tables.positions.putSync(actionShardKey(action, shard), numberValue(end));
     }
   });
 }
@@ -31,7 +31,7 @@ export async function forgetAction(journal: ActionJournal, id: string): Promise<
     do {
       removed = 0;
       await journal.commit(() => {
-        removed = removeUnder(table, action, removedMax);
+        removed = removeActionRows(table, action, removedMax);
       });
     } while (removed === removedMax);
   }

@@ -5,7 +5,15 @@ import { storedPlaces } from './queue/devices-behind.ts';
 import { storedLowest, storedPosition } from './queue/queue-progress.ts';
 import { Trigger } from './queue/trigger.ts';
 import type { ActionJournal } from './tables.ts';
-import { actionKey, carriedKey, rangeOf, readNumber, readShard, removeUnder, shardKey } from './tables.ts';
+import {
+  actionKey,
+  actionShardKey,
+  carriedKey,
+  rangeOf,
+  readActionShard,
+  readNumber,
+  removeActionRows,
+} from './tables.ts';
 
 /** One log as a move reads it. */
 export type ReadLog = (from: number) => LogPage;
@@ -15,7 +23,7 @@ export type ReadLog = (from: number) => LogPage;
  * is not done yet of those logs is noted by id, so that of the copies those alone are run for. Noted anew as a
  * whole, so it may be repeated, and counts what an earlier move has carried and nobody has run for since.
  */
-export async function carryRecords(
+export async function remapActionCursors(
   journal: ActionJournal,
   actions: readonly { action: Action; version: ActionVersion }[],
   logs: readonly ReadLog[],
@@ -25,7 +33,7 @@ export async function carryRecords(
     const id = actionKey(action.id);
     const carried = [...pendingRecords(journal, action, version, logs, move)];
     await journal.commit(() => {
-      removeUnder(journal.tables.carried, id);
+      removeActionRows(journal.tables.carried, id);
       for (const record of carried) {
         journal.tables.carried.putSync(carriedKey(id, record), Buffer.alloc(0));
       }
@@ -38,7 +46,7 @@ export async function dropShards(journal: ActionJournal, shards: number): Promis
   const { positions, done, behind } = journal.tables;
   await journal.commit(() => {
     for (const table of [positions, done, behind]) {
-      for (const key of [...table.getKeys({})]) if (readShard(key) >= shards) table.removeSync(key);
+      for (const key of [...table.getKeys({})]) if (readActionShard(key) >= shards) table.removeSync(key);
     }
   });
 }
@@ -58,7 +66,7 @@ function* pendingRecords(
   const id = actionKey(action.id);
   const trigger = new Trigger(action, version);
   for (const [shard, read] of logs.entries()) {
-    const key = shardKey(id, shard);
+    const key = actionShardKey(id, shard);
     const end = logEnds[shard] ?? Number.POSITIVE_INFINITY;
     const done = new Set([...tables.done.getKeys(rangeOf(key))].map(readNumber));
     const position = storedPosition(tables, id, shard);
@@ -71,7 +79,9 @@ function* pendingRecords(
         if (record.position >= end) break;
         if (record.position < (places.get(record.device) ?? position)) continue;
         if (done.has(record.position) || !trigger.listensTo(record)) continue;
-        const isPending = record.isMoved ? tables.carried.doesExist(carriedKey(id, record.id)) : shard >= to;
+        const isPending = record.isRelocated
+          ? tables.carried.doesExist(carriedKey(id, record.id))
+          : shard >= to;
         if (isPending) yield record.id;
       }
       from = page.next;

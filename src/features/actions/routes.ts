@@ -9,20 +9,20 @@ import { actionTestsMax, sourceBytesMax } from './declaration/action-draft.ts';
 import {
   actionChange,
   actionDocument,
-  actionPath,
+  actionDraftOf,
+  actionParameters,
+  actionPutAnswer,
   describeAction,
   describeVersion,
   draftBody,
-  draftOf,
   newVersion,
-  putAnswer,
   testRecord,
   versionDocument,
 } from './documents.ts';
 import { describeTrial, trialDocument } from './run-routes.ts';
-import type { ActionsControl } from './service.ts';
+import type { ActionService } from './service.ts';
 
-const versionPath = Type.Interface([actionPath], { version: Type.Integer({ minimum: 1 }) });
+const versionPath = Type.Interface([actionParameters], { version: Type.Integer({ minimum: 1 }) });
 
 /** A source of which every character is escaped, and a body for each test, its mails and the filter. */
 function bodyLimitOf(config: ActionConfig): number {
@@ -31,7 +31,7 @@ function bodyLimitOf(config: ActionConfig): number {
 
 /** The version that runs, to take over from; undefined where there is no such action yet. */
 async function running(
-  actions: ActionsControl,
+  actions: ActionService,
   fleetId: string,
   name: string,
 ): Promise<ActionVersion | undefined> {
@@ -70,9 +70,9 @@ const listActions =
 const deployment = {
   summary: 'Deploy a version of an action',
   description: 'Deploys a new version, once its tests have passed.',
-  params: actionPath,
+  params: actionParameters,
   body: newVersion,
-  response: { 200: putAnswer, 201: putAnswer, ...errorAnswers },
+  response: { 200: actionPutAnswer, 201: actionPutAnswer, ...errorAnswers },
 };
 
 const deployAction =
@@ -84,7 +84,7 @@ const deployAction =
     const { status, isNew, tests } = await actions.put(
       fleet_id,
       name,
-      draftOf(body, await running(actions, fleet_id, name)),
+      actionDraftOf(body, await running(actions, fleet_id, name)),
       { force: body.force ?? false, ...changeOf(body) },
     );
     reply.code(isNew ? 201 : 200);
@@ -100,7 +100,7 @@ const deployAction =
 
 const showing = {
   summary: 'Show an action',
-  params: actionPath,
+  params: actionParameters,
   response: { 200: actionDocument, ...errorAnswers },
 };
 
@@ -112,7 +112,7 @@ const showAction =
 const changing = {
   summary: 'Enable, disable or pace an action',
   description: 'Disabled, it takes no notice of records that are stored meanwhile.',
-  params: actionPath,
+  params: actionParameters,
   body: actionChange,
   response: { 200: actionDocument, ...errorAnswers },
 };
@@ -124,7 +124,7 @@ const changeAction =
 
 const deletion = {
   summary: 'Delete an action',
-  params: actionPath,
+  params: actionParameters,
   response: { 204: Type.Null(), ...errorAnswers },
 };
 
@@ -149,7 +149,7 @@ const showVersion =
 const rollback = {
   summary: 'Roll an action back to another version',
   description: 'Makes a version that is kept the one that runs, under its own number.',
-  params: actionPath,
+  params: actionParameters,
   body: Type.Object({ version: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
   response: { 200: actionDocument, ...errorAnswers },
 };
@@ -162,7 +162,7 @@ const rollBack =
 const trying = {
   summary: 'Try an action on one record',
   description: 'What a run of this record would do. Sends and writes nothing.',
-  params: actionPath,
+  params: actionParameters,
   body: Type.Object({ record: testRecord, draft: Type.Optional(draftBody) }, { additionalProperties: false }),
   response: { 200: trialDocument, ...errorAnswers },
 };
@@ -170,7 +170,7 @@ const trying = {
 const tryAction =
   ({ actions }: AdminContext): Handler<typeof trying> =>
   async ({ params: { fleet_id, name }, body: { record, draft } }) => {
-    const tried = draft && draftOf(draft, await running(actions, fleet_id, name));
+    const tried = draft && actionDraftOf(draft, await running(actions, fleet_id, name));
     return describeTrial(await actions.test(fleet_id, name, record as ActionTest['record'], tried));
   };
 

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
-import { actionPath, isoTime, jsonObject } from './documents.ts';
+import { actionParameters, isoTime, jsonObject } from './documents.ts';
 import { runErrorCodes } from './sandbox/run.ts';
-import type { ActionLogLine, ParkedRun, Run, RunTrial } from './service.ts';
+import type { ActionDeadLetter, ActionLogLine, Run, RunTrial } from './service.ts';
 
 const runError = Type.Object({ code: Type.Enum([...runErrorCodes]), msg: Type.String() });
 const runErrorOrNull = Type.Union([runError, Type.Null()]);
@@ -15,7 +15,7 @@ export const trialDocument = Type.Object({
       device: Type.String(),
       name: Type.String(),
       payload: jsonObject,
-      life_seconds: nullable('integer', { description: "Null: the fleet's." }),
+      ttl_seconds: nullable('integer', { description: "Null: the fleet's." }),
     }),
     { description: 'With tags resolved to devices.' },
   ),
@@ -82,7 +82,7 @@ const device = Type.Optional(Type.String({ description: 'Of this device alone.' 
 const text = Type.Optional(
   Type.String({ maxLength: 1_000, description: 'That have this in them, in upper or lower case.' }),
 );
-const runPath = Type.Interface([actionPath], { run: runNumber });
+const runPath = Type.Interface([actionParameters], { run: runNumber });
 const retriedDocument = Type.Object({ retried: Type.Integer() });
 const droppedDocument = Type.Object({ dropped: Type.Integer() });
 
@@ -93,7 +93,7 @@ export function describeTrial(trial: RunTrial): Static<typeof trialDocument> {
       device: mail.device,
       name: mail.name,
       payload: JSON.parse(mail.payload),
-      life_seconds: mail.lifeSeconds ?? null,
+      ttl_seconds: mail.ttlSeconds ?? null,
     })),
     state: trial.state.map(({ key, value }) =>
       value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },
@@ -125,7 +125,7 @@ function describeLine({ number, run, device, atMs, text }: ActionLogLine): Stati
   return { line: number, run, device, at: isoTime(atMs), text };
 }
 
-function describeParked(run: ParkedRun): Static<typeof parkedDocument> {
+function describeParked(run: ActionDeadLetter): Static<typeof parkedDocument> {
   return {
     run: run.number,
     record_id: run.recordId,
@@ -141,7 +141,7 @@ function describeParked(run: ParkedRun): Static<typeof parkedDocument> {
 }
 
 /** With the payload's own text in it (D11): numbers beyond 2^53 would not survive parsing. */
-function parkedText(run: ParkedRun): string {
+function parkedText(run: ActionDeadLetter): string {
   return `${JSON.stringify(describeParked(run)).slice(0, -1)},"payload":${run.payload}}`;
 }
 
@@ -154,7 +154,7 @@ function given<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], unde
 const listingRuns = {
   summary: 'List attempts at runs of an action',
   description: 'Attempts at runs, newest first.',
-  params: actionPath,
+  params: actionParameters,
   querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
   response: { 200: listOf(runDocument), ...errorAnswers },
 };
@@ -169,7 +169,7 @@ const listRuns =
 const listingLines = {
   summary: 'List log lines of an action',
   description: 'Lines of its log, newest first.',
-  params: actionPath,
+  params: actionParameters,
   querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
   response: { 200: listOf(logDocument), ...errorAnswers },
 };
@@ -184,7 +184,7 @@ const listLogLines =
 const listingParked = {
   summary: 'List parked runs of an action',
   description: 'Runs that were given up, newest first; one by itself has its payload.',
-  params: actionPath,
+  params: actionParameters,
   querystring: Type.Object(page),
   response: { 200: listOf(parkedDocument), ...errorAnswers },
 };
@@ -224,7 +224,7 @@ const retryOne =
 const retryingAll = {
   summary: 'Retry all parked runs of an action',
   description: 'Of all of them; each starts over with all its attempts.',
-  params: actionPath,
+  params: actionParameters,
   response: { 200: retriedDocument, ...errorAnswers },
 };
 
@@ -252,7 +252,7 @@ const dropOne =
 
 const droppingAll = {
   summary: 'Drop all parked runs of an action',
-  params: actionPath,
+  params: actionParameters,
   response: { 200: droppedDocument, ...errorAnswers },
 };
 

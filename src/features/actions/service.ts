@@ -27,7 +27,7 @@ export interface ActionStatus {
 export interface RunTrial {
   error: RunError | undefined;
   /** With tags resolved to devices. */
-  mails: readonly { device: string; name: string; payload: string; lifeSeconds?: number }[];
+  mails: readonly { device: string; name: string; payload: string; ttlSeconds?: number }[];
   /** Null: removed. */
   state: readonly { key: string; value: string | null }[];
   log: readonly string[];
@@ -61,7 +61,7 @@ export interface Run {
 }
 
 /** A run that was given up, with all that trying it again needs. */
-export interface ParkedRun {
+export interface ActionDeadLetter {
   number: number;
   recordId: string;
   kind: 'message' | 'datapoint';
@@ -103,7 +103,7 @@ export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'device' | 'text'> & {
  * What the admin API asks of actions. Every method but `all` throws ApiError fleet_not_found or action_not_found
  * where its path names none.
  */
-export interface ActionsControl {
+export interface ActionService {
   list(fleetId: string): Awaitable<ActionStatus[]>;
   /** Of all fleets. */
   all(): AsyncIterable<ActionStatus>;
@@ -133,9 +133,13 @@ export interface ActionsControl {
   test(fleetId: string, name: string, record: ActionTest['record'], draft?: ActionDraft): Promise<RunTrial>;
   runs(fleetId: string, name: string, query: RunQuery): Awaitable<Page<Run>>;
   logs(fleetId: string, name: string, query: LogQuery): Awaitable<Page<ActionLogLine>>;
-  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Awaitable<Page<ParkedRun>>;
+  parked(
+    fleetId: string,
+    name: string,
+    query: Pick<RunQuery, 'after' | 'limit'>,
+  ): Awaitable<Page<ActionDeadLetter>>;
   /** @throws ApiError run_not_found. */
-  parkedRun(fleetId: string, name: string, number: number): Awaitable<ParkedRun>;
+  parkedRun(fleetId: string, name: string, number: number): Awaitable<ActionDeadLetter>;
   /** One, or all; answers how many. Each starts over with all its attempts. @throws ApiError run_not_found. */
   retry(fleetId: string, name: string, number?: number): Promise<number>;
   /** @throws ApiError run_not_found. */

@@ -30,7 +30,7 @@ export type ActionJournal = Journal<(typeof actionTables)[number]>;
 export const numberBytes = 6;
 const shardBytes = 2;
 /** Of a key of an action and a shard. */
-export const shardKeyBytes = uuidBytesLength + shardBytes;
+export const actionShardKeyBytes = uuidBytesLength + shardBytes;
 
 /** The 16 bytes of an action's id, which keys begin with. */
 export function actionKey(id: string): Buffer {
@@ -39,7 +39,7 @@ export function actionKey(id: string): Buffer {
   return bytes;
 }
 
-export function shardKey(action: Buffer, shard: number): Buffer {
+export function actionShardKey(action: Buffer, shard: number): Buffer {
   const key = Buffer.concat([action, Buffer.alloc(shardBytes)]);
   key.writeUInt16BE(shard, action.length);
   return key;
@@ -50,7 +50,7 @@ export function carriedKey(action: Buffer, recordId: Buffer): Buffer {
   return Buffer.concat([action, recordId]);
 }
 
-export function readShard(key: Buffer): number {
+export function readActionShard(key: Buffer): number {
   return key.readUInt16BE(uuidBytesLength);
 }
 
@@ -84,7 +84,7 @@ export function lastNumber(table: Table, front: Buffer): number {
 }
 
 /** Inside a write transaction. Removes every key that begins with `front`, at most `limit`. Answers how many. */
-export function removeUnder(table: Table, front: Buffer, limit = Number.POSITIVE_INFINITY): number {
+export function removeActionRows(table: Table, front: Buffer, limit = Number.POSITIVE_INFINITY): number {
   const keys = [...table.getKeys({ ...rangeOf(front), ...(Number.isFinite(limit) && { limit }) })];
   for (const key of keys) table.removeSync(key);
   return keys.length;

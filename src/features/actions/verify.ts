@@ -7,8 +7,8 @@ import type { StoredTable } from '../../storage/lmdb/environment/database-file.t
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import type { Action } from './declaration/action.ts';
 import { keyOfAction, keyOfVersion, unpackAction, unpackVersion } from './declaration/action-records.ts';
-import { decodeParcel } from './outbox/parcel.ts';
-import { actionTables, numberBytes, shardKeyBytes } from './tables.ts';
+import { decodeOutboxEntry } from './outbox/parcel.ts';
+import { actionShardKeyBytes, actionTables, numberBytes } from './tables.ts';
 
 type TableName = (typeof actionTables)[number];
 
@@ -17,14 +17,15 @@ const stateKeyBytesMax = 3 * 128;
 
 /** What each record must be, as tables.ts says; answers what is wrong with it. */
 const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean>> = {
-  positions: (key, value) => key.length === shardKeyBytes && value.length === numberBytes,
-  done: (key, value) => key.length === shardKeyBytes + numberBytes && value.length === 0,
-  behind: (key, value) => isDeviceKey(key.toString('latin1', shardKeyBytes)) && value.length === numberBytes,
+  positions: (key, value) => key.length === actionShardKeyBytes && value.length === numberBytes,
+  done: (key, value) => key.length === actionShardKeyBytes + numberBytes && value.length === 0,
+  behind: (key, value) =>
+    isDeviceKey(key.toString('latin1', actionShardKeyBytes)) && value.length === numberBytes,
   carried: (key, value) =>
     key.length === 2 * uuidBytesLength && isUuid(key.subarray(uuidBytesLength)) && value.length === 0,
   outbox: (key, value) => {
     if (key.length !== uuidBytesLength) return false;
-    const { action, record, mails } = decodeParcel(value);
+    const { action, record, mails } = decodeOutboxEntry(value);
     return isUuid(action) && isRecord(record) && mails.every(({ device }) => isDeviceKey(device));
   },
   state: (key, value) => {

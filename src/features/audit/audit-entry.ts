@@ -34,7 +34,7 @@ export function isContent(read: unknown): read is AuditContent {
 }
 
 /** Whether an entry is one of those that are asked for. */
-export function matches({ by, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
+export function matchesAuditQuery({ by, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
   const { fleetId, token, fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = query;
   if (fleetId !== undefined && about.fleet_id !== fleetId) return false;
   if (token !== undefined && (by.kind === 'bootstrap' ? 'bootstrap' : by.id) !== token) return false;

@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from '../../core/async.ts';
 import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
-import { matches } from './audit-entry.ts';
+import { matchesAuditQuery } from './audit-entry.ts';
 
 /** Greatest number of an entry. */
 export const numberMax = 2 ** 48 - 1;
@@ -31,7 +31,7 @@ export async function readPage(
     const chunk = await read(before, true);
     for (const { number, entry } of chunk) {
       before = number;
-      if (entry === undefined || !matches(entry, query)) continue;
+      if (entry === undefined || !matchesAuditQuery(entry, query)) continue;
       items.push(entry);
       if (items.length === limit) return { items, next: String(number) };
     }
@@ -51,7 +51,7 @@ export async function* readAll(
     const chunk = await read(from, false);
     from = chunk.at(-1)?.number ?? end;
     yield chunk.flatMap(({ number, entry }) =>
-      entry !== undefined && number <= end && matches(entry, query) ? [entry] : [],
+      entry !== undefined && number <= end && matchesAuditQuery(entry, query) ? [entry] : [],
     );
     await yieldToEventLoop();
   }

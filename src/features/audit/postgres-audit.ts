@@ -14,7 +14,7 @@ import { auditBooks } from '../../domain/audit-log.ts';
 import { retryConflicts } from '../../storage/postgres/connection/conflict-retry.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { clockMs } from '../../storage/postgres/connection/database-time.ts';
-import { Gathered } from '../../storage/postgres/connection/query-batcher.ts';
+import { QueryBatcher } from '../../storage/postgres/connection/query-batcher.ts';
 import { type AuditContent, begunContent, isContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import { chunkEntries, type NumberedEntry, readAll, readPage } from './audit-reading.ts';
 import type { AuditConfig } from './config.ts';
@@ -81,7 +81,7 @@ export class PostgresAudit implements AuditLog {
   readonly #database: Database;
   readonly #config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>;
   readonly #log: Log;
-  readonly #writes: Gathered<Write, Given | undefined>;
+  readonly #writes: QueryBatcher<Write, Given | undefined>;
   readonly #refusals = new RefusalLimit();
   readonly #waiting = new Set<Promise<unknown>>();
   #late: Write[] = [];
@@ -102,7 +102,7 @@ export class PostgresAudit implements AuditLog {
     this.#database = database;
     this.#config = config;
     this.#log = log;
-    this.#writes = new Gathered((writes) => this.#write(writes), 1, this.#database.timeoutMilliseconds);
+    this.#writes = new QueryBatcher((writes) => this.#write(writes), 1, this.#database.timeoutMilliseconds);
   }
 
   get lost(): number {

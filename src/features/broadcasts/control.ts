@@ -5,15 +5,15 @@ import type { ActiveJob } from './delivery/active-job.ts';
 import type { Broadcaster } from './delivery/broadcaster.ts';
 import type {
   BroadcastCounts,
+  BroadcastRefusalCount,
   BroadcastRequest,
+  BroadcastService,
   BroadcastStatus,
-  BroadcastsControl,
-  Refusal,
 } from './service.ts';
 import { idOfJob, jobKey } from './tables.ts';
 
 /** What the admin API can do with broadcasts. */
-export class BroadcastControl implements BroadcastsControl {
+export class LocalBroadcastService implements BroadcastService {
   readonly #broadcaster: Broadcaster;
 
   constructor(broadcaster: Broadcaster) {
@@ -42,7 +42,7 @@ export class BroadcastControl implements BroadcastsControl {
     return this.#status(keyOf(fleetId, id));
   }
 
-  refusals(fleetId: string, id: string, after: string, limit: number): Page<Refusal> {
+  refusals(fleetId: string, id: string, after: string, limit: number): Page<BroadcastRefusalCount> {
     const key = keyOf(fleetId, id);
     this.#status(key);
     return this.#broadcaster.store.refusals(key, after, limit);

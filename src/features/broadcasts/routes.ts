@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { documentBytesMax, textOf } from '../../admin-api/request/bodies.ts';
+import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import {
   deviceId,
@@ -7,10 +7,10 @@ import {
   fleetPath,
   listOf,
   mailboxMailsMax,
-  mailLifeSeconds,
-  mailRequeuesMax,
+  mailTtlSeconds,
   nullable,
   pageLimit,
+  requeuesMaxDocument,
   time,
 } from '../../admin-api/request/documents.ts';
 import { idempotencyHeaders, idempotencyOf, replayHeader } from '../../admin-api/request/idempotency.ts';
@@ -45,9 +45,9 @@ const newBroadcast = Type.Object(
       }),
     ),
     to: target,
-    life_seconds: Type.Optional(Type.Integer(mailLifeSeconds)),
+    ttl_seconds: Type.Optional(Type.Integer(mailTtlSeconds)),
     mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
-    requeues_max: Type.Optional(Type.Integer(mailRequeuesMax)),
+    requeues_max: Type.Optional(Type.Integer(requeuesMaxDocument)),
     deliver_at: Type.Optional(
       Type.String({ description: 'When mailboxes are to accept it: ISO 8601 with a time zone.' }),
     ),
@@ -63,7 +63,7 @@ const broadcastDocument = Type.Object({
     all: Type.Optional(Type.Literal(true)),
   }),
   payload_bytes: Type.Integer(),
-  life_seconds: nullable('integer'),
+  ttl_seconds: nullable('integer'),
   mailbox_mails_max: nullable('integer'),
   requeues_max: nullable('integer'),
   deliver_at: nullable('string'),
@@ -90,7 +90,7 @@ function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
     name: request.name,
     to: 'listed' in to ? { devices: to.listed } : to,
     payload_bytes: status.payloadBytes,
-    life_seconds: request.lifeSeconds ?? null,
+    ttl_seconds: request.ttlSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
     requeues_max: request.requeuesMax ?? null,
     deliver_at: deliverAtMs === undefined ? null : new Date(deliverAtMs).toISOString(),
@@ -136,13 +136,13 @@ const startBroadcast =
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const {
       name,
-      life_seconds: lifeSeconds,
+      ttl_seconds: ttlSeconds,
       mailbox_mails_max: mailsMax,
       requeues_max: requeuesMax,
       deliver_at: deliverAt,
     } = body;
     const to = targetOf(body.to, config.broadcastDevicesMax);
-    const text = textOf(body);
+    const text = bodyTextOf(body);
     const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
     const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;
     if (bytes.length > config.bodyBytesMax) {
@@ -156,7 +156,7 @@ const startBroadcast =
       name,
       payload: new Uint8Array(bytes),
       to,
-      ...(lifeSeconds !== undefined && { lifeSeconds }),
+      ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
       ...(requeuesMax !== undefined && { requeuesMax }),
       ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),

@@ -8,7 +8,7 @@ export interface BroadcastRequest {
   payload: Uint8Array;
   to: BroadcastTarget;
   /** Absent: the fleet's at the time that a mail is sent. */
-  lifeSeconds?: number;
+  ttlSeconds?: number;
   mailboxMailsMax?: number;
   requeuesMax?: number;
   /** Absent or past when it is sent: at once. */
@@ -38,7 +38,7 @@ export interface BroadcastStatus {
   endedAtMs: number | undefined;
 }
 
-export interface Refusal {
+export interface BroadcastRefusalCount {
   deviceId: string;
   reason: RefusalReason;
 }
@@ -47,7 +47,7 @@ export interface Refusal {
 export type BroadcastCounts = Readonly<Record<'queued' | RefusalReason, number>>;
 
 /** What the admin API asks of broadcasts. The fleet is known to exist. */
-export interface BroadcastsControl {
+export interface BroadcastService {
   /**
    * Settles when it is on disk; it goes on by itself. `isReplay`: it was put before under that key.
    * @throws ApiError limit_reached, unavailable, idempotency_key_reused, invalid_idempotency_key.
@@ -58,7 +58,7 @@ export interface BroadcastsControl {
   /** @throws ApiError broadcast_not_found, as all that name one. */
   get(fleetId: string, id: string): Awaitable<BroadcastStatus>;
   /** In order of device id, from the one after `after`. */
-  refusals(fleetId: string, id: string, after: string, limit: number): Awaitable<Page<Refusal>>;
+  refusals(fleetId: string, id: string, after: string, limit: number): Awaitable<Page<BroadcastRefusalCount>>;
   /** Nothing more is sent when it settles. @throws ApiError broadcast_ended. */
   pause(fleetId: string, id: string): Promise<BroadcastStatus>;
   /** @throws ApiError broadcast_ended. */

@@ -2,7 +2,7 @@ import { KeyedMutex, KeyedSingleFlight, yieldToEventLoop } from '../../core/asyn
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
-import type { Claim, ClaimedDevice, ClaimToken } from '../../declarations/claim-token.ts';
+import type { ClaimedDevice, ClaimRequest, ClaimToken } from '../../declarations/claim-token.ts';
 import { type ClaimTokens, unknownToken } from '../../declarations/claim-tokens.ts';
 import { type AuditEvent, type AuditLog, auditOwners } from '../../domain/audit-log.ts';
 import { digestOf, type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
@@ -50,7 +50,7 @@ export class Claims {
    * @throws ApiError unauthorized, claim_expired, claim_limit_reached, claim_id_refused, invalid_body, already_exists,
    * unavailable.
    */
-  async claim(claim: Claim): Promise<ClaimedDevice> {
+  async claim(claim: ClaimRequest): Promise<ClaimedDevice> {
     this.#underway.max = this.#options.config.claimsQueueMax;
     if (!this.#underway.take(claim.fleetId)) {
       throw unavailable('Too many claims are under way, of this fleet or of all (claimsQueueMax).');
@@ -62,7 +62,7 @@ export class Claims {
     }
   }
 
-  async #claim(claim: Claim): Promise<ClaimedDevice> {
+  async #claim(claim: ClaimRequest): Promise<ClaimedDevice> {
     const { claimTokens, audit } = this.#options;
     const token = claimTokens.find(claim.fleetId, claim.claimToken);
     const event = eventOf(claim, token);
@@ -81,7 +81,7 @@ export class Claims {
     }
   }
 
-  async #admit(claim: Claim, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
+  async #admit(claim: ClaimRequest, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
     const before = await this.#repeated(claim);
     if (before !== undefined) return before;
     this.#options.claimTokens.check(token);
@@ -91,7 +91,7 @@ export class Claims {
     );
   }
 
-  async #store(claim: Claim, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
+  async #store(claim: ClaimRequest, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
     const { audit } = this.#options;
     // Not before the token was found good: only its bearers may know which ids are taken.
     if (claim.deviceId !== undefined) await this.#checkFree(deviceKeyOf(claim.fleetId, claim.deviceId));
@@ -108,7 +108,7 @@ export class Claims {
   }
 
   /** The answer to a claim that was answered before, of a device that shows the secret it named. */
-  async #repeated({ fleetId, deviceId, deviceSecret }: Claim): Promise<ClaimedDevice | undefined> {
+  async #repeated({ fleetId, deviceId, deviceSecret }: ClaimRequest): Promise<ClaimedDevice | undefined> {
     if (deviceId === undefined || deviceSecret === undefined) return undefined;
     const device = deviceKeyOf(fleetId, deviceId);
     const found = await this.#options.shards.of(device).credentials(device);
@@ -122,7 +122,7 @@ export class Claims {
     if (found !== undefined) throw new ApiError('already_exists');
   }
 
-  async #make(claim: Claim, token: ClaimToken): Promise<ClaimedDevice> {
+  async #make(claim: ClaimRequest, token: ClaimToken): Promise<ClaimedDevice> {
     const { claimTokens, shards } = this.#options;
     await claimTokens.take(token);
     try {
@@ -148,7 +148,7 @@ export class Claims {
   }
 }
 
-function checkId({ deviceId }: Claim, token: ClaimToken, claimTokens: ClaimTokens): void {
+function checkId({ deviceId }: ClaimRequest, token: ClaimToken, claimTokens: ClaimTokens): void {
   if (token.idPattern === null) return;
   if (deviceId === undefined) {
     throw new ApiError('invalid_body', { msg: 'With this claim token a device must name its device_id.' });
@@ -156,7 +156,7 @@ function checkId({ deviceId }: Claim, token: ClaimToken, claimTokens: ClaimToken
   if (!claimTokens.takesId(token, deviceId)) throw new ApiError('claim_id_refused');
 }
 
-function eventOf({ fleetId, deviceId, address }: Claim, token: ClaimToken | undefined): AuditEvent {
+function eventOf({ fleetId, deviceId, address }: ClaimRequest, token: ClaimToken | undefined): AuditEvent {
   const kind = token === undefined ? 'unknown' : 'claim_token';
   return {
     requestId: null,

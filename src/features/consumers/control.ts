@@ -5,9 +5,9 @@ import type { Consumers } from '../records/consumers.ts';
 import {
   type ConsumerBatch,
   type ConsumerFetch,
+  type ConsumerService,
   type ConsumerShardStatus,
   type ConsumerStatus,
-  type ConsumersControl,
   consumerNamePattern,
 } from './service.ts';
 
@@ -24,7 +24,7 @@ export interface ConsumerLimits {
 }
 
 /** The consumers of operators, as the admin API knows them. */
-export class ConsumerControl implements ConsumersControl {
+export class LocalConsumerService implements ConsumerService {
   readonly #consumers: Consumers;
   readonly #limits: ConsumerLimits;
   readonly #fetches: FairShare;

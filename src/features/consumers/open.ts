@@ -3,9 +3,9 @@ import type { ConsumerJournal } from '../records/consumer-tables.ts';
 import { Consumers } from '../records/consumers.ts';
 import type { LogReader } from '../records/log-reader.ts';
 import type { ConsumerConfig } from './config.ts';
-import { ConsumerControl } from './control.ts';
+import { LocalConsumerService } from './control.ts';
 
-export interface ReadingOptions {
+export interface OpenConsumersOptions {
   journal: ConsumerJournal;
   reader: LogReader;
   config: ConsumerConfig;
@@ -13,20 +13,20 @@ export interface ReadingOptions {
 }
 
 /** What reads records out of the logs for those who come again, on the main thread. */
-export interface RunningReading {
+export interface RunningConsumers {
   consumers: Consumers;
-  control: ConsumerControl;
+  control: LocalConsumerService;
   /** Before the admin server ends: fetches that wait are answered. */
   stopWaiting(): void;
   /** Once nobody asks any more, before the journal is closed. */
   stop(): Promise<void>;
 }
 
-export async function startReading(options: ReadingOptions): Promise<RunningReading> {
+export async function startConsumers(options: OpenConsumersOptions): Promise<RunningConsumers> {
   const consumers = await Consumers.open(options);
   return {
     consumers,
-    control: new ConsumerControl(consumers, options.config),
+    control: new LocalConsumerService(consumers, options.config),
     stopWaiting: () => consumers.stopWaiting(),
     stop: () => consumers.stop(),
   };

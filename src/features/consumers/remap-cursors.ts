@@ -1,17 +1,17 @@
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import {
   type ConsumerJournal,
+  consumerShardKey,
+  consumerShardKeyBytes,
   decodeConsumer,
   doneKey,
   positionValue,
   type Range,
+  readConsumerShard,
   readPosition,
-  readShard,
-  shardKey,
-  shardKeyBytes,
   storedProgress,
 } from '../records/consumer-tables.ts';
-import { Turns } from '../records/event-loop-budget.ts';
+import { EventLoopBudget } from '../records/event-loop-budget.ts';
 
 /** Where a record stands in its log, and the shard that a move takes it to. */
 export interface PlacedRecord {
@@ -33,13 +33,13 @@ interface CarriedRange extends Range {
  * is in front of a position and some ranges, is a few ranges there. `logs`: of the shards that go. Noted anew as a
  * whole, so it may be repeated. @throws the signal's reason when it was stopped.
  */
-export async function carryPositions(
+export async function remapConsumerCursors(
   journal: ConsumerJournal,
   logs: readonly PlacedLog[],
   { to, logEnds }: Move,
   signal: AbortSignal,
 ): Promise<void> {
-  const turns = new Turns();
+  const turns = new EventLoopBudget();
   /** The logs may be long, and whoever asks whether the server lives is answered by this thread. */
   const pause = async (): Promise<void> => {
     await turns.take();
@@ -77,12 +77,16 @@ export async function carryPositions(
  * Once a layout of so many shards holds: what was kept of logs that it does not have and, where the move fell back,
  * of records that were taken away again. What is stored at their positions from now on is nobody's yet.
  */
-export async function settlePositions(journal: ConsumerJournal, shards: number, move: Move): Promise<void> {
+export async function settleConsumerCursors(
+  journal: ConsumerJournal,
+  shards: number,
+  move: Move,
+): Promise<void> {
   const { consumerPositions, consumerDone } = journal.tables;
   await journal.commit(() => {
     if (shards === move.from && move.to < move.from) dropBehind(journal, move.logEnds);
     for (const table of [consumerPositions, consumerDone]) {
-      for (const key of [...table.getKeys({})]) if (readShard(key) >= shards) table.removeSync(key);
+      for (const key of [...table.getKeys({})]) if (readConsumerShard(key) >= shards) table.removeSync(key);
     }
   });
 }
@@ -127,8 +131,9 @@ async function countPlaces(
 /** Inside a write transaction. */
 function dropBehind({ tables }: ConsumerJournal, logEnds: readonly number[]): void {
   for (const key of [...tables.consumerDone.getKeys({})]) {
-    const end = logEnds[readShard(key)];
-    if (end !== undefined && readPosition(key, shardKeyBytes) >= end) tables.consumerDone.removeSync(key);
+    const end = logEnds[readConsumerShard(key)];
+    if (end !== undefined && readPosition(key, consumerShardKeyBytes) >= end)
+      tables.consumerDone.removeSync(key);
   }
 }
 
@@ -136,6 +141,7 @@ function dropBehind({ tables }: ConsumerJournal, logEnds: readonly number[]): vo
 function keepWithin({ tables }: ConsumerJournal, id: Buffer, logEnds: readonly number[]): void {
   for (const [shard, end] of logEnds.entries()) {
     const { position, lost } = storedProgress(tables, id, shard);
-    if (position > end) tables.consumerPositions.putSync(shardKey(id, shard), positionValue(end, lost));
+    if (position > end)
+      tables.consumerPositions.putSync(consumerShardKey(id, shard), positionValue(end, lost));
   }
 }

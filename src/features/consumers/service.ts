@@ -43,7 +43,7 @@ export interface ConsumerFetch {
 }
 
 /** What the admin API asks of consumers. Every method but `list`, `all` and `put` throws ApiError consumer_not_found. */
-export interface ConsumersControl {
+export interface ConsumerService {
   /** Of a fleet, by name. */
   list(fleetId: string): Promise<ConsumerStatus[]>;
   /** Of all fleets, a few in each turn of the event loop: there may be many. */

@@ -4,12 +4,12 @@ import { recordKinds } from '../../domain/records/record.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import {
+  consumerShardKeyBytes,
   consumerTables,
   decodeConsumer,
   positionBytes,
   readConsumerKey,
   readPosition,
-  shardKeyBytes,
 } from '../records/consumer-tables.ts';
 import { consumerNamePattern } from './service.ts';
 
@@ -29,11 +29,12 @@ const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean
       kinds.every((one) => recordKinds.includes(one))
     );
   },
-  consumerPositions: (key, value) => key.length === shardKeyBytes && value.length === 2 * positionBytes,
+  consumerPositions: (key, value) =>
+    key.length === consumerShardKeyBytes && value.length === 2 * positionBytes,
   consumerDone: (key, value) =>
-    key.length === shardKeyBytes + positionBytes &&
+    key.length === consumerShardKeyBytes + positionBytes &&
     value.length === positionBytes &&
-    readPosition(key, shardKeyBytes) < readPosition(value),
+    readPosition(key, consumerShardKeyBytes) < readPosition(value),
 };
 
 /** Walks everything that is kept of consumers, of a server that is stopped. Answers how many operators have. */

@@ -2,33 +2,33 @@ import { Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { Page } from '../../domain/shard.ts';
-import { Turns } from '../records/event-loop-budget.ts';
-import type { DeadLetter, DeadLetters } from './dead-letters.ts';
+import { EventLoopBudget } from '../records/event-loop-budget.ts';
+import type { ForwarderDeadLetters, StoredForwarderDeadLetter } from './dead-letters.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
 import { mergedSecrets } from './declaration/forwarder-secrets.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { generateSigningSecret } from './declaration/signing-secret.ts';
-import type { Readings } from './delivery/log-source.ts';
+import type { Subscriptions } from './delivery/log-source.ts';
 import type { Forwarding } from './forwarding.ts';
-import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus, ForwardersControl } from './service.ts';
+import type { ForwarderDeadLetter, ForwarderDraft, ForwarderService, ForwarderStatus } from './service.ts';
 import { forwarderKey } from './tables.ts';
 
-export interface ControlOptions {
+export interface ForwarderServiceOptions {
   config: { readonly forwardHosts: string; readonly forwardDeadLettersMax: number };
   forwarders: Forwarders;
   forwarding: Forwarding;
-  readings: Readings;
-  letters: DeadLetters;
+  readings: Subscriptions;
+  letters: ForwarderDeadLetters;
 }
 
 /** What operators do with forwarders. */
-export class Control implements ForwardersControl {
-  readonly #options: ControlOptions;
-  readonly #turns = new Turns();
+export class LocalForwarderService implements ForwarderService {
+  readonly #options: ForwarderServiceOptions;
+  readonly #turns = new EventLoopBudget();
   readonly #changes = new Mutex();
 
-  constructor(options: ControlOptions) {
+  constructor(options: ForwarderServiceOptions) {
     this.#options = options;
   }
 
@@ -191,6 +191,11 @@ export class Control implements ForwardersControl {
   }
 }
 
-function describeLetter({ record, reason, deadAtMs, replay }: DeadLetter): ForwarderDeadLetter {
+function describeLetter({
+  record,
+  reason,
+  deadAtMs,
+  replay,
+}: StoredForwarderDeadLetter): ForwarderDeadLetter {
   return { record, reason, deadAtMs, isReplayed: replay !== undefined };
 }

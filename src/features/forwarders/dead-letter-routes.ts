@@ -3,7 +3,7 @@ import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/co
 import { errorAnswers, listOf, time } from '../../admin-api/request/documents.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import { forwarderPath } from './documents.ts';
+import { forwarderParameters } from './documents.ts';
 import type { ForwarderDeadLetter } from './service.ts';
 
 const letterDocument = Type.Object({
@@ -20,7 +20,7 @@ const letterDocument = Type.Object({
 const letterWithPayload = Type.Unsafe<string>(
   Type.Interface([letterDocument], { payload: Type.Object({}, { description: 'As it was sent.' }) }),
 );
-const letterPath = Type.Interface([forwarderPath], { record_id: Type.String() });
+const letterPath = Type.Interface([forwarderParameters], { record_id: Type.String() });
 const replayedDocument = Type.Object({ replayed: Type.Integer() });
 const droppedDocument = Type.Object({ dropped: Type.Integer() });
 
@@ -50,7 +50,7 @@ function letterText(letter: ForwarderDeadLetter): string {
 const listing = {
   summary: 'List dead letters of a forwarder',
   description: 'Oldest record first; one by itself has its payload.',
-  params: forwarderPath,
+  params: forwarderParameters,
   querystring: Type.Object({
     after: Type.Optional(Type.String({ maxLength: 36 })),
     // Each is read whole.
@@ -95,7 +95,7 @@ const replayOne =
 const replayingAll = {
   summary: 'Replay all dead letters of a forwarder',
   description: 'All of them, behind whatever was sent since: each stays until it is taken.',
-  params: forwarderPath,
+  params: forwarderParameters,
   response: { 200: replayedDocument, ...errorAnswers },
 };
 
@@ -123,7 +123,7 @@ const dropOne =
 
 const droppingAll = {
   summary: 'Drop all dead letters of a forwarder',
-  params: forwarderPath,
+  params: forwarderParameters,
   response: { 200: droppedDocument, ...errorAnswers },
 };
 

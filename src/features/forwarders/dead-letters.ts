@@ -7,7 +7,7 @@ import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 import type { ForwarderJournal } from './tables.ts';
 
 /** A record that the destination refused. */
-export interface DeadLetter {
+export interface StoredForwarderDeadLetter {
   record: StoredRecord;
   reason: string;
   deadAtMs: number;
@@ -23,7 +23,7 @@ const changedMax = 1_000;
 const lastId = Buffer.alloc(uuidBytesLength, 0xff);
 
 /** The records that the destinations of all forwarders refused, in the environment of the main thread. */
-export class DeadLetters {
+export class ForwarderDeadLetters {
   readonly #journal: ForwarderJournal;
   readonly #letters: Table;
   readonly #replays: Table;
@@ -69,7 +69,7 @@ export class DeadLetters {
     return burial;
   }
 
-  get(forwarder: Buffer, recordId: string): DeadLetter | undefined {
+  get(forwarder: Buffer, recordId: string): StoredForwarderDeadLetter | undefined {
     const id = parseUuid(recordId);
     if (id === undefined) return undefined;
     this.#journal.refresh();
@@ -77,7 +77,7 @@ export class DeadLetters {
   }
 
   /** In order of the records' ids, from the one after `after`. */
-  page(forwarder: Buffer, after: string | undefined, limit: number): Page<DeadLetter> {
+  page(forwarder: Buffer, after: string | undefined, limit: number): Page<StoredForwarderDeadLetter> {
     this.#journal.refresh();
     const { start, end } = rangeOf(forwarder);
     const id = after === undefined ? undefined : parseUuid(after);
@@ -89,7 +89,7 @@ export class DeadLetters {
   }
 
   /** Those that are to be sent once more, in order of the records' ids. */
-  replays(forwarder: Buffer, limit: number): DeadLetter[] {
+  replays(forwarder: Buffer, limit: number): StoredForwarderDeadLetter[] {
     this.#journal.refresh();
     const keys = [...this.#replays.getKeys({ ...rangeOf(forwarder), limit })];
     return keys.flatMap((key) => this.#read(key) ?? []);
@@ -106,7 +106,7 @@ export class DeadLetters {
   }
 
   /** Those that were taken at last; not one that was refused, or asked for, once more. @throws ApiError unavailable. */
-  async settle(forwarder: Buffer, letters: readonly DeadLetter[]): Promise<void> {
+  async settle(forwarder: Buffer, letters: readonly StoredForwarderDeadLetter[]): Promise<void> {
     await this.#change(forwarder, () => {
       for (const { record, replay } of letters) {
         const key = Buffer.concat([forwarder, record.id]);
@@ -173,7 +173,7 @@ export class DeadLetters {
     this.#owners.delete(key.toString('hex', 0, uuidBytesLength));
   }
 
-  #read(key: Buffer): DeadLetter | undefined {
+  #read(key: Buffer): StoredForwarderDeadLetter | undefined {
     const value = this.#letters.getBinary(key);
     if (value === undefined) return undefined;
     const replay = this.#replays.getBinary(key);
@@ -192,10 +192,10 @@ function encode({ device, kind, schema, payload, storedAtMs }: StoredRecord, rea
 }
 
 /** @throws Error for what is none. */
-export function decodeLetter(key: Buffer, value: Buffer): Omit<DeadLetter, 'replay'> {
+export function decodeLetter(key: Buffer, value: Buffer): Omit<StoredForwarderDeadLetter, 'replay'> {
   const { reason, deadAtMs, ...kept } = unpack(value) as Kept;
   const id = Buffer.from(key.subarray(uuidBytesLength));
-  const record = { ...kept, payload: Buffer.from(kept.payload), id, position: 0, isMoved: false };
+  const record = { ...kept, payload: Buffer.from(kept.payload), id, position: 0, isRelocated: false };
   return { record, reason, deadAtMs };
 }
 

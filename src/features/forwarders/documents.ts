@@ -6,7 +6,7 @@ import type { Destination, Forwarder, ForwarderFilter, NatsCredentials } from '.
 import { type ForwarderDraft, type ForwarderStatus, forwarderStates } from './service.ts';
 
 /** The shapes of forwarders in the admin API, and how each is made of what the server has, and the other way. */
-export const forwarderPath = Type.Object({ fleet_id: Type.String(), name: Type.String() });
+export const forwarderParameters = Type.Object({ fleet_id: Type.String(), name: Type.String() });
 
 const type = Type.Enum(['webhook', 'nats']);
 /** With its type: else every two of a filter would be compared. */
@@ -127,11 +127,14 @@ export const forwarderDocument = Type.Object({
   last_delivered_at: nullable('string'),
   last_error: Type.Union([Type.Object({ at: time, msg: Type.String() }), Type.Null()]),
 });
-export const putAnswer = Type.Interface([forwarderDocument], {
+export const forwarderPutAnswer = Type.Interface([forwarderDocument], {
   secret: nullable('string', { description: 'Only where it was made now; it is never shown again.' }),
 });
 
-export function draftOf(body: Static<typeof putForwarder>, before: Forwarder | undefined): ForwarderDraft {
+export function forwarderDraftOf(
+  body: Static<typeof putForwarder>,
+  before: Forwarder | undefined,
+): ForwarderDraft {
   const { headers, credentials, tls, secret } = body;
   return {
     settings: {

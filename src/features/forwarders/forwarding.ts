@@ -1,9 +1,9 @@
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { hostsOf } from './declaration/forwarder-draft.ts';
-import { Runner, type RunnerOptions } from './delivery/forwarder-worker.ts';
-import type { Readings } from './delivery/log-source.ts';
-import { Progress } from './delivery/stats.ts';
+import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forwarder-worker.ts';
+import type { Subscriptions } from './delivery/log-source.ts';
+import { ForwarderStats } from './delivery/stats.ts';
 import type { Sender } from './senders/sender.ts';
 
 /** Of one that was put while its host was allowed. */
@@ -12,24 +12,24 @@ const forbidden: Sender = {
   close: async () => {},
 };
 
-export interface ForwardingOptions extends RunnerOptions {
-  config: RunnerOptions['config'] & { readonly forwardHosts: string };
-  readings: Readings;
+export interface ForwardingOptions extends ForwarderWorkerOptions {
+  config: ForwarderWorkerOptions['config'] & { readonly forwardHosts: string };
+  readings: Subscriptions;
 }
 
 /** All forwarders that are at work, on the main thread. */
 export class Forwarding {
   readonly #options: ForwardingOptions;
-  readonly #runners = new Map<string, Runner>();
-  readonly #progress = new Map<string, Progress>();
+  readonly #runners = new Map<string, ForwarderWorker>();
+  readonly #progress = new Map<string, ForwarderStats>();
   #isStopping = false;
 
   constructor(options: ForwardingOptions) {
     this.#options = options;
   }
 
-  progress({ id }: Forwarder): Progress {
-    const progress = this.#progress.get(id) ?? new Progress();
+  progress({ id }: Forwarder): ForwarderStats {
+    const progress = this.#progress.get(id) ?? new ForwarderStats();
     this.#progress.set(id, progress);
     return progress;
   }
@@ -47,7 +47,7 @@ export class Forwarding {
     if (this.#isStopping) return sender.close();
     this.#runners.set(
       forwarder.id,
-      new Runner(forwarder, reading, sender, this.progress(forwarder), this.#options),
+      new ForwarderWorker(forwarder, reading, sender, this.progress(forwarder), this.#options),
     );
   }
 

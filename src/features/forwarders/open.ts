@@ -1,15 +1,15 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Consumers } from '../records/consumers.ts';
 import type { ForwarderConfig } from './config.ts';
-import { Control } from './control.ts';
-import { DeadLetters } from './dead-letters.ts';
+import { LocalForwarderService } from './control.ts';
+import { ForwarderDeadLetters } from './dead-letters.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { ByteBudget } from './delivery/byte-budget.ts';
-import { Readings } from './delivery/log-source.ts';
+import { Subscriptions } from './delivery/log-source.ts';
 import { Forwarding } from './forwarding.ts';
 import { type ForwarderJournal, forwarderKey } from './tables.ts';
 
-export interface ForwardingOptions {
+export interface OpenForwardersOptions {
   journal: ForwarderJournal;
   forwarders: Forwarders;
   consumers: Consumers;
@@ -19,20 +19,20 @@ export interface ForwardingOptions {
 }
 
 /** What sends records on, on the main thread. */
-export interface RunningForwarding {
-  control: Control;
+export interface RunningForwarders {
+  control: LocalForwarderService;
   /** Before the consumers: what is under way is given up, and goes again after the next start. */
   stop(): Promise<void>;
 }
 
-export async function startForwarding({
+export async function startForwarders({
   journal,
   forwarders,
   consumers,
   ...given
-}: ForwardingOptions): Promise<RunningForwarding> {
-  const letters = new DeadLetters(journal, given.config.forwardDeadLettersMax);
-  const readings = new Readings(consumers);
+}: OpenForwardersOptions): Promise<RunningForwarders> {
+  const letters = new ForwarderDeadLetters(journal, given.config.forwardDeadLettersMax);
+  const readings = new Subscriptions(consumers);
   const budget = new ByteBudget(given.config.forwardBytesMax);
   const options = { ...given, letters, readings, budget };
   const forwarding = new Forwarding(options);
@@ -45,7 +45,7 @@ export async function startForwarding({
     throw error;
   }
   return {
-    control: new Control({ ...options, forwarders, forwarding }),
+    control: new LocalForwarderService({ ...options, forwarders, forwarding }),
     stop: () => forwarding.stop(),
   };
 }

@@ -3,10 +3,10 @@ import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/co
 import { errorAnswers, fleetPath, listOf } from '../../admin-api/request/documents.ts';
 import {
   describeForwarder,
-  draftOf,
   forwarderDocument,
-  forwarderPath,
-  putAnswer,
+  forwarderDraftOf,
+  forwarderParameters,
+  forwarderPutAnswer,
   putForwarder,
   signingSecret,
 } from './documents.ts';
@@ -30,9 +30,9 @@ const listForwarders =
 const declaring = {
   summary: 'Create or change a forwarder',
   description: 'Sends the records of the fleet on, at least once each and in the order of each device.',
-  params: forwarderPath,
+  params: forwarderParameters,
   body: putForwarder,
-  response: { 200: putAnswer, 201: putAnswer, ...errorAnswers },
+  response: { 200: forwarderPutAnswer, 201: forwarderPutAnswer, ...errorAnswers },
 };
 
 const declareForwarder =
@@ -40,14 +40,18 @@ const declareForwarder =
   async ({ params: { fleet_id, name }, body }, reply) => {
     registry.fleet(fleet_id);
     const known = (await forwarders.list(fleet_id)).find(({ forwarder }) => forwarder.name === name);
-    const { status, isNew, secret } = await forwarders.put(fleet_id, name, draftOf(body, known?.forwarder));
+    const { status, isNew, secret } = await forwarders.put(
+      fleet_id,
+      name,
+      forwarderDraftOf(body, known?.forwarder),
+    );
     reply.code(isNew ? 201 : 200);
     return { ...describeForwarder(status), secret: secret ?? null };
   };
 
 const showing = {
   summary: 'Show a forwarder',
-  params: forwarderPath,
+  params: forwarderParameters,
   response: { 200: forwarderDocument, ...errorAnswers },
 };
 
@@ -59,7 +63,7 @@ const showForwarder =
 const changing = {
   summary: 'Pause or resume a forwarder',
   description: 'Paused, it keeps its place: what is stored meanwhile is sent when it goes on.',
-  params: forwarderPath,
+  params: forwarderParameters,
   body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
   response: { 200: forwarderDocument, ...errorAnswers },
 };
@@ -72,7 +76,7 @@ const changeForwarder =
 const deletion = {
   summary: 'Delete a forwarder',
   description: 'With its place in the logs and its dead letters.',
-  params: forwarderPath,
+  params: forwarderParameters,
   response: { 204: Type.Null(), ...errorAnswers },
 };
 
@@ -86,7 +90,7 @@ const deleteForwarder =
 const rotation = {
   summary: 'Give a webhook a new signing secret',
   description: 'Batches are signed with the new secret and, for that time, with the one before too.',
-  params: forwarderPath,
+  params: forwarderParameters,
   body: Type.Object(
     {
       secret: Type.Optional(signingSecret),

@@ -1,7 +1,7 @@
 import type { StoredRecord } from '../../domain/records/record.ts';
 import type { Awaitable, Page } from '../../domain/shard.ts';
 import type { Forwarder, ForwarderSettings, ForwarderStart } from './declaration/forwarder.ts';
-import type { GivenSecrets } from './declaration/forwarder-secrets.ts';
+import type { SecretsInput } from './declaration/forwarder-secrets.ts';
 
 /**
  * paused: by an operator. dead_letters_full: until some are replayed or dropped. backing_off: the last attempt failed,
@@ -37,7 +37,7 @@ export interface ForwarderDeadLetter {
 /** What an operator puts. Secrets that are absent stay as they are, as long as the destination does. */
 export interface ForwarderDraft {
   settings: ForwarderSettings;
-  secrets: GivenSecrets;
+  secrets: SecretsInput;
   /** Of a new one. */
   start: ForwarderStart;
 }
@@ -46,7 +46,7 @@ export interface ForwarderDraft {
  * What the admin API asks of forwarders. Every method throws ApiError fleet_not_found or forwarder_not_found where its
  * path names none.
  */
-export interface ForwardersControl {
+export interface ForwarderService {
   list(fleetId: string): Promise<ForwarderStatus[]>;
   /** Of all fleets, a few in each turn of the event loop: there may be many. */
   all(): AsyncIterable<ForwarderStatus>;

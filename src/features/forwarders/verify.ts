@@ -1,6 +1,6 @@
 import { isDeviceKey } from '../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../core/uuid.ts';
-import { printable, type RegistryEntries } from '../../declarations/verify.ts';
+import { printableKey, type RegistryEntries } from '../../declarations/verify.ts';
 import type { StoredTable } from '../../storage/lmdb/environment/database-file.ts';
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import { decodeLetter } from './dead-letters.ts';
@@ -48,7 +48,7 @@ export function verifyDeclaredForwarders(
   for (const { key, text, value } of entries('forwarders')) {
     forwarders += 1;
     const wrong = checkForwarder(key, value, fleets);
-    if (wrong !== undefined) findings.add(`registry, forwarders: ${printable(text)} ${wrong}`);
+    if (wrong !== undefined) findings.add(`registry, forwarders: ${printableKey(text)} ${wrong}`);
   }
   return forwarders;
 }

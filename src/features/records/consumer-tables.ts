@@ -20,7 +20,7 @@ export type ConsumerJournal = Journal<(typeof consumerTables)[number]>;
 export const positionBytes = 6;
 const shardBytes = 2;
 /** Of a key of a consumer and a shard. */
-export const shardKeyBytes = uuidBytesLength + shardBytes;
+export const consumerShardKeyBytes = uuidBytesLength + shardBytes;
 
 /** What there is of a consumer besides where it is. */
 export interface KeptConsumer {
@@ -49,19 +49,19 @@ export function decodeConsumer(bytes: Buffer): KeptConsumer {
   return { ...kept, id: Buffer.from(kept.id), leaseSeconds: kept.leaseSeconds ?? undefined };
 }
 
-export function shardKey(id: Buffer, shard: number): Buffer {
+export function consumerShardKey(id: Buffer, shard: number): Buffer {
   const key = Buffer.concat([id, Buffer.alloc(shardBytes)]);
   key.writeUInt16BE(shard, id.length);
   return key;
 }
 
-export function readShard(key: Buffer): number {
+export function readConsumerShard(key: Buffer): number {
   return key.readUInt16BE(uuidBytesLength);
 }
 
 /** Of `consumerDone`; its value is `positionValue` of the end. */
 export function doneKey(id: Buffer, shard: number, from: number): Buffer {
-  return Buffer.concat([shardKey(id, shard), positionValue(from)]);
+  return Buffer.concat([consumerShardKey(id, shard), positionValue(from)]);
 }
 
 export function positionValue(position: number, lost?: number): Buffer {
@@ -87,17 +87,17 @@ export function storedProgress(
   id: Buffer,
   shard: number,
 ): { position: number; lost: number; done: Range[] } {
-  const bytes = tables.consumerPositions.getBinary(shardKey(id, shard));
+  const bytes = tables.consumerPositions.getBinary(consumerShardKey(id, shard));
   const done: Range[] = [];
-  for (const { key, value } of tables.consumerDone.getRange(rangeOf(shardKey(id, shard)))) {
-    done.push({ from: readPosition(key, shardKeyBytes), to: readPosition(value) });
+  for (const { key, value } of tables.consumerDone.getRange(rangeOf(consumerShardKey(id, shard)))) {
+    done.push({ from: readPosition(key, consumerShardKeyBytes), to: readPosition(value) });
   }
   if (bytes === undefined) return { position: 0, lost: 0, done };
   return { position: readPosition(bytes), lost: readPosition(bytes, positionBytes), done };
 }
 
 /** Inside a write transaction: everything whose key begins with these bytes. */
-export function removeUnder(table: Table, front: Buffer): void {
+export function removeConsumerRows(table: Table, front: Buffer): void {
   for (const key of [...table.getKeys(rangeOf(front))]) table.removeSync(key);
 }
 

@@ -5,7 +5,7 @@ import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { ConsumerJournal, KeptConsumer } from './consumer-tables.ts';
 import type { LogReader } from './log-reader.ts';
 import { matcherOf } from './record-filter.ts';
-import { type BatchLimits, Lane, type Lease } from './shard-cursor.ts';
+import { type BatchLease, type BatchLimits, ShardCursor } from './shard-cursor.ts';
 
 /** Until a fetch that waits looks again by itself. */
 const waitMsMax = 5_000;
@@ -29,7 +29,7 @@ export interface FetchOptions extends BatchLimits {
 }
 
 /** Records of one log, behind each other, that nobody else is given until they are acknowledged or released. */
-export interface Batch {
+export interface ConsumerBatchRecords {
   id: string;
   shard: number;
   records: readonly StoredRecord[];
@@ -42,7 +42,7 @@ export interface Batch {
 }
 
 /** How a consumer is doing in the log of one shard. */
-export interface LaneStatus {
+export interface ShardCursorStatus {
   shard: number;
   position: number;
   /** Positions of the log, of all fleets, that are not done yet. */
@@ -50,7 +50,7 @@ export interface LaneStatus {
   /** Age of what stands at its position; 0 where nothing does. */
   secondsBehind: number;
   lost: number;
-  lease: Readonly<Lease> | undefined;
+  lease: Readonly<BatchLease> | undefined;
 }
 
 /** How long a worker has for a batch before it is given again; each consumer may say another. */
@@ -73,7 +73,7 @@ export class Consumer {
   readonly fleetId: string;
   readonly name: string;
   readonly #options: ConsumerOptions;
-  readonly #lanes: readonly Lane[];
+  readonly #lanes: readonly ShardCursor[];
   #kept: KeptConsumer;
   #wants: (record: StoredRecord) => boolean;
   /** Where the next search begins, so that no log is always the last. */
@@ -89,7 +89,7 @@ export class Consumer {
     this.#options = options;
     this.#kept = kept;
     this.#wants = matcherOf(fleetId, kept);
-    this.#lanes = logEnds.map((logEnd, shard) => new Lane(journal, kept.id, shard, logEnd));
+    this.#lanes = logEnds.map((logEnd, shard) => new ShardCursor(journal, kept.id, shard, logEnd));
   }
 
   get kept(): KeptConsumer {
@@ -120,7 +120,7 @@ export class Consumer {
   }
 
   /** Waits for records that are free to be given until the signal says otherwise; looks once at least. */
-  async fetch(options: FetchOptions, signal: AbortSignal): Promise<Batch | undefined> {
+  async fetch(options: FetchOptions, signal: AbortSignal): Promise<ConsumerBatchRecords | undefined> {
     const { reader } = this.#options;
     for (;;) {
       const mark = await reader.mark();
@@ -150,8 +150,8 @@ export class Consumer {
     );
   }
 
-  async #acknowledge(lane: Lane): Promise<number> {
-    const { batchId, to, records } = lane.lease as Lease;
+  async #acknowledge(lane: ShardCursor): Promise<number> {
+    const { batchId, to, records } = lane.lease as BatchLease;
     lane.isBusy = true;
     try {
       await lane.finish(to, () => !this.#isEnded);
@@ -166,7 +166,7 @@ export class Consumer {
   /** Has the batch given again at once. Answers of how many records it is. @throws ApiError batch_not_found. */
   release(batchId: string): number {
     const lane = this.#leased(batchId);
-    const { records } = lane.lease as Lease;
+    const { records } = lane.lease as BatchLease;
     lane.lease = undefined;
     this.#options.reader.wake();
     return records;
@@ -183,7 +183,7 @@ export class Consumer {
   }
 
   /** `logEnds`: as they were a moment ago, for whoever looks at many. */
-  async status(logEnds?: readonly number[]): Promise<LaneStatus[]> {
+  async status(logEnds?: readonly number[]): Promise<ShardCursorStatus[]> {
     const { reader } = this.#options;
     const ends = logEnds ?? (await reader.ends());
     const nowMs = performance.now();
@@ -214,7 +214,11 @@ export class Consumer {
   }
 
   /** A batch; or none, and whether there is more to be looked at now. */
-  async #look(lane: Lane, logEnd: number, options: FetchOptions): Promise<Batch | boolean> {
+  async #look(
+    lane: ShardCursor,
+    logEnd: number,
+    options: FetchOptions,
+  ): Promise<ConsumerBatchRecords | boolean> {
     lane.isBusy = true;
     try {
       const { records, to, hasMore } = await lane.look(this.#options.reader, logEnd, this.#wants, options);
@@ -228,7 +232,12 @@ export class Consumer {
     }
   }
 
-  #lend(lane: Lane, records: readonly StoredRecord[], to: number, worker: string): Batch {
+  #lend(
+    lane: ShardCursor,
+    records: readonly StoredRecord[],
+    to: number,
+    worker: string,
+  ): ConsumerBatchRecords {
     const leaseMs = this.leaseSeconds * 1_000;
     const id = formatUuid(generateUuid());
     const expiresAtMs = Date.now() + leaseMs;
@@ -250,15 +259,15 @@ export class Consumer {
     };
   }
 
-  #leased(batchId: string): Lane {
+  #leased(batchId: string): ShardCursor {
     const lane = this.#lanes.find(({ lease, isBusy }) => lease?.batchId === batchId && !isBusy);
     if (lane === undefined) throw new ApiError('batch_not_found');
     return lane;
   }
 
-  *#inTurn(): Generator<Lane> {
+  *#inTurn(): Generator<ShardCursor> {
     for (let index = 0; index < this.#lanes.length; index += 1) {
-      yield this.#lanes[(this.#first + index) % this.#lanes.length] as Lane;
+      yield this.#lanes[(this.#first + index) % this.#lanes.length] as ShardCursor;
     }
   }
 

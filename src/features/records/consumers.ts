@@ -6,15 +6,15 @@ import { Consumer, type ConsumerSettings, type ConsumerStart } from './consumer.
 import {
   type ConsumerJournal,
   consumerKey,
+  consumerShardKey,
   decodeConsumer,
   encodeConsumer,
   type KeptConsumer,
   positionValue,
   readConsumerKey,
-  removeUnder,
-  shardKey,
+  removeConsumerRows,
 } from './consumer-tables.ts';
-import { Turns } from './event-loop-budget.ts';
+import { EventLoopBudget } from './event-loop-budget.ts';
 import type { LogReader } from './log-reader.ts';
 
 const upkeepMs = 5_000;
@@ -31,7 +31,7 @@ export interface ConsumersOptions {
 export class Consumers {
   readonly #options: ConsumersOptions;
   readonly #consumers = new Map<string, Consumer>();
-  readonly #turns = new Turns();
+  readonly #turns = new EventLoopBudget();
   readonly #upkeepTimer: NodeJS.Timeout;
   readonly #changes = new Mutex();
 
@@ -96,7 +96,10 @@ export class Consumers {
       await journal.commit(() => {
         journal.tables.consumers.putSync(consumerKey(fleetId, name), encodeConsumer(kept));
         for (const [shard, position] of positions.entries()) {
-          journal.tables.consumerPositions.putSync(shardKey(kept.id, shard), positionValue(position, 0));
+          journal.tables.consumerPositions.putSync(
+            consumerShardKey(kept.id, shard),
+            positionValue(position, 0),
+          );
         }
       });
       if (known === undefined) journal.refresh();
@@ -120,8 +123,8 @@ export class Consumers {
       try {
         await this.#options.journal.commit(() => {
           tables.consumers.removeSync(consumerKey(fleetId, name));
-          removeUnder(tables.consumerPositions, id);
-          removeUnder(tables.consumerDone, id);
+          removeConsumerRows(tables.consumerPositions, id);
+          removeConsumerRows(tables.consumerDone, id);
         });
         this.#consumers.delete(fleetId + name);
       } catch (error) {

@@ -4,7 +4,7 @@ import { SingleFlight, yieldToEventLoop } from '../../core/async.ts';
 const turnMsMax = 4;
 
 /** Has all that read logs on this thread share a little of each turn of its event loop. */
-export class Turns {
+export class EventLoopBudget {
   #sinceMs = Number.NEGATIVE_INFINITY;
   readonly #next = new SingleFlight(async () => {
     await yieldToEventLoop();

@@ -1,8 +1,8 @@
-import { Waiters } from '../../core/async.ts';
+import { Condition } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { LogPage } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
-import { Turns } from './event-loop-budget.ts';
+import { EventLoopBudget } from './event-loop-budget.ts';
 
 /** Of one log, and none that is long: whoever reads at its end reads the same ones. */
 const pagesKept = 2;
@@ -22,9 +22,9 @@ export interface LogMark {
 export class LogReader {
   readonly shards: readonly Shard[];
   readonly #log: Log;
-  readonly #turns = new Turns();
+  readonly #turns = new EventLoopBudget();
   readonly #pages: Map<number, { page: LogPage; readMs: number }>[];
-  readonly #waiting = new Waiters();
+  readonly #waiting = new Condition();
   #ends: readonly number[] = [];
   #wakes = 0;
   #timer: NodeJS.Timeout | undefined;

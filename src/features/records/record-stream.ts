@@ -107,10 +107,10 @@ export class RecordStream {
   }
 
   /** Whether all that stands behind this record was stored too late to be wanted. */
-  async #isPast(shard: number, { storedAtMs, isMoved, position }: StoredRecord): Promise<boolean> {
+  async #isPast(shard: number, { storedAtMs, isRelocated, position }: StoredRecord): Promise<boolean> {
     const { toMs } = this.#options;
-    if (toMs === undefined || isMoved || storedAtMs < toMs + correctionMsMax) return false;
-    return position >= ((await this.#reader.shards[shard]?.movedEnd()) ?? 0);
+    if (toMs === undefined || isRelocated || storedAtMs < toMs + correctionMsMax) return false;
+    return position >= ((await this.#reader.shards[shard]?.reorderedUntil()) ?? 0);
   }
 
   #oldest(): Head | undefined {

@@ -7,7 +7,7 @@ import { isCursor, positionsOf, startsAt } from './record-cursor.ts';
 import { matcherOf } from './record-filter.ts';
 import { recordLine } from './record-line.ts';
 import { RecordStream } from './record-stream.ts';
-import type { RecordsControl, RecordsQuery } from './service.ts';
+import type { RecordService, RecordsQuery } from './service.ts';
 
 /** What is given to the connection at once. */
 const chunkBytes = 65_536;
@@ -25,7 +25,7 @@ export interface RecordsOptions {
 }
 
 /** The records of a fleet out of all logs. */
-export class Records implements RecordsControl {
+export class Records implements RecordService {
   readonly #options: RecordsOptions;
   readonly #streams: FairShare;
 

@@ -1,7 +1,12 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { type AdminApp, type AdminContext, deviceOf, type Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, fleetPath, repeated } from '../../admin-api/request/documents.ts';
+import {
+  type AdminApp,
+  type AdminContext,
+  deviceOfRequest,
+  type Handler,
+} from '../../admin-api/request/context.ts';
+import { errorAnswers, fleetPath, repeatedParameter } from '../../admin-api/request/documents.ts';
 import { parseTime, timeText } from '../../admin-api/request/times.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type RecordKind, recordKinds } from '../../domain/records/record.ts';
@@ -16,13 +21,13 @@ const linesAnswer = {
   content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
 };
 const query = Type.Object({
-  kind: repeated(Type.Enum([...recordKinds]), recordKinds.length, 'It is of one of these kinds.'),
-  schema: repeated(
+  kind: repeatedParameter(Type.Enum([...recordKinds]), recordKinds.length, 'It is of one of these kinds.'),
+  schema: repeatedParameter(
     Type.String({ maxLength: 255 }),
     valuesMax,
     'It has one of these names; of receipts, the name is that of the mail.',
   ),
-  device: repeated(Type.String(), valuesMax, 'It is of one of these devices.'),
+  device: repeatedParameter(Type.String(), valuesMax, 'It is of one of these devices.'),
   from: Type.Optional(timeText('Stored then or later.')),
   to: Type.Optional(timeText('Stored before.')),
   after: Type.Optional(
@@ -67,7 +72,7 @@ const readRecords =
       ...given({
         kinds: kind as RecordKind[] | undefined,
         schemas: schema,
-        devices: device?.map((device_id) => deviceOf(context, { ...params, device_id })),
+        devices: device?.map((device_id) => deviceOfRequest(context, { ...params, device_id })),
         fromMs: parseTime('from', query.from),
         toMs: parseTime('to', query.to),
         after,

@@ -22,7 +22,7 @@ export interface RecordsQuery {
 }
 
 /** What the admin API asks of the logs. */
-export interface RecordsControl {
+export interface RecordService {
   /**
    * Lines of JSON, some at a time, for as long as they are taken and the signal says nothing.
    * @throws ApiError bad_request for a cursor that is none, unavailable when there are too many.

@@ -1,10 +1,10 @@
 import type { StoredRecord } from '../../domain/records/record.ts';
 import {
   type ConsumerJournal,
+  consumerShardKey,
   doneKey,
   positionValue,
   type Range,
-  shardKey,
   storedProgress,
 } from './consumer-tables.ts';
 import type { LogReader } from './log-reader.ts';
@@ -13,7 +13,7 @@ import type { LogReader } from './log-reader.ts';
 const lookMsMax = 50;
 
 /** A batch that somebody works on. */
-export interface Lease {
+export interface BatchLease {
   batchId: string;
   worker: string;
   /** Behind its last record. */
@@ -30,14 +30,14 @@ export interface BatchLimits {
 }
 
 /** What was found in a log: records, up to `to`; and whether the search was not at its end. */
-export interface Found {
+export interface FoundRecords {
   records: StoredRecord[];
   to: number;
   hasMore: boolean;
 }
 
 /** One consumer in the log of one shard. One batch at a time is out of it, so that the order of a device holds. */
-export class Lane {
+export class ShardCursor {
   readonly shard: number;
   /** Every record of the log before it is done, or not wanted. */
   position: number;
@@ -45,7 +45,7 @@ export class Lane {
   lost: number;
   /** The same of what was looked at last behind its position: they count when that is acknowledged. */
   #gone = 0;
-  lease: Lease | undefined;
+  lease: BatchLease | undefined;
   lastAcknowledged: string | undefined;
   /** While it is looked through, or an acknowledgement is being written. */
   isBusy = false;
@@ -83,7 +83,7 @@ export class Lane {
     logEnd: number,
     wants: (record: StoredRecord) => boolean,
     { recordsMax, bytesMax }: BatchLimits,
-  ): Promise<Found> {
+  ): Promise<FoundRecords> {
     const untilMs = performance.now() + lookMsMax;
     const records: StoredRecord[] = [];
     let bytes = 0;
@@ -120,7 +120,7 @@ export class Lane {
     return this.#found(records, at, false);
   }
 
-  #found(records: StoredRecord[], to: number, hasMore: boolean): Found {
+  #found(records: StoredRecord[], to: number, hasMore: boolean): FoundRecords {
     this.position = records[0]?.position ?? to;
     if (records.length === 0) this.#countLost();
     return { records, to, hasMore };
@@ -144,7 +144,7 @@ export class Lane {
 
   #put(position: number, lost = this.lost): void {
     const { consumerPositions, consumerDone } = this.#journal.tables;
-    consumerPositions.putSync(shardKey(this.#id, this.shard), positionValue(position, lost));
+    consumerPositions.putSync(consumerShardKey(this.#id, this.shard), positionValue(position, lost));
     for (const { from, to } of this.#done) {
       if (to <= position) consumerDone.removeSync(doneKey(this.#id, this.shard, from));
     }

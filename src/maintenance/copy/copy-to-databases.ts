@@ -7,7 +7,7 @@ import type { Comparison } from './comparison.ts';
 import { CopiedDatabase, openDatabase } from './copied-database.ts';
 import { type CopyOptions, checkUrls, compare, nameOf, placesOf, refuseDifferent, walks } from './copy.ts';
 import { endInFolder } from './log-end.ts';
-import { databaseOf, type Place, rowsIn, sizesOf } from './places.ts';
+import { type CopyPlace, databaseOf, placeSizesOf, rowsIn } from './places.ts';
 import { copyToDatabase, finishDatabase } from './to-database.ts';
 
 /**
@@ -50,12 +50,12 @@ function openSource(path: string, databases: number): DataFolder {
 }
 
 async function copyAll(
-  places: readonly Place[],
+  places: readonly CopyPlace[],
   databases: readonly Database[],
   options: CopyOptions,
 ): Promise<Comparison> {
   const { progress } = options;
-  const state = places.map(sizesOf);
+  const state = places.map(placeSizesOf);
   const ends = places.flatMap(({ side }) => (side === undefined ? [] : [endInFolder(side)]));
   const targets: CopiedDatabase[] = [];
   for (const [index, database] of databases.entries()) {
@@ -74,7 +74,7 @@ async function copyAll(
 
 /** All that belongs into one database. */
 async function copyInto(
-  places: readonly Place[],
+  places: readonly CopyPlace[],
   targets: readonly CopiedDatabase[],
   index: number,
   { progress }: CopyOptions,

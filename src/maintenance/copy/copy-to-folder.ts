@@ -8,7 +8,7 @@ import { openDatabase, refuseServed } from './copied-database.ts';
 import { type CopyOptions, checkUrls, compare, nameOf, placesOf, refuseDifferent, walks } from './copy.ts';
 import { countInDatabase } from './database-rows.ts';
 import { endInDatabase, storeEndInFolder } from './log-end.ts';
-import { databaseOf, type Place } from './places.ts';
+import { type CopyPlace, databaseOf } from './places.ts';
 import { copyToFolder, forgetProgress } from './to-folder.ts';
 
 const storedTables = `SELECT DISTINCT store, name FROM stored WHERE value IS NOT NULL`;
@@ -78,7 +78,7 @@ async function copyInto(
 }
 
 async function copyAll(
-  places: readonly Place[],
+  places: readonly CopyPlace[],
   databases: readonly Database[],
   options: CopyOptions,
 ): Promise<Comparison> {

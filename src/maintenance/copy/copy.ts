@@ -8,11 +8,11 @@ import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
 import type { StoreLayout } from '../parts/store-parts.ts';
 import { Comparison } from './comparison.ts';
 import { endInDatabase, endInFolder } from './log-end.ts';
-import { openPlaces, type Place } from './places.ts';
+import { type CopyPlace, openPlaces } from './places.ts';
 import { RowDigest } from './row-digest.ts';
 
 /** Told of every record that is read or written, and of how many there are in all. */
-export interface Progress {
+export interface CopyProgress {
   start(records: number): void;
   add(records: number): void;
 }
@@ -27,7 +27,7 @@ export interface CopyOptions {
   placeOf(device: DeviceKey, shards: number): number;
   mapBytesMax: number;
   diskFreeBytesMin: number;
-  progress: Progress;
+  progress: CopyProgress;
   log: Log;
 }
 
@@ -47,7 +47,7 @@ export function nameOf(state: unknown): string {
   return hash('sha256', JSON.stringify(state));
 }
 
-export function placesOf(options: CopyOptions, folder: DataFolder, isTarget: boolean): Place[] {
+export function placesOf(options: CopyOptions, folder: DataFolder, isTarget: boolean): CopyPlace[] {
   const { stores, placeOf, mapBytesMax, diskFreeBytesMin } = options;
   return openPlaces({ folder, stores, placeOf, mapBytesMax, diskFreeBytesMin, isTarget });
 }
@@ -57,7 +57,7 @@ export function placesOf(options: CopyOptions, folder: DataFolder, isTarget: boo
  * @throws OperatorError where they are not the same.
  */
 export async function compare(
-  places: readonly Place[],
+  places: readonly CopyPlace[],
   databases: readonly Database[],
   { progress }: CopyOptions,
 ): Promise<Comparison> {

@@ -4,7 +4,7 @@ import type { Part } from '../parts/part.ts';
 /** Of one statement. */
 export const batchRowsMax = 5_000;
 /** Of what is long in them; one row alone may be more. */
-export const batchBytesMax = 4 * 1024 * 1024;
+export const copyBatchBytesMax = 4 * 1024 * 1024;
 
 /** Columns that hold what others have sent. */
 const longColumns = ['payload', 'value'];
@@ -55,6 +55,6 @@ function selectOf({ table, where, columns }: Part, hasLast: boolean): string {
   const bytes = `sum(length(t.${long})) OVER (ORDER BY ${keys})`;
   return `
     SELECT ${table.columnNames.join(', ')} FROM (SELECT ${selected.join(', ')}, ${bytes} AS bytes ${page}) r
-    WHERE bytes <= ${batchBytesMax} OR bytes = length(${long})
+    WHERE bytes <= ${copyBatchBytesMax} OR bytes = length(${long})
     ORDER BY ${list((column) => column)}`;
 }

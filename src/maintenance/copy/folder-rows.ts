@@ -1,7 +1,7 @@
 import { OperatorError } from '../../core/errors.ts';
 import type { Row } from '../../storage/postgres/connection/database.ts';
-import type { Found, Part } from '../parts/part.ts';
-import { batchBytesMax, batchRowsMax } from './database-rows.ts';
+import type { FoundRow, Part } from '../parts/part.ts';
+import { batchRowsMax, copyBatchBytesMax } from './database-rows.ts';
 
 /** Rows of a data folder, and the key of the record that they end with. */
 export interface FolderRows {
@@ -32,13 +32,13 @@ function take(part: Part, after: Buffer | undefined): FolderRows | undefined {
       rows.push(row);
       bytes += bytesOf(row);
     }
-    if (rows.length >= batchRowsMax || bytes >= batchBytesMax) break;
+    if (rows.length >= batchRowsMax || bytes >= copyBatchBytesMax) break;
   }
   return last === undefined ? undefined : { rows, last };
 }
 
 /** @throws OperatorError where a record is damaged. */
-function* checked(part: Part, after: Buffer | undefined): Generator<Found<Row>> {
+function* checked(part: Part, after: Buffer | undefined): Generator<FoundRow<Row>> {
   try {
     yield* part.read(after);
   } catch (error) {

@@ -13,7 +13,7 @@ import { endInFolder } from './log-end.ts';
 import { progressTable } from './to-folder.ts';
 
 /** An environment of the data folder, and all that is in it. */
-export interface Place {
+export interface CopyPlace {
   environment: Environment;
   tables: readonly string[];
   /** Which database has it on the other side. */
@@ -35,15 +35,15 @@ export interface PlacesOptions {
 }
 
 /** Of a data folder of either side, all that is copied: the first database has what all nodes share. */
-export function openPlaces(options: PlacesOptions): Place[] {
+export function openPlaces(options: PlacesOptions): CopyPlace[] {
   const { folder, stores, placeOf } = options;
-  const shards = folder.shardFolders.map((path, index): Place => {
+  const shards = folder.shardFolders.map((path, index): CopyPlace => {
     const environment = open(path, tableNames, options);
     const side = shardSideOf(environment);
     const parts = shardParts(side, (device) => placeOf(device, folder.shards) === index);
     return { environment, tables: tableNames, index, parts, side };
   });
-  const shared = stores.map((layout): Place => {
+  const shared = stores.map((layout): CopyPlace => {
     const environment = open(join(folder.path, layout.name), layout.tables, options);
     const tables = layout.tables.filter((name) => !name.startsWith('audit'));
     const parts = storeParts({ ...layout, tables }, environment);
@@ -66,7 +66,7 @@ function open(path: string, tables: readonly string[], options: PlacesOptions): 
 }
 
 /** Of each table, how many records there are. */
-export function sizesOf({ environment, tables }: Place): Record<string, number> {
+export function placeSizesOf({ environment, tables }: CopyPlace): Record<string, number> {
   return Object.fromEntries(tables.map((name) => [name, environment.sizeOf(name).records]));
 }
 
@@ -85,8 +85,8 @@ const indexes = [
 ];
 
 /** About how many rows stand for what is there: batches of the log hold as many records as they have positions. */
-export function rowsIn(place: Place): number {
-  const sizes = sizesOf(place);
+export function rowsIn(place: CopyPlace): number {
+  const sizes = placeSizesOf(place);
   let rows = 0;
   for (const [name, records] of Object.entries(sizes)) if (!indexes.includes(name)) rows += records;
   if (place.side === undefined) return rows;
@@ -96,7 +96,7 @@ export function rowsIn(place: Place): number {
   return rows + 2 * (sizes.devices ?? 0) - (sizes.log ?? 0);
 }
 
-export function databaseOf<D>(databases: readonly D[], { index }: Pick<Place, 'index'>): D {
+export function databaseOf<D>(databases: readonly D[], { index }: Pick<CopyPlace, 'index'>): D {
   const database = databases[index];
   if (database === undefined) throw new Error('each shard has a database');
   return database;

@@ -9,7 +9,7 @@ import { decodeSeen, encodeSeen } from '../../storage/lmdb/layout/activity-recor
 import { decodeDevice, encodeDevice } from '../../storage/lmdb/layout/device-record.ts';
 import { keyOfDevice, keyOfRetiring, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
-import { deviceOf, rowOf } from '../../storage/postgres/devices/device-rows.ts';
+import { deviceOfRow, rowOf } from '../../storage/postgres/devices/device-rows.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part } from './part.ts';
 
@@ -39,7 +39,7 @@ function devices(tables: Tables, isPlaced: IsPlaced): Part<rows.DeviceRow> {
     write(written) {
       for (const row of written) {
         check(row, isPlaced);
-        const made = deviceOf(row);
+        const made = deviceOfRow(row);
         const { device, oldSecretUntilMs } = made;
         tables.devices.putSync(keyOfDevice(device), encodeDevice(made));
         changeTags(tables.tags, device, absent, made);

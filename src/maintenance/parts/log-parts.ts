@@ -26,10 +26,10 @@ function records({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.RecordRow> {
         if (!isSound(value)) throw new OperatorError('A batch of the log is damaged.');
         const first = readSequence(key, 0);
         const stored_at_ms = newestTimeMs(value) + jumpsMs;
-        const found = [...decodeBatch(value)].map(({ index, timeMs, isMoved, ...record }) => ({
+        const found = [...decodeBatch(value)].map(({ index, timeMs, isRelocated, ...record }) => ({
           position: first + index,
           stored_at_ms,
-          own_at_ms: isMoved ? timeMs + jumpsMs : null,
+          own_at_ms: isRelocated ? timeMs + jumpsMs : null,
           ...record,
         }));
         yield { key, rows: found };

@@ -116,13 +116,13 @@ function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailR
     table: rows.delayedMail,
     *read(after) {
       for (const { key, value } of tables.delayed.getRange(behind(after))) {
-        const { deliverAtMs, lifeSeconds, mailboxMailsMax, mail: bytes } = decodeDelayed(value);
+        const { deliverAtMs, ttlSeconds, mailboxMailsMax, mail: bytes } = decodeDelayed(value);
         const { name, payload, requeuesMax } = decodeMail(bytes);
         const row: rows.DelayedMailRow = {
           device: readDevice(key, 0),
           mail_id: Buffer.from(key.subarray(deviceKeyLength, deviceKeyLength + uuidBytesLength)),
           deliver_at_ms: deliverAtMs + jumpsMs,
-          life_seconds: lifeSeconds,
+          ttl_seconds: ttlSeconds,
           mailbox_mails_max: Math.min(mailboxMailsMax, integerMax),
           name,
           payload: viewOf(payload),
@@ -133,11 +133,11 @@ function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailR
     },
     write(written) {
       for (const row of written) {
-        const { device, mail_id: id, name, payload, life_seconds: lifeSeconds } = row;
+        const { device, mail_id: id, name, payload, ttl_seconds: ttlSeconds } = row;
         const deliverAtMs = row.deliver_at_ms - jumpsMs;
         const requeuesMax = row.requeues_max ?? undefined;
         const mail = encodeMail({ id, name, payload, requeuesMax, ...notAccepted });
-        const record = { deliverAtMs, lifeSeconds, mailboxMailsMax: row.mailbox_mails_max, mail };
+        const record = { deliverAtMs, ttlSeconds, mailboxMailsMax: row.mailbox_mails_max, mail };
         tables.delayed.putSync(keyOfDeviceMail(device, id), encodeDelayed(record));
         tables.due.putSync(keyOfExpiry(deliverAtMs, device, id), nothing);
       }

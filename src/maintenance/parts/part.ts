@@ -1,8 +1,8 @@
 import type { Row } from '../../storage/postgres/connection/database.ts';
-import type { Table as DatabaseTable } from '../../storage/postgres/schema/table.ts';
+import type { DatabaseTable } from '../../storage/postgres/schema/table.ts';
 
 /** Rows that one record of a data folder stands for, and its key there. */
-export interface Found<R extends Row> {
+export interface FoundRow<R extends Row> {
   key: Buffer;
   rows: R[];
 }
@@ -24,7 +24,7 @@ export interface Part<R extends Row = Row> {
   /** What follows from other parts is compared and not copied. */
   isDerived?: boolean;
   /** Behind a key, or from the front on, in the order of the keys. @throws OperatorError for a damaged record. */
-  read(after: Buffer | undefined): Iterable<Found<R>>;
+  read(after: Buffer | undefined): Iterable<FoundRow<R>>;
   /** Inside a write transaction: the same rows twice are there once. */
   write(rows: readonly R[]): void;
 }

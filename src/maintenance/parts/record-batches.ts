@@ -68,7 +68,7 @@ export class RecordBatches {
       const listed = records.map(({ row: { id, own_at_ms: ownMs, stored_at_ms: storedAtMs }, bytes }) => ({
         id,
         timeMs: (ownMs ?? storedAtMs) - this.#jumpsMs,
-        isMoved: ownMs !== null,
+        isRelocated: ownMs !== null,
         bytes,
       }));
       this.#log.putSync(key, encodeListedBatch(listed, first.stored_at_ms - this.#jumpsMs));

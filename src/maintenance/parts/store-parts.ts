@@ -1,6 +1,6 @@
 import type { JournalName } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
-import { type StoredRow, stored } from '../../storage/postgres/schema/tables.ts';
+import { type StoredRow, storedRowTable } from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part } from './part.ts';
 
 /** What operators declare or jobs keep: an environment of a data folder, one store of the first database. */
@@ -18,7 +18,7 @@ function storedTable(store: string, name: string, environment: Environment): Par
   const table = environment.table(name);
   return {
     name: `${store} ${name}`,
-    table: stored,
+    table: storedRowTable,
     // Rows without a value are removed ones.
     where: `t.store = '${store}' AND t.name = '${name}' AND t.value IS NOT NULL`,
     compared: ({ key, value }) => [key, value],

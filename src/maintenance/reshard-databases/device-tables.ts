@@ -1,16 +1,16 @@
 import { type DeviceKey, deviceKeyLength } from '../../core/identity.ts';
 import type { Row } from '../../storage/postgres/connection/database.ts';
-import type { Table } from '../../storage/postgres/schema/table.ts';
+import type { DatabaseTable } from '../../storage/postgres/schema/table.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 
 /** A table whose rows belong to devices, which is told from their keys. */
 export interface DeviceTable<R extends Row = Row> {
   kind: string;
-  table: Table<R>;
+  table: DatabaseTable<R>;
   deviceOf(key: R): DeviceKey;
 }
 
-function of<R extends Row & { device: DeviceKey }>(kind: string, table: Table<R>): DeviceTable<R> {
+function of<R extends Row & { device: DeviceKey }>(kind: string, table: DatabaseTable<R>): DeviceTable<R> {
   return { kind, table, deviceOf: ({ device }) => device };
 }
 

@@ -1,7 +1,7 @@
 import { OperatorError } from '../../core/errors.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
-import { isSamePlace, placeOfDatabase } from '../../storage/postgres/schema/shard-identity.ts';
+import { isSameShardIdentity, readShardIdentity } from '../../storage/postgres/schema/shard-identity.ts';
 import { isEmptyDatabase } from '../copy/copied-database.ts';
 import { checkUrls } from '../copy/copy.ts';
 
@@ -17,8 +17,8 @@ export async function checkAdded(database: Database, index: number): Promise<voi
 /** @throws OperatorError for one that is not whole, or has another place in its store. */
 export async function checkKnown(database: Database, index: number, databases: number): Promise<void> {
   await checkVersion(database);
-  const place = await placeOfDatabase(database);
-  if (place === undefined || isSamePlace(place, { index, databases })) return;
+  const place = await readShardIdentity(database);
+  if (place === undefined || isSameShardIdentity(place, { index, databases })) return;
   throw new OperatorError(
     `Database ${index + 1} of the old list is another one: name the databases in the order of store.shards, and all of them.`,
   );

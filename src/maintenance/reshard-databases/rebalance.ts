@@ -4,12 +4,12 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { checkTables, migrate } from '../../storage/postgres/schema/migrate.ts';
 import {
-  type DatabasePlace,
-  isSamePlace,
-  placeOfDatabase,
+  isSameShardIdentity,
+  readShardIdentity,
+  type ShardIdentity,
 } from '../../storage/postgres/schema/shard-identity.ts';
 import { openDatabase, refuseServed } from '../copy/copied-database.ts';
-import type { Progress } from '../copy/copy.ts';
+import type { CopyProgress } from '../copy/copy.ts';
 import { RowDigest } from '../copy/row-digest.ts';
 import { makeKeyRoom } from './key-room.ts';
 import { forgetLogPlaces, type LogPlaces } from './log-places.ts';
@@ -33,7 +33,7 @@ export interface RebalanceOptions {
   logPlaces: readonly LogPlaces[];
   /** A database may go although there are records in its log. */
   leaveLog: boolean;
-  progress: Progress;
+  progress: CopyProgress;
   log: Log;
 }
 
@@ -120,8 +120,8 @@ class Change {
   async isDone(): Promise<boolean> {
     if (this.#first.mark !== undefined) return false;
     for (const [index, { database, mark }] of this.#all.entries()) {
-      const place = await placeOfDatabase(database);
-      if (mark !== undefined || place === undefined || !isSamePlace(place, this.#placeAfter(index)))
+      const place = await readShardIdentity(database);
+      if (mark !== undefined || place === undefined || !isSameShardIdentity(place, this.#placeAfter(index)))
         return false;
     }
     return true;
@@ -236,7 +236,7 @@ class Change {
   }
 
   /** One that goes is of no store afterwards. */
-  #placeAfter(index: number): DatabasePlace {
+  #placeAfter(index: number): ShardIdentity {
     return { index, databases: index < this.#to ? this.#to : 0 };
   }
 

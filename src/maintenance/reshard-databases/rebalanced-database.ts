@@ -2,7 +2,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { rebalancePart } from '../../storage/postgres/schema/migrate.ts';
-import { type DatabasePlace, putPlace } from '../../storage/postgres/schema/shard-identity.ts';
+import { type ShardIdentity, writeShardIdentity } from '../../storage/postgres/schema/shard-identity.ts';
 import { putProgress } from '../copy/copied-database.ts';
 import { recount } from './recount.ts';
 
@@ -69,9 +69,9 @@ export class RebalancedDatabase {
   }
 
   /** All that follows from what is there now. */
-  async settle(place: DatabasePlace | undefined): Promise<void> {
+  async settle(place: ShardIdentity | undefined): Promise<void> {
     await recount(this.database);
-    if (place !== undefined) await putPlace(this.database, place);
+    if (place !== undefined) await writeShardIdentity(this.database, place);
   }
 
   /** From now on it may be served. */

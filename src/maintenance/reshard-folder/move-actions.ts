@@ -1,7 +1,7 @@
 import { Registry } from '../../declarations/registry.ts';
 import type { ActionConfig } from '../../features/actions/config.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
-import { carryRecords, dropShards } from '../../features/actions/remap-cursors.ts';
+import { dropShards, remapActionCursors } from '../../features/actions/remap-cursors.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
@@ -14,14 +14,14 @@ import { openForMove } from './move-environment.ts';
 export type ReshardConfig = StorageConfig & ActionConfig;
 
 /** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
-export async function carryActions(folder: DataFolder, move: Move, config: ReshardConfig): Promise<void> {
+export async function remapActions(folder: DataFolder, move: Move, config: ReshardConfig): Promise<void> {
   if (move.to > move.from) return;
   const environment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(environment, config);
   const actions = new Actions(environment, registry, config);
   const shards = folder.shardFolders.map((path, shard) => openForMove(path, shard, move, config.mapBytesMax));
   await withJournal(folder, config, async (journal) => {
-    await carryRecords(
+    await remapActionCursors(
       journal,
       actions
         .all()

@@ -1,8 +1,8 @@
 import { shardOf } from '../../domain/placement.ts';
 import {
-  carryPositions,
   type PlacedRecord,
-  settlePositions,
+  remapConsumerCursors,
+  settleConsumerCursors,
 } from '../../features/consumers/remap-cursors.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
@@ -16,7 +16,7 @@ import { openForMove } from './move-environment.ts';
  * Before the switch to fewer shards: notes what consumers have done of the logs that go, where it is copied to.
  * @throws the signal's reason when it was stopped.
  */
-export async function carryConsumers(
+export async function remapConsumers(
   folder: DataFolder,
   move: Move,
   config: StorageConfig,
@@ -29,7 +29,7 @@ export async function carryConsumers(
   const logs = going.map((shard) => () => placedLog(shard, move.to));
   const journal = openControl(folder.journalFolder('control'), config);
   try {
-    await carryPositions(journal, logs, move, signal);
+    await remapConsumerCursors(journal, logs, move, signal);
   } finally {
     await journal.close();
     for (const shard of going) await shard.close();
@@ -40,7 +40,7 @@ export async function carryConsumers(
 export async function settleConsumers(folder: DataFolder, move: Move, config: StorageConfig): Promise<void> {
   const journal = openControl(folder.journalFolder('control'), config);
   try {
-    await settlePositions(journal, folder.shards, move);
+    await settleConsumerCursors(journal, folder.shards, move);
   } finally {
     await journal.close();
   }

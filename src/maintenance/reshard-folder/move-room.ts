@@ -1,11 +1,11 @@
 import { statfsSync } from 'node:fs';
 import { OperatorError } from '../../core/errors.ts';
-import type { Size } from '../../storage/lmdb/reshard/move-devices.ts';
+import type { DevicesSize } from '../../storage/lmdb/reshard/move-devices.ts';
 
 /** What one shard of the old layout holds. */
 export interface ShardSize {
-  devices: Size;
-  log: Size;
+  devices: DevicesSize;
+  log: DevicesSize;
   logEnd: number;
 }
 

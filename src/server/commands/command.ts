@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createProgram, run } from '../../cli/program.ts';
+import { createProgram, runProgram } from '../../cli/program.ts';
 import { addConfigCommand } from './config-command.ts';
 import { addCopyCommand } from './copy-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
@@ -23,5 +23,5 @@ export function createWholeProgram(): Command {
 
 /** Runs any command in this process. */
 export async function runCommand(argv: readonly string[]): Promise<void> {
-  await run(createWholeProgram(), argv);
+  await runProgram(createWholeProgram(), argv);
 }

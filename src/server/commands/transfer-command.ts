@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { ApiError, OperatorError } from '../../core/errors.ts';
-import type { Progress } from '../../maintenance/copy/copy.ts';
+import type { CopyProgress } from '../../maintenance/copy/copy.ts';
 import type { RowDigest } from '../../maintenance/copy/row-digest.ts';
 
 /** Whether a place is a database, and no file or folder. */
@@ -17,11 +17,11 @@ export function collectPlaces(place: string, before: string[] = []): string[] {
 /** Tells how far it is, and answers how long it took. @throws OperatorError where databases do not do it */
 export async function transfer<A>(
   title: string,
-  act: (progress: Progress) => Promise<A>,
+  act: (progress: CopyProgress) => Promise<A>,
 ): Promise<{ answer: A; seconds: string }> {
   const { MoveReport } = await import('../../maintenance/reshard-folder/move-report.ts');
   let report: InstanceType<typeof MoveReport> | undefined;
-  const progress: Progress = {
+  const progress: CopyProgress = {
     start: (records) => {
       report = new MoveReport(title, records);
     },

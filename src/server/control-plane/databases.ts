@@ -7,8 +7,8 @@ import type { Fleets } from '../../declarations/fleet.ts';
 import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
 import { DatabaseShards } from '../../threads/database-shards.ts';
 import type { Config } from '../configuration/config.ts';
-import type { Keeping } from './control-plane.ts';
-import { keepInDatabase } from './open-shared.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { openShared } from './open-shared.ts';
 
 /** A server that starts while a database is being replaced waits for it. */
 const attempts = 60;
@@ -31,12 +31,17 @@ function urlsOf({ store }: Config): readonly string[] {
 }
 
 /** What nodes share, once the first database answers. @throws OperatorError, also when it does not in a minute. */
-export async function openSharedKeeping({ folder, config, signal, log }: StartingNode): Promise<Keeping> {
+export async function openSharedControlPlane({
+  folder,
+  config,
+  signal,
+  log,
+}: StartingNode): Promise<ControlPlane> {
   const [url = ''] = urlsOf(config);
   const node = randomBytes(9).toString('hex');
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await keepInDatabase({ url, folder, node, config, log });
+      return await openShared({ url, folder, node, config, log });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (attempt === attempts) throw new OperatorError('The first database of the store does not answer.');

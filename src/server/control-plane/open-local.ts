@@ -3,10 +3,10 @@ import { Audit } from '../../features/audit/audit.ts';
 import { openControl, openJournal, openRegistry } from '../../maintenance/environments.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Config } from '../configuration/config.ts';
-import type { Keeping } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { openDeclarations, openDeclaredWork } from './declarations.ts';
 
-export interface FolderKeepingOptions {
+export interface OpenLocalOptions {
   folder: DataFolder;
   config: Config;
   isBackupRunning(): boolean;
@@ -14,7 +14,7 @@ export interface FolderKeepingOptions {
 }
 
 /** In environments of the data folder, which this process has for itself. @throws OperatorError for damage. */
-export function keepInFolder({ folder, config, isBackupRunning, log }: FolderKeepingOptions): Keeping {
+export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOptions): ControlPlane {
   const stored = openRegistry(folder.registryFolder, config);
   const declarations = openDeclarations(stored, config, log);
   const { registry } = declarations;

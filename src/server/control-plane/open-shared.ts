@@ -4,20 +4,20 @@ import { registryTables } from '../../declarations/registry.ts';
 import { actionTables } from '../../features/actions/tables.ts';
 import { PostgresAudit } from '../../features/audit/postgres-audit.ts';
 import { actionJournalOf, controlJournalOf, controlTables } from '../../maintenance/environments.ts';
-import { Jobs, jobsLease } from '../../nodes/leader.ts';
-import { HeldTables } from '../../nodes/leader-store.ts';
-import { FollowedTables } from '../../nodes/replicated-store.ts';
-import { Caller } from '../../nodes/rpc-client.ts';
-import { Answerer } from '../../nodes/rpc-server.ts';
+import { Leader, leaderLease } from '../../nodes/leader.ts';
+import { LeaderStore } from '../../nodes/leader-store.ts';
+import { ReplicatedStore } from '../../nodes/replicated-store.ts';
+import { RpcClient } from '../../nodes/rpc-client.ts';
+import { RpcServer } from '../../nodes/rpc-server.ts';
 import { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import type { Config } from '../configuration/config.ts';
-import type { Keeping, Work, WorkOptions } from './control-plane.ts';
+import type { ControlPlane, LeaderWork, LeaderWorkOptions } from './control-plane.ts';
 import { type Declarations, openDeclarations, openDeclaredWork } from './declarations.ts';
-import { type Controls, methodsOf, remoteControls } from './remote-services.ts';
+import { methodsOf, type RemoteServices, remoteServices } from './remote-services.ts';
 import type { Services } from './services.ts';
 
-export interface DatabaseKeepingOptions {
+export interface OpenSharedOptions {
   /** Of the first database of the store. */
   url: string;
   /** For the mirrors of this node. */
@@ -31,7 +31,7 @@ export interface DatabaseKeepingOptions {
 /** Of what runs where the jobs are. */
 interface RunningJobs {
   services: Services;
-  answerer: Answerer;
+  answerer: RpcServer;
   stop(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ interface RunningJobs {
  * of them, which the others ask.
  * @throws OperatorError for tables of another version, ApiError unavailable.
  */
-export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<Keeping> {
+export async function openShared(options: OpenSharedOptions): Promise<ControlPlane> {
   const { url, config, log } = options;
   const database = new Database({
     url,
@@ -48,11 +48,11 @@ export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<K
     timeoutMilliseconds: config.databaseTimeoutMilliseconds,
     log,
   });
-  let stored: FollowedTables;
+  let stored: ReplicatedStore;
   try {
     await checkVersion(database);
     const tables = mirrorOf(database, options, 'registry', registryTables);
-    stored = await FollowedTables.open({ ...tables, log });
+    stored = await ReplicatedStore.open({ ...tables, log });
   } catch (error) {
     await database.close();
     throw error;
@@ -65,7 +65,7 @@ export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<K
     await registry.follow(changes);
   });
   const audit = new PostgresAudit(database, config, log);
-  const caller = new Caller({ database, log });
+  const caller = new RpcClient({ database, log });
   return {
     ...declarations,
     audit,
@@ -80,18 +80,18 @@ export async function keepInDatabase(options: DatabaseKeepingOptions): Promise<K
 }
 
 /** Of this node: what the jobs work with, whenever they run here. */
-interface JobsOptions extends DatabaseKeepingOptions {
+interface JobsOptions extends OpenSharedOptions {
   database: Database;
-  stored: FollowedTables;
+  stored: ReplicatedStore;
   registry: Declarations['registry'];
-  caller: Caller;
+  caller: RpcClient;
 }
 
-async function startJobs(options: JobsOptions, given: WorkOptions): Promise<Work> {
+async function startJobs(options: JobsOptions, given: LeaderWorkOptions): Promise<LeaderWork> {
   const { database, node, caller, config, log } = options;
   // Before it may be this node's turn, which others then wait for.
   const services = await import('./services.ts');
-  const jobs = new Jobs<RunningJobs>({
+  const jobs = new Leader<RunningJobs>({
     database,
     holder: node,
     open: (onLost) => openJobs(options, services, given, onLost),
@@ -99,7 +99,7 @@ async function startJobs(options: JobsOptions, given: WorkOptions): Promise<Work
     log,
   });
   await jobs.start();
-  const remote = remoteControls(caller, config.requestTimeoutSeconds * 1_000);
+  const remote = remoteServices(caller, config.requestTimeoutSeconds * 1_000);
   return {
     controls: whereverTheyAre(() => jobs.running?.services.controls ?? remote),
     async stopWaiting() {
@@ -113,17 +113,17 @@ async function startJobs(options: JobsOptions, given: WorkOptions): Promise<Work
 async function openJobs(
   options: JobsOptions,
   { startServices }: typeof import('./services.ts'),
-  given: WorkOptions,
+  given: LeaderWorkOptions,
   onLost: () => void,
 ): Promise<RunningJobs> {
   const { database, stored, registry, node, config, log } = options;
   await stored.catchUp();
-  const held = { lease: { name: jobsLease, holder: node }, onLost };
-  const control = await HeldTables.open({
+  const held = { lease: { name: leaderLease, holder: node }, onLost };
+  const control = await LeaderStore.open({
     ...mirrorOf(database, options, 'control', controlTables),
     ...held,
   });
-  const actions = await HeldTables.open({
+  const actions = await LeaderStore.open({
     ...mirrorOf(database, options, 'actions', actionTables),
     ...held,
   }).catch(closing(control));
@@ -147,7 +147,7 @@ async function openJobs(
       },
     ]),
   );
-  const answerer = new Answerer({ database, methods, log });
+  const answerer = new RpcServer({ database, methods, log });
   const stop = async (): Promise<void> => {
     await services.stopWaiting();
     await answerer.close();
@@ -159,7 +159,7 @@ async function openJobs(
 
 function mirrorOf(
   database: Database,
-  { folder, config }: DatabaseKeepingOptions,
+  { folder, config }: OpenSharedOptions,
   store: string,
   tables: readonly string[],
 ) {
@@ -174,7 +174,7 @@ function mirrorOf(
 }
 
 /** Of jobs that could not be begun, or their next begin would find its mirrors open. */
-function closing(...opened: readonly HeldTables[]): (error: unknown) => Promise<never> {
+function closing(...opened: readonly LeaderStore[]): (error: unknown) => Promise<never> {
   return async (error) => {
     for (const tables of opened) await tables.close();
     throw error;
@@ -182,9 +182,9 @@ function closing(...opened: readonly HeldTables[]): (error: unknown) => Promise<
 }
 
 /** The jobs may move between two requests: so each asks for them anew. */
-function whereverTheyAre(find: () => Controls): Controls {
-  const of = <N extends keyof Controls>(name: N): Controls[N] =>
-    new Proxy({} as Controls[N], {
+function whereverTheyAre(find: () => RemoteServices): RemoteServices {
+  const of = <N extends keyof RemoteServices>(name: N): RemoteServices[N] =>
+    new Proxy({} as RemoteServices[N], {
       get(_, key) {
         const control = find()[name];
         const member: unknown = Reflect.get(control, key, control);

@@ -1,16 +1,16 @@
-import type { ActionsControl } from '../../features/actions/service.ts';
-import type { BroadcastsControl } from '../../features/broadcasts/service.ts';
-import type { ConsumerBatch, ConsumerFetch, ConsumersControl } from '../../features/consumers/service.ts';
-import type { ForwardersControl } from '../../features/forwarders/service.ts';
-import type { Caller } from '../../nodes/rpc-client.ts';
+import type { ActionService } from '../../features/actions/service.ts';
+import type { BroadcastService } from '../../features/broadcasts/service.ts';
+import type { ConsumerBatch, ConsumerFetch, ConsumerService } from '../../features/consumers/service.ts';
+import type { ForwarderService } from '../../features/forwarders/service.ts';
+import type { RpcClient } from '../../nodes/rpc-client.ts';
 import type { Method } from '../../nodes/rpc-server.ts';
 
 /** What the node that has the jobs does for all. */
-export interface Controls {
-  actions: ActionsControl;
-  broadcasts: BroadcastsControl;
-  consumers: ConsumersControl;
-  forwarders: ForwardersControl;
+export interface RemoteServices {
+  actions: ActionService;
+  broadcasts: BroadcastService;
+  consumers: ConsumerService;
+  forwarders: ForwarderService;
 }
 
 /** Names of what takes values and answers one, later or at once. */
@@ -64,8 +64,8 @@ const asked = {
     drop: true,
   },
 } satisfies {
-  [N in keyof Controls]: Record<
-    N extends 'consumers' ? Exclude<Asked<Controls[N]>, 'fetch'> : Asked<Controls[N]>,
+  [N in keyof RemoteServices]: Record<
+    N extends 'consumers' ? Exclude<Asked<RemoteServices[N]>, 'fetch'> : Asked<RemoteServices[N]>,
     true
   >;
 };
@@ -77,10 +77,10 @@ const fetchMillisecondsMax = 120_000;
 type SentBatch = Omit<ConsumerBatch, 'release'>;
 
 /** The controls of this node, for others to ask. */
-export function methodsOf(controls: Controls): ReadonlyMap<string, Method> {
+export function methodsOf(controls: RemoteServices): ReadonlyMap<string, Method> {
   const methods = new Map<string, Method>();
   for (const [name, ofControl] of Object.entries(asked)) {
-    const control = controls[name as keyof Controls] as unknown as Record<
+    const control = controls[name as keyof RemoteServices] as unknown as Record<
       string,
       (...given: unknown[]) => unknown
     >;
@@ -102,14 +102,14 @@ export function methodsOf(controls: Controls): ReadonlyMap<string, Method> {
  * The controls of the node that has the jobs, for one that has not. What is only told, not asked for, is nothing
  * here: that node tells it, and all nodes together tell everything once.
  */
-export function remoteControls(caller: Caller, timeoutMilliseconds: number): Controls {
-  const of = <N extends keyof Controls>(name: N): Controls[N] => {
+export function remoteServices(caller: RpcClient, timeoutMilliseconds: number): RemoteServices {
+  const of = <N extends keyof RemoteServices>(name: N): RemoteServices[N] => {
     const methods = Object.keys(asked[name]).map((method) => [
       method,
       (...given: unknown[]) => caller.call(`${name}.${method}`, given, { timeoutMilliseconds }),
     ]);
     // By the list above, and its types, each method but those below.
-    return Object.fromEntries(methods) as Controls[N];
+    return Object.fromEntries(methods) as RemoteServices[N];
   };
   const consumers = of('consumers');
   return {

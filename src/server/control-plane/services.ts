@@ -3,10 +3,10 @@ import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { startActions } from '../../features/actions/open.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
-import { BroadcastControl } from '../../features/broadcasts/control.ts';
+import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
-import { startReading } from '../../features/consumers/open.ts';
-import { startForwarding } from '../../features/forwarders/open.ts';
+import { startConsumers } from '../../features/consumers/open.ts';
+import { startForwarders } from '../../features/forwarders/open.ts';
 import type { LogReader } from '../../features/records/log-reader.ts';
 import type { ControlJournal } from '../../maintenance/environments.ts';
 import type { MainShards } from '../../threads/shards.ts';
@@ -47,10 +47,10 @@ async function startParts(
 ) {
   const { actions, forwarders } = work;
   const { shards } = given;
-  const reading = await startReading(given);
+  const reading = await startConsumers(given);
   started.push(reading);
   const { consumers } = reading;
-  const forwarding = await startForwarding({ ...given, forwarders, consumers, shards: shards.all.length });
+  const forwarding = await startForwarders({ ...given, forwarders, consumers, shards: shards.all.length });
   started.push(forwarding);
   const broadcaster = new Broadcaster(given);
   started.push(broadcaster);
@@ -66,7 +66,7 @@ async function startParts(
       actions: acting.control,
       consumers: reading.control,
       forwarders: forwarding.control,
-      broadcasts: new BroadcastControl(broadcaster),
+      broadcasts: new LocalBroadcastService(broadcaster),
     },
     /** Before the admin server ends: requests that wait for records are answered. */
     async stopWaiting(): Promise<void> {

@@ -1,16 +1,16 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ErrorCode, ErrorOptions } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
-import type { Claim } from '../../declarations/claim-token.ts';
+import type { ClaimRequest } from '../../declarations/claim-token.ts';
 import type { DisabledSchema, FleetSnapshot } from '../../declarations/fleet.ts';
 import type { LockoutMemory } from '../../device-api/auth/lockouts.ts';
 import type { RateMemory } from '../../device-api/limits/request-rates.ts';
 import type { AppDescriptor, TlsFiles } from '../../device-api/uws/uws.ts';
 import type { Presence } from '../../domain/devices/device-query.ts';
 import type { Announcement } from '../../domain/mail/mail.ts';
-import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
+import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { ThreadConfig } from '../config.ts';
-import type { CrossingMemory } from './ring.ts';
+import type { WriteRelayMemory } from './ring.ts';
 
 /** Everything that crosses threads, by name. A call is answered; a notice is not. */
 export type Call =
@@ -22,7 +22,7 @@ export type Call =
   /** Values of the configuration that can change at run time. */
   | { type: 'configure'; values: Partial<ThreadConfig> }
   /** To the main thread, answered with the device. */
-  | { type: 'claim'; claim: Claim }
+  | { type: 'claim'; claim: ClaimRequest }
   /** Answered with the descriptor to deal new connections to from now on. */
   | { type: 'renewCertificate'; tls: TlsFiles }
   | { type: 'takeSpans' }
@@ -37,7 +37,7 @@ export type Notice =
   /** Look at your rings: you said that you would not by yourself. */
   | { type: 'wake' }
   /** To a write that came by ring, what does not fit there. */
-  | { type: 'answered'; call: number; answer: Answer }
+  | { type: 'answered'; call: number; answer: WriteAnswer }
   | { type: 'refused'; call: number; code: ErrorCode; options: ErrorOptions }
   /** Addresses that have all the connections they may have. */
   | { type: 'fullAddresses'; addresses: readonly string[] }
@@ -58,7 +58,7 @@ export interface SharedCounters {
   depthBytes: SharedArrayBuffer;
   /** Versions of devices, so that a front end knows whether what it knows of one still holds. */
   versions: readonly SharedArrayBuffer[];
-  crossing: CrossingMemory;
+  crossing: WriteRelayMemory;
   /** Signs of life of all threads. */
   beats: SharedArrayBuffer;
   connections: SharedArrayBuffer;

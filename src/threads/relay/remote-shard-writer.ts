@@ -2,23 +2,23 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Presence } from '../../domain/devices/device-query.ts';
 import type { StreamSink } from '../../domain/shard.ts';
 import type { Completion } from '../../domain/write.ts';
-import type { OwnerLink } from '../../storage/lmdb/shard/lmdb-shard.ts';
-import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
+import type { ShardWriter } from '../../storage/lmdb/shard/lmdb-shard.ts';
+import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { Channel } from './channel.ts';
 import type { Notice } from './messages.ts';
 
 /** The owner of a shard on another thread, from here. */
-export class RemoteOwner implements OwnerLink {
+export class RemoteShardWriter implements ShardWriter {
   readonly presence: Presence;
   readonly #channel: Channel;
   readonly #sinks = new Map<number, StreamSink>();
-  readonly #send: (write: Write, completion: Completion<Answer>) => boolean;
+  readonly #send: (write: Write, completion: Completion<WriteAnswer>) => boolean;
   #lastStream = 0;
 
   /** `send` takes what need not go through the port, and says whether it did. */
   constructor(
     channel: Channel,
-    send: (write: Write, completion: Completion<Answer>) => boolean = () => false,
+    send: (write: Write, completion: Completion<WriteAnswer>) => boolean = () => false,
   ) {
     this.#channel = channel;
     this.#send = send;
@@ -31,7 +31,7 @@ export class RemoteOwner implements OwnerLink {
     };
   }
 
-  write(write: Write, completion: Completion<Answer>): void {
+  write(write: Write, completion: Completion<WriteAnswer>): void {
     if (!this.#send(write, completion))
       this.#channel.call({ type: 'write', write }, completion as Completion<unknown>);
   }
@@ -60,11 +60,11 @@ export class RemoteOwner implements OwnerLink {
 
 /** The streams of one other thread in this thread's registry: the far end of RemoteOwner. */
 export class RemoteStreams {
-  readonly #owner: OwnerLink;
+  readonly #owner: ShardWriter;
   readonly #channel: Channel;
   readonly #leaves = new Map<number, () => void>();
 
-  constructor(owner: OwnerLink, channel: Channel) {
+  constructor(owner: ShardWriter, channel: Channel) {
     this.#owner = owner;
     this.#channel = channel;
   }

@@ -110,7 +110,7 @@ const ringBytesMax = 256 * 1024;
 const ringBytesMin = 16 * 1024;
 
 /** Shared by all workers. */
-export interface CrossingMemory {
+export interface WriteRelayMemory {
   capacityBytes: number;
   /** A ring for each ordered pair of workers. */
   rings: SharedArrayBuffer;
@@ -118,7 +118,7 @@ export interface CrossingMemory {
   wakefulness: SharedArrayBuffer;
 }
 
-export function allocateCrossing(workers: number): CrossingMemory {
+export function allocateWriteRelay(workers: number): WriteRelayMemory {
   const pairs = workers * workers;
   let capacityBytes = ringBytesMax;
   while (capacityBytes > ringBytesMin && capacityBytes * pairs > totalBytes) capacityBytes /= 2;

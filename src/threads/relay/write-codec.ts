@@ -3,7 +3,7 @@ import { uuidBytesLength } from '../../core/uuid.ts';
 import type { Settle, SettleOutcome, SettleVerb } from '../../domain/mail/mail.ts';
 import type { IngestOutcome } from '../../domain/records/record.ts';
 import { readDevice } from '../../storage/lmdb/layout/keys.ts';
-import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
+import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { RingWriter } from './ring.ts';
 
 /**
@@ -35,7 +35,7 @@ function start(ring: RingWriter, kind: number, call: number, bodyBytes: number):
 }
 
 /** False for a write that has no frame, and when the ring is full. */
-export function putWrite(ring: RingWriter, call: number, write: Write): boolean {
+export function encodeWrite(ring: RingWriter, call: number, write: Write): boolean {
   if (write.type === 'ingest') {
     const { idempotency, record } = write.given;
     if (idempotency === undefined) {
@@ -65,7 +65,7 @@ export function putWrite(ring: RingWriter, call: number, write: Write): boolean 
 }
 
 /** False for an answer that has no frame, and when the ring is full. */
-export function putAnswer(ring: RingWriter, call: number, answer: Answer): boolean {
+export function encodeAnswer(ring: RingWriter, call: number, answer: WriteAnswer): boolean {
   if (typeof answer === 'string') {
     const at = start(ring, kinds.ingested, call, 1);
     if (at < 0) return false;
@@ -82,7 +82,7 @@ export function putAnswer(ring: RingWriter, call: number, answer: Answer): boole
 
 export interface FrameReceiver {
   write(call: number, write: Write): void;
-  answer(call: number, answer: Answer): void;
+  answer(call: number, answer: WriteAnswer): void;
 }
 
 /** Reads the frame at `at`; what it hands out are copies. */
@@ -118,7 +118,7 @@ function takeWrite(bytes: Buffer, body: number, end: number, kind: number): Writ
   return { type: 'ingest', given: { device: readDevice(record, 0), record, idempotency } };
 }
 
-function takeAnswer(bytes: Buffer, body: number, kind: number): Answer {
+function takeAnswer(bytes: Buffer, body: number, kind: number): WriteAnswer {
   if (kind === kinds.ingested) return outcomes[bytes.readUInt8(body)] ?? 'stored';
   const result = results[bytes.readUInt8(body)] ?? 'not_found';
   return { result, mailboxSize: bytes.readUInt32LE(body + 1) };

@@ -1,10 +1,10 @@
 import { ApiError } from '../../core/errors.ts';
 import type { Completion } from '../../domain/write.ts';
 import { busyWrites } from '../../storage/lmdb/shard/group-commit.ts';
-import type { Answer, Write } from '../../storage/lmdb/shard/write.ts';
+import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { Channel } from './channel.ts';
-import { type CrossingMemory, RingReader, RingWriter } from './ring.ts';
-import { type FrameReceiver, putAnswer, putWrite, takeFrame } from './write-codec.ts';
+import { RingReader, RingWriter, type WriteRelayMemory } from './ring.ts';
+import { encodeAnswer, encodeWrite, type FrameReceiver, takeFrame } from './write-codec.ts';
 
 /** In the cell of a worker that looks at its rings by itself; one that does not must be woken. */
 const asleep = 0;
@@ -18,17 +18,17 @@ interface Peer {
   channel: Channel;
 }
 
-export interface CrossingOptions {
+export interface WriteRelayOptions {
   /** This worker's. */
   index: number;
   workers: number;
-  memory: CrossingMemory;
+  memory: WriteRelayMemory;
   /** How often a busy worker looks at its rings. */
-  gatherMilliseconds: number;
+  commitDelayMilliseconds: number;
   /** Writes under way to the own shard. */
   depth: Int32Array<SharedArrayBuffer>;
   /** A write of another worker for the own shard. */
-  onWrite(write: Write, completion: Completion<Answer>): void;
+  onWrite(write: Write, completion: Completion<WriteAnswer>): void;
 }
 
 /**
@@ -36,16 +36,16 @@ export interface CrossingOptions {
  * microseconds, many times a request. So a busy worker looks at its rings by itself every few milliseconds,
  * and is woken by a message only when it has nothing to do: then at once.
  */
-export class Crossing {
-  readonly #options: CrossingOptions;
+export class WriteRelay {
+  readonly #options: WriteRelayOptions;
   readonly #wakefulness: Int32Array<SharedArrayBuffer>;
   readonly #peers = new Map<number, Peer>();
   /** By call number; an array, for the reason of `PendingExchanges`. */
-  readonly #waiting: (Completion<Answer> | undefined)[] = [];
+  readonly #waiting: (Completion<WriteAnswer> | undefined)[] = [];
   readonly #freeCalls: number[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: CrossingOptions) {
+  constructor(options: WriteRelayOptions) {
     this.#options = options;
     this.#wakefulness = new Int32Array(options.memory.wakefulness);
   }
@@ -71,11 +71,11 @@ export class Crossing {
   }
 
   /** False when the write must go through the port: it has no frame, or the ring is full. */
-  send(to: number, write: Write, completion: Completion<Answer>): boolean {
+  send(to: number, write: Write, completion: Completion<WriteAnswer>): boolean {
     const peer = this.#peers.get(to);
     if (peer === undefined) return false;
     const call = this.#freeCalls.pop() ?? this.#waiting.length;
-    if (!putWrite(peer.outgoing, call, write)) {
+    if (!encodeWrite(peer.outgoing, call, write)) {
       this.#freeCalls.push(call);
       return false;
     }
@@ -89,7 +89,7 @@ export class Crossing {
   }
 
   /** What a peer could not put into the ring, or had to refuse. */
-  complete(call: number, answer: Answer | ApiError): void {
+  complete(call: number, answer: WriteAnswer | ApiError): void {
     const completion = this.#waiting[call];
     this.#waiting[call] = undefined;
     this.#freeCalls.push(call);
@@ -132,13 +132,13 @@ export class Crossing {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.look();
-    }, this.#options.gatherMilliseconds);
+    }, this.#options.commitDelayMilliseconds);
   }
 
   /** Calls under way from here or writes under way to here. */
   #isBusy(): boolean {
-    const { depth, gatherMilliseconds } = this.#options;
-    if (gatherMilliseconds === 0) return false;
+    const { depth, commitDelayMilliseconds } = this.#options;
+    if (commitDelayMilliseconds === 0) return false;
     return (
       this.#waiting.length - this.#freeCalls.length >= busyWrites || Atomics.load(depth, 0) >= busyWrites
     );
@@ -149,8 +149,8 @@ export class Crossing {
     if (Atomics.exchange(this.#wakefulness, index, awake) === asleep) channel.tellNow({ type: 'wake' });
   }
 
-  #answer(peer: Peer, call: number, answer: Answer): void {
-    if (putAnswer(peer.outgoing, call, answer)) this.#publish(peer);
+  #answer(peer: Peer, call: number, answer: WriteAnswer): void {
+    if (encodeAnswer(peer.outgoing, call, answer)) this.#publish(peer);
     else peer.channel.tell({ type: 'answered', call, answer });
   }
 }

@@ -1,26 +1,26 @@
 import { pathOf } from '../../admin-client.ts';
 import type { ConnectionOptions } from '../../connection.ts';
 
-export interface FleetOptions extends ConnectionOptions {
+export interface ActionFleetOptions extends ConnectionOptions {
   fleet: string;
 }
 
 /** `rest` is what comes after the action in the path. */
-export function actionPath({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
+export function actionUrl({ fleet }: ActionFleetOptions, name: string, ...rest: string[]): string {
   return pathOf('fleets', fleet, 'actions', name, ...rest);
 }
 
-export interface Trigger {
+export interface TriggerAnswer {
   kind: string;
   schema: string;
 }
 
 /** A trigger as the commands have it: NAME is a message, `datapoint:NAME` a datapoint. */
-export function triggerOf(text: string): Trigger {
+export function triggerOf(text: string): TriggerAnswer {
   const [kind = '', schema] = text.split(':', 2);
   return schema === undefined ? { kind: 'message', schema: text } : { kind, schema };
 }
 
-export function triggerText({ kind, schema }: Trigger): string {
+export function triggerText({ kind, schema }: TriggerAnswer): string {
   return kind === 'message' ? schema : `${kind}:${schema}`;
 }

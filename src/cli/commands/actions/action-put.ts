@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
-import { fleetCommand, integer, several } from '../../options.ts';
-import { cellOf, print, printable, printableLines, table } from '../../output.ts';
-import { actionPath, type FleetOptions, triggerOf } from './action-path.ts';
+import { fleetCommand, integerOption, several } from '../../options.ts';
+import { cellText, print, printable, printableLines, table } from '../../output.ts';
+import { type ActionFleetOptions, actionUrl, triggerOf } from './action-path.ts';
 
-interface PutOptions extends FleetOptions {
+interface PutOptions extends ActionFleetOptions {
   on?: string[];
   device?: string[];
   tag?: string[];
@@ -19,7 +19,7 @@ interface PutOptions extends FleetOptions {
   reset?: boolean;
 }
 
-interface TestOptions extends FleetOptions {
+interface TestOptions extends ActionFleetOptions {
   file?: string;
   on?: string[];
 }
@@ -33,7 +33,7 @@ interface Deployed {
 
 interface Trial {
   error: { code: string; msg: string } | null;
-  mails: { device: string; name: string; payload: object; life_seconds: number | null }[];
+  mails: { device: string; name: string; payload: object; ttl_seconds: number | null }[];
   state: { key: string; removed: boolean; value?: unknown }[];
   log: string[];
   cpu_milliseconds: number;
@@ -80,7 +80,7 @@ async function put(name: string, file: string, options: PutOptions): Promise<voi
     enabled: options.disabled ? false : options.reset ? true : undefined,
     force: options.force,
   };
-  const path = actionPath(options, name);
+  const path = actionUrl(options, name);
   const deployed = await connect(options).request<Deployed>('PUT', path, { json });
   print(options, deployed, deployedText(deployed));
 }
@@ -106,22 +106,22 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
         ? undefined
         : { ...(await readCode(options.file)), on: options.on?.map(triggerOf) },
   };
-  const path = actionPath(options, name, 'test');
+  const path = actionUrl(options, name, 'test');
   const trial = await connect(options).request<Trial>('POST', path, { json });
   if (trial.error !== null) process.exitCode = 1;
   print(options, trial, trialText(trial));
 }
 
 function trialText({ error, mails, state, log, ...times }: Trial): string {
-  const mailRows = mails.map(({ device, name, payload, life_seconds }) =>
-    [device, name, life_seconds, payload].map(cellOf),
+  const mailRows = mails.map(({ device, name, payload, ttl_seconds }) =>
+    [device, name, ttl_seconds, payload].map(cellText),
   );
   const stateRows = state.map(({ key, removed, value }) => [key, removed ? '-' : JSON.stringify(value)]);
   const spent = `${times.cpu_milliseconds.toFixed(1)} ms of computing, ${times.wall_milliseconds.toFixed(1)} ms in all`;
   return [
     mails.length === 0
       ? 'It would send no mail.'
-      : `It would send:\n${table(['device', 'name', 'life_seconds', 'payload'], mailRows)}`,
+      : `It would send:\n${table(['device', 'name', 'ttl_seconds', 'payload'], mailRows)}`,
     ...(state.length === 0 ? [] : [`It would keep:\n${table(['key', 'value'], stateRows)}`]),
     ...(log.length === 0 ? [] : [`It said:\n${log.map(printable).join('\n')}`]),
     error === null
@@ -140,7 +140,7 @@ export function addActionPut(group: Command): void {
     .option('--tag <tag>', 'of devices with this tag alone; may be given several times', several)
     .option('--where <file>', 'of those whose payload matches this JSON Schema')
     .option('--test <file>', 'a test or a list of them, as JSON: all must pass before it is deployed')
-    .option('--runs-per-second <n>', "runs at most, instead of the server's", integer(1, 1_000_000))
+    .option('--runs-per-second <n>', "runs at most, instead of the server's", integerOption(1, 1_000_000))
     .option('--disabled', 'deploy it without having it run')
     .option('--force', 'deploy it even if a test fails')
     .option('--reset', 'what is not given is as for a new action')

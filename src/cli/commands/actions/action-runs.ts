@@ -3,11 +3,11 @@ import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient, List } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import { fleetCommand, integer, type ListOptions, withListOptions } from '../../options.ts';
+import { fleetCommand, integerOption, type ListOptions, withListOptions } from '../../options.ts';
 import { fields, listText, print, printable } from '../../output.ts';
-import { actionPath, type FleetOptions } from './action-path.ts';
+import { type ActionFleetOptions, actionUrl } from './action-path.ts';
 
-interface SearchOptions extends FleetOptions, ListOptions {
+interface SearchOptions extends ActionFleetOptions, ListOptions {
   device?: string;
   search?: string;
 }
@@ -74,7 +74,7 @@ function withReason<T extends { error: RunError | null }>({ items, next }: List<
 
 async function listRuns(name: string, options: SearchOptions & { outcome?: string }): Promise<void> {
   const { device, outcome, search: text } = options;
-  const path = actionPath(options, name, 'runs');
+  const path = actionUrl(options, name, 'runs');
   const runs = await connect(options).list<Run>(path, options, wantedOf({ device, outcome, text }));
   const columns = [
     'run',
@@ -98,7 +98,7 @@ function lineText({ at, run, device, text }: LogLine): string {
 async function listLogs(name: string, options: LogOptions): Promise<void> {
   const { device, run, search: text } = options;
   const client = connect(options);
-  const path = actionPath(options, name, 'logs');
+  const path = actionUrl(options, name, 'logs');
   const wanted = wantedOf({ device, run, text });
   if (options.follow) return follow(client, path, wanted, options);
   const lines = await client.list<LogLine>(path, options, wanted);
@@ -144,17 +144,17 @@ async function linesSince(
 async function listParked(
   name: string,
   run: number | undefined,
-  options: FleetOptions & ListOptions,
+  options: ActionFleetOptions & ListOptions,
 ): Promise<void> {
   const client = connect(options);
   if (run === undefined) {
-    const parked = await client.list<ParkedRun>(actionPath(options, name, 'parked'), options);
+    const parked = await client.list<ParkedRun>(actionUrl(options, name, 'parked'), options);
     const columns = ['run', 'parked_at', 'device', 'name', 'attempts', 'error'] as const;
     print(options, parked, listText(withReason(parked), columns, 'This action has no parked runs.'));
     return;
   }
   // As it came: parsing would change large numbers in the payload (D11).
-  const text = await client.requestText('GET', actionPath(options, name, 'parked', String(run)));
+  const text = await client.requestText('GET', actionUrl(options, name, 'parked', String(run)));
   const shown = JSON.parse(text) as ParkedRun;
   process.stdout.write(`${options.json ? text : fields({ ...shown, error: reasonOf(shown) })}\n`);
 }
@@ -164,17 +164,19 @@ function parkedCommand(
   group: Command,
   verb: string,
   description: string,
-  act: (path: string, options: FleetOptions) => Promise<void>,
+  act: (path: string, options: ActionFleetOptions) => Promise<void>,
 ): void {
   fleetCommand(group, `${verb} <name>`, description)
-    .argument('[run]', 'its number', integer(1, runsMax))
+    .argument('[run]', 'its number', integerOption(1, runsMax))
     .option('--all', 'all that are parked')
-    .action(async (name: string, run: number | undefined, options: FleetOptions & { all?: boolean }) => {
-      if ((run === undefined) === (options.all === undefined)) {
-        throw new OperatorError('Name one parked run by its number, or all of them by --all.');
-      }
-      await act(actionPath(options, name, 'parked', ...(run === undefined ? [] : [String(run)])), options);
-    });
+    .action(
+      async (name: string, run: number | undefined, options: ActionFleetOptions & { all?: boolean }) => {
+        if ((run === undefined) === (options.all === undefined)) {
+          throw new OperatorError('Name one parked run by its number, or all of them by --all.');
+        }
+        await act(actionUrl(options, name, 'parked', ...(run === undefined ? [] : [String(run)])), options);
+      },
+    );
 }
 
 /** `action runs|logs|parked|retry|drop`. */
@@ -186,7 +188,7 @@ export function addActionRunCommands(group: Command): void {
     .action(listRuns);
 
   withListOptions(fleetCommand(group, 'logs <name>', 'print what an action has logged, newest first'))
-    .option('--run <n>', 'in this run', integer(1, runsMax))
+    .option('--run <n>', 'in this run', integerOption(1, runsMax))
     .option('--device <id>', 'for records of this device')
     .option('--search <text>', 'lines that have this in them')
     .option('--follow', 'print lines from now on, as they come')
@@ -195,7 +197,7 @@ export function addActionRunCommands(group: Command): void {
   withListOptions(
     fleetCommand(group, 'parked <name>', 'list the runs that were given up, or show one with its payload'),
   )
-    .argument('[run]', 'its number', integer(1, runsMax))
+    .argument('[run]', 'its number', integerOption(1, runsMax))
     .action(listParked);
 
   parkedCommand(group, 'retry', 'try parked runs again, with all their attempts', async (path, options) => {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { type List, pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import { fleetCommand, integer } from '../../options.ts';
+import { fleetCommand, integerOption } from '../../options.ts';
 import { fields, listText, print, printRaw } from '../../output.ts';
-import { actionPath, type FleetOptions, type Trigger, triggerText } from './action-path.ts';
+import { type ActionFleetOptions, actionUrl, type TriggerAnswer, triggerText } from './action-path.ts';
 import { addActionPut, addActionTest } from './action-put.ts';
 import { addActionRunCommands } from './action-runs.ts';
 
@@ -12,7 +12,7 @@ interface Action {
   enabled: boolean;
   version: number;
   versions: { version: number; created_at: string }[];
-  on: Trigger[];
+  on: TriggerAnswer[];
   held: string | null;
   in_hand: number;
   behind: number;
@@ -23,11 +23,11 @@ interface Action {
 
 interface Version {
   version: number;
-  on: Trigger[];
+  on: TriggerAnswer[];
   source: string;
 }
 
-interface ShowOptions extends FleetOptions {
+interface ShowOptions extends ActionFleetOptions {
   source?: boolean;
   version?: number;
 }
@@ -36,7 +36,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const client = connect(options);
   let number = options.version;
   if (number === undefined) {
-    const action = await client.request<Action>('GET', actionPath(options, name));
+    const action = await client.request<Action>('GET', actionUrl(options, name));
     if (!options.source) {
       const versions = action.versions.map(({ version }) => version);
       print(options, action, fields({ ...action, versions, on: action.on.map(triggerText) }));
@@ -44,7 +44,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     }
     number = action.version;
   }
-  const path = actionPath(options, name, 'versions', String(number));
+  const path = actionUrl(options, name, 'versions', String(number));
   const version = await client.request<Version>('GET', path);
   const { source, ...rest } = version;
   if (options.source && !options.json) printRaw(options, source.replace(/\n$/, ''));
@@ -60,7 +60,7 @@ export function addActionCommands(program: Command): void {
   addActionPut(group);
 
   fleetCommand(group, 'list', 'list the actions of a fleet and how each is doing').action(
-    async (options: FleetOptions) => {
+    async (options: ActionFleetOptions) => {
       const actions = await connect(options).request<List<Action>>(
         'GET',
         pathOf('fleets', options.fleet, 'actions'),
@@ -84,12 +84,12 @@ export function addActionCommands(program: Command): void {
 
   fleetCommand(group, 'show <name>', 'show an action and how it is doing, or one of its versions')
     .option('--source', 'print its source')
-    .option('--version <n>', 'that version, instead of the one that runs', integer(1, 4_294_967_295))
+    .option('--version <n>', 'that version, instead of the one that runs', integerOption(1, 4_294_967_295))
     .action(show);
 
   fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
-    async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', actionPath(options, name));
+    async (name: string, options: ActionFleetOptions) => {
+      await connect(options).request('DELETE', actionUrl(options, name));
       print(options, { ok: true }, 'The action is deleted.');
     },
   );
@@ -99,8 +99,8 @@ export function addActionCommands(program: Command): void {
       ? 'have an action run again, from the next record on'
       : 'stop an action; it takes no notice of what is stored meanwhile';
     fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
-      async (name: string, options: FleetOptions) => {
-        const path = actionPath(options, name);
+      async (name: string, options: ActionFleetOptions) => {
+        const path = actionUrl(options, name);
         const action = await connect(options).request<Action>('PATCH', path, { json: { enabled } });
         print(options, action, `${action.name} is ${action.enabled ? 'enabled' : 'disabled'}.`);
       },
@@ -108,9 +108,9 @@ export function addActionCommands(program: Command): void {
   }
 
   fleetCommand(group, 'rollback <name>', 'go back to a version that is kept, with its schemas and filter')
-    .argument('<version>', 'its number', integer(1, 4_294_967_295))
-    .action(async (name: string, version: number, options: FleetOptions) => {
-      const path = actionPath(options, name, 'rollback');
+    .argument('<version>', 'its number', integerOption(1, 4_294_967_295))
+    .action(async (name: string, version: number, options: ActionFleetOptions) => {
+      const path = actionUrl(options, name, 'rollback');
       const action = await connect(options).request<Action>('POST', path, { json: { version } });
       print(options, action, `Version ${action.version} of ${action.name} runs.`);
     });

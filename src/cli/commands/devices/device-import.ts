@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, integer, several } from '../../options.ts';
+import { fleetCommand, integerOption, several } from '../../options.ts';
 import { print } from '../../output.ts';
 import { type ImportFileOptions, importFile } from './device-import-file.ts';
 
@@ -105,7 +105,7 @@ export function addDeviceImport(group: Command): void {
     'import [file]',
     'make the devices that a CSV or NDJSON file lists, or --count new ones',
   )
-    .option('--count <n>', 'without a file: how many', integer(1, 1_000_000))
+    .option('--count <n>', 'without a file: how many', integerOption(1, 1_000_000))
     .requiredOption(
       '--out <file>',
       'what became of each, with the secrets that were made; for its owner only',

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, integer, type ListOptions, several, withListOptions } from '../../options.ts';
+import { fleetCommand, integerOption, type ListOptions, several, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 import { addDeviceChange } from './device-change.ts';
 import { addDeviceExport } from './device-export.ts';
@@ -104,5 +104,5 @@ export function addDeviceCommands(program: Command): void {
       const device = await connect(options).request<DeviceSecret>('POST', `${path}/rotate-secret`, { json });
       print(options, device, fields(device));
     },
-  ).option('--grace-seconds <n>', 'how long the old secret goes on working', integer(0, 31_536_000));
+  ).option('--grace-seconds <n>', 'how long the old secret goes on working', integerOption(0, 31_536_000));
 }

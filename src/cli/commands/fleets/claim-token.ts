@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import { fleetCommand, integer, type ListOptions, several, withListOptions } from '../../options.ts';
+import { fleetCommand, integerOption, type ListOptions, several, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 
 interface FleetOptions extends ConnectionOptions {
@@ -35,7 +35,7 @@ export function addClaimTokenCommands(program: Command): void {
     .description('let devices register themselves (claiming must be turned on)');
 
   fleetCommand(group, 'create', 'make a claim token; its text is shown this once')
-    .requiredOption('--devices <n>', 'how many devices may claim with it', integer(1, 100_000_000))
+    .requiredOption('--devices <n>', 'how many devices may claim with it', integerOption(1, 100_000_000))
     .option('--name <text>', 'a name for people')
     .option('--expires <when>', 'a time, or a length of time like 90d; without it, never', moment('ahead'))
     .option('--id-pattern <re2>', 'what a device id must match; devices must name theirs then')

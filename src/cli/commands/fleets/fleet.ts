@@ -1,9 +1,15 @@
 import type { Command } from 'commander';
-import { activeSecondsMax, mailLifeSecondsMax, mailRequeuesMax } from '../../../core/bounds.ts';
+import { activeSecondsMax, mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import { clientCommand, fleetCommand, integer, type ListOptions, withListOptions } from '../../options.ts';
+import {
+  clientCommand,
+  fleetCommand,
+  integerOption,
+  type ListOptions,
+  withListOptions,
+} from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 
 interface Fleet {
@@ -11,7 +17,7 @@ interface Fleet {
   name: string;
   created_at: string;
   mailbox_mails_max: number;
-  mail_life_seconds: number;
+  mail_ttl_seconds: number;
   mail_requeues_max: number | null;
 }
 
@@ -28,7 +34,7 @@ type Setting = number | 'default';
 interface FleetSettings {
   name?: string;
   mailboxMailsMax?: Setting;
-  mailLifeSeconds?: Setting;
+  mailTtlSeconds?: Setting;
   mailRequeuesMax?: Setting;
   activeSeconds?: Setting;
 }
@@ -44,24 +50,24 @@ function limitOf(setting: Setting | undefined): number | null | undefined {
 }
 
 function withSettings(command: Command): Command {
-  const ofMailbox = orDefault(integer(1, 65_535));
+  const ofMailbox = orDefault(integerOption(1, 65_535));
   return command
     .option('--name <text>', 'a name for people')
     .option('--mailbox-mails-max <n>', 'mails in one mailbox, or "default"', ofMailbox)
     .option(
-      '--mail-life-seconds <n>',
+      '--mail-ttl-seconds <n>',
       'life of a mail, or "default"',
-      orDefault(integer(1, mailLifeSecondsMax)),
+      orDefault(integerOption(1, mailTtlSecondsMax)),
     )
     .option(
       '--mail-requeues-max <n>',
       'requeues after which one more makes a mail a dead letter, or "default": never',
-      orDefault(integer(0, mailRequeuesMax)),
+      orDefault(integerOption(0, mailRequeuesMax)),
     )
     .option(
       '--active-seconds <n>',
       'how long a device counts as active after it was seen, or "default"',
-      orDefault(integer(1, activeSecondsMax)),
+      orDefault(integerOption(1, activeSecondsMax)),
     );
 }
 
@@ -69,7 +75,7 @@ function documentOf(settings: FleetSettings) {
   return {
     name: settings.name,
     mailbox_mails_max: limitOf(settings.mailboxMailsMax),
-    mail_life_seconds: limitOf(settings.mailLifeSeconds),
+    mail_ttl_seconds: limitOf(settings.mailTtlSeconds),
     mail_requeues_max: limitOf(settings.mailRequeuesMax),
     active_seconds: limitOf(settings.activeSeconds),
   };

@@ -3,7 +3,7 @@ import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
-import { type FleetOptions, forwarderPath } from './forwarder-path.ts';
+import { type ForwarderFleetOptions, forwarderUrl } from './forwarder-path.ts';
 
 interface DeadLetter {
   record_id: string;
@@ -18,12 +18,12 @@ interface DeadLetter {
 async function listLetters(
   name: string,
   record: string | undefined,
-  options: FleetOptions & ListOptions,
+  options: ForwarderFleetOptions & ListOptions,
 ): Promise<void> {
   const client = connect(options);
   if (record === undefined) {
     const letters = await client.list<DeadLetter>(
-      forwarderPath(options, name, 'dead-letters'),
+      forwarderUrl(options, name, 'dead-letters'),
       options,
       {},
       100,
@@ -33,7 +33,7 @@ async function listLetters(
     return;
   }
   // As it came: parsing would change large numbers in the payload (D11).
-  const text = await client.requestText('GET', forwarderPath(options, name, 'dead-letters', record));
+  const text = await client.requestText('GET', forwarderUrl(options, name, 'dead-letters', record));
   process.stdout.write(`${options.json ? text : fields(JSON.parse(text) as DeadLetter)}\n`);
 }
 
@@ -42,18 +42,24 @@ function letterCommand(
   group: Command,
   verb: string,
   description: string,
-  act: (path: string, options: FleetOptions) => Promise<void>,
+  act: (path: string, options: ForwarderFleetOptions) => Promise<void>,
 ): void {
   fleetCommand(group, `${verb} <name>`, description)
     .argument('[record]', 'its id')
     .option('--all', 'all dead letters')
-    .action(async (name: string, record: string | undefined, options: FleetOptions & { all?: boolean }) => {
-      if ((record === undefined) === (options.all === undefined)) {
-        throw new OperatorError('Name one dead letter by its record id, or all of them by --all.');
-      }
-      const rest = record === undefined ? [] : [record];
-      await act(forwarderPath(options, name, 'dead-letters', ...rest), options);
-    });
+    .action(
+      async (
+        name: string,
+        record: string | undefined,
+        options: ForwarderFleetOptions & { all?: boolean },
+      ) => {
+        if ((record === undefined) === (options.all === undefined)) {
+          throw new OperatorError('Name one dead letter by its record id, or all of them by --all.');
+        }
+        const rest = record === undefined ? [] : [record];
+        await act(forwarderUrl(options, name, 'dead-letters', ...rest), options);
+      },
+    );
 }
 
 /** `forwarder dead-letters|replay|drop`. */

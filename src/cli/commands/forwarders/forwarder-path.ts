@@ -1,12 +1,12 @@
 import { pathOf } from '../../admin-client.ts';
 import type { ConnectionOptions } from '../../connection.ts';
 
-export interface FleetOptions extends ConnectionOptions {
+export interface ForwarderFleetOptions extends ConnectionOptions {
   fleet: string;
 }
 
 /** What the commands read of one. */
-export interface Forwarder {
+export interface ForwarderAnswer {
   name: string;
   type: string;
   url?: string;
@@ -21,6 +21,6 @@ export interface Forwarder {
 }
 
 /** `rest` is what comes after the forwarder in the path. */
-export function forwarderPath({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
+export function forwarderUrl({ fleet }: ForwarderFleetOptions, name: string, ...rest: string[]): string {
   return pathOf('fleets', fleet, 'forwarders', name, ...rest);
 }

@@ -2,11 +2,11 @@ import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
-import { fleetCommand, integer, several } from '../../options.ts';
+import { fleetCommand, integerOption, several } from '../../options.ts';
 import { print } from '../../output.ts';
-import { type FleetOptions, type Forwarder, forwarderPath } from './forwarder-path.ts';
+import { type ForwarderAnswer, type ForwarderFleetOptions, forwarderUrl } from './forwarder-path.ts';
 
-interface PutOptions extends FleetOptions {
+interface PutOptions extends ForwarderFleetOptions {
   webhook?: string;
   nats?: string[];
   subject?: string;
@@ -51,16 +51,18 @@ async function put(name: string, options: PutOptions): Promise<void> {
     timeout_seconds: options.timeout,
     ...(await secretsOf(options)),
   };
-  const path = forwarderPath(options, name);
-  const made = await connect(options).request<Forwarder & { secret: string | null }>('PUT', path, { json });
+  const path = forwarderUrl(options, name);
+  const made = await connect(options).request<ForwarderAnswer & { secret: string | null }>('PUT', path, {
+    json,
+  });
   const lines = [`${made.name} forwards to ${made.url ?? (made.servers ?? []).join(', ')}.`];
   if (made.secret !== null)
     lines.push(`Its batches are signed with ${made.secret}`, 'This is not shown again.');
   print(options, made, lines.join('\n'));
 }
 
-async function rotate(name: string, options: FleetOptions & { grace?: number }): Promise<void> {
-  const path = forwarderPath(options, name, 'rotate-secret');
+async function rotate(name: string, options: ForwarderFleetOptions & { grace?: number }): Promise<void> {
+  const path = forwarderUrl(options, name, 'rotate-secret');
   const json = { grace_seconds: options.grace };
   const answer = await connect(options).request<{ secret: string }>('POST', path, { json });
   print(options, answer, `Its batches are signed with ${answer.secret}\nThis is not shown again.`);
@@ -81,14 +83,14 @@ export function addForwarderPut(group: Command): void {
         'where a new one begins in the log; now, unless it says otherwise',
       ).choices(['now', 'beginning']),
     )
-    .option('--batch-records <n>', 'records of one batch at most', integer(1, 1_000))
-    .option('--linger <milliseconds>', 'least time between two batches of a shard', integer(0, 60_000))
-    .option('--timeout <seconds>', 'of one attempt', integer(1, 300))
+    .option('--batch-records <n>', 'records of one batch at most', integerOption(1, 1_000))
+    .option('--linger <milliseconds>', 'least time between two batches of a shard', integerOption(0, 60_000))
+    .option('--timeout <seconds>', 'of one attempt', integerOption(1, 300))
     .option('--secrets <file>', 'JSON with secret, headers, credentials or tls; - is standard input')
     .option('--ca <file>', 'certificates to trust instead of the usual ones, PEM')
     .action(put);
 
   fleetCommand(group, 'rotate-secret <name>', 'sign with a new secret, and with the old one too for a time')
-    .option('--grace <seconds>', 'that time; a day, unless it says otherwise', integer(0, 2_592_000))
+    .option('--grace <seconds>', 'that time; a day, unless it says otherwise', integerOption(0, 2_592_000))
     .action(rotate);
 }

@@ -4,10 +4,10 @@ import { connect } from '../../connection.ts';
 import { fleetCommand } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 import { addForwarderLetterCommands } from './forwarder-letters.ts';
-import { type FleetOptions, type Forwarder, forwarderPath } from './forwarder-path.ts';
+import { type ForwarderAnswer, type ForwarderFleetOptions, forwarderUrl } from './forwarder-path.ts';
 import { addForwarderPut } from './forwarder-put.ts';
 
-function shown({ last_error, ...forwarder }: Forwarder) {
+function shown({ last_error, ...forwarder }: ForwarderAnswer) {
   const { url, servers = [], filter } = forwarder;
   return {
     ...forwarder,
@@ -26,9 +26,9 @@ export function addForwarderCommands(program: Command): void {
   addForwarderPut(group);
 
   fleetCommand(group, 'list', 'list the forwarders of a fleet and how each is doing').action(
-    async (options: FleetOptions) => {
+    async (options: ForwarderFleetOptions) => {
       const path = pathOf('fleets', options.fleet, 'forwarders');
-      const { items, next } = await connect(options).request<List<Forwarder>>('GET', path);
+      const { items, next } = await connect(options).request<List<ForwarderAnswer>>('GET', path);
       const columns = [
         'name',
         'type',
@@ -45,8 +45,8 @@ export function addForwarderCommands(program: Command): void {
   );
 
   fleetCommand(group, 'show <name>', 'show a forwarder and how it is doing').action(
-    async (name: string, options: FleetOptions) => {
-      const forwarder = await connect(options).request<Forwarder>('GET', forwarderPath(options, name));
+    async (name: string, options: ForwarderFleetOptions) => {
+      const forwarder = await connect(options).request<ForwarderAnswer>('GET', forwarderUrl(options, name));
       const { to: _, ...rest } = shown(forwarder);
       print(options, forwarder, fields(rest));
     },
@@ -57,17 +57,19 @@ export function addForwarderCommands(program: Command): void {
       ? 'have a forwarder go on where it was'
       : 'stop a forwarder; it keeps its place, and what is stored meanwhile waits for it';
     fleetCommand(group, `${enabled ? 'resume' : 'pause'} <name>`, description).action(
-      async (name: string, options: FleetOptions) => {
-        const path = forwarderPath(options, name);
-        const forwarder = await connect(options).request<Forwarder>('PATCH', path, { json: { enabled } });
+      async (name: string, options: ForwarderFleetOptions) => {
+        const path = forwarderUrl(options, name);
+        const forwarder = await connect(options).request<ForwarderAnswer>('PATCH', path, {
+          json: { enabled },
+        });
         print(options, forwarder, `${forwarder.name} ${forwarder.enabled ? 'goes on' : 'is paused'}.`);
       },
     );
   }
 
   fleetCommand(group, 'delete <name>', 'delete a forwarder with its place and its dead letters').action(
-    async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', forwarderPath(options, name));
+    async (name: string, options: ForwarderFleetOptions) => {
+      await connect(options).request('DELETE', forwarderUrl(options, name));
       print(options, { ok: true }, 'The forwarder is deleted.');
     },
   );

@@ -2,7 +2,7 @@ import { SingleBar } from 'cli-progress';
 import { sleep } from '../../../core/async.ts';
 import { type AdminClient, pathOf } from '../../admin-client.ts';
 
-export interface Broadcast {
+export interface BroadcastAnswer {
   broadcast_id: string;
   name: string;
   to: { devices?: number; tag?: string; all?: true };
@@ -24,8 +24,8 @@ export function broadcastsPath(fleet: string): string {
 export async function follow(
   client: AdminClient,
   { fleet, json }: { fleet: string; json?: boolean },
-  broadcast: Broadcast,
-): Promise<Broadcast> {
+  broadcast: BroadcastAnswer,
+): Promise<BroadcastAnswer> {
   const format = 'Broadcast {bar} {value} of {total} devices, {eta_formatted} left';
   const bar = !json && process.stderr.isTTY ? new SingleBar({ format, stream: process.stderr }) : undefined;
   let last = broadcast;
@@ -33,7 +33,10 @@ export async function follow(
   try {
     while (last.state === 'running') {
       await sleep(askIntervalMs);
-      last = await client.request<Broadcast>('GET', `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`);
+      last = await client.request<BroadcastAnswer>(
+        'GET',
+        `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`,
+      );
       bar?.setTotal(last.devices ?? last.queued + last.refused);
       bar?.update(last.queued + last.refused);
     }
@@ -43,7 +46,7 @@ export async function follow(
   return last;
 }
 
-export function summaryOf({ broadcast_id, state, queued, refused }: Broadcast): string {
+export function summaryOf({ broadcast_id, state, queued, refused }: BroadcastAnswer): string {
   const more = refused === 0 ? '' : ` (broadcast refusals ${broadcast_id} lists them)`;
   return `Broadcast ${broadcast_id} is ${state}; mails queued: ${queued}, refused: ${refused}${more}.`;
 }

@@ -4,7 +4,7 @@ import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
-import { type Broadcast, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
+import { type BroadcastAnswer, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
 
 interface FleetOptions extends ConnectionOptions {
   fleet: string;
@@ -17,13 +17,13 @@ function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string 
 }
 
 async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
-  const list = await connect(options).list<Broadcast>(broadcastsPath(options.fleet), options);
+  const list = await connect(options).list<BroadcastAnswer>(broadcastsPath(options.fleet), options);
   print(options, list, listText(list, columns, 'There are no broadcasts.'));
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
   const client = connect(options);
-  const shown = await client.request<Broadcast>('GET', pathTo(options, id));
+  const shown = await client.request<BroadcastAnswer>('GET', pathTo(options, id));
   const broadcast = options.follow ? await follow(client, options, shown) : shown;
   print(options, broadcast, options.follow ? summaryOf(broadcast) : fields(broadcast));
 }
@@ -35,7 +35,7 @@ async function listRefusals(id: string, options: FleetOptions & ListOptions): Pr
 }
 
 async function change(id: string, verb: string, options: FleetOptions): Promise<void> {
-  const broadcast = await connect(options).request<Broadcast>('POST', pathTo(options, id, verb));
+  const broadcast = await connect(options).request<BroadcastAnswer>('POST', pathTo(options, id, verb));
   print(options, broadcast, summaryOf(broadcast));
 }
 

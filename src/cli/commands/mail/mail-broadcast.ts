@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { mailLifeSecondsMax, mailRequeuesMax } from '../../../core/bounds.ts';
+import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { readInput } from '../../input.ts';
-import { fleetCommand, idempotencyHeaders, integer, withIdempotencyKey } from '../../options.ts';
+import { fleetCommand, idempotencyKeyHeaders, integerOption, withIdempotencyKey } from '../../options.ts';
 import { print } from '../../output.ts';
 import { devicesIn } from './broadcast.ts';
-import { type Broadcast, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
+import { type BroadcastAnswer, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
 
 interface BroadcastOptions extends ConnectionOptions {
   fleet: string;
@@ -15,7 +15,7 @@ interface BroadcastOptions extends ConnectionOptions {
   tag?: string;
   devices?: string;
   all?: boolean;
-  lifeSeconds?: number;
+  ttlSeconds?: number;
   requeuesMax?: number;
   deliverAt?: string;
   idempotencyKey?: string;
@@ -37,7 +37,7 @@ function bodyOf(options: BroadcastOptions, to: object): Buffer {
   const document = JSON.stringify({
     name,
     to,
-    life_seconds: options.lifeSeconds,
+    ttl_seconds: options.ttlSeconds,
     requeues_max: options.requeuesMax,
     deliver_at: options.deliverAt,
   });
@@ -54,8 +54,13 @@ function bodyOf(options: BroadcastOptions, to: object): Buffer {
 async function broadcastMail(options: BroadcastOptions): Promise<void> {
   const client = connect(options);
   const bytes = bodyOf(options, await targetOf(options));
-  const headers = idempotencyHeaders(options);
-  const put = await client.request<Broadcast>('POST', broadcastsPath(options.fleet), { bytes }, headers);
+  const headers = idempotencyKeyHeaders(options);
+  const put = await client.request<BroadcastAnswer>(
+    'POST',
+    broadcastsPath(options.fleet),
+    { bytes },
+    headers,
+  );
   const broadcast = options.follow ? await follow(client, options, put) : put;
   print(options, broadcast, summaryOf(broadcast));
 }
@@ -68,11 +73,11 @@ export function addMailBroadcast(group: Command): void {
     .option('--tag <tag>', 'to all devices that have it')
     .option('--devices <file>', 'to those of a file: an id a line, or a CSV with a column device_id')
     .option('--all', 'to all devices of the fleet')
-    .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
+    .option('--ttl-seconds <n>', "its life, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
     .option(
       '--requeues-max <n>',
       'requeues after which one more makes it a dead letter',
-      integer(0, mailRequeuesMax),
+      integerOption(0, mailRequeuesMax),
     )
     .option('--deliver-at <time>', 'when mailboxes are to accept it: ISO 8601 with a time zone')
     .option('--follow', 'wait until it has ended')

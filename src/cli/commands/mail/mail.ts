@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { mailLifeSecondsMax, mailRequeuesMax } from '../../../core/bounds.ts';
+import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { type List, pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import {
   fleetCommand,
-  idempotencyHeaders,
-  integer,
+  idempotencyKeyHeaders,
+  integerOption,
   type ListOptions,
   withIdempotencyKey,
   withListOptions,
@@ -21,7 +21,7 @@ interface DeviceOptions extends ConnectionOptions {
 interface SendOptions extends DeviceOptions {
   name: string;
   payload?: string;
-  lifeSeconds?: number;
+  ttlSeconds?: number;
   requeuesMax?: number;
   deliverAt?: string;
   idempotencyKey?: string;
@@ -52,16 +52,16 @@ function mailPath({ fleet, device }: DeviceOptions): string {
 }
 
 async function sendMail(options: SendOptions): Promise<void> {
-  const { name, payload, lifeSeconds, requeuesMax, deliverAt } = options;
+  const { name, payload, ttlSeconds, requeuesMax, deliverAt } = options;
   const query = new URLSearchParams();
-  if (lifeSeconds !== undefined) query.set('life_seconds', String(lifeSeconds));
+  if (ttlSeconds !== undefined) query.set('ttl_seconds', String(ttlSeconds));
   if (requeuesMax !== undefined) query.set('requeues_max', String(requeuesMax));
   if (deliverAt !== undefined) query.set('deliver_at', deliverAt);
   const sent = await connect(options).request<SentMail>(
     'POST',
     `${mailPath(options)}${pathOf(name)}?${query}`,
     payload === undefined ? undefined : { bytes: Buffer.from(payload) },
-    idempotencyHeaders(options),
+    idempotencyKeyHeaders(options),
   );
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
@@ -89,11 +89,11 @@ export function addMailCommands(program: Command): void {
   withIdempotencyKey(deviceCommand(group, 'send', 'put a mail into the mailbox of a device'))
     .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
     .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
-    .option('--life-seconds <n>', "its life, instead of the fleet's", integer(1, mailLifeSecondsMax))
+    .option('--ttl-seconds <n>', "its life, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
     .option(
       '--requeues-max <n>',
       "requeues after which one more makes it a dead letter, instead of the fleet's",
-      integer(0, mailRequeuesMax),
+      integerOption(0, mailRequeuesMax),
     )
     .option('--deliver-at <time>', 'when its mailbox is to accept it, like 2026-01-31T08:00:00Z')
     .action(sendMail);

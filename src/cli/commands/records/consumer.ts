@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type List, pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, integer, several } from '../../options.ts';
+import { fleetCommand, integerOption, several } from '../../options.ts';
 import { fields, listText, print, printable, table } from '../../output.ts';
 
 interface FleetOptions extends ConnectionOptions {
@@ -80,7 +80,7 @@ export function addConsumerCommands(program: Command): void {
     .option('--kind <kind>', 'records of this kind; may be given several times', several)
     .option('--schema <name>', 'records of this schema; may be given several times', several)
     .option('--start <where>', 'where a new one begins: earliest, latest or a time', 'earliest')
-    .option('--lease-seconds <n>', 'how long a worker has for a batch', integer(1, 3_600))
+    .option('--lease-seconds <n>', 'how long a worker has for a batch', integerOption(1, 3_600))
     .action(create);
 
   fleetCommand(group, 'list', 'list the consumers of a fleet and how far each is behind').action(
@@ -120,8 +120,8 @@ export function addConsumerCommands(program: Command): void {
     'fetch <name>',
     'print a batch of records as JSON, which nobody else is given meanwhile',
   )
-    .option('--max <n>', 'records at most', integer(1, 100_000), 100)
-    .option('--wait <seconds>', 'how long to wait for records', integer(0, 60), 0)
+    .option('--max <n>', 'records at most', integerOption(1, 100_000), 100)
+    .option('--wait <seconds>', 'how long to wait for records', integerOption(0, 60), 0)
     .option('--worker <name>', 'who asks, shown with the consumer')
     .action(fetchBatch);
 

@@ -6,10 +6,10 @@ import { OperatorError } from '../../../core/errors.ts';
 import { fleetCommand } from '../../options.ts';
 import { print } from '../../output.ts';
 import { type ExportFile, type ExportFormat, exportFormats, openCsv, openLines } from './export-file.ts';
-import { type RecordsOptions, recordLines } from './record-lines.ts';
+import { type RecordLinesOptions, recordLines } from './record-lines.ts';
 import { withRecordOptions, withUntilOption } from './record-options.ts';
 
-interface ExportOptions extends RecordsOptions {
+interface ExportOptions extends RecordLinesOptions {
   format: ExportFormat;
   out: string;
   since?: string;

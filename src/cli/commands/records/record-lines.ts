@@ -4,7 +4,7 @@ import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 
 /** Which records, as the commands have them. */
-export interface RecordsOptions extends ConnectionOptions {
+export interface RecordLinesOptions extends ConnectionOptions {
   fleet: string;
   kind?: string[];
   schema?: string[];
@@ -38,7 +38,7 @@ export function cursorOf(line: string): string {
  * that came. @throws OperatorError when it is not there at first, or for long, or refuses.
  */
 export async function* recordLines(
-  options: RecordsOptions,
+  options: RecordLinesOptions,
   given: Record<string, string>,
   onAway: (reason: string) => void,
 ): AsyncGenerator<RecordChunk> {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { fleetCommand } from '../../options.ts';
 import { printable } from '../../output.ts';
-import { fieldsOf, type RecordsOptions, recordLines } from './record-lines.ts';
+import { fieldsOf, type RecordLinesOptions, recordLines } from './record-lines.ts';
 import { withRecordOptions } from './record-options.ts';
 
-interface TailOptions extends RecordsOptions {
+interface TailOptions extends RecordLinesOptions {
   since?: string;
 }
 

@@ -11,7 +11,7 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Keys come as they are pressed, and so do Ctrl-C and Ctrl-D. */
 const endingKeys = ['q', 'Q', '\u{3}', '\u{4}'];
 
-export interface Size {
+export interface ScreenSize {
   columns: number;
   rows: number;
 }
@@ -27,7 +27,7 @@ export class FullScreen implements Disposable {
   };
   readonly #redraw = (): void => this.#draw();
   /** What is shown, for whatever size it is shown at. */
-  #picture: (size: Size) => string = () => '';
+  #picture: (size: ScreenSize) => string = () => '';
 
   constructor(output: WriteStream, input: ReadStream) {
     this.#output = output;
@@ -44,7 +44,7 @@ export class FullScreen implements Disposable {
     return this.#ending.signal;
   }
 
-  show(picture: (size: Size) => string): void {
+  show(picture: (size: ScreenSize) => string): void {
     this.#picture = picture;
     this.#draw();
   }

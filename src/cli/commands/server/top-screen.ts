@@ -1,10 +1,10 @@
 import { table } from '../../output.ts';
-import type { Size } from './full-screen.ts';
+import type { ScreenSize } from './full-screen.ts';
 import type { TopRates } from './top-rates.ts';
 
 /** Lines under the titles of each table, where there is room. */
 const linesMax = { routes: 12, shards: 1_024, talkers: 10 };
-const unbounded: Size = { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
+const unbounded: ScreenSize = { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
 
 /** One picture of a server, in lines: no more than there is room for, of each table its first ones. */
 export function topText(rates: TopRates, size = unbounded): string {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import { clientCommand, integer } from '../../options.ts';
+import { clientCommand, integerOption } from '../../options.ts';
 import { print } from '../../output.ts';
 import { FullScreen } from './full-screen.ts';
 import { ratesOf, type TopRates, type TopSample } from './top-rates.ts';
@@ -51,7 +51,7 @@ async function watch(options: TopOptions): Promise<void> {
 export function addTopCommand(program: Command): void {
   clientCommand(program, 'top', 'watch a running server: requests, latency, shards, streams, mail, talkers')
     .option('--once', 'print one picture and end; as without a terminal, and with --json')
-    .option('--interval <seconds>', 'time between two pictures', integer(1, 3_600), 2)
+    .option('--interval <seconds>', 'time between two pictures', integerOption(1, 3_600), 2)
     .action(async (options: TopOptions) => {
       if (!options.once && !options.json && process.stdout.isTTY) {
         await watch(options);

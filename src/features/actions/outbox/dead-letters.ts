@@ -2,7 +2,7 @@ import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import { sentKind } from '../queue/trigger.ts';
-import type { ParkedRun } from '../service.ts';
+import type { ActionDeadLetter } from '../service.ts';
 import { decodeRecord, type OutgoingMail } from './parcel.ts';
 
 /** A mail that its mailbox did not take. */
@@ -11,28 +11,28 @@ export interface RefusedMail extends OutgoingMail {
 }
 
 /** As it is kept: with the record itself, for the log may be trimmed meanwhile. */
-export interface KeptParkedRun {
+export interface StoredActionDeadLetter {
   number: number;
   record: StoredRecord;
   parkedAtMs: number;
   attempts: number;
-  error: ParkedRun['error'];
+  error: ActionDeadLetter['error'];
   /** Of `mail_refused`: to be sent again under the same ordinals. */
   mails: readonly RefusedMail[];
 }
 
-export function recordOf(kept: KeptParkedRun): StoredRecord {
+export function recordOf(kept: StoredActionDeadLetter): StoredRecord {
   return decodeRecord(kept.record);
 }
 
-export function describeParked({
+export function describeDeadLetter({
   number,
   record,
   parkedAtMs,
   attempts,
   error,
   mails,
-}: KeptParkedRun): ParkedRun {
+}: StoredActionDeadLetter): ActionDeadLetter {
   return {
     number,
     recordId: formatUuid(record.id),

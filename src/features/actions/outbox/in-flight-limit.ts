@@ -4,7 +4,7 @@ import type { ActionConfig } from '../config.ts';
 const share = 4;
 
 /** Bounds the mails that are on their way to the shards at once; the others wait their turn here. */
-export class Gate {
+export class InFlightLimit {
   readonly #config: ActionConfig;
   readonly #waiting: { bytes: number; enter(): void }[] = [];
   #mails = 0;

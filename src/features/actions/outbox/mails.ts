@@ -54,7 +54,7 @@ async function resolveSends(
   const mails: OutgoingMail[] = [];
   const { actionMailsMax: mailsMax } = addressing.config;
   let bytesInAll = 0;
-  for (const { to, name, payload, lifeSeconds } of sends) {
+  for (const { to, name, payload, ttlSeconds } of sends) {
     const bytes = Buffer.from(payload, 'utf8');
     checkMail(fleetId, name, bytes, addressing.fleets);
     const devices =
@@ -65,7 +65,7 @@ async function resolveSends(
     if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
     if (bytesInAll > mailBytesMax) throw tooLarge();
     for (const device of devices) {
-      const life = lifeSeconds === undefined ? {} : { lifeSeconds };
+      const life = ttlSeconds === undefined ? {} : { ttlSeconds };
       mails.push({ device, name, payload: bytes, ...life, ordinal: mails.length });
     }
   }

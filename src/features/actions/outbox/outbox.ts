@@ -10,8 +10,8 @@ import { pack } from '../../../storage/lmdb/environment/codec.ts';
 import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { RefusedMail } from './dead-letters.ts';
-import { Gate } from './in-flight-limit.ts';
-import { bytesOf, decodeParcel, identityOf, type OutgoingMail, type Parcel } from './parcel.ts';
+import { InFlightLimit } from './in-flight-limit.ts';
+import { decodeOutboxEntry, identityOf, mailBytesOf, type OutboxEntry, type OutgoingMail } from './parcel.ts';
 
 export interface OutboxOptions {
   config: ActionConfig;
@@ -19,9 +19,9 @@ export interface OutboxOptions {
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
-  onRefused(parcel: Parcel, refused: readonly RefusedMail[]): void;
+  onRefused(parcel: OutboxEntry, refused: readonly RefusedMail[]): void;
   /** Once that is on disk. */
-  onParked(parcel: Parcel): void;
+  onParked(parcel: OutboxEntry): void;
   log: Log;
 }
 
@@ -40,8 +40,8 @@ const failuresMax = 5;
  */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #gate: Gate;
-  readonly #parcels = new Map<string, Parcel>();
+  readonly #gate: InFlightLimit;
+  readonly #parcels = new Map<string, OutboxEntry>();
   /** By action, how many of them. */
   readonly #counts = new Map<string, number>();
   #bytes = 0;
@@ -51,7 +51,7 @@ export class Outbox {
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#gate = new Gate(options.config);
+    this.#gate = new InFlightLimit(options.config);
   }
 
   get isFull(): boolean {
@@ -67,10 +67,10 @@ export class Outbox {
   async recover(): Promise<void> {
     const { journal, log } = this.#options;
     journal.refresh();
-    const left: { key: Buffer; parcel: Parcel }[] = [];
+    const left: { key: Buffer; parcel: OutboxEntry }[] = [];
     for (const { key, value } of journal.tables.outbox.getRange({})) {
       try {
-        left.push({ key, parcel: decodeParcel(value) });
+        left.push({ key, parcel: decodeOutboxEntry(value) });
       } catch (error) {
         log.error(
           { err: error, key: key.toString('hex') },
@@ -87,14 +87,14 @@ export class Outbox {
   }
 
   /** Inside a write transaction. Answers the key to deliver it by, once that is on disk. */
-  put(parcel: Parcel): Buffer {
+  put(parcel: OutboxEntry): Buffer {
     const key = generateUuid();
     this.#options.journal.tables.outbox.putSync(key, pack(parcel));
     return key;
   }
 
   /** Settles when every mail is where it belongs, or when the server stops. */
-  deliver(key: Buffer, parcel: Parcel): Promise<void> {
+  deliver(key: Buffer, parcel: OutboxEntry): Promise<void> {
     // Not before its commit, which may fail; and before the first of its mails is sent, for `forget`.
     this.#note(key, parcel);
     const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
@@ -123,7 +123,7 @@ export class Outbox {
           this.#delivered = true;
           return;
         }
-        removed = await shard.forgetSent(this.#oldestRecord());
+        removed = await shard.pruneDedupeKeys(this.#oldestRecord());
       } while (removed > 0);
     }
   }
@@ -141,22 +141,22 @@ export class Outbox {
     return oldest;
   }
 
-  #note(key: Buffer, parcel: Parcel): void {
+  #note(key: Buffer, parcel: OutboxEntry): void {
     const name = key.toString('hex');
     if (this.#parcels.has(name)) return;
     this.#parcels.set(name, parcel);
-    this.#bytes += bytesOf(parcel);
+    this.#bytes += mailBytesOf(parcel);
     this.#count(parcel, 1);
   }
 
-  #count({ action }: Parcel, change: number): void {
+  #count({ action }: OutboxEntry, change: number): void {
     const name = action.toString('hex');
     const count = (this.#counts.get(name) ?? 0) + change;
     if (count > 0) this.#counts.set(name, count);
     else this.#counts.delete(name);
   }
 
-  async #deliver(key: Buffer, parcel: Parcel): Promise<void> {
+  async #deliver(key: Buffer, parcel: OutboxEntry): Promise<void> {
     const { journal, log, onRefused, onParked } = this.#options;
     const refused: RefusedMail[] = [];
     await inOrder(
@@ -180,7 +180,7 @@ export class Outbox {
           if (refused.length > 0) onRefused(parcel, refused);
         });
         this.#parcels.delete(key.toString('hex'));
-        this.#bytes -= bytesOf(parcel);
+        this.#bytes -= mailBytesOf(parcel);
         this.#delivered = true;
         if (refused.length > 0) onParked(parcel);
         this.#count(parcel, -1);
@@ -193,7 +193,7 @@ export class Outbox {
 
   /** Undefined when the server stops first. */
   async #send(
-    parcel: Parcel,
+    parcel: OutboxEntry,
     mail: OutgoingMail,
   ): Promise<EnqueueOutcome | { result: 'not_stored' } | undefined> {
     const { config, fleets, shards } = this.#options;
@@ -209,10 +209,10 @@ export class Outbox {
             name,
             // Memory of its own: a view would cross threads with all that is around it.
             payload: new Uint8Array(payload),
-            lifeSeconds: mail.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+            ttlSeconds: mail.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
             mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
             ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
-            once: identityOf(parcel, ordinal),
+            dedupeKey: identityOf(parcel, ordinal),
           });
         });
       } catch (error) {

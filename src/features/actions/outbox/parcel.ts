@@ -8,25 +8,25 @@ export interface OutgoingMail {
   name: string;
   payload: Buffer;
   /** Absent: the fleet's. */
-  lifeSeconds?: number;
+  ttlSeconds?: number;
   /** Its place among all mails of the run, which is part of its identity. */
   ordinal: number;
 }
 
 /** All that one run sends, on its way. */
-export interface Parcel {
+export interface OutboxEntry {
   action: Buffer;
   /** What the run was for. */
   record: StoredRecord;
   mails: readonly OutgoingMail[];
 }
 
-export function bytesOf({ mails }: Parcel): number {
+export function mailBytesOf({ mails }: OutboxEntry): number {
   return mails.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
 /** Record id 16, action id 16, ordinal 4: what `Enqueue.once` is for. */
-export function identityOf({ record, action }: Parcel, ordinal: number): Uint8Array {
+export function identityOf({ record, action }: OutboxEntry, ordinal: number): Uint8Array {
   const identity = new Uint8Array(record.id.length + action.length + 4);
   identity.set(record.id);
   identity.set(action, record.id.length);
@@ -35,8 +35,8 @@ export function identityOf({ record, action }: Parcel, ordinal: number): Uint8Ar
 }
 
 /** @throws Error when it is not what `put` stored. */
-export function decodeParcel(value: Buffer): Parcel {
-  const { action, record, mails } = unpack(value) as Parcel;
+export function decodeOutboxEntry(value: Buffer): OutboxEntry {
+  const { action, record, mails } = unpack(value) as OutboxEntry;
   if (!Array.isArray(mails)) throw new Error('not a parcel of mails');
   return {
     action: Buffer.from(action),

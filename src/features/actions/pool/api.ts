@@ -36,7 +36,7 @@ export interface Device {
 
 export interface SendOptions {
   /** After this time the mail expires; not given: as the fleet has it. */
-  readonly lifeSeconds?: number;
+  readonly ttlSeconds?: number;
 }
 
 /** A small key-value state of this action, for all its devices together. */

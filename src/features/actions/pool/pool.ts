@@ -2,11 +2,11 @@ import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import { compileEngine, threadStackMegabytes } from '../sandbox/engine.ts';
-import type { Answer, Question, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
+import type { HostAnswer, HostCall, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
 import { harmless } from '../sandbox/text.ts';
-import { newProgress } from './run-heartbeat.ts';
+import { newHeartbeat } from './run-heartbeat.ts';
 import type { AnswerMessage, CompileTask, RunTask, ThreadData } from './task.ts';
-import { Watch } from './watch.ts';
+import { RunWatch } from './watch.ts';
 
 /** Of a thread's own memory, without that of its engines: the TypeScript compiler needs most of it. */
 const threadHeapMegabytes = 512;
@@ -25,7 +25,7 @@ export interface ActionPoolOptions {
 /** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
 export class ActionPool {
   readonly #options: ActionPoolOptions;
-  readonly #watch = new Watch();
+  readonly #watch = new RunWatch();
   readonly #underWay = new Set<AbortController>();
   #pool: Promise<Piscina> | undefined;
   #closed = false;
@@ -35,11 +35,11 @@ export class ActionPool {
   }
 
   /** Never rejects: whatever becomes of the run is in its report. */
-  async run(request: RunRequest, answer: Answer): Promise<RunReport> {
+  async run(request: RunRequest, answer: HostAnswer): Promise<RunReport> {
     const startedAt = performance.now();
     const { port1, port2 } = new MessageChannel();
     let hasFailed = false;
-    port1.on('message', (data: { number: number; question: Question }) => {
+    port1.on('message', (data: { number: number; question: HostCall }) => {
       answerTo(data.question, answer, (error) => {
         // Once in a run: it may ask thousands of times.
         if (!hasFailed)
@@ -47,7 +47,7 @@ export class ActionPool {
         hasFailed = true;
       }).then((answered) => port1.postMessage({ number: data.number, ...answered } satisfies AnswerMessage));
     });
-    const progress = newProgress();
+    const progress = newHeartbeat();
     const task: RunTask = { request, port: port2, progress };
     const report = await this.#perform<RunReport>('run', task, request.limits, [port2]);
     port1.close();
@@ -63,7 +63,7 @@ export class ActionPool {
     code: Pick<CompileTask, 'source' | 'language' | 'name'>,
     limits: RunLimits,
   ): Promise<{ code: string } | { error: RunError }> {
-    const task: CompileTask = { ...code, limits, progress: newProgress() };
+    const task: CompileTask = { ...code, limits, progress: newHeartbeat() };
     const wallMilliseconds = limits.wallMilliseconds + translationMilliseconds;
     const compiled = await this.#perform<{ code: string } | { error: RunError }>(
       'compile',
@@ -136,8 +136,8 @@ export class ActionPool {
 const closing: RunError = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
 
 async function answerTo(
-  question: Question,
-  answer: Answer,
+  question: HostCall,
+  answer: HostAnswer,
   onFailure: (error: unknown) => void,
 ): Promise<{ answer: string } | { error: string }> {
   try {

@@ -1,13 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { Effects } from '../sandbox/effects.ts';
+import { RunEffects } from '../sandbox/effects.ts';
 import { useEngine } from '../sandbox/engine.ts';
-import { Questions } from '../sandbox/host-call-port.ts';
-import type { Question, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
-import { Allowance } from '../sandbox/run-budget.ts';
-import { Realm, type RunUnderWay } from '../sandbox/sandbox.ts';
-import { WarmRealms } from '../sandbox/warm-sandboxes.ts';
-import { begin, type Progress } from './run-heartbeat.ts';
+import { HostCalls } from '../sandbox/host-call-port.ts';
+import type { HostCall, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
+import { RunBudget } from '../sandbox/run-budget.ts';
+import { type RunUnderWay, Sandbox } from '../sandbox/sandbox.ts';
+import { WarmSandboxes } from '../sandbox/warm-sandboxes.ts';
+import { begin, type RunHeartbeat } from './run-heartbeat.ts';
 import { javascriptOf } from './typescript.ts';
 
 /** What every thread is started with. */
@@ -21,7 +21,7 @@ export interface RunTask {
   request: RunRequest;
   /** Questions go out on it and their answers come back. */
   port: MessagePort;
-  progress: Progress;
+  progress: RunHeartbeat;
 }
 
 export interface CompileTask {
@@ -30,7 +30,7 @@ export interface CompileTask {
   name: string;
   language: 'javascript' | 'typescript';
   limits: RunLimits;
-  progress: Progress;
+  progress: RunHeartbeat;
 }
 
 export interface AnswerMessage {
@@ -41,18 +41,18 @@ export interface AnswerMessage {
 
 const { engine, warmMemoryBytesMax } = Piscina.workerData as ThreadData;
 useEngine(engine);
-const warm = new WarmRealms(warmMemoryBytesMax);
+const warm = new WarmSandboxes(warmMemoryBytesMax);
 
-export async function run({ request, port, progress }: RunTask): Promise<RunReport> {
+export async function runAction({ request, port, progress }: RunTask): Promise<RunReport> {
   const { key, code, name, record, limits } = request;
   const keptAs = key && `${limits.memoryBytes} ${key}`;
-  const underWay = newRun(limits, progress, new Questions(asker(port)));
+  const underWay = newRun(limits, progress, new HostCalls(asker(port)));
   const { effects, allowance } = underWay;
   let realm = keptAs === undefined ? undefined : warm.take(keptAs);
   let error = await realm?.run(record, underWay);
   // What others left in a realm may be why; as no code of this run has run, it can begin anew.
   if (realm === undefined || error?.code === 'unreadable_record') {
-    realm = await Realm.make(limits.memoryBytes, name);
+    realm = await Sandbox.make(limits.memoryBytes, name);
     error = realm.load(code, underWay) ?? (await realm.run(record, underWay));
   }
   // What a failed run leaves may be half of something.
@@ -78,17 +78,17 @@ export async function compile({
   begin(progress);
   const compiled = language === 'typescript' ? await javascriptOf(source, name) : { code: source };
   if ('error' in compiled) return compiled;
-  const realm = await Realm.make(limits.memoryBytes, name);
-  const nothing = new Questions(() => Promise.reject(new Error('There is no run.')));
+  const realm = await Sandbox.make(limits.memoryBytes, name);
+  const nothing = new HostCalls(() => Promise.reject(new Error('There is no run.')));
   const error = realm.load(compiled.code, newRun(limits, progress, nothing));
   return error === undefined ? compiled : { error };
 }
 
-function newRun(limits: RunLimits, progress: Progress, questions: Questions): RunUnderWay {
-  return { effects: new Effects(limits), allowance: new Allowance(limits, progress), questions };
+function newRun(limits: RunLimits, progress: RunHeartbeat, questions: HostCalls): RunUnderWay {
+  return { effects: new RunEffects(limits), allowance: new RunBudget(limits, progress), questions };
 }
 
-function asker(port: MessagePort): (question: Question) => Promise<string> {
+function asker(port: MessagePort): (question: HostCall) => Promise<string> {
   const waiting = new Map<number, (message: AnswerMessage) => void>();
   let numbered = 0;
   port.on('message', (data: AnswerMessage) => {

@@ -1,13 +1,13 @@
 import type { RunError, RunLimits } from '../sandbox/run.ts';
 import { cpuTimeExceeded, wallTimeExceeded } from '../sandbox/run-budget.ts';
-import { lastSign, type Progress, threadMillisecondsOf } from './run-heartbeat.ts';
+import { lastSign, type RunHeartbeat, threadMillisecondsOf } from './run-heartbeat.ts';
 
 const intervalMilliseconds = 50;
 /** A thread ends its runs itself; this is how much later it is taken to be unable to. */
 const graceMilliseconds = 500;
 
 interface Watched {
-  progress: Progress;
+  progress: RunHeartbeat;
   limits: RunLimits;
   end(error: RunError): void;
   /** When the run was first seen to have begun. */
@@ -21,12 +21,12 @@ interface Watched {
  * Ends the runs that their threads cannot end: much of the engine (BigInt, `join` of a long array) never asks
  * whether it may go on. One timer looks at all runs, and there is none while there are no runs.
  */
-export class Watch {
+export class RunWatch {
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Returns how to end the watching. */
-  add(progress: Progress, limits: RunLimits, end: (error: RunError) => void): () => void {
+  add(progress: RunHeartbeat, limits: RunLimits, end: (error: RunError) => void): () => void {
     const watched: Watched = { progress, limits, end, seen: 0, seenAtThreadMs: 0 };
     this.#watched.add(watched);
     this.#timer ??= setInterval(() => this.#look(), intervalMilliseconds);

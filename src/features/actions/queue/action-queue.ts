@@ -3,20 +3,20 @@ import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
 import { type ActionJournal, actionKey, carriedKey } from '../tables.ts';
-import type { ParkedCount } from './dead-letter-counts.ts';
+import type { DeadLetterCount } from './dead-letter-counts.ts';
 import { InHand, type PendingRun } from './in-hand.ts';
 import { Intake } from './intake.ts';
 import { Pace } from './pace.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
 
-export interface LaneOptions {
+export interface ActionQueueOptions {
   config: ActionConfig;
   journal: ActionJournal;
   /** Of each shard: where its log ends now. */
   logEnds: readonly number[];
   /** Its parked runs. */
-  parked: ParkedCount;
+  parked: DeadLetterCount;
   /** How many runs there are of which mails are on their way, each of which may be parked still. */
   onTheirWay(): number;
   devicesBehindMax?: number;
@@ -32,7 +32,7 @@ const devicesBehindDefault = 100;
  * One version of one action on its way through the logs. What it has in hand is bounded; all else waits in the
  * log, which is its queue. In hand, the records of a device wait for each other, and devices do not.
  */
-export class Lane implements Claimant {
+export class ActionQueue implements Claimant {
   readonly action: Action;
   readonly fleetId: string;
   readonly version: ActionVersion;
@@ -41,12 +41,12 @@ export class Lane implements Claimant {
   readonly intake: Intake;
   /** Set when another lane takes over from what is on disk: nothing of this one is to be stored any more. */
   isStopped = false;
-  readonly #options: LaneOptions;
+  readonly #options: ActionQueueOptions;
   readonly #inHand: InHand;
   /** Runs that are under way, and may be parked. */
   #undecided = 0;
 
-  constructor(action: Action, version: ActionVersion, options: LaneOptions) {
+  constructor(action: Action, version: ActionVersion, options: ActionQueueOptions) {
     const { config, journal, logEnds, devicesBehindMax = devicesBehindDefault } = options;
     this.action = action;
     this.fleetId = action.fleetId;
@@ -128,7 +128,7 @@ export class Lane implements Claimant {
   store({ shard, record }: PendingRun): void {
     if (shard === undefined) return;
     this.intake.finish(shard, record);
-    if (record.isMoved) this.#options.journal.tables.carried.removeSync(carriedKey(this.id, record.id));
+    if (record.isRelocated) this.#options.journal.tables.carried.removeSync(carriedKey(this.id, record.id));
   }
 
   /** Its mails are where they belong: the next record of its device may run. */

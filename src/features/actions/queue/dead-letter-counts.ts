@@ -1,9 +1,9 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { KeptParkedRun } from '../outbox/dead-letters.ts';
+import type { StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import type { History } from '../runs/history.ts';
 
 /** How many runs of one action are parked, of each device and in all. */
-export class ParkedCount {
+export class DeadLetterCount {
   readonly #of = new Map<DeviceKey, number>();
   #total = 0;
 
@@ -24,19 +24,19 @@ export class ParkedCount {
 }
 
 /** The same of all actions that have run: counted on disk once, for that takes a look at each. */
-export class ParkedCounts {
-  readonly #parked: History<KeptParkedRun>;
-  readonly #counts = new Map<string, ParkedCount>();
+export class DeadLetterCounts {
+  readonly #parked: History<StoredActionDeadLetter>;
+  readonly #counts = new Map<string, DeadLetterCount>();
 
-  constructor(parked: History<KeptParkedRun>) {
+  constructor(parked: History<StoredActionDeadLetter>) {
     this.#parked = parked;
   }
 
-  of(action: Buffer): ParkedCount {
+  of(action: Buffer): DeadLetterCount {
     const id = action.toString('hex');
     const known = this.#counts.get(id);
     if (known !== undefined) return known;
-    const counted = new ParkedCount();
+    const counted = new DeadLetterCount();
     for (const { record } of this.#parked.all(action)) counted.change(record.device, 1);
     this.#counts.set(id, counted);
     return counted;

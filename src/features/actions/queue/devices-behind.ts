@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { ActionJournal } from '../tables.ts';
-import { numberValue, rangeOf, readNumber, shardKeyBytes } from '../tables.ts';
+import { actionShardKeyBytes, numberValue, rangeOf, readNumber } from '../tables.ts';
 
 interface Place {
   /** Its first record that is not done. One number tells all, for the records of a device are done in their order. */
@@ -17,7 +17,7 @@ export function* storedPlaces(
   shardKey: Buffer,
 ): Generator<{ device: DeviceKey; position: number }> {
   for (const { key, value } of tables.behind.getRange(rangeOf(shardKey))) {
-    yield { device: key.toString('latin1', shardKeyBytes) as DeviceKey, position: readNumber(value) };
+    yield { device: key.toString('latin1', actionShardKeyBytes) as DeviceKey, position: readNumber(value) };
   }
 }
 

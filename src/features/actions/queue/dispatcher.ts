@@ -5,13 +5,13 @@ import type { Shard } from '../../../domain/shard.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action } from '../declaration/action.ts';
 import type { Actions } from '../declaration/actions.ts';
-import { type KeptParkedRun, recordOf } from '../outbox/dead-letters.ts';
+import { recordOf, type StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
-import { Runner } from '../runs/action-executor.ts';
+import { ActionExecutor } from '../runs/action-executor.ts';
 import { TestTurns } from '../runs/test-turns.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
-import { Lane } from './action-queue.ts';
+import { ActionQueue } from './action-queue.ts';
 import { AttemptCounts } from './attempts.ts';
 import type { PendingRun } from './in-hand.ts';
 import { storedLowest } from './queue-progress.ts';
@@ -44,11 +44,11 @@ const failureMs = 1_000;
  * waits for it; with no action enabled it does not even look.
  */
 export class Dispatcher {
-  readonly runner: Runner;
+  readonly runner: ActionExecutor;
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
   readonly #scanner: LogScanner;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new Map<string, ActionQueue>();
   readonly #starts = new Map<string, Promise<void>>();
   readonly #schedule: ThreadSchedule;
   readonly tests: TestTurns;
@@ -77,7 +77,7 @@ export class Dispatcher {
       lanes: () => this.#lanes.values(),
       mayTake: () => !this.#isStopping && !this.#outbox.isFull,
     });
-    this.runner = new Runner(options, this.#outbox);
+    this.runner = new ActionExecutor(options, this.#outbox);
     this.#schedule = new ThreadSchedule(options.config.actionThreads);
     this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
     this.#recovered = this.#outbox.recover();
@@ -89,7 +89,7 @@ export class Dispatcher {
     for (const action of options.actions.all()) this.restart(action);
   }
 
-  lane(action: Action): Lane | undefined {
+  lane(action: Action): ActionQueue | undefined {
     return this.#lanes.get(action.id);
   }
 
@@ -152,7 +152,7 @@ export class Dispatcher {
   }
 
   /** Puts mails that were refused up for delivery once more, in place of their parked run. False: it is gone. */
-  async sendAgain(action: Action, kept: KeptParkedRun): Promise<boolean> {
+  async sendAgain(action: Action, kept: StoredActionDeadLetter): Promise<boolean> {
     const id = actionKey(action.id);
     const parcel = { action: id, record: recordOf(kept), mails: kept.mails };
     let key: Buffer | undefined;
@@ -166,9 +166,9 @@ export class Dispatcher {
   }
 
   /** Answers how many there still were. */
-  async dropParked(action: Action, parked: readonly KeptParkedRun[]): Promise<number> {
+  async dropParked(action: Action, parked: readonly StoredActionDeadLetter[]): Promise<number> {
     const id = actionKey(action.id);
-    let dropped: readonly KeptParkedRun[] = [];
+    let dropped: readonly StoredActionDeadLetter[] = [];
     await this.#options.journal.commit(() => {
       dropped = parked.filter(({ number }) => this.runner.unpark(id, number));
     });
@@ -202,7 +202,7 @@ export class Dispatcher {
     // As it is now: it may have been changed while this waited.
     const action = actions.all().find(({ id }) => id === declared.id);
     if (this.#isStopping || !action?.enabled || this.#lanes.has(action.id)) return;
-    const lane = new Lane(action, actions.current(action), {
+    const lane = new ActionQueue(action, actions.current(action), {
       config,
       journal,
       logEnds,
@@ -259,7 +259,7 @@ export class Dispatcher {
     }
   }
 
-  async #run(lane: Lane, run: PendingRun): Promise<void> {
+  async #run(lane: ActionQueue, run: PendingRun): Promise<void> {
     this.#schedule.begin(lane);
     let hasThread = true;
     const freeThread = (): void => {

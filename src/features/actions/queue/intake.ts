@@ -4,7 +4,7 @@ import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import { type ActionJournal, carriedKey } from '../tables.ts';
 import type { InHand } from './in-hand.ts';
-import { Progress } from './queue-progress.ts';
+import { QueueProgress } from './queue-progress.ts';
 import type { Trigger } from './trigger.ts';
 
 /** Of what a lane may have in hand. A page is decoded whole, however few of its records there is room for. */
@@ -29,7 +29,7 @@ export interface IntakeOptions {
  * left behind: the others pass, and its records are read again from its own place once there is room for them.
  */
 export class Intake {
-  readonly progress: readonly Progress[];
+  readonly progress: readonly QueueProgress[];
   readonly #options: IntakeOptions;
   #isCaughtUp = false;
   /** The log holds more than there was room for. */
@@ -41,7 +41,7 @@ export class Intake {
     const { journal, action, logEnds } = options;
     this.#options = options;
     journal.refresh();
-    this.progress = logEnds.map((end, shard) => new Progress(journal.tables, action, shard, end));
+    this.progress = logEnds.map((end, shard) => new QueueProgress(journal.tables, action, shard, end));
   }
 
   /** Devices of which records in the logs wait while those of others pass. */
@@ -155,7 +155,7 @@ export class Intake {
   /** Takes the record if it is for this action. False: there is no room for it, and it is worth to wait for some. */
   #pass(
     shard: number,
-    progress: Progress,
+    progress: QueueProgress,
     record: StoredRecord,
     devices: ReadonlyMap<DeviceKey, Device>,
   ): boolean {
@@ -176,7 +176,7 @@ export class Intake {
     return isLeft;
   }
 
-  #take(shard: number, progress: Progress, record: StoredRecord): void {
+  #take(shard: number, progress: QueueProgress, record: StoredRecord): void {
     progress.take(record);
     this.#options.take(shard, record);
   }
@@ -188,7 +188,7 @@ export class Intake {
   }
 
   /** False when there are as many devices with places of their own as may be. */
-  #leaveBehind(progress: Progress, device: DeviceKey, next: number | undefined): boolean {
+  #leaveBehind(progress: QueueProgress, device: DeviceKey, next: number | undefined): boolean {
     if (!progress.behind.has(device) && !this.#hasPlace) return false;
     progress.leaveBehind(device, next);
     return true;
@@ -240,11 +240,11 @@ export class Intake {
     return false;
   }
 
-  #isFor(record: StoredRecord, progress: Progress, sender: Device | undefined): boolean {
+  #isFor(record: StoredRecord, progress: QueueProgress, sender: Device | undefined): boolean {
     if (progress.isDone(record)) return false;
     // What a move took along was done before it, but for what is noted.
     const { carried } = this.#options.journal.tables;
-    if (record.isMoved && !carried.doesExist(carriedKey(this.#options.action, record.id))) return false;
+    if (record.isRelocated && !carried.doesExist(carriedKey(this.#options.action, record.id))) return false;
     return this.#options.trigger.matches(record, sender);
   }
 

@@ -1,28 +1,28 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { ActionJournal } from '../tables.ts';
-import { numberKey, numberValue, rangeOf, readNumber, shardKey } from '../tables.ts';
+import { actionShardKey, numberKey, numberValue, rangeOf, readNumber } from '../tables.ts';
 import { DevicesBehind, storedPlaces } from './devices-behind.ts';
 
 /** What there is to know of a record here. */
-export interface Place {
+export interface QueuePosition {
   device: DeviceKey;
   position: number;
 }
 
-interface Entry extends Place {
+interface Entry extends QueuePosition {
   isDone: boolean;
 }
 
 /** Before this position of that shard's log all is done, as it is on disk, but for devices that are behind. */
 export function storedPosition(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
-  const stored = tables.positions.getBinary(shardKey(action, shard));
+  const stored = tables.positions.getBinary(actionShardKey(action, shard));
   return stored === undefined ? 0 : readNumber(stored);
 }
 
 /** The same with them. */
 export function storedLowest(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
   let lowest = storedPosition(tables, action, shard);
-  for (const { position } of storedPlaces(tables, shardKey(action, shard)))
+  for (const { position } of storedPlaces(tables, actionShardKey(action, shard)))
     lowest = Math.min(lowest, position);
   return lowest;
 }
@@ -32,7 +32,7 @@ export function storedLowest(tables: ActionJournal['tables'], action: Buffer, sh
  * wait for each other: durable are the position before which all of them are, and a mark for each one behind
  * it. A device that would hold the position up gets a place of its own, which bounds the marks.
  */
-export class Progress {
+export class QueueProgress {
   readonly behind: DevicesBehind;
   /** Looked at up to here. */
   scanned: number;
@@ -51,7 +51,7 @@ export class Progress {
   /** `logEnd`: what is stored may be ahead of a log that was restored by hand; it is not to wait for it. */
   constructor(tables: ActionJournal['tables'], action: Buffer, shard: number, logEnd: number) {
     this.#tables = tables;
-    this.#key = shardKey(action, shard);
+    this.#key = actionShardKey(action, shard);
     this.#stored = storedPosition(tables, action, shard);
     this.scanned = Math.min(this.#stored, logEnd);
     this.behind = new DevicesBehind(tables, this.#key, this.scanned);
@@ -89,13 +89,13 @@ export class Progress {
   }
 
   /** Whether it was done before the last start. */
-  isDone({ device, position }: Place): boolean {
+  isDone({ device, position }: QueuePosition): boolean {
     return (
       this.#marks.has(position) || this.#earlierMarks.has(position) || this.behind.isDone(device, position)
     );
   }
 
-  take({ device, position }: Place): void {
+  take({ device, position }: QueuePosition): void {
     if (this.behind.has(device)) this.behind.take(device);
     else this.#entries.push({ device, position, isDone: false });
   }
@@ -114,7 +114,7 @@ export class Progress {
   }
 
   /** Inside a write transaction, which is to `store` too. When that fails, this object is of no use any more. */
-  finish({ device, position }: Place): void {
+  finish({ device, position }: QueuePosition): void {
     if (this.behind.has(device)) {
       this.behind.finish(device, position);
       return;

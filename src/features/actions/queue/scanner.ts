@@ -4,12 +4,12 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage } from '../../../domain/records/record.ts';
 import type { Shard } from '../../../domain/shard.ts';
-import type { Lane } from './action-queue.ts';
+import type { ActionQueue } from './action-queue.ts';
 
 export interface ScannerOptions {
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   log: Log;
-  lanes(): Iterable<Lane>;
+  lanes(): Iterable<ActionQueue>;
   /** Whether more may be taken in hand now. */
   mayTake(): boolean;
 }
@@ -23,7 +23,7 @@ const lookMsMax = 10;
 export class LogScanner {
   readonly #options: ScannerOptions;
   /** By lane the shards that it has missed records of: told once, until it has caught up there. */
-  readonly #missed = new WeakMap<Lane, Set<number>>();
+  readonly #missed = new WeakMap<ActionQueue, Set<number>>();
 
   constructor(options: ScannerOptions) {
     this.#options = options;
@@ -96,7 +96,7 @@ export class LogScanner {
   }
 
   /** For devices that a lane has left behind, from where the first of them goes on. Answers whether there was one. */
-  async #readAgain(index: number, lane: Lane): Promise<boolean> {
+  async #readAgain(index: number, lane: ActionQueue): Promise<boolean> {
     const { shards, mayTake } = this.#options;
     const from = mayTake() ? lane.intake.wantsAgain(index) : undefined;
     const page = from === undefined ? undefined : await shards.all[index]?.records(from);
@@ -113,8 +113,8 @@ export class LogScanner {
     index: number,
     from: number,
     page: LogPage,
-    lanes: readonly Lane[],
-    offer: (lane: Lane, devices: ReadonlyMap<DeviceKey, Device>) => void,
+    lanes: readonly ActionQueue[],
+    offer: (lane: ActionQueue, devices: ReadonlyMap<DeviceKey, Device>) => void,
   ): Promise<void> {
     const { log } = this.#options;
     if (page.damaged) {
@@ -138,7 +138,7 @@ export class LogScanner {
   }
 
   /** The devices that the lanes ask for, as they are now: all at once, for some engines are a network away. */
-  async #devicesOf(page: LogPage, lanes: readonly Lane[]): Promise<ReadonlyMap<DeviceKey, Device>> {
+  async #devicesOf(page: LogPage, lanes: readonly ActionQueue[]): Promise<ReadonlyMap<DeviceKey, Device>> {
     const asked = new Set<DeviceKey>();
     for (const record of page.records) {
       if (lanes.some((lane) => lane.intake.asksForDevice(record))) asked.add(record.device);
@@ -154,7 +154,7 @@ export class LogScanner {
   }
 
   /** Retention by fleet cuts holes into what stands in the log, so whose records they were is not known. */
-  #tellMissed(lane: Lane, index: number, from: number): void {
+  #tellMissed(lane: ActionQueue, index: number, from: number): void {
     const missed = this.#missed.get(lane) ?? new Set();
     if (missed.has(index)) return;
     this.#missed.set(lane, missed.add(index));

@@ -3,13 +3,13 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
-import type { KeptParkedRun, RefusedMail } from '../outbox/dead-letters.ts';
+import type { RefusedMail, StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { Outbox } from '../outbox/outbox.ts';
-import type { Parcel } from '../outbox/parcel.ts';
+import type { OutboxEntry } from '../outbox/parcel.ts';
 import type { ActionPool } from '../pool/pool.ts';
-import type { Lane } from '../queue/action-queue.ts';
-import { ParkedCounts } from '../queue/dead-letter-counts.ts';
+import type { ActionQueue } from '../queue/action-queue.ts';
+import { DeadLetterCounts } from '../queue/dead-letter-counts.ts';
 import type { PendingRun } from '../queue/in-hand.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunLimits, RunRecord, RunReport } from '../sandbox/run.ts';
@@ -19,7 +19,7 @@ import { areCurrent, type Reads, writeState } from './action-state.ts';
 import { History } from './history.ts';
 import { answerFor, type Sources } from './host-calls.ts';
 
-export interface RunnerOptions extends Sources, Addressing {
+export interface ActionExecutorOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
   config: ActionConfig;
   pool: ActionPool;
@@ -40,7 +40,7 @@ const linesPerRunKept = 10;
 
 /** A run, and the lane that it is of. */
 interface Attempt {
-  lane: Lane;
+  lane: ActionQueue;
   run: PendingRun;
 }
 
@@ -79,22 +79,22 @@ function describeRecord(record: StoredRecord): RunRecord {
  * state, its log, and that the record is done. Before that commit nothing of the run exists; after it, the run
  * never happens again.
  */
-export class Runner {
+export class ActionExecutor {
   readonly runs: History<Run>;
   readonly lines: History<ActionLogLine>;
-  readonly parked: History<KeptParkedRun>;
-  readonly parkedCounts: ParkedCounts;
-  readonly #options: RunnerOptions;
+  readonly parked: History<StoredActionDeadLetter>;
+  readonly parkedCounts: DeadLetterCounts;
+  readonly #options: ActionExecutorOptions;
   readonly #outbox: Outbox;
 
-  constructor(options: RunnerOptions, outbox: Outbox) {
+  constructor(options: ActionExecutorOptions, outbox: Outbox) {
     this.#options = options;
     this.#outbox = outbox;
     const { tables } = options.journal;
     this.runs = new History(tables.runs);
     this.lines = new History(tables.logs);
     this.parked = new History(tables.parked);
-    this.parkedCounts = new ParkedCounts(this.parked);
+    this.parkedCounts = new DeadLetterCounts(this.parked);
   }
 
   /**
@@ -115,7 +115,7 @@ export class Runner {
     const report = await this.#runCode(attempt, reads).finally(onThreadFree);
     if (lane.isStopped) return 'failed';
     const { error, mails } = await mailsOf(lane.action.fleetId, report, this.#options);
-    const parcel: Parcel = { action: lane.id, record, mails };
+    const parcel: OutboxEntry = { action: lane.id, record, mails };
     const ending = await this.#commit(attempt, report, error, parcel, reads);
     if (ending === undefined) return 'failed';
     if (ending.type === 'again') {
@@ -135,7 +135,7 @@ export class Runner {
   }
 
   /** Inside a write transaction: what a run has sent and a mailbox has not taken. Answers what to count. */
-  parkMails({ action, record }: Parcel, mails: readonly RefusedMail[]): void {
+  parkMails({ action, record }: OutboxEntry, mails: readonly RefusedMail[]): void {
     const [first] = mails;
     const which = first === undefined ? '' : `, the first by ${deviceIdOf(first.device)}: ${first.reason}`;
     const msg = `${mails.length} of its mails were not taken${which}.`;
@@ -172,7 +172,7 @@ export class Runner {
     attempt: Attempt,
     report: RunReport,
     error: RunError | undefined,
-    parcel: Parcel,
+    parcel: OutboxEntry,
     reads: Reads,
   ): Promise<Ending | undefined> {
     let ending = undefined as Ending | undefined;
@@ -188,7 +188,7 @@ export class Runner {
     { lane, run }: Attempt,
     report: RunReport,
     failure: RunError | undefined,
-    parcel: Parcel,
+    parcel: OutboxEntry,
     reads: Reads,
   ): Ending {
     const { config, journal } = this.#options;
@@ -231,7 +231,7 @@ export class Runner {
     return { type: 'done', key, parked: -unparked };
   }
 
-  #park(action: Buffer, kept: Omit<KeptParkedRun, 'number'>): void {
+  #park(action: Buffer, kept: Omit<StoredActionDeadLetter, 'number'>): void {
     this.parked.add(action, kept, Number.POSITIVE_INFINITY);
   }
 

@@ -1,7 +1,7 @@
 import { type DeviceKey, deviceIdOf, deviceIdPattern, deviceKeyOf } from '../../../core/identity.ts';
 import type { DeviceStatus } from '../../../domain/devices/device.ts';
 import type { Shard } from '../../../domain/shard.ts';
-import type { Answer } from '../sandbox/run.ts';
+import type { HostAnswer } from '../sandbox/run.ts';
 import type { ActionJournal } from '../tables.ts';
 import { type Reads, readState } from './action-state.ts';
 
@@ -16,7 +16,7 @@ export function answerFor(
   action: Buffer | undefined,
   reads: Reads,
   sources: Sources,
-): Answer {
+): HostAnswer {
   return async (question) => {
     if (question.type === 'state') {
       if (action === undefined) return 'null';

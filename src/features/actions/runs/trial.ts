@@ -86,8 +86,8 @@ export class Trials {
   }
 }
 
-function describeMail({ device, name, payload, lifeSeconds }: OutgoingMail): RunTrial['mails'][number] {
-  const life = lifeSeconds === undefined ? {} : { lifeSeconds };
+function describeMail({ device, name, payload, ttlSeconds }: OutgoingMail): RunTrial['mails'][number] {
+  const life = ttlSeconds === undefined ? {} : { ttlSeconds };
   return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...life };
 }
 
@@ -104,7 +104,7 @@ function reasonOf({ mails: expected }: ActionTest, { error, mails }: RunTrial): 
 }
 
 /** Of tests that failed. */
-export function failureOf(failed: readonly TestOutcome[]): ApiError {
+export function trialFailureOf(failed: readonly TestOutcome[]): ApiError {
   const sentences = failed.map(({ test, reason }) => `Test ${test} failed: ${reason}`);
   return new ApiError('action_test_failed', { msg: sentences.join('\n').slice(0, 4_000) });
 }

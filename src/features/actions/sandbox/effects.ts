@@ -1,4 +1,4 @@
-import { mailLifeSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
+import { mailTtlSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
 import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
 import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
 import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
@@ -14,7 +14,7 @@ const logCharactersMax = 1_024;
  * What one run asks for, kept until it has succeeded. Its arguments come from operators' code and were made by
  * an engine that this code may have got the better of: all of them are checked here, outside of the sandbox.
  */
-export class Effects {
+export class RunEffects {
   readonly sends: Send[] = [];
   readonly log: string[] = [];
   /** A bound that the run went over: it fails even if the action catches what was thrown. */
@@ -49,7 +49,7 @@ export class Effects {
   send(to: unknown, name: unknown, payload: string | undefined, options: unknown): void {
     const devices = typeof to === 'string' ? [to] : to;
     if (!Array.isArray(devices)) throw new TypeError('send: `to` must be a device id or an array of them.');
-    for (const device of devices) deviceIdOf('send', device);
+    for (const device of devices) sentDeviceIdOf('send', device);
     this.#send('send', { devices }, devices.length, name, payload, options);
   }
 
@@ -72,14 +72,14 @@ export class Effects {
     this.#checkSize(`${call}: the payload`, text, this.#limits.payloadBytesMax);
     this.#checkDepth(`${call}: the payload`, text);
     if (!isObject(JSON.parse(text))) throw new TypeError(`${call}: the payload must be a JSON object.`);
-    const lifeSeconds = lifeSecondsOf(call, options);
+    const ttlSeconds = ttlSecondsOf(call, options);
     // A list counts for each of its devices: so does an empty one for one, or it could be sent for ever.
     this.#mails += Math.max(1, mails);
     if (this.#mails > this.#limits.mailsMax)
       throw this.#exceeded('too_many_mails', `A run may send ${this.#limits.mailsMax} mails.`);
     this.#keep(text);
     if (mails > 0)
-      this.sends.push({ to, name, payload: text, ...(lifeSeconds !== undefined && { lifeSeconds }) });
+      this.sends.push({ to, name, payload: text, ...(ttlSeconds !== undefined && { ttlSeconds }) });
   }
 
   /** `value` is JSON text; undefined where the action gave something that JSON has not. */
@@ -139,7 +139,7 @@ export class Effects {
   }
 }
 
-export function deviceIdOf(call: string, id: unknown): string {
+export function sentDeviceIdOf(call: string, id: unknown): string {
   if (typeof id !== 'string' || !deviceIdPattern.test(id))
     throw new TypeError(`${call}: a device id is 10 of A-Z, a-z and 0-9.`);
   return id;
@@ -155,21 +155,21 @@ function boundedText(what: string, text: unknown, charactersMax: number): string
   return text;
 }
 
-function lifeSecondsOf(call: string, options: unknown): number | undefined {
+function ttlSecondsOf(call: string, options: unknown): number | undefined {
   if (options === null || options === undefined) return undefined;
   if (!isObject(options)) throw new TypeError(`${call}: the options must be an object.`);
-  const { lifeSeconds, ...others } = options as { lifeSeconds?: unknown };
+  const { ttlSeconds, ...others } = options as { ttlSeconds?: unknown };
   const [other] = Object.keys(others);
   if (other !== undefined)
     throw new TypeError(`${call}: there is no option ${harmless(JSON.stringify(other), 80)}.`);
-  if (lifeSeconds === undefined) return undefined;
+  if (ttlSeconds === undefined) return undefined;
   if (
-    !Number.isSafeInteger(lifeSeconds) ||
-    (lifeSeconds as number) < 1 ||
-    (lifeSeconds as number) > mailLifeSecondsMax
+    !Number.isSafeInteger(ttlSeconds) ||
+    (ttlSeconds as number) < 1 ||
+    (ttlSeconds as number) > mailTtlSecondsMax
   )
-    throw new RangeError(`${call}: lifeSeconds must be a whole number from 1 to ${mailLifeSecondsMax}.`);
-  return lifeSeconds as number;
+    throw new RangeError(`${call}: ttlSeconds must be a whole number from 1 to ${mailTtlSecondsMax}.`);
+  return ttlSeconds as number;
 }
 
 function isObject(value: unknown): value is object {

@@ -1,4 +1,4 @@
-import type { Question } from './run.ts';
+import type { HostCall } from './run.ts';
 
 export interface Arrival {
   id: string;
@@ -10,15 +10,15 @@ export interface Arrival {
 const underWayMax = 32;
 
 /** The questions of one run, from the call in the sandbox until their answers are handed back into it. */
-export class Questions {
-  readonly #ask: (question: Question) => Promise<string>;
-  readonly #waiting: { id: string; question: Question }[] = [];
+export class HostCalls {
+  readonly #ask: (question: HostCall) => Promise<string>;
+  readonly #waiting: { id: string; question: HostCall }[] = [];
   #arrived: Arrival[] = [];
   #numbered = 0;
   #underWay = 0;
   #wake: (() => void) | undefined;
 
-  constructor(ask: (question: Question) => Promise<string>) {
+  constructor(ask: (question: HostCall) => Promise<string>) {
     this.#ask = ask;
   }
 
@@ -27,7 +27,7 @@ export class Questions {
     return this.#waiting.length + this.#underWay + this.#arrived.length;
   }
 
-  add(question: Question): string {
+  add(question: HostCall): string {
     this.#numbered += 1;
     const id = String(this.#numbered);
     this.#waiting.push({ id, question });

@@ -1,4 +1,4 @@
-import { begin, change, type Progress, sign } from '../pool/run-heartbeat.ts';
+import { begin, change, type RunHeartbeat, sign } from '../pool/run-heartbeat.ts';
 import { threadMilliseconds } from '../pool/thread-clock.ts';
 import type { RunError, RunLimits } from './run.ts';
 
@@ -6,15 +6,15 @@ import type { RunError, RunLimits } from './run.ts';
 const tickMilliseconds = 10;
 
 /** The time that a run may take, and has taken. */
-export class Allowance {
+export class RunBudget {
   readonly #limits: RunLimits;
-  readonly #progress: Progress;
+  readonly #progress: RunHeartbeat;
   readonly #startedAt = performance.now();
   readonly #threadStartedAt = threadMilliseconds();
   #engineMilliseconds = 0;
   #enteredAt: number | undefined;
 
-  constructor(limits: RunLimits, progress: Progress) {
+  constructor(limits: RunLimits, progress: RunHeartbeat) {
     this.#limits = limits;
     this.#progress = progress;
     begin(progress);

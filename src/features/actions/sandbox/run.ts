@@ -47,7 +47,7 @@ export interface Send {
   name: string;
   /** JSON text of an object. */
   payload: string;
-  lifeSeconds?: number;
+  ttlSeconds?: number;
 }
 
 /** Null: the key is removed. */
@@ -96,7 +96,7 @@ export interface RunReport {
 }
 
 /** What a run may ask while it is under way. */
-export type Question = { type: 'device'; id: string } | { type: 'state'; key: string };
+export type HostCall = { type: 'device'; id: string } | { type: 'state'; key: string };
 
 /** The answer as JSON text; `null` for what there is not. */
-export type Answer = (question: Question) => Promise<string>;
+export type HostAnswer = (question: HostCall) => Promise<string>;

@@ -1,11 +1,11 @@
 import type { QuickJSHandle } from 'quickjs-emscripten-core';
-import { deviceIdOf, type Effects, stateKeyOf } from './effects.ts';
+import { type RunEffects, sentDeviceIdOf, stateKeyOf } from './effects.ts';
 import { type Engine, newEngine } from './engine.ts';
 import { engineFault, errorOf } from './fault.ts';
 import { glue, glueFile } from './glue.ts';
-import type { Questions } from './host-call-port.ts';
+import type { HostCalls } from './host-call-port.ts';
 import type { RunError, RunRecord } from './run.ts';
-import type { Allowance } from './run-budget.ts';
+import type { RunBudget } from './run-budget.ts';
 import type { ActionSource } from './source-lines.ts';
 
 /** Jobs of promises between two looks at whether the run is over. */
@@ -13,13 +13,13 @@ const jobsAtOnce = 64;
 
 /** What a run may take and what it has asked for so far. */
 export interface RunUnderWay {
-  effects: Effects;
-  allowance: Allowance;
-  questions: Questions;
+  effects: RunEffects;
+  allowance: RunBudget;
+  questions: HostCalls;
 }
 
 /** One action's code in an engine of its own: it knows of nothing but what glue.ts hands it. */
-export class Realm {
+export class Sandbox {
   readonly #engine: Engine;
   readonly #file: string;
   readonly #glue: QuickJSHandle;
@@ -32,8 +32,8 @@ export class Realm {
   #done = false;
 
   /** `name`: of the action, which its errors are to name. */
-  static async make(memoryBytes: number, name: string): Promise<Realm> {
-    const realm = new Realm(await newEngine(memoryBytes), `${name}.js`);
+  static async make(memoryBytes: number, name: string): Promise<Sandbox> {
+    const realm = new Sandbox(await newEngine(memoryBytes), `${name}.js`);
     realm.#engine.runtime.setMemoryLimit(memoryBytes);
     return realm;
   }
@@ -219,7 +219,7 @@ export class Realm {
         case 'log':
           return void effects.addLine(String(first));
         case 'device':
-          return `#${questions.add({ type: 'device', id: deviceIdOf('device', first) })}`;
+          return `#${questions.add({ type: 'device', id: sentDeviceIdOf('device', first) })}`;
         case 'state': {
           const key = stateKeyOf('state.get', first);
           const written = effects.written(key);

@@ -1,4 +1,4 @@
-import type { Realm } from './sandbox.ts';
+import type { Sandbox } from './sandbox.ts';
 
 /** A realm keeps what its action leaves in it: after so many runs a new one is made, so that it cannot grow. */
 const runsOfRealmMax = 1_000;
@@ -8,7 +8,7 @@ const measuredEvery = 64;
 const ownBytes = 524_288;
 
 interface Kept {
-  realm: Realm;
+  realm: Sandbox;
   runs: number;
   bytes: number;
 }
@@ -17,18 +17,18 @@ interface Kept {
  * Realms that are ready for another run of their action. To make one takes milliseconds, and a run in one that is
  * there a fraction of one; so as many stay as there is memory for, and those that were used last.
  */
-export class WarmRealms {
+export class WarmSandboxes {
   readonly #bytesMax: number;
   /** The one used last is last. */
   readonly #realms = new Map<string, Kept>();
-  readonly #taken = new WeakMap<Realm, Kept>();
+  readonly #taken = new WeakMap<Sandbox, Kept>();
   #bytes = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  take(name: string): Realm | undefined {
+  take(name: string): Sandbox | undefined {
     const kept = this.#realms.get(name);
     if (kept === undefined) return undefined;
     this.#realms.delete(name);
@@ -38,7 +38,7 @@ export class WarmRealms {
   }
 
   /** After a run that went well. */
-  keep(name: string, realm: Realm): void {
+  keep(name: string, realm: Sandbox): void {
     const { runs, bytes } = this.#taken.get(realm) ?? { runs: 0, bytes: 0 };
     const isDue = ((runs + 1) & runs) === 0 || runs % measuredEvery === 0;
     const kept = { realm, runs: runs + 1, bytes: isDue ? ownBytes + realm.grownBytes() : bytes };

@@ -1,9 +1,9 @@
 import { Mutex, yieldToEventLoop } from '../../../core/async.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import { fleetIdOfJob, idOfJob } from '../tables.ts';
-import type { Delivered, Job, Progress } from './job.ts';
+import type { Delivered, Job, JobProgress } from './job.ts';
 import type { JobStore } from './job-store.ts';
-import { ListWalk, ShardWalk, type Walk } from './walk.ts';
+import { type DeviceWalk, ListWalk, ShardWalk } from './walk.ts';
 
 const countPageSize = 1_000;
 
@@ -14,17 +14,17 @@ export class ActiveJob {
   readonly id: Uint8Array;
   readonly job: Job;
   /** As it is on disk. */
-  progress: Progress;
+  progress: JobProgress;
   devices: number | undefined;
   /** Settles when what is being sent of it is noted, or given up. */
   turn: Promise<void> = Promise.resolve();
   /** As in its progress, from the moment that the chunk is cut short. */
   partial: Delivered | undefined;
-  #walk: Walk | undefined;
+  #walk: DeviceWalk | undefined;
   #holds = 0;
   readonly #changes = new Mutex();
 
-  constructor(key: Buffer, job: Job, progress: Progress) {
+  constructor(key: Buffer, job: Job, progress: JobProgress) {
     this.key = key;
     this.fleetId = fleetIdOfJob(key);
     this.id = idOfJob(key);
@@ -52,7 +52,7 @@ export class ActiveJob {
   }
 
   /** From behind what is noted; as far as it was walked before, where that went well. */
-  walk(shards: readonly Shard[], store: JobStore): Walk {
+  walk(shards: readonly Shard[], store: JobStore): DeviceWalk {
     this.#walk ??= this.#walkFrom(this.progress.after, shards, store);
     return this.#walk;
   }
@@ -86,7 +86,7 @@ export class ActiveJob {
       : shard.deviceIds(this.fleetId, after, limit);
   }
 
-  #walkFrom(after: string, shards: readonly Shard[], store: JobStore): Walk {
+  #walkFrom(after: string, shards: readonly Shard[], store: JobStore): DeviceWalk {
     if ('listed' in this.job.to) return new ListWalk(store.targets(this.key), after);
     return new ShardWalk(shards, (shard, from, limit) => this.#read(shard, from, limit), after);
   }

@@ -10,8 +10,8 @@ import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../service.ts';
 import { type BroadcastJournal, fleetIdOfJob } from '../tables.ts';
 import { ActiveJob } from './active-job.ts';
-import { Delivery } from './delivery.ts';
-import { type Delivered, isOver, type Progress, statusOf } from './job.ts';
+import { BroadcastDelivery } from './delivery.ts';
+import { broadcastStatusOf, type Delivered, isOver, type JobProgress } from './job.ts';
 import { JobStore } from './job-store.ts';
 import { MailRate } from './rate.ts';
 import { Rota } from './rota.ts';
@@ -38,7 +38,7 @@ const failureMs = 1_000;
 export class Broadcaster {
   readonly store: JobStore;
   readonly #options: BroadcasterOptions;
-  readonly #delivery: Delivery;
+  readonly #delivery: BroadcastDelivery;
   readonly #rate: MailRate;
   readonly #jobs = new Rota();
   /** Of what may run or be paused; what is on its way to the disk is among it. */
@@ -58,7 +58,7 @@ export class Broadcaster {
     this.#share = new FairShare(options.config.broadcastsRunningMax);
     this.store = new JobStore(options.journal, options.config);
     this.#rate = new MailRate(options.config);
-    this.#delivery = new Delivery({ ...options, rate: this.#rate });
+    this.#delivery = new BroadcastDelivery({ ...options, rate: this.#rate });
     for (const { key, progress } of this.store.all()) {
       const job = isOver(progress) ? undefined : this.store.job(key);
       if (job === undefined) continue;
@@ -122,10 +122,10 @@ export class Broadcaster {
   status(key: Buffer): BroadcastStatus | undefined {
     const active = this.job(key);
     if (active !== undefined) {
-      return statusOf(key, active.job, { ...active.progress, devices: active.devices });
+      return broadcastStatusOf(key, active.job, { ...active.progress, devices: active.devices });
     }
     const [job, progress] = [this.store.job(key), this.store.progress(key)];
-    return job && progress && statusOf(key, job, progress);
+    return job && progress && broadcastStatusOf(key, job, progress);
   }
 
   /** Nothing is sent of it while this goes on, nor after it unless it runs. */
@@ -201,7 +201,7 @@ export class Broadcaster {
     const mayGoOn = (): boolean => active.isReady && !this.#isStopping;
     const delivered = await this.#delivery.send(active.fleetId, active.id, active.job, deviceIds, mayGoOn);
     if (!delivered.isWhole) {
-      active.partial = furtherOf(delivered, active.partial);
+      active.partial = mostProgress(delivered, active.partial);
       active.rewind();
       return;
     }
@@ -209,7 +209,7 @@ export class Broadcaster {
     void this.#forgetting.run();
   }
 
-  async #note(active: ActiveJob, change: Partial<Progress>, delivered?: Delivered): Promise<void> {
+  async #note(active: ActiveJob, change: Partial<JobProgress>, delivered?: Delivered): Promise<void> {
     const { queued = 0, refused = [] } = delivered ?? {};
     const { progress } = active;
     const partial = delivered === undefined ? active.partial : undefined;
@@ -238,7 +238,7 @@ export class Broadcaster {
       let forgotten: number;
       do {
         if (this.#isStopping || this.#options.isBackupRunning()) return;
-        forgotten = await shard.forgetBroadcasts(this.#noted());
+        forgotten = await shard.pruneBroadcasts(this.#noted());
       } while (forgotten > 0);
     }
   }
@@ -265,7 +265,7 @@ export class Broadcaster {
     // With those that are added meanwhile.
     for (const fleetId of this.#upkeepDue) {
       this.#upkeepDue.delete(fleetId);
-      for await (const keys of this.store.surplus(fleetId)) {
+      for await (const keys of this.store.expiredJobs(fleetId)) {
         for (const key of keys) if (!this.#isStopping) await this.store.remove(key);
         if (this.#isStopping) return;
       }
@@ -274,7 +274,7 @@ export class Broadcaster {
 }
 
 /** Of two attempts at one chunk: the shards know what either has sent. */
-function furtherOf(one: Delivered, other: Delivered | undefined): Delivered {
+function mostProgress(one: Delivered, other: Delivered | undefined): Delivered {
   const done = ({ queued, refused }: Delivered): number => queued + refused.length;
   return other !== undefined && done(other) > done(one) ? other : one;
 }

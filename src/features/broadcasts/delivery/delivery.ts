@@ -26,7 +26,7 @@ const failuresMax = 3;
  * Brings the mail of a broadcast to the shards. Each has one batch at a time under way, whatever the number of
  * broadcasts: their share of a shard's queue and of its thread stays small, and devices find it open.
  */
-export class Delivery {
+export class BroadcastDelivery {
   readonly #options: DeliveryOptions;
 
   constructor(options: DeliveryOptions) {
@@ -74,7 +74,7 @@ export class Delivery {
       ...request,
       payload,
       ...(requeuesMax !== undefined && { requeuesMax }),
-      lifeSeconds: request.lifeSeconds ?? fleet?.mailLifeSeconds ?? config.mailLifeSeconds,
+      ttlSeconds: request.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
       mailboxMailsMax: request.mailboxMailsMax ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
     };
   }

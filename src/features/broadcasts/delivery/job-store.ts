@@ -5,7 +5,7 @@ import { keyRefused } from '../../../domain/idempotency-key.ts';
 import type { Page } from '../../../domain/shard.ts';
 import { IdempotencyKeys } from '../../../storage/lmdb/environment/idempotency-keys.ts';
 import type { BroadcastConfig } from '../config.ts';
-import type { BroadcastRequest, Refusal, RefusalReason } from '../service.ts';
+import type { BroadcastRefusalCount, BroadcastRequest, RefusalReason } from '../service.ts';
 import {
   type BroadcastJournal,
   deviceIdLength,
@@ -24,8 +24,8 @@ import {
   encodeProgress,
   encodeTargets,
   type Job,
+  type JobProgress,
   jobOf,
-  type Progress,
 } from './job.ts';
 
 /** Records that one transaction removes: this thread has other things to do. */
@@ -89,7 +89,7 @@ export class JobStore {
     return value && decodeJob(value);
   }
 
-  progress(key: Buffer): Progress | undefined {
+  progress(key: Buffer): JobProgress | undefined {
     this.#journal.refresh();
     const value = this.#journal.tables.jobProgress.getBinary(key);
     return value && decodeProgress(value);
@@ -103,7 +103,11 @@ export class JobStore {
   }
 
   /** Durable when it settles, both or neither. */
-  async note(key: Buffer, progress: Progress, refused: readonly Refusal[] = []): Promise<void> {
+  async note(
+    key: Buffer,
+    progress: JobProgress,
+    refused: readonly BroadcastRefusalCount[] = [],
+  ): Promise<void> {
     await this.#journal.commit(() => {
       const { jobProgress, jobRefusals } = this.#journal.tables;
       jobProgress.putSync(key, encodeProgress(progress));
@@ -114,7 +118,7 @@ export class JobStore {
   }
 
   /** All there are, those of a fleet together, in the order they were put. */
-  *all(): Generator<{ key: Buffer; progress: Progress }> {
+  *all(): Generator<{ key: Buffer; progress: JobProgress }> {
     this.#journal.refresh();
     for (const { key, value } of this.#journal.tables.jobProgress.getRange({})) {
       yield { key, progress: decodeProgress(value) };
@@ -142,7 +146,7 @@ export class JobStore {
     return { keys: found.slice(0, limit), hasMore: found.length > limit };
   }
 
-  refusals(key: Buffer, after: string, limit: number): Page<Refusal> {
+  refusals(key: Buffer, after: string, limit: number): Page<BroadcastRefusalCount> {
     this.#journal.refresh();
     const { jobRefusals } = this.#journal.tables;
     const keys = keysUnder(jobRefusals, key, { after, limit: limit + 1 });
@@ -193,7 +197,7 @@ export class JobStore {
    * Those that have ended and whose time is over, or that are too many of their fleet: of one fleet or, without one,
    * of all, one after the other.
    */
-  async *surplus(fleetId?: string): AsyncGenerator<Buffer[]> {
+  async *expiredJobs(fleetId?: string): AsyncGenerator<Buffer[]> {
     let own: { key: Buffer; endedAtMs: number | undefined }[] = [];
     for await (const { key, progress } of this.#walk(fleetId)) {
       const [other] = own;
@@ -218,12 +222,12 @@ export class JobStore {
   }
 
   /** In their order; there may be many, so a few in each turn of the event loop. */
-  async *#walk(fleetId = ''): AsyncGenerator<{ key: Buffer; progress: Progress }> {
+  async *#walk(fleetId = ''): AsyncGenerator<{ key: Buffer; progress: JobProgress }> {
     let start = Buffer.from(fleetId, 'latin1');
     const end = Buffer.from(`${fleetId}~`, 'latin1');
     for (;;) {
       this.#journal.refresh();
-      const page: { key: Buffer; progress: Progress }[] = [];
+      const page: { key: Buffer; progress: JobProgress }[] = [];
       for (const { key, value } of this.#journal.tables.jobProgress.getRange({
         start,
         end,

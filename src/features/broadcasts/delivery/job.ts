@@ -1,6 +1,6 @@
 import { formatUuid } from '../../../core/uuid.ts';
 import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
-import type { BroadcastRequest, BroadcastState, BroadcastStatus, Refusal } from '../service.ts';
+import type { BroadcastRefusalCount, BroadcastRequest, BroadcastState, BroadcastStatus } from '../service.ts';
 import { deviceIdLength, idOfJob } from '../tables.ts';
 
 /** What is asked for: written once. The ids of a list are apart, for they are read only to send. */
@@ -14,13 +14,13 @@ export interface Job {
 /** What became of a chunk of devices. */
 export interface Delivered {
   queued: number;
-  refused: Refusal[];
+  refused: BroadcastRefusalCount[];
   /** False when it was stopped on the way: then some may have had their mail and are not counted. */
   isWhole: boolean;
 }
 
 /** How far a broadcast has come: written behind each chunk. */
-export interface Progress {
+export interface JobProgress {
   state: BroadcastState;
   /** The last device that is done with, in the order of ids over all shards; empty at the beginning. */
   after: string;
@@ -44,7 +44,7 @@ export function jobOf(
   };
 }
 
-export const beginning: Progress = {
+export const beginning: JobProgress = {
   state: 'running',
   after: '',
   devices: undefined,
@@ -54,7 +54,7 @@ export const beginning: Progress = {
   endedAtMs: undefined,
 };
 
-export function isOver({ state }: Progress): boolean {
+export function isOver({ state }: JobProgress): boolean {
   return state === 'done' || state === 'cancelled';
 }
 
@@ -68,12 +68,12 @@ export function decodeJob(value: Buffer): Job {
   return { ...job, payload: new Uint8Array(job.payload) };
 }
 
-export function encodeProgress(progress: Progress): Buffer {
+export function encodeProgress(progress: JobProgress): Buffer {
   return pack(progress);
 }
 
-export function decodeProgress(value: Buffer): Progress {
-  const progress = unpack(value) as Progress;
+export function decodeProgress(value: Buffer): JobProgress {
+  const progress = unpack(value) as JobProgress;
   const { devices, partial, endedAtMs } = progress;
   return {
     ...progress,
@@ -95,7 +95,11 @@ export function decodeTargets(value: Buffer): string[] {
   );
 }
 
-export function statusOf(key: Buffer, { payload, ...job }: Job, progress: Progress): BroadcastStatus {
+export function broadcastStatusOf(
+  key: Buffer,
+  { payload, ...job }: Job,
+  progress: JobProgress,
+): BroadcastStatus {
   const { after: _, partial, ...shown } = progress;
   const queued = shown.queued + (partial?.queued ?? 0);
   const refused = shown.refused + (partial?.refused.length ?? 0);

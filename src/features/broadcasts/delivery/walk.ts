@@ -2,7 +2,7 @@ import { yieldToEventLoop } from '../../../core/async.ts';
 import type { Awaitable, Shard } from '../../../domain/shard.ts';
 
 /** Devices in the order of their ids, over all shards: where one stands does not depend on how many there are. */
-export interface Walk {
+export interface DeviceWalk {
   /** The next ids, at most so many; none at the end. */
   next(limit: number): Promise<string[]>;
 }
@@ -22,7 +22,7 @@ interface Part {
 }
 
 /** Merges what shards have of a fleet, each in order already. */
-export class ShardWalk implements Walk {
+export class ShardWalk implements DeviceWalk {
   readonly #read: ReadIds;
   readonly #parts: Part[];
 
@@ -69,7 +69,7 @@ function lowest(parts: readonly Part[]): Part | undefined {
 }
 
 /** A list, which is in order. */
-export class ListWalk implements Walk {
+export class ListWalk implements DeviceWalk {
   readonly #ids: readonly string[];
   #at: number;
 

@@ -2,7 +2,7 @@ import { ApiError } from '../../../core/errors.ts';
 import type { Destination, Forwarder, ForwarderSecrets, ForwarderTls, NatsCredentials } from './forwarder.ts';
 
 /** What an operator gives of them; what is absent stays. */
-export interface GivenSecrets {
+export interface SecretsInput {
   signing?: string;
   headers?: ForwarderSecrets['headers'];
   /** Null: none. */
@@ -17,7 +17,7 @@ export interface GivenSecrets {
  */
 export function mergedSecrets(
   destination: Destination,
-  { signing, ...others }: GivenSecrets,
+  { signing, ...others }: SecretsInput,
   known: Forwarder | undefined,
 ): ForwarderSecrets {
   const before = known?.secrets;

@@ -1,4 +1,4 @@
-import { Waiters } from '../../../core/async.ts';
+import { Condition } from '../../../core/async.ts';
 import { isWithinShare } from '../../../core/fair-share.ts';
 
 /**
@@ -9,9 +9,9 @@ export class ByteBudget {
   readonly #bytesMax: number;
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
-  readonly #waiting = new Waiters();
+  readonly #waiting = new Condition();
   /** Those that hold bytes which they do not need just now. */
-  readonly #idle = new Waiters();
+  readonly #idle = new Condition();
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;

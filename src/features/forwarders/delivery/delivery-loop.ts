@@ -4,21 +4,21 @@ import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { Burial } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
-import { Ending } from '../senders/linked-abort.ts';
+import { LinkedAbort } from '../senders/linked-abort.ts';
 import type { Outcome, Sender } from '../senders/sender.ts';
 import { type BackoffLimits, waitOf } from './backoff.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { isTakingOthers, keepTaken } from './sift.ts';
-import type { Batch, Source } from './source.ts';
-import type { Progress } from './stats.ts';
+import type { Source, SourceBatch } from './source.ts';
+import type { ForwarderStats } from './stats.ts';
 
-export interface LaneOptions {
+export interface DeliveryLoopOptions {
   forwarder: Forwarder;
   source: Source;
   sender: Sender;
   budget: ByteBudget;
   backoff: BackoffLimits;
-  progress: Progress;
+  progress: ForwarderStats;
   log: Log;
   /** Keeps one that was refused. @throws ApiError unavailable. */
   bury(record: StoredRecord, reason: string): Promise<Burial>;
@@ -39,8 +39,8 @@ const overheadBytes = 256;
  * From one source to the destination, one batch after another, so that the order of the source holds. A batch is
  * acknowledged when all of it is delivered or among the dead letters, and never before.
  */
-export class Lane {
-  readonly #options: LaneOptions;
+export class DeliveryLoop {
+  readonly #options: DeliveryLoopOptions;
   /** Attempts that failed since the last one that did not. */
   #failures = 0;
   /** What the last of them answered, and how many did one behind the other. */
@@ -50,7 +50,7 @@ export class Lane {
   /** Of a batch that was let go of while it waited: it is to be the same one when it is read again. */
   #recordsAgain: number | undefined;
 
-  constructor(options: LaneOptions) {
+  constructor(options: DeliveryLoopOptions) {
     this.#options = options;
   }
 
@@ -73,7 +73,7 @@ export class Lane {
   }
 
   /** Whether it was acknowledged. */
-  async #forward(batch: Batch): Promise<boolean> {
+  async #forward(batch: SourceBatch): Promise<boolean> {
     const { budget, signal, forwarder } = this.#options;
     const { fleetId } = forwarder;
     const bytes = batch.records.reduce((sum, { payload }) => sum + payload.length + overheadBytes, 0);
@@ -180,7 +180,7 @@ export class Lane {
     const waitMs = waitOf(this.#failures, backoff, retryAfterMs);
     this.#resumeAtMs = performance.now() + waitMs;
     progress.backingOff += 1;
-    using ending = new Ending(signal);
+    using ending = new LinkedAbort(signal);
     const isOver = await Promise.race([
       sleep(waitMs, ending.signal).then(() => true),
       budget.wanted(ending.signal).then(() => false),
@@ -242,7 +242,7 @@ export class Lane {
   }
 
   /** What comes meanwhile shares the next batch. */
-  async #linger(batch: Batch): Promise<void> {
+  async #linger(batch: SourceBatch): Promise<void> {
     const { forwarder, signal } = this.#options;
     const { lingerMilliseconds, batchRecordsMax } = forwarder;
     if (lingerMilliseconds === 0 || batch.records.length >= batchRecordsMax) return;

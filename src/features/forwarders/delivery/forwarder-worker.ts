@@ -1,18 +1,18 @@
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { ForwarderConfig } from '../config.ts';
-import type { DeadLetters } from '../dead-letters.ts';
+import type { ForwarderDeadLetters } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import type { Sender } from '../senders/sender.ts';
 import { forwarderKey } from '../tables.ts';
 import type { ByteBudget } from './byte-budget.ts';
-import { Lane } from './delivery-loop.ts';
-import type { Reading } from './log-source.ts';
+import { DeliveryLoop } from './delivery-loop.ts';
+import type { Subscription } from './log-source.ts';
 import { ReplaySource } from './replay-source.ts';
-import type { Progress } from './stats.ts';
+import type { ForwarderStats } from './stats.ts';
 
-export interface RunnerOptions {
+export interface ForwarderWorkerOptions {
   config: Pick<ForwarderConfig, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax'>;
-  letters: DeadLetters;
+  letters: ForwarderDeadLetters;
   budget: ByteBudget;
   /** How many there are. */
   shards: number;
@@ -20,7 +20,7 @@ export interface RunnerOptions {
 }
 
 /** One forwarder at work: a lane for the log of each shard, and one for dead letters that are sent once more. */
-export class Runner {
+export class ForwarderWorker {
   readonly #stopping = new AbortController();
   readonly #sender: Sender;
   readonly #replays: ReplaySource;
@@ -28,17 +28,17 @@ export class Runner {
 
   constructor(
     forwarder: Forwarder,
-    reading: Reading,
+    reading: Subscription,
     sender: Sender,
-    progress: Progress,
-    { config, letters, budget, shards, log }: RunnerOptions,
+    progress: ForwarderStats,
+    { config, letters, budget, shards, log }: ForwarderWorkerOptions,
   ) {
     const key = forwarderKey(forwarder.id);
     this.#sender = sender;
     this.#replays = new ReplaySource(letters, key);
     const logs = Array.from({ length: shards }, (_, shard) => reading.source(shard));
     this.#lanes = [...logs, this.#replays].map((source) =>
-      new Lane({
+      new DeliveryLoop({
         forwarder,
         source,
         sender,

@@ -13,7 +13,7 @@ const leaseSeconds = 315_360_000;
 const namePrefix = 'forwarder:';
 
 /** The place that a forwarder has in the logs: a consumer that no operator's can have the name of. */
-export class Reading {
+export class Subscription {
   readonly #consumer: Consumer;
   readonly #forwarder: Forwarder;
 
@@ -37,7 +37,7 @@ export class Reading {
 }
 
 /** Where forwarders read. */
-export class Readings {
+export class Subscriptions {
   readonly #consumers: Consumers;
 
   constructor(consumers: Consumers) {
@@ -57,9 +57,9 @@ export class Readings {
     return this.#consumers.logEnds();
   }
 
-  open(forwarder: Forwarder): Reading | undefined {
+  open(forwarder: Forwarder): Subscription | undefined {
     const consumer = this.#consumers.find(forwarder.fleetId, consumerName(forwarder));
-    return consumer && new Reading(consumer, forwarder);
+    return consumer && new Subscription(consumer, forwarder);
   }
 
   /** Forgets the places of forwarders that are not there: the server ended before one was made, or gone. Answers whose. */

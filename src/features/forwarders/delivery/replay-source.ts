@@ -1,14 +1,14 @@
-import { Waiters } from '../../../core/async.ts';
-import type { DeadLetters } from '../dead-letters.ts';
-import type { Batch, Source } from './source.ts';
+import { Condition } from '../../../core/async.ts';
+import type { ForwarderDeadLetters } from '../dead-letters.ts';
+import type { Source, SourceBatch } from './source.ts';
 
 /** The dead letters of one forwarder that are to be sent once more. */
 export class ReplaySource implements Source {
-  readonly #letters: DeadLetters;
+  readonly #letters: ForwarderDeadLetters;
   readonly #forwarder: Buffer;
-  readonly #waiters = new Waiters();
+  readonly #waiters = new Condition();
 
-  constructor(letters: DeadLetters, forwarder: Buffer) {
+  constructor(letters: ForwarderDeadLetters, forwarder: Buffer) {
     this.#letters = letters;
     this.#forwarder = forwarder;
   }
@@ -18,7 +18,7 @@ export class ReplaySource implements Source {
     this.#waiters.wakeOne();
   }
 
-  async fetch(recordsMax: number, signal: AbortSignal): Promise<Batch | undefined> {
+  async fetch(recordsMax: number, signal: AbortSignal): Promise<SourceBatch | undefined> {
     while (!signal.aborted) {
       const letters = this.#letters.replays(this.#forwarder, recordsMax);
       if (letters.length > 0) {

@@ -1,7 +1,7 @@
 import { deviceIdOf } from '../../../core/identity.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { Sender } from '../senders/sender.ts';
-import type { Progress } from './stats.ts';
+import type { ForwarderStats } from './stats.ts';
 
 /** Of each device whose last record is kept in memory, for each forwarder. */
 const keptDevicesMax = 3;
@@ -10,7 +10,7 @@ const keptBytesMax = 1_024;
 const devicesMax = 8;
 
 /** Keeps the last of what was taken, in memory of its own: what it came in may be large. */
-export function keepTaken({ taken }: Progress, records: readonly StoredRecord[]): void {
+export function keepTaken({ taken }: ForwarderStats, records: readonly StoredRecord[]): void {
   const last = records.at(-1);
   if (last === undefined || last.payload.length > keptBytesMax) return;
   // The newest of all comes last.
@@ -30,7 +30,7 @@ export function keepTaken({ taken }: Progress, records: readonly StoredRecord[])
 export async function isTakingOthers(
   records: readonly StoredRecord[],
   sender: Sender,
-  progress: Progress,
+  progress: ForwarderStats,
   signal: AbortSignal,
 ): Promise<boolean> {
   const known = [...progress.taken.values()].reverse();

@@ -1,7 +1,7 @@
 import type { StoredRecord } from '../../../domain/records/record.ts';
 
 /** Records in order, to be given back or acknowledged as a whole. */
-export interface Batch {
+export interface SourceBatch {
   /** At least one. */
   records: readonly StoredRecord[];
   /** They never come again. Durable when it settles. @throws ApiError unavailable: then they do. */
@@ -13,5 +13,5 @@ export interface Batch {
 /** Where the records of one lane come from, one batch after another. */
 export interface Source {
   /** Waits for records, that many at most; undefined when the signal came first. */
-  fetch(recordsMax: number, signal: AbortSignal): Promise<Batch | undefined>;
+  fetch(recordsMax: number, signal: AbortSignal): Promise<SourceBatch | undefined>;
 }

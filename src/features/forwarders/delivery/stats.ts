@@ -1,7 +1,7 @@
 import type { StoredRecord } from '../../../domain/records/record.ts';
 
 /** How one forwarder is doing, since the server started. */
-export class Progress {
+export class ForwarderStats {
   readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
   lastError: { atMs: number; msg: string } | undefined;
   lastDeliveredAtMs: number | undefined;

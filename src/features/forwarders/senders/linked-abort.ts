@@ -3,7 +3,7 @@
  * `AbortSignal.any` makes stay with a signal that lives as long as the server, on Node 20, and there is one for every
  * batch.
  */
-export class Ending implements Disposable {
+export class LinkedAbort implements Disposable {
   readonly #controller = new AbortController();
   readonly #followed: AbortSignal;
   readonly #end = (): void => this.#controller.abort();

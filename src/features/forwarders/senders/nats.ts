@@ -17,7 +17,7 @@ import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../declaration/forwarder.ts';
 import { addressesOf, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
 import { errorCode } from './error-code.ts';
-import { Ending } from './linked-abort.ts';
+import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender, SendOptions } from './sender.ts';
 
 /** JetStream's own number of a message that is larger than its stream takes. */
@@ -47,7 +47,7 @@ export class NatsSender implements Sender {
 
   async send(records: readonly StoredRecord[], stop: AbortSignal, how: SendOptions = {}): Promise<Outcome> {
     const { timeoutSeconds } = this.#forwarder;
-    using ending = new Ending(stop, timeoutSeconds * 1_000);
+    using ending = new LinkedAbort(stop, timeoutSeconds * 1_000);
     const ended = new Promise<never>((_, reject) => {
       ending.signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
     });

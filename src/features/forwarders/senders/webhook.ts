@@ -6,7 +6,7 @@ import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, WebhookDestination } from '../declaration/forwarder.ts';
 import { allowedLookup, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
 import { errorCode } from './error-code.ts';
-import { Ending } from './linked-abort.ts';
+import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender } from './sender.ts';
 import { batchId, signatureHeaders } from './signature.ts';
 
@@ -43,7 +43,7 @@ export class WebhookSender implements Sender {
   async send(records: readonly StoredRecord[], stop: AbortSignal): Promise<Outcome> {
     const { id, fleetId, secrets, timeoutSeconds } = this.#forwarder;
     const body = bodyOf(fleetId, records);
-    using ending = new Ending(stop, timeoutSeconds * 1_000);
+    using ending = new LinkedAbort(stop, timeoutSeconds * 1_000);
     try {
       const answer = await request(this.#url, {
         dispatcher: this.#agent,

@@ -1,5 +1,5 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
-import type { Watch } from '../../../domain/shard.ts';
+import type { ChangeToken } from '../../../domain/shard.ts';
 
 /** Cells of one shard, a power of two. Devices that share one only make each other read again. */
 const cellCount = 65_536;
@@ -23,7 +23,7 @@ export class DeviceVersions {
     Atomics.add(this.#cells, cellOf(device), 1);
   }
 
-  watch(device: DeviceKey): Watch {
+  watch(device: DeviceKey): ChangeToken {
     const cells = this.#cells;
     const cell = cellOf(device);
     const version = Atomics.load(cells, cell);

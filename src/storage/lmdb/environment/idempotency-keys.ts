@@ -14,7 +14,7 @@ const forgottenKey = Buffer.from('forgotten');
 const nothing: Uint8Array = new Uint8Array(0);
 
 /** What a key stands for: a request to be stored now, one that was, another one, or none that may be taken. */
-export type Claim = 'stored' | 'replayed' | KeyRefusal;
+export type KeyClaim = 'stored' | 'replayed' | KeyRefusal;
 
 /**
  * Idempotency keys that are remembered (D18), inside a write transaction. `scope` says whose a key is: the same
@@ -40,7 +40,7 @@ export class IdempotencyKeys {
    * A key that is remembered is answered whatever the clock says now: the device repeats what it got no answer
    * to. A new one is taken or not by its time (domain/idempotency.ts).
    */
-  claim(scope: string, key: Uint8Array, digest: Uint8Array): Claim {
+  claim(scope: string, key: Uint8Array, digest: Uint8Array): KeyClaim {
     const known = this.find(scope, key, digest);
     if (known === undefined) this.remember(scope, key, digest);
     if (known === undefined) return 'stored';

@@ -10,16 +10,16 @@ const mailAt = mailsMaxAt + 4;
 
 export interface DelayedRecord {
   deliverAtMs: number;
-  lifeSeconds: number;
+  ttlSeconds: number;
   mailboxMailsMax: number;
   /** As a mail record. */
   mail: Buffer;
 }
 
-export function encodeDelayed({ deliverAtMs, lifeSeconds, mailboxMailsMax, mail }: DelayedRecord): Buffer {
+export function encodeDelayed({ deliverAtMs, ttlSeconds, mailboxMailsMax, mail }: DelayedRecord): Buffer {
   const bytes = Buffer.allocUnsafe(mailAt + mail.length);
   bytes.writeUIntBE(deliverAtMs, 0, 6);
-  bytes.writeUInt32BE(lifeSeconds, lifeAt);
+  bytes.writeUInt32BE(ttlSeconds, lifeAt);
   bytes.writeUInt32BE(Math.min(mailboxMailsMax, 0xffffffff), mailsMaxAt);
   bytes.set(mail, mailAt);
   return bytes;
@@ -30,7 +30,7 @@ export function decodeDelayed(bytes: Buffer): DelayedRecord {
   if (!isDelayedRecord(bytes)) throw new Error('a delayed mail is damaged');
   return {
     deliverAtMs: bytes.readUIntBE(0, 6),
-    lifeSeconds: bytes.readUInt32BE(lifeAt),
+    ttlSeconds: bytes.readUInt32BE(lifeAt),
     mailboxMailsMax: bytes.readUInt32BE(mailsMaxAt),
     mail: Buffer.from(bytes.subarray(mailAt, bytes.length)),
   };

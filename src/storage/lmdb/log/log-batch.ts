@@ -39,14 +39,14 @@ export interface BatchRecord extends Omit<DecodedLogRecord, 'end'> {
   /** When it was stored, in the shard's life time. */
   timeMs: number;
   /** Whether it came from the log of another shard. */
-  isMoved: boolean;
+  isRelocated: boolean;
 }
 
 /** One record with all that does not follow from its batch. */
 export interface ListedRecord {
   id: Buffer;
   timeMs: number;
-  isMoved: boolean;
+  isRelocated: boolean;
   bytes: Uint8Array;
 }
 
@@ -76,10 +76,10 @@ export function encodeListedBatch(records: readonly ListedRecord[], newestMs: nu
   const headId = Buffer.from(records[0]?.id ?? Buffer.alloc(uuidBytesLength));
   headId.writeUIntBE(headMs, 0, timeBytes);
   let at = writeHeader(batch, listedFormat, headId, records.length);
-  for (const { id, timeMs, isMoved, bytes } of records) {
+  for (const { id, timeMs, isRelocated, bytes } of records) {
     batch.set(id, at);
     at = batch.writeUIntBE(timeMs, at + uuidBytesLength, timeBytes);
-    at = batch.writeUInt8(isMoved ? 1 : 0, at);
+    at = batch.writeUInt8(isRelocated ? 1 : 0, at);
     batch.set(bytes, at);
     at += bytes.length;
   }
@@ -143,7 +143,7 @@ export function newestTimeMs(batch: Buffer): number {
 }
 
 /** Where a record stands in its batch. */
-export interface Place {
+export interface BatchPlace {
   /** How many positions it is behind the first. */
   index: number;
   /** Where its listing is; undefined where id and time follow from the batch. */
@@ -153,7 +153,7 @@ export interface Place {
 }
 
 /** Every record that is left of a batch. @throws RangeError where it is damaged. */
-export function* placesIn(batch: Buffer): Generator<Place> {
+export function* placesIn(batch: Buffer): Generator<BatchPlace> {
   const format = batch.readUInt8(0);
   if (!isFormat(format)) throw new Error(`log batch of format ${format}`);
   const isListed = isListedBatch(batch);
@@ -178,18 +178,18 @@ export function* placesIn(batch: Buffer): Generator<Place> {
   }
 }
 
-function idOf(batch: Buffer, { index, listingAt }: Place): Buffer {
+function idOf(batch: Buffer, { index, listingAt }: BatchPlace): Buffer {
   if (listingAt === undefined) return idBehind(batch.subarray(1, countAt), index);
   return Buffer.from(batch.subarray(listingAt, listingAt + uuidBytesLength));
 }
 
 /** When the record was stored, in the shard's life time. */
-export function timeMsOf(batch: Buffer, { listingAt }: Place): number {
+export function timeMsOf(batch: Buffer, { listingAt }: BatchPlace): number {
   if (listingAt === undefined) return newestTimeMs(batch);
   return batch.readUIntBE(listingAt + uuidBytesLength, timeBytes);
 }
 
-function isMoved(batch: Buffer, { listingAt }: Place): boolean {
+function isRelocated(batch: Buffer, { listingAt }: BatchPlace): boolean {
   return listingAt !== undefined && batch.readUInt8(listingAt + uuidBytesLength + timeBytes) === 1;
 }
 
@@ -225,7 +225,7 @@ export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
     const listing = {
       id: idOf(batch, place),
       timeMs: timeMsOf(batch, place),
-      isMoved: isMoved(batch, place),
+      isRelocated: isRelocated(batch, place),
     };
     yield { index: place.index, ...listing, ...record };
   }
@@ -235,7 +235,7 @@ export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
 export function* splitBatch(batch: Buffer): Generator<{ device: DeviceKey; record: ListedRecord }> {
   for (const place of placesIn(batch)) {
     const { at, end } = place;
-    const listing = { id: idOf(batch, place), timeMs: timeMsOf(batch, place), isMoved: true };
+    const listing = { id: idOf(batch, place), timeMs: timeMsOf(batch, place), isRelocated: true };
     yield { device: deviceOfLogRecord(batch, at), record: { ...listing, bytes: batch.subarray(at, end) } };
   }
 }

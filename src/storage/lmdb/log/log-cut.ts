@@ -1,8 +1,8 @@
 import { fleetIdLength } from '../../../core/identity.ts';
 import {
+  type BatchPlace,
   batchHeaderBytes,
   cutFormatOf,
-  type Place,
   placesIn,
   runHeaderBytes,
   timeMsOf,
@@ -24,7 +24,7 @@ export function cutBatch(
   batch: Buffer,
   isOver: (fleetId: string, timeMs: number, bytes: number) => boolean,
 ): Cut | undefined {
-  const kept: Place[] = [];
+  const kept: BatchPlace[] = [];
   const gone = new Map<string, number>();
   for (const place of placesIn(batch)) {
     const { at, end } = place;
@@ -47,7 +47,7 @@ export function bytesByFleet(batch: Buffer): Map<string, number> {
   return bytes;
 }
 
-function encodeCut(batch: Buffer, kept: readonly Place[]): Buffer {
+function encodeCut(batch: Buffer, kept: readonly BatchPlace[]): Buffer {
   // Records that stand beside each other are copied together.
   const runs: { skipped: number; count: number; from: number; to: number }[] = [];
   let next = -1;

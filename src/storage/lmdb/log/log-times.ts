@@ -74,16 +74,16 @@ function endKey(log: Table, reverse: boolean): number | undefined {
  * Where the last moved batch of the log ends, or ended: records of any age stand in front of it. A move that was
  * taken back leaves it too far behind, which costs a search some reading and nothing else.
  */
-export function movedEndOf(times: Table): number {
+export function reorderedUntilOf(times: Table): number {
   const bytes = times.getBinary(movedEndKey);
   return bytes === undefined ? 0 : readSequence(bytes, 0);
 }
 
 /** Inside a write transaction. */
-export function storeMovedEnd(times: Table, position: number): void {
+export function storeReorderedUntil(times: Table, position: number): void {
   times.putSync(movedEndKey, sequenceKey(position));
 }
 
-export function isMovedEndRecord(key: Buffer, value: Buffer): boolean {
+export function isReorderedUntilRecord(key: Buffer, value: Buffer): boolean {
   return key.equals(movedEndKey) && value.length === sequenceBytes;
 }

@@ -63,7 +63,7 @@ export class LogTrimmer {
     if (retention.fleets.size === 0) {
       // What is trimmed from here on is not counted: it must not be gone on from when a fleet has a limit again.
       if (hasTrimState(times)) yield { changes: [], state: 'none' };
-      const cutOffMs = nowMs - retention.lifeSeconds * 1_000;
+      const cutOffMs = nowMs - retention.ttlSeconds * 1_000;
       yield* this.#walk(0, undefined, (batch) => (isYounger(batch, cutOffMs) ? 'stop' : wholly));
       yield* this.#fit(retention.bytesMax, undefined);
       return;
@@ -72,8 +72,8 @@ export class LogTrimmer {
     yield* this.#count(state, retention);
     const lives = livesOf(retention);
     const isOver = (fleetId: string, timeMs: number): boolean => {
-      const lifeSeconds = retention.fleets.get(fleetId)?.lifeSeconds ?? retention.lifeSeconds;
-      return timeMs < nowMs - lifeSeconds * 1_000;
+      const ttlSeconds = retention.fleets.get(fleetId)?.ttlSeconds ?? retention.ttlSeconds;
+      return timeMs < nowMs - ttlSeconds * 1_000;
     };
     for (const life of lives) {
       const isLongest = life === lives[0];

@@ -4,7 +4,7 @@ import type { Table } from '../environment/stored-tables.ts';
 import { keyOfSent } from '../layout/keys.ts';
 
 /** What mail was sent for (`Enqueue.once`), and which mail it was; inside the owner's write transaction. */
-export class SentMail {
+export class DedupeKeys {
   readonly #table: Table;
 
   constructor(table: Table) {

@@ -20,7 +20,7 @@ import type { DeadLetters } from './dead-letters.ts';
  * What becomes of mail, in the transaction that it happens in: each change in the ingest log, and at its end a
  * receipt (D17) and, where it was not done, a dead letter (D16).
  */
-export class MailLedger {
+export class MailHistory {
   readonly #receipts: Table;
   readonly #letters: DeadLetters;
   readonly #log: IngestLog;

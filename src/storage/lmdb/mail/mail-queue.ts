@@ -22,7 +22,7 @@ const nothing = Buffer.alloc(0);
  * without an index. Only a mail that stands under another sequence, for it was requeued, or was given its id long
  * before its mailbox accepted it, has an entry in `requeued`. Whoever changes a mailbox stores its record in the end.
  */
-export class MailPlaces {
+export class MailQueue {
   readonly #tables: Tables;
 
   constructor(tables: Tables) {
@@ -71,10 +71,10 @@ export class MailPlaces {
 
   remove(device: DeviceKey, record: MailboxRecord, { sequence, bytes }: FoundMail, mailId: Uint8Array): void {
     const expiresAtMs = readExpiresAtMs(bytes);
-    const isMoved = readRequeueCount(bytes) > 0 || !hasSequence(mailId, sequence);
+    const isRelocated = readRequeueCount(bytes) > 0 || !hasSequence(mailId, sequence);
     this.#tables.mail.removeSync(keyOfMail(device, sequence));
     this.#tables.expiry.removeSync(keyOfExpiry(expiresAtMs, device, mailId));
-    if (isMoved) this.#tables.requeued.removeSync(keyOfDeviceMail(device, mailId));
+    if (isRelocated) this.#tables.requeued.removeSync(keyOfDeviceMail(device, mailId));
     record.size -= 1;
     if (record.size === 0) record.head = record.tail;
     else if (sequence === record.head) record.head = this.#following(device, sequence);

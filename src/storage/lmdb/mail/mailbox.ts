@@ -32,15 +32,15 @@ import {
 } from '../layout/mail-record.ts';
 import type { MailboxRecord } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
-import { SentMail } from './dedupe-keys.ts';
+import { DedupeKeys } from './dedupe-keys.ts';
 import type { DelayedMail } from './delayed-mail.ts';
 import { DueEntries } from './due-entries.ts';
 import { type FoundMail, readMail } from './find-mail.ts';
-import type { MailLedger } from './mail-history.ts';
-import { MailPlaces } from './mail-queue.ts';
+import type { MailHistory } from './mail-history.ts';
+import { MailQueue } from './mail-queue.ts';
 
 /** A delayed mail whose time has come. */
-export interface Delivery {
+export interface MailDelivery {
   device: DeviceKey;
   /** Undefined where its mailbox was full. */
   accepted: { mailId: Buffer; name: string; mailboxSize: number } | undefined;
@@ -49,17 +49,17 @@ export interface Delivery {
 /** What happens to the mail of a shard, inside its owner's write transaction: from its sending to its end. */
 export class Mailboxes {
   readonly #tables: Tables;
-  readonly #places: MailPlaces;
-  readonly #sent: SentMail;
+  readonly #places: MailQueue;
+  readonly #sent: DedupeKeys;
   readonly #delayed: DelayedMail;
-  readonly #ledger: MailLedger;
+  readonly #ledger: MailHistory;
   readonly #expiry: DueEntries;
   readonly #due: DueEntries;
 
-  constructor(tables: Tables, delayed: DelayedMail, ledger: MailLedger) {
+  constructor(tables: Tables, delayed: DelayedMail, ledger: MailHistory) {
     this.#tables = tables;
-    this.#places = new MailPlaces(tables);
-    this.#sent = new SentMail(tables.sent);
+    this.#places = new MailQueue(tables);
+    this.#sent = new DedupeKeys(tables.sent);
     this.#delayed = delayed;
     this.#ledger = ledger;
     this.#expiry = new DueEntries(tables.expiry, 'removed, though its life is over');
@@ -68,7 +68,7 @@ export class Mailboxes {
 
   /** `lifeMs`: now, by the shard's own clock, here and below; `dueMs`: the time of its delivery, by the same clock. */
   enqueue(enqueue: Enqueue, lifeMs: number, dueMs = lifeMs): MailOutcome {
-    const { device, once } = enqueue;
+    const { device, dedupeKey: once } = enqueue;
     const before = once && this.#sent.mailIdOf(once, device);
     if (before !== undefined) {
       return this.repeated(device, before);
@@ -155,7 +155,7 @@ export class Mailboxes {
   }
 
   /** Puts mail whose time has come into its mailbox, in the order of its times, at most `limit`. @throws Error */
-  deliver(lifeMs: number, limit: number): Delivery[] {
+  deliver(lifeMs: number, limit: number): MailDelivery[] {
     return this.#due.each(lifeMs, limit, (key, device) => {
       const mailId = mailIdOf(key);
       const delayed = this.#delayed.take(device, mailId);
@@ -163,13 +163,13 @@ export class Mailboxes {
         this.#tables.due.removeSync(key);
         return { device, accepted: undefined };
       }
-      const { mail, lifeSeconds, mailboxMailsMax } = delayed;
+      const { mail, ttlSeconds, mailboxMailsMax } = delayed;
       const record = this.#places.load(device);
       if (record.size >= mailboxMailsMax) {
         this.#ledger.end(device, mail, 'mailbox_full', lifeMs);
         return { device, accepted: undefined };
       }
-      setAccepted(mail, lifeMs, lifeMs + lifeSeconds * 1_000);
+      setAccepted(mail, lifeMs, lifeMs + ttlSeconds * 1_000);
       this.#accept(device, record, mail, mailId);
       return { device, accepted: { mailId, name: readName(mail), mailboxSize: record.size } };
     });
@@ -210,9 +210,9 @@ export class Mailboxes {
   }
 
   #delay(enqueue: Enqueue, id: Buffer, deliverAtMs: number): void {
-    const { device, lifeSeconds, mailboxMailsMax } = enqueue;
+    const { device, ttlSeconds, mailboxMailsMax } = enqueue;
     const mail = newMail(enqueue, id, undefined);
-    this.#delayed.put(device, { deliverAtMs, lifeSeconds, mailboxMailsMax, mail });
+    this.#delayed.put(device, { deliverAtMs, ttlSeconds, mailboxMailsMax, mail });
     this.#ledger.note(device, mail, 'delayed');
   }
 
@@ -243,7 +243,7 @@ export class Mailboxes {
 
 /** `acceptedAtMs`: undefined for one that waits for its time. */
 function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined): Buffer {
-  const { name, payload, requeuesMax, lifeSeconds } = enqueue;
+  const { name, payload, requeuesMax, ttlSeconds } = enqueue;
   return encodeMail({
     id,
     name,
@@ -252,7 +252,7 @@ function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined)
     requeuesMax,
     fetchCount: 0,
     acceptedAtMs: acceptedAtMs ?? 0,
-    expiresAtMs: acceptedAtMs === undefined ? 0 : acceptedAtMs + lifeSeconds * 1_000,
+    expiresAtMs: acceptedAtMs === undefined ? 0 : acceptedAtMs + ttlSeconds * 1_000,
     firstFetchedAtMs: undefined,
   });
 }

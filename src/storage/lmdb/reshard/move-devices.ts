@@ -49,13 +49,13 @@ export interface Step {
   devices: number;
 }
 
-export interface Size {
+export interface DevicesSize {
   records: number;
   bytes: number;
 }
 
 /** All that a shard holds but its log. */
-export function sizeOfDevices(environment: Environment): Size {
+export function sizeOfDevices(environment: Environment): DevicesSize {
   const sizes = deviceTables.map(([table]) => environment.sizeOf(table));
   return {
     records: sizes.reduce((sum, { records }) => sum + records, 0),

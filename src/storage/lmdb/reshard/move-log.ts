@@ -11,8 +11,8 @@ import {
   splitBatch,
 } from '../log/log-batch.ts';
 import { deviceOfLogRecord } from '../log/log-record.ts';
-import { storeMovedEnd } from '../log/log-times.ts';
-import type { Size, Step } from './move-devices.ts';
+import { storeReorderedUntil } from '../log/log-times.ts';
+import type { DevicesSize, Step } from './move-devices.ts';
 
 /** Gathered in memory for all logs together, then written in one transaction for each of them. */
 const gatheredBytesMax = 32 * 1024 * 1024;
@@ -26,7 +26,7 @@ export interface PlacedDevice {
   device: DeviceKey;
 }
 
-export function sizeOfLog(environment: Environment): Size {
+export function sizeOfLog(environment: Environment): DevicesSize {
   const { bytes } = environment.sizeOf('log');
   return { records: bytes / bytesPerRecord, bytes };
 }
@@ -64,7 +64,7 @@ class LogsToExtend {
           position += batch.length;
           newestMs = newestTimeMs(bytes);
         }
-        storeMovedEnd(target.table('times'), position);
+        storeReorderedUntil(target.table('times'), position);
       });
     }
     this.#gathered.clear();

@@ -1,18 +1,18 @@
 import { ApiError, diskFull, unavailable } from '../../../core/errors.ts';
 import { newRequestId } from '../../../core/request-id.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
-import type { CommitMetrics, Refusal } from '../../../core/telemetry/worker-metrics.ts';
+import type { CommitMetrics, CommitRefusal } from '../../../core/telemetry/worker-metrics.ts';
 import type { Completion, Effects } from '../../../domain/write.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
 import { StoreError } from '../environment/store-error.ts';
 import type { ShardState } from './state.ts';
-import { type Answer, addsRecords, type Write } from './write.ts';
+import { addsRecords, type Write, type WriteAnswer } from './write.ts';
 
 interface Pending {
   write: Write;
-  completion: Completion<Answer>;
-  answer: Answer;
+  completion: Completion<WriteAnswer>;
+  answer: WriteAnswer;
 }
 
 /** Keeps one transaction, and what a thread copies for it, within bounds; the rest waits for the next. */
@@ -39,7 +39,7 @@ export interface GroupCommitOptions {
   metrics: CommitMetrics;
   log: Log;
   /** While the shard is busy, the least time from one commit to the next. */
-  gatherMilliseconds: number;
+  commitDelayMilliseconds: number;
   /** Brings in, by `submit`, what else there is to write. */
   collect(): void;
   /** Called after each commit, once its writes are answered: store, answer, announce. */
@@ -66,7 +66,7 @@ export class GroupCommit {
     this.#options = options;
   }
 
-  submit(write: Write, completion: Completion<Answer>): void {
+  submit(write: Write, completion: Completion<WriteAnswer>): void {
     this.#queue.push({ write, completion, answer: undefined });
     this.#running ??= this.#run();
   }
@@ -98,7 +98,7 @@ export class GroupCommit {
    * shard lets writes join in, as PostgreSQL's commit_delay does, until it is time.
    */
   async #gather(): Promise<void> {
-    const waitMs = this.#lastCommitAtMs + this.#options.gatherMilliseconds - performance.now();
+    const waitMs = this.#lastCommitAtMs + this.#options.commitDelayMilliseconds - performance.now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     this.#lastCommitAtMs = performance.now();
   }
@@ -185,7 +185,7 @@ export class GroupCommit {
     batch: Pending[],
     isRefused: (pending: Pending) => boolean,
     error: ApiError,
-    refusal: Refusal,
+    refusal: CommitRefusal,
   ): Pending[] {
     const rest = batch.filter((pending) => !isRefused(pending));
     if (rest.length === batch.length) return batch;

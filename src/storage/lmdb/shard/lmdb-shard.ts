@@ -38,16 +38,16 @@ import type {
   Withdrawal,
 } from '../../../domain/mail/mail.ts';
 import type { Ingest, IngestOutcome, LogPage } from '../../../domain/records/record.ts';
-import type { Awaitable, Page, Shard, StreamSink, Watch } from '../../../domain/shard.ts';
+import type { Awaitable, ChangeToken, Page, Shard, StreamSink } from '../../../domain/shard.ts';
 import type { Completion } from '../../../domain/write.ts';
 import { encodeLogRecord } from '../log/log-record.ts';
 import type { ShardReader } from './reader.ts';
-import type { Answer, Append, Write, Writes, WriteType } from './write.ts';
+import type { Append, Write, WriteAnswer, Writes, WriteType } from './write.ts';
 
 /** The way to the shard's owner: a call on its own thread, a message from any other. */
-export interface OwnerLink {
+export interface ShardWriter {
   /** Callbacks, for there is one promise a request and it is made where the request is. */
-  write(write: Write, completion: Completion<Answer>): void;
+  write(write: Write, completion: Completion<WriteAnswer>): void;
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
   readonly presence: Presence;
 }
@@ -61,7 +61,7 @@ export interface QueueLimits {
 /** The `Shard` on LMDB, for every thread alike: reads in place, writes over the link. */
 export class LmdbShard implements Shard {
   readonly #reader: ShardReader;
-  readonly #owner: OwnerLink;
+  readonly #owner: ShardWriter;
   /** Writes under way to this shard from all threads; the bound holds for their sum. */
   readonly #depth: Int32Array<SharedArrayBuffer>;
   /** Payload bytes of those writes, likewise. */
@@ -70,7 +70,7 @@ export class LmdbShard implements Shard {
 
   constructor(
     reader: ShardReader,
-    owner: OwnerLink,
+    owner: ShardWriter,
     depth: Int32Array<SharedArrayBuffer>,
     depthBytes: Int32Array<SharedArrayBuffer>,
     limits: QueueLimits,
@@ -89,7 +89,7 @@ export class LmdbShard implements Shard {
     );
   }
 
-  watch(device: DeviceKey): Watch {
+  changeToken(device: DeviceKey): ChangeToken {
     return this.#reader.watch(device);
   }
 
@@ -172,7 +172,7 @@ export class LmdbShard implements Shard {
     return this.#reader.timeAt(position);
   }
 
-  movedEnd(): number {
+  reorderedUntil(): number {
     return this.#reader.movedEnd();
   }
 
@@ -202,17 +202,17 @@ export class LmdbShard implements Shard {
     return this.#write('dropDeadLetter', { device, mailId });
   }
 
-  async forgetSent(before: Uint8Array | undefined): Promise<number> {
+  async pruneDedupeKeys(before: Uint8Array | undefined): Promise<number> {
     // One step of it: by the next one, mail may have been sent for something that is older.
-    return this.#reader.hasSent(before) ? this.#write('forgetSent', before) : 0;
+    return this.#reader.hasSent(before) ? this.#write('pruneDedupeKeys', before) : 0;
   }
 
   broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
     return this.#write('broadcast', broadcast, broadcast.mail.payload.length);
   }
 
-  async forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
-    return this.#reader.hasForgettable(active) ? this.#write('forgetBroadcasts', active) : 0;
+  async pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    return this.#reader.hasForgettable(active) ? this.#write('pruneBroadcasts', active) : 0;
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {
@@ -266,7 +266,7 @@ export class LmdbShard implements Shard {
       this.#owner.write({ type, given } as Write, {
         resolve: (answer) => {
           Atomics.sub(this.#depthBytes, 0, bytes);
-          (resolve as (answer: Answer) => void)(answer);
+          (resolve as (answer: WriteAnswer) => void)(answer);
         },
         reject: (error) => {
           Atomics.sub(this.#depthBytes, 0, bytes);

@@ -12,15 +12,15 @@ import type { Environment } from '../environment/environment.ts';
 import { openTables } from '../layout/tables.ts';
 import { LogTrimmer } from '../log/log-trimmer.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { OwnerLink } from './lmdb-shard.ts';
+import type { ShardWriter } from './lmdb-shard.ts';
 import type { ShardReader } from './reader.ts';
 import { ShardState, type StateOptions } from './state.ts';
 import { StreamRegistry } from './streams.ts';
-import type { Answer, Write } from './write.ts';
+import type { Write, WriteAnswer } from './write.ts';
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
-  gatherMilliseconds: number;
+  commitDelayMilliseconds: number;
 }
 
 export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
@@ -34,7 +34,7 @@ const roundPauseMs = 3;
 const lookPauseMs = 10;
 
 /** The owning side of one shard: its one writer, its stream registry, its sweeper. */
-export class ShardOwner implements OwnerLink {
+export class ShardOwner implements ShardWriter {
   readonly #environment: Environment;
   readonly #reader: ShardReader;
   readonly #depth: Int32Array<SharedArrayBuffer>;
@@ -96,7 +96,7 @@ export class ShardOwner implements OwnerLink {
       depth,
       metrics,
       log,
-      gatherMilliseconds: options.gatherMilliseconds,
+      commitDelayMilliseconds: options.commitDelayMilliseconds,
       collect,
       onEffects: (effects) => {
         this.#streams.deliver(effects);
@@ -109,7 +109,7 @@ export class ShardOwner implements OwnerLink {
     }, sweepIntervalMs);
   }
 
-  write(write: Write, completion: Completion<Answer>): void {
+  write(write: Write, completion: Completion<WriteAnswer>): void {
     if (this.#isClosing) {
       Atomics.sub(this.#depth, 0, 1);
       completion.reject(unavailable('This shard is closed.'));
@@ -185,7 +185,7 @@ export class ShardOwner implements OwnerLink {
     }
   }
 
-  #ask(write: Write): Promise<Answer> {
+  #ask(write: Write): Promise<WriteAnswer> {
     Atomics.add(this.#depth, 0, 1);
     return new Promise((resolve, reject) => this.#commits.submit(write, { resolve, reject }));
   }

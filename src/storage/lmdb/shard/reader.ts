@@ -19,7 +19,7 @@ import type {
 } from '../../../domain/mail/ended-mail.ts';
 import type { Mail, MailboxHead } from '../../../domain/mail/mail.ts';
 import type { LogPage } from '../../../domain/records/record.ts';
-import type { Page, Watch } from '../../../domain/shard.ts';
+import type { ChangeToken, Page } from '../../../domain/shard.ts';
 import { indexedOf } from '../devices/device-index.ts';
 import { countEntries, countSeen, searchDevices } from '../devices/device-search.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
@@ -43,7 +43,7 @@ import { storedJumpsMs } from '../layout/shard-clock.ts';
 import { openTables, type Tables } from '../layout/tables.ts';
 import { endOfLog } from '../log/ingest-log.ts';
 import { readLogPage } from '../log/log-page.ts';
-import { movedEndOf, positionAt, timeAt } from '../log/log-times.ts';
+import { positionAt, reorderedUntilOf, timeAt } from '../log/log-times.ts';
 import { storedLogBytes } from '../log/log-trim-state.ts';
 import { forgettable } from '../mail/broadcast-mail.ts';
 import { sentBefore } from '../mail/dedupe-keys.ts';
@@ -72,7 +72,7 @@ export class ShardReader {
     this.#tables = openTables(environment);
   }
 
-  watch(device: DeviceKey): Watch {
+  watch(device: DeviceKey): ChangeToken {
     return this.#versions.watch(device);
   }
 
@@ -201,14 +201,14 @@ export class ShardReader {
     return page;
   }
 
-  /** Whether `forgetSent` would find anything. */
+  /** Whether `pruneDedupeKeys` would find anything. */
   hasSent(before: Uint8Array | undefined): boolean {
     this.#environment.refresh();
     for (const _ of this.#tables.sent.getKeys({ ...sentBefore(before), limit: 1 })) return true;
     return false;
   }
 
-  /** Whether `forgetBroadcasts` would find anything. */
+  /** Whether `pruneBroadcasts` would find anything. */
   hasForgettable(active: readonly BroadcastProgress[]): boolean {
     this.#environment.refresh();
     for (const _ of forgettable(this.#tables.broadcast, active, 1)) return true;
@@ -240,7 +240,7 @@ export class ShardReader {
 
   movedEnd(): number {
     this.#environment.refresh();
-    return movedEndOf(this.#tables.times);
+    return reorderedUntilOf(this.#tables.times);
   }
 
   /** Bytes of limited fleets' records, as the owner counted them last. */

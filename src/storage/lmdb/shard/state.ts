@@ -24,12 +24,12 @@ import { storeTrimState } from '../log/log-trim-state.ts';
 import type { TrimStep } from '../log/log-trimmer.ts';
 import { BroadcastMail } from '../mail/broadcast-mail.ts';
 import { DeadLetters } from '../mail/dead-letters.ts';
-import { SentMail } from '../mail/dedupe-keys.ts';
+import { DedupeKeys } from '../mail/dedupe-keys.ts';
 import { DelayedMail } from '../mail/delayed-mail.ts';
-import { MailLedger } from '../mail/mail-history.ts';
+import { MailHistory } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
-import type { Answer, Append, Write } from './write.ts';
+import type { Append, Write, WriteAnswer } from './write.ts';
 
 function noEffects(): Effects {
   return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [], droppedLetters: 0 };
@@ -55,9 +55,9 @@ export class ShardState {
   readonly #devices: DeviceWrites;
   readonly #mailboxes: Mailboxes;
   readonly #letters: DeadLetters;
-  readonly #ledger: MailLedger;
+  readonly #ledger: MailHistory;
   readonly #retention: MailRetention;
-  readonly #sent: SentMail;
+  readonly #sent: DedupeKeys;
   readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
@@ -70,15 +70,15 @@ export class ShardState {
     this.#devices = new DeviceWrites(tables, () => this.#effects);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
-    this.#ledger = new MailLedger(tables.receipts, this.#letters, this.#log);
+    this.#ledger = new MailHistory(tables.receipts, this.#letters, this.#log);
     const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
     this.#mailboxes = new Mailboxes(tables, delayed, this.#ledger);
     this.#retention = new MailRetention(tables, this.#letters, options);
-    this.#sent = new SentMail(tables.sent);
+    this.#sent = new DedupeKeys(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
   }
 
-  apply(write: Write): Answer {
+  apply(write: Write): WriteAnswer {
     switch (write.type) {
       case 'ingest':
         return this.#ingest(write.given);
@@ -94,11 +94,11 @@ export class ShardState {
         return this.#replay(write.given);
       case 'dropDeadLetter':
         return this.#letters.remove(write.given.device, write.given.mailId);
-      case 'forgetSent':
+      case 'pruneDedupeKeys':
         return this.#sent.forget(write.given, sweepRecordsMax);
       case 'broadcast':
         return this.#broadcasts.send(write.given, (enqueue) => this.#enqueue(enqueue));
-      case 'forgetBroadcasts':
+      case 'pruneBroadcasts':
         return this.#broadcasts.forget(write.given, sweepRecordsMax);
       case 'createDevices':
         return this.#devices.create(write.given);
@@ -204,11 +204,11 @@ export class ShardState {
     this.#effects.announcements.push({ device, announcement });
   }
 
-  #replay({ device, mailId, lifeSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
+  #replay({ device, mailId, ttlSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
     const mail = this.#letters.mail(device, mailId);
     if (mail === undefined) return { result: 'mail_not_found' };
     const { name, payload, requeuesMax } = mail;
-    const enqueue: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+    const enqueue: Enqueue = { device, name, payload, ttlSeconds, mailboxMailsMax };
     if (requeuesMax !== undefined) enqueue.requeuesMax = requeuesMax;
     const outcome = this.#enqueue(enqueue);
     if (outcome.result !== 'queued') return outcome;

@@ -13,7 +13,7 @@ export interface Writes extends ShardWrites {
 
 export type WriteType = keyof Writes;
 export type Write = { [T in WriteType]: { type: T; given: Writes[T]['given'] } }[WriteType];
-export type Answer<T extends WriteType = WriteType> = Writes[T]['answer'];
+export type WriteAnswer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /**
  * Writes that make the store larger: refused when it is full, while all others go on. A requeue is one, since it

@@ -19,7 +19,7 @@ import {
   sequenceBytes,
   tagDigestBytes,
 } from '../layout/keys.ts';
-import type { Walk } from './walk.ts';
+import type { TableWalk } from './walk.ts';
 
 type StoredTables = ReadonlyMap<string, StoredTable>;
 
@@ -61,7 +61,7 @@ export class DeviceIndexCheck {
   }
 
   /** The other way, behind the walk of the devices: whether what the indexes say of devices is so. */
-  walk(walk: Walk): void {
+  walk(walk: TableWalk): void {
     const check =
       (
         isShaped: (key: Buffer) => boolean,

@@ -19,12 +19,12 @@ import {
 } from '../layout/keys.ts';
 import { isReceiptRecord } from '../layout/receipt-record.ts';
 import { isObject } from './verify-mail.ts';
-import type { Walk } from './walk.ts';
+import type { TableWalk } from './walk.ts';
 
 /** Mail that waits for its time, against the order of its times, both ways. */
 export function verifyDelayed(
   tables: ReadonlyMap<string, StoredTable>,
-  walk: Walk,
+  walk: TableWalk,
   exists: (device: string) => boolean,
 ): void {
   walk('delayed', (key, value) => {
@@ -54,7 +54,7 @@ export function verifyDelayed(
 }
 
 /** What is kept of mail that is over. Its device need not be there any more. */
-export function verifyEnded(walk: Walk, isPlaced: (device: DeviceKey) => boolean): void {
+export function verifyEnded(walk: TableWalk, isPlaced: (device: DeviceKey) => boolean): void {
   walk('receipts', (key, value) => {
     const device = key.toString('latin1', uuidBytesLength);
     if (!isUuid(key) || !isDeviceKey(device) || !isReceiptRecord(value)) return 'the record does not decode';

@@ -15,7 +15,7 @@ import {
 } from '../layout/keys.ts';
 import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record.ts';
 import { decodeMailbox, isMailboxRecord } from '../layout/mailbox-record.ts';
-import type { Walk } from './walk.ts';
+import type { TableWalk } from './walk.ts';
 
 /** What the walk of the mail counted of one device. */
 interface Counted {
@@ -30,7 +30,7 @@ interface Counted {
  */
 export function verifyMail(
   tables: ReadonlyMap<string, StoredTable>,
-  walk: Walk,
+  walk: TableWalk,
   exists: (device: string) => boolean,
   findings: Pick<Findings, 'add'>,
 ): number {

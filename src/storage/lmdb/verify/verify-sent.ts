@@ -1,12 +1,12 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import { readDevice, sentRestBytesMax } from '../layout/keys.ts';
-import type { Walk } from './walk.ts';
+import type { TableWalk } from './walk.ts';
 
 const restAt = uuidBytesLength + deviceKeyLength;
 
 /** What mail was sent for. Neither the mail nor the device need be there any more. */
-export function verifySent(walk: Walk, isPlaced: (device: DeviceKey) => boolean): void {
+export function verifySent(walk: TableWalk, isPlaced: (device: DeviceKey) => boolean): void {
   walk('sent', (key, value) => {
     const restBytes = key.length - restAt;
     const isKey = isUuid(key) && restBytes >= 1 && restBytes <= sentRestBytesMax;
@@ -19,7 +19,7 @@ export function verifySent(walk: Walk, isPlaced: (device: DeviceKey) => boolean)
 }
 
 /** Who has had the mail of a broadcast. */
-export function verifyBroadcast(walk: Walk, isPlaced: (device: DeviceKey) => boolean): void {
+export function verifyBroadcast(walk: TableWalk, isPlaced: (device: DeviceKey) => boolean): void {
   walk('broadcast', (key, value) => {
     const device = readDevice(key, uuidBytesLength);
     if (!isUuid(key) || key.length !== restAt || !isDeviceKey(device) || value.length !== 0) {

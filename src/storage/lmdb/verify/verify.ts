@@ -7,13 +7,13 @@ import { isDeviceRecord } from '../layout/device-record.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from '../layout/keys.ts';
 import { isClockRecord } from '../layout/shard-clock.ts';
 import { countBatch, countOf } from '../log/log-batch.ts';
-import { isMovedEndRecord } from '../log/log-times.ts';
+import { isReorderedUntilRecord } from '../log/log-times.ts';
 import { isTrimRecord } from '../log/log-trim-state.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { verifyBroadcast, verifySent } from './verify-sent.ts';
-import { type Walked, walkOf } from './walk.ts';
+import { tableWalkOf, type Walked } from './walk.ts';
 
 export interface ShardVerification extends Walked {
   /** Whether the device belongs in this shard. */
@@ -34,7 +34,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   const { tables, isPlaced, hasFleet, findings } = verification;
   const indexes = new DeviceIndexCheck(tables);
   const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
-  const walk = walkOf(verification);
+  const walk = tableWalkOf(verification);
   const exists = (device: string): boolean =>
     isDeviceKey(device) && tables.get('devices')?.get(keyOfDevice(device)) !== undefined;
 
@@ -69,7 +69,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   });
   walk('times', (key, value) =>
     isForgottenRecord(key, value) ||
-    isMovedEndRecord(key, value) ||
+    isReorderedUntilRecord(key, value) ||
     isClockRecord(key, value) ||
     isTrimRecord(key, value)
       ? undefined

@@ -3,7 +3,7 @@ import { Damage, type StoredTable } from '../environment/database-file.ts';
 import type { Findings } from '../environment/findings.ts';
 
 /** One table's walk: `check` answers what is wrong with a record, if anything is. */
-export type Walk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
+export type TableWalk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
 
 export interface Walked {
   tables: ReadonlyMap<string, StoredTable>;
@@ -13,7 +13,7 @@ export interface Walked {
 }
 
 /** Walks tables of one environment, and adds what is wrong with a record, or with its page, to the findings. */
-export function walkOf({ tables, findings, onRecord }: Walked): Walk {
+export function tableWalkOf({ tables, findings, onRecord }: Walked): TableWalk {
   return (name, check) => {
     const table = tables.get(name);
     if (table === undefined) {

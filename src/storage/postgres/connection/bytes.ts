@@ -4,6 +4,6 @@ export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 /** An id within its scope, as a key of a map. All scopes of a map are of one length, or all ids. */
-export function textOf(scope: string, id: Uint8Array): string {
+export function textOfBytes(scope: string, id: Uint8Array): string {
   return scope + viewOf(id).toString('latin1');
 }

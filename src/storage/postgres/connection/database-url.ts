@@ -22,7 +22,7 @@ const publicAuthorities = 'system';
 
 /** @throws OperatorError for an URL that cannot be used, in words that repeat nothing of it. */
 export function checkUrl(url: string): void {
-  addressOf(url);
+  databaseAddressOf(url);
 }
 
 /**
@@ -30,7 +30,7 @@ export function checkUrl(url: string): void {
  * libpq verifies nothing, and repeats parts of the URL in its errors and warnings.
  * @throws OperatorError in words that repeat nothing of the URL
  */
-export function addressOf(url: string): DatabaseAddress {
+export function databaseAddressOf(url: string): DatabaseAddress {
   const { host, port, user, password, dbname, options, ...tls } = partsOf(url);
   if (host?.includes(',')) throw refused('names several hosts, and one is used');
   if (

@@ -11,7 +11,7 @@ import { unavailable } from '../../../core/errors.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { arraysOf, binaryArray } from './binary-array.ts';
 import { DatabaseFailure, failureOf, isConflict } from './database-failure.ts';
-import { addressOf } from './database-url.ts';
+import { databaseAddressOf } from './database-url.ts';
 import { Listener, type ListenerOptions } from './listener.ts';
 
 export interface DatabaseOptions {
@@ -93,7 +93,7 @@ export class Database {
     this.#log = log;
     this.timeoutMilliseconds = timeoutMilliseconds;
     this.#connection = {
-      ...addressOf(url),
+      ...databaseAddressOf(url),
       connectionTimeoutMillis: timeoutMilliseconds,
       query_timeout: timeoutMilliseconds,
       keepAlive: true,

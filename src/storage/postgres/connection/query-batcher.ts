@@ -10,7 +10,7 @@ const waitingMax = 10_000;
  * One statement for what all requests of one turn of the event loop ask, and for what comes while it is under way:
  * a statement costs tens of microseconds whatever it asks for.
  */
-export class Gathered<K, V> extends Batcher<K, V> {
+export class QueryBatcher<K, V> extends Batcher<K, V> {
   /**
    * `ask` answers a value for each key, in their order. What has waited for longer than `waitMilliseconds` is refused,
    * as unavailable: the database is stuck, or far too slow.

@@ -12,9 +12,9 @@ import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { noteFetches } from '../mail/mailbox.ts';
 import type { DeviceRow } from '../schema/tables.ts';
-import type { Errands, Operations } from '../writes/operation.ts';
-import type { Work } from '../writes/unit-of-work.ts';
-import { deviceOf, rowOf } from './device-rows.ts';
+import type { ExclusiveOperations, Operations } from '../writes/operation.ts';
+import type { UnitOfWork } from '../writes/unit-of-work.ts';
+import { deviceOfRow, rowOf } from './device-rows.ts';
 
 /**
  * Who makes a device, makes its mailbox first: of several at once, one does, and the others wait for its commit. In
@@ -70,13 +70,17 @@ export const deviceOperations: Operations = {
 };
 
 /** Writes that make or delete devices, each in a transaction of its own. */
-export const deviceErrands: Errands = { createDevices, putDevices, deleteDevice };
+export const exclusiveDeviceOperations: ExclusiveOperations = { createDevices, putDevices, deleteDevice };
 
 /**
  * Drops old secrets whose time is over, so many at most, and answers how many. Behind everything else of its
  * transaction: it locks devices and no mailboxes, and waits for nobody.
  */
-export async function retireSecrets(work: Work, transaction: Transaction, max: number): Promise<number> {
+export async function retireSecrets(
+  work: UnitOfWork,
+  transaction: Transaction,
+  max: number,
+): Promise<number> {
   const retired = await transaction.query<{ device: DeviceKey }>(retire, [work.nowMs, max]);
   const devices = retired.map(({ device }) => device);
   // Those that were opened with the new secret go on.
@@ -85,7 +89,7 @@ export async function retireSecrets(work: Work, transaction: Transaction, max: n
 }
 
 async function createDevices(
-  work: Work,
+  work: UnitOfWork,
   transaction: Transaction,
   devices: readonly Device[],
 ): Promise<DeviceKey | undefined> {
@@ -102,7 +106,7 @@ async function createDevices(
 }
 
 async function putDevices(
-  work: Work,
+  work: UnitOfWork,
   transaction: Transaction,
   puts: readonly DevicePut[],
 ): Promise<PutOutcome[]> {
@@ -121,7 +125,7 @@ async function putDevices(
 }
 
 /** With its mail, but not its receipts and dead letters. */
-async function deleteDevice(work: Work, transaction: Transaction, device: DeviceKey): Promise<boolean> {
+async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: DeviceKey): Promise<boolean> {
   needDevice(work, device);
   await work.load(transaction);
   const row = deviceRow(work, device);
@@ -148,7 +152,7 @@ async function makeDevices(
 }
 
 /** All but its mailbox, which is made. */
-function insertDevice(work: Work, given: Device): void {
+function insertDevice(work: UnitOfWork, given: Device): void {
   const { device, tags, enabled } = given;
   work.mailboxes.add({ device, size: 0, head: 1, tail: 1, delayed: 0, settled: Buffer.alloc(0) });
   work.devices.put(rowOf(given));
@@ -157,20 +161,20 @@ function insertDevice(work: Work, given: Device): void {
   work.counts.add(fleetIdOf(device), { devices: 1, disabled: enabled ? 0 : 1 });
 }
 
-function needDevice(work: Work, device: DeviceKey): void {
+function needDevice(work: UnitOfWork, device: DeviceKey): void {
   work.mailboxes.want({ device });
   work.devices.want({ device });
 }
 
 /** Undefined without a mailbox that is locked: a device that was made just now is not there for this transaction. */
-function deviceRow(work: Work, device: DeviceKey): DeviceRow | undefined {
+function deviceRow(work: UnitOfWork, device: DeviceKey): DeviceRow | undefined {
   return work.mailboxes.get({ device }) && work.devices.get({ device });
 }
 
-function changeDevice(work: Work, device: DeviceKey, change: DeviceChange): ChangeOutcome {
+function changeDevice(work: UnitOfWork, device: DeviceKey, change: DeviceChange): ChangeOutcome {
   const row = deviceRow(work, device);
   if (row === undefined) return 'not_found';
-  const before = deviceOf(row);
+  const before = deviceOfRow(row);
   const after = changedDevice(before, change);
   if (change.tagsMax !== undefined && after.tags.length > change.tagsMax) return 'too_many_tags';
   const changed = rowOf(after);

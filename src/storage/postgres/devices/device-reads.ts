@@ -12,14 +12,14 @@ import type {
 } from '../../../domain/devices/device-query.ts';
 import { bucketInKey } from '../../../domain/devices/seen-bucket.ts';
 import type { Database } from '../connection/database.ts';
-import { Gathered } from '../connection/query-batcher.ts';
+import { QueryBatcher } from '../connection/query-batcher.ts';
 import { type Entry, entriesOf } from './device-entries.ts';
 import {
   type CredentialsRow,
   credentialsOf,
+  deviceStatusOfRow,
   type StatusRow,
   statusColumns,
-  statusOf,
 } from './device-rows.ts';
 
 /** Statements of one kind under way at once: what comes meanwhile shares the next one. */
@@ -41,14 +41,14 @@ type AuthenticationRow = CredentialsRow & { device: DeviceKey; size: number };
 /** Reads of devices. What is asked of many devices in one turn of the event loop is one statement. */
 export class DeviceReads {
   readonly #database: Database;
-  readonly #credentials: Gathered<DeviceKey, Authentication | undefined>;
-  readonly #sizes: Gathered<DeviceKey, number>;
-  readonly #statuses: Gathered<DeviceKey, DeviceStatus | undefined>;
+  readonly #credentials: QueryBatcher<DeviceKey, Authentication | undefined>;
+  readonly #sizes: QueryBatcher<DeviceKey, number>;
+  readonly #statuses: QueryBatcher<DeviceKey, DeviceStatus | undefined>;
 
   constructor(database: Database) {
     this.#database = database;
     const gather = <R extends { device: DeviceKey }, V>(text: string, read: (row: R | undefined) => V) =>
-      new Gathered<DeviceKey, V>(
+      new QueryBatcher<DeviceKey, V>(
         async (devices) => {
           const rows = await database.query<R>(text, [[...new Set(devices)]]);
           const found = new Map(rows.map((row) => [row.device, row]));
@@ -62,7 +62,7 @@ export class DeviceReads {
       (row: AuthenticationRow | undefined) => row && { ...credentialsOf(row), mailboxSize: row.size },
     );
     this.#sizes = gather(sizes, (row: { device: DeviceKey; size: number } | undefined) => row?.size ?? 0);
-    this.#statuses = gather(statuses, (row: StatusRow | undefined) => row && statusOf(row));
+    this.#statuses = gather(statuses, (row: StatusRow | undefined) => row && deviceStatusOfRow(row));
   }
 
   credentials(device: DeviceKey): Promise<Authentication | undefined> {
@@ -87,7 +87,7 @@ export class DeviceReads {
         JOIN activity a ON a.device = e.device ORDER BY ${order}`,
       [...values, query.looks],
     );
-    const found = rows.map((row) => ({ ...statusOf(row), position: positionOf(row) }));
+    const found = rows.map((row) => ({ ...deviceStatusOfRow(row), position: positionOf(row) }));
     const reached = rows.length === query.looks ? found.at(-1)?.position : undefined;
     return { items: found.filter((one) => matches(one, query)), reached };
   }

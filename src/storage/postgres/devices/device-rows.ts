@@ -15,7 +15,7 @@ export function credentialsOf(row: CredentialsRow): DeviceCredentials {
   return { enabled, secretDigests, ...(untilMs !== null && { oldSecretUntilMs: untilMs }) };
 }
 
-export function deviceOf(row: DeviceRow): Device {
+export function deviceOfRow(row: DeviceRow): Device {
   const { device, name, tags, created_at_ms: createdAtMs } = row;
   return { device, ...credentialsOf(row), name, tags, createdAtMs };
 }
@@ -26,10 +26,10 @@ export const statusColumns = `d.device, d.enabled, d.secret_digests, d.old_secre
 
 export type StatusRow = DeviceRow & Pick<ActivityRow, 'last_seen_ms' | 'address'> & { size: number };
 
-export function statusOf(row: StatusRow): DeviceStatus {
+export function deviceStatusOfRow(row: StatusRow): DeviceStatus {
   const { size: mailboxSize, last_seen_ms: lastSeenMs, address } = row;
   return {
-    ...deviceOf(row),
+    ...deviceOfRow(row),
     mailboxSize,
     lastSeenMs: lastSeenMs ?? undefined,
     lastAddress: address === null ? undefined : copyOf(address, 0, address.length),

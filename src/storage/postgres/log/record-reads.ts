@@ -1,7 +1,7 @@
 import { copyUuid } from '../../../core/uuid.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { Database } from '../connection/database.ts';
-import { Gathered } from '../connection/query-batcher.ts';
+import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { RecordRow } from '../schema/tables.ts';
 
 /** Of a page; one record alone may be more. */
@@ -26,11 +26,11 @@ const timeFrom = 'SELECT stored_at_ms FROM record WHERE position >= $1 ORDER BY 
  */
 export class RecordReads {
   readonly #database: Database;
-  readonly #end: Gathered<undefined, number>;
+  readonly #end: QueryBatcher<undefined, number>;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#end = new Gathered(
+    this.#end = new QueryBatcher(
       async (asked) => {
         const [row] = await database.query<{ next: number }>(end);
         return asked.map(() => row?.next ?? 0);
@@ -60,7 +60,7 @@ export class RecordReads {
         schema,
         payload,
         storedAtMs: ownMs ?? storedAtMs,
-        isMoved: ownMs !== null,
+        isRelocated: ownMs !== null,
       }),
     );
     const last = records.at(-1);

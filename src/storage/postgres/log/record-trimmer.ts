@@ -10,9 +10,9 @@ import {
   dropPartition,
   makePartitions,
   nameOfPart,
+  type PartitionSpan,
   partitionsOf,
   recordPartitions,
-  type Span,
 } from '../schema/partitions.ts';
 import { countedBytes, countRecords, cutRecords, type RecordCut, stepPositions } from './record-cut.ts';
 import type { RecordReads } from './record-reads.ts';
@@ -101,7 +101,7 @@ export class RecordTrimmer {
     return (row?.bytes ?? 0) > bytesMax;
   }
 
-  async #drop(part: Span): Promise<void> {
+  async #drop(part: PartitionSpan): Promise<void> {
     await dropPartition(this.#database, recordPartitions, part, (transaction) => {
       transaction.query('DELETE FROM record_bytes WHERE part = $1', [nameOfPart(recordPartitions, part)]);
     });
@@ -122,11 +122,11 @@ export class RecordTrimmer {
 
   async #cutLives(rules: string, retention: LogRetention, nowMs: number): Promise<void> {
     const lives = livesOf(retention);
-    const groupOf = (lifeSeconds: number): number =>
-      lives.findLast((life) => life >= lifeSeconds) ?? lifeSeconds;
+    const groupOf = (ttlSeconds: number): number =>
+      lives.findLast((life) => life >= ttlSeconds) ?? ttlSeconds;
     const own = new Map<string, number>();
-    for (const [fleetId, { lifeSeconds }] of retention.fleets) {
-      if (lifeSeconds !== undefined) own.set(fleetId, groupOf(lifeSeconds));
+    for (const [fleetId, { ttlSeconds }] of retention.fleets) {
+      if (ttlSeconds !== undefined) own.set(fleetId, groupOf(ttlSeconds));
     }
     const groups = new Map<number, string[]>();
     for (const [fleetId, life] of own) groups.set(life, [...(groups.get(life) ?? []), fleetId]);
@@ -136,7 +136,7 @@ export class RecordTrimmer {
         isOthers: false,
       });
     }
-    const overMs = nowMs - retention.lifeSeconds * 1_000 * (1 + lateness);
+    const overMs = nowMs - retention.ttlSeconds * 1_000 * (1 + lateness);
     await this.#cutLife(rules, 'others', overMs, { fleetIds: [...own.keys()], isOthers: true });
   }
 

@@ -2,7 +2,7 @@ import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
 import type { Effects } from '../../../domain/write.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
-import { Rows } from '../schema/row-set.ts';
+import { RowSet } from '../schema/row-set.ts';
 import { type DeadLetterRow, deadLetter } from '../schema/tables.ts';
 
 /** Removed for one that is put, where a lower limit has left too many. */
@@ -63,8 +63,8 @@ export function letterKey(device: DeviceKey, mailId: Uint8Array): LetterKey {
 }
 
 /** Dead letters (D16) as one transaction changes them; how many a fleet has is counted with it. */
-export class DeadLetters {
-  readonly #rows = new Rows(deadLetter);
+export class DatabaseDeadLetters {
+  readonly #rows = new RowSet(deadLetter);
   readonly #effects: Pick<Effects, 'droppedLetters'>;
   readonly #put = new Set<DeadLetterRow>();
   readonly #removed: LetterKey[] = [];

@@ -3,7 +3,7 @@ import { sweepRecordsMax } from '../../../domain/write.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Transaction } from '../connection/database.ts';
 import type { BroadcastMarkRow, SentRow } from '../schema/tables.ts';
-import type { Work } from '../writes/unit-of-work.ts';
+import type { UnitOfWork } from '../writes/unit-of-work.ts';
 
 /** Here and below, rows that another node is forgetting are left to it. */
 const oldestSent = `
@@ -18,8 +18,8 @@ const oldestMarks = `
   ORDER BY t.broadcast, t.device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 
 /** Of the oldest that sort before a UUIDv7, or of all. Answers how many. */
-export async function forgetSent(
-  work: Work,
+export async function pruneDedupeKeys(
+  work: UnitOfWork,
   transaction: Transaction,
   before: Uint8Array | undefined,
 ): Promise<number> {
@@ -30,8 +30,8 @@ export async function forgetSent(
 }
 
 /** But for devices that an active broadcast has not come to for good. Answers how many. */
-export async function forgetBroadcasts(
-  work: Work,
+export async function pruneBroadcastMarks(
+  work: UnitOfWork,
   transaction: Transaction,
   active: readonly BroadcastProgress[],
 ): Promise<number> {

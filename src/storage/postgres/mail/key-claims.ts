@@ -2,7 +2,7 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import { uuidTimeMs } from '../../../core/uuid.ts';
 import type { IdempotencyLimits } from '../../../domain/idempotency.ts';
 import type { IngestOutcome } from '../../../domain/records/record.ts';
-import { textOf, viewOf } from '../connection/bytes.ts';
+import { textOfBytes, viewOf } from '../connection/bytes.ts';
 import type { Row, Session } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 
@@ -42,7 +42,7 @@ export class KeyClaims {
 
   want(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, limits: IdempotencyLimits): void {
     this.#limits = limits;
-    const text = textOf(scope, key);
+    const text = textOfBytes(scope, key);
     if (!this.#wanted.has(text)) {
       this.#wanted.set(text, { key: viewOf(key), scope, digest: viewOf(digest) });
     }
@@ -60,19 +60,19 @@ export class KeyClaims {
       idempotencyWindowSeconds * 1_000,
       idempotencySkewSeconds * 1_000,
     ]);
-    for (const { scope, key } of taken) this.#taken.add(textOf(scope, key));
+    for (const { scope, key } of taken) this.#taken.add(textOfBytes(scope, key));
     const others = [...this.#wanted].flatMap(([text, one]) => (this.#taken.has(text) ? [] : [one]));
     if (others.length === 0) return;
     const rows = await session.query<KeyRow & { digest: Buffer }>(known, [
       others.map(({ key }) => key),
       others.map(({ scope }) => scope),
     ]);
-    for (const { scope, key, digest } of rows) this.#digests.set(textOf(scope, key), digest);
+    for (const { scope, key, digest } of rows) this.#digests.set(textOfBytes(scope, key), digest);
   }
 
   /** What becomes of a request with that key, `nowMs` by the clock of the database. */
   claim(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, nowMs: number): IngestOutcome {
-    const text = textOf(scope, key);
+    const text = textOfBytes(scope, key);
     if (this.#taken.delete(text)) {
       this.#digests.set(text, viewOf(digest));
       return 'stored';

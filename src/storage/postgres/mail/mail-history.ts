@@ -3,7 +3,7 @@ import { isDeath, type MailEnd } from '../../../domain/mail/ended-mail.ts';
 import type { Fetches } from '../../../domain/mail/mail.ts';
 import { hasCounts, type MailEvent, mailEventText } from '../../../domain/mail/mail-event.ts';
 import type { DeadLetterRow, MailRow } from '../schema/tables.ts';
-import type { Work } from '../writes/unit-of-work.ts';
+import type { UnitOfWork } from '../writes/unit-of-work.ts';
 
 /** Of a mail fetches are counted up to this, and of a receipt; a column holds no more than the latter. */
 const mailFetchesMax = 0xffffff;
@@ -16,12 +16,12 @@ type AnyMail = Omit<MailRow, 'sequence' | 'accepted_at_ms' | 'expires_at_ms'> & 
 };
 
 /** The mail of a letter, as it was. */
-export function mailOf({ queued_at_ms, ...letter }: DeadLetterRow): AnyMail {
+export function endedMailOf({ queued_at_ms, ...letter }: DeadLetterRow): AnyMail {
   return { ...letter, accepted_at_ms: queued_at_ms };
 }
 
 /** Notes a change of a mail in the log (D17). */
-export function noteEvent(work: Work, mail: AnyMail, event: MailEvent, newMailId?: Uint8Array): void {
+export function noteEvent(work: UnitOfWork, mail: AnyMail, event: MailEvent, newMailId?: Uint8Array): void {
   const counts = {
     requeueCount: mail.requeue_count,
     fetchCount: mail.fetch_count,
@@ -37,7 +37,7 @@ export function noteEvent(work: Work, mail: AnyMail, event: MailEvent, newMailId
 }
 
 /** The end of a mail that was taken from where it stood: a receipt (D17), and a letter where it was not done (D16). */
-export function endMail(work: Work, mail: AnyMail, end: MailEnd, lettersPerFleetMax: number): void {
+export function endMail(work: UnitOfWork, mail: AnyMail, end: MailEnd, lettersPerFleetMax: number): void {
   const { device, mail_id, name, fetch_count, first_fetched_at_ms, requeue_count } = mail;
   const queued_at_ms = mail.accepted_at_ms;
   const kept = { device, mail_id, name, fetch_count, first_fetched_at_ms, requeue_count, queued_at_ms };
@@ -52,7 +52,7 @@ export function endMail(work: Work, mail: AnyMail, end: MailEnd, lettersPerFleet
 }
 
 /** Fetched so often more, for the first time then if never before that (D13): who tells later may have seen it earlier. */
-export function withFetches<M extends AnyMail>(mail: M, fetches: Fetches | undefined): M {
+export function receiptWithFetches<M extends AnyMail>(mail: M, fetches: Fetches | undefined): M {
   if (fetches === undefined) return mail;
   return {
     ...mail,
@@ -63,7 +63,7 @@ export function withFetches<M extends AnyMail>(mail: M, fetches: Fetches | undef
 
 /** Of a mail that ended before they were told; its receipt is loaded, if it is there. */
 export function addLateFetches(
-  work: Work,
+  work: UnitOfWork,
   mail: Pick<MailRow, 'device' | 'mail_id'>,
   { count, firstMs }: Fetches,
 ): void {

@@ -2,17 +2,17 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import { type IdempotencyLimits, keyRefusal, senderMark } from '../../../domain/idempotency.ts';
 import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../../../domain/mail/mail.ts';
 import { viewOf } from '../connection/bytes.ts';
-import type { Errands, Operations } from '../writes/operation.ts';
-import type { Work } from '../writes/unit-of-work.ts';
+import type { ExclusiveOperations, Operations } from '../writes/operation.ts';
+import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import { broadcastOperation } from './broadcast.ts';
 import { letterKey } from './dead-letters.ts';
-import { forgetBroadcasts, forgetSent } from './forget.ts';
-import { mailOf, noteEvent } from './mail-history.ts';
+import { pruneBroadcastMarks, pruneDedupeKeys } from './forget.ts';
+import { endedMailOf, noteEvent } from './mail-history.ts';
 import { mailSweep, type SweepLimits } from './mail-sweep.ts';
 import {
   enqueue,
   type MailLimits,
-  repeated,
+  repeatedSettle,
   settle,
   wantEnqueue,
   wantSettle,
@@ -63,8 +63,12 @@ export function mailOperations(options: MailOptions): Operations {
 }
 
 /** Writes of mail that have a transaction each. */
-export function mailErrands(options: MailOptions): Errands {
-  return { forgetSent, forgetBroadcasts, sweep: mailSweep(options) };
+export function exclusiveMailOperations(options: MailOptions): ExclusiveOperations {
+  return {
+    pruneDedupeKeys: pruneDedupeKeys,
+    pruneBroadcasts: pruneBroadcastMarks,
+    sweep: mailSweep(options),
+  };
 }
 
 function keyOf(device: DeviceKey, key: Uint8Array): { key: Buffer; scope: string } {
@@ -72,14 +76,16 @@ function keyOf(device: DeviceKey, key: Uint8Array): { key: Buffer; scope: string
 }
 
 /** D18 for senders: the key and the mail's id are committed with the mail. */
-function enqueueOnce(work: Work, given: Enqueue, options: MailOptions): EnqueueOutcome {
+function enqueueOnce(work: UnitOfWork, given: Enqueue, options: MailOptions): EnqueueOutcome {
   const { device, idempotency } = given;
   if (idempotency === undefined) return enqueue(work, given, options);
   const key = keyOf(device, idempotency.key);
   const digest = viewOf(idempotency.digest);
   const known = work.keys.get(key);
   if (known !== undefined) {
-    return known.digest.equals(digest) ? repeated(work, device, known.result) : { result: 'key_reused' };
+    return known.digest.equals(digest)
+      ? repeatedSettle(work, device, known.result)
+      : { result: 'key_reused' };
   }
   const refusal = keyRefusal(key.key, work.nowMs, work.values.get(forgotten)?.number ?? 0, options);
   if (refusal !== undefined) return { result: refusal };
@@ -89,22 +95,22 @@ function enqueueOnce(work: Work, given: Enqueue, options: MailOptions): EnqueueO
 }
 
 /** Whoever takes a letter, holds its mailbox, so that it is replayed once. */
-function wantLetter(work: Work, device: DeviceKey, mailId: Uint8Array): void {
+function wantLetter(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
   work.mailboxes.want({ device });
   work.letters.want(letterKey(device, mailId));
 }
 
-function replay(work: Work, given: Replay, options: MailOptions): ReplayOutcome {
-  const { device, mailId, lifeSeconds, mailboxMailsMax } = given;
+function replay(work: UnitOfWork, given: Replay, options: MailOptions): ReplayOutcome {
+  const { device, mailId, ttlSeconds, mailboxMailsMax } = given;
   const key = letterKey(device, mailId);
   const letter = work.letters.get(key);
   if (letter === undefined) return { result: 'mail_not_found' };
   const { name, payload, requeues_max } = letter;
-  const mail: Enqueue = { device, name, payload, lifeSeconds, mailboxMailsMax };
+  const mail: Enqueue = { device, name, payload, ttlSeconds, mailboxMailsMax };
   if (requeues_max !== null) mail.requeuesMax = requeues_max;
   const outcome = enqueue(work, mail, options);
   if (outcome.result !== 'queued') return outcome;
   work.letters.remove(key);
-  noteEvent(work, mailOf(letter), 'replayed', outcome.mailId);
+  noteEvent(work, endedMailOf(letter), 'replayed', outcome.mailId);
   return outcome;
 }

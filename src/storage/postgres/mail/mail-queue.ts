@@ -1,9 +1,9 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import { settledVerb } from '../../../domain/mail/settled-mails.ts';
-import { textOf, viewOf } from '../connection/bytes.ts';
+import { textOfBytes, viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
-import type { Rows } from '../schema/row-set.ts';
+import type { RowSet } from '../schema/row-set.ts';
 import { oneByOne } from '../schema/table.ts';
 import type { MailboxRow, MailRow } from '../schema/tables.ts';
 
@@ -38,15 +38,15 @@ interface Wanted {
  * Where mail stands, for a batch of writes: finds it by its id, and moves it in its mailbox, first in, first out by
  * sequence. The mailbox is changed with it.
  */
-export class MailPlaces {
-  readonly #mails: Rows<MailRow>;
-  readonly #mailboxes: Rows<MailboxRow>;
+export class DatabaseMailQueue {
+  readonly #mails: RowSet<MailRow>;
+  readonly #mailboxes: RowSet<MailboxRow>;
   readonly #wanted = new Map<string, Wanted>();
   readonly #found = new Map<string, MailRow>();
   /** Of mailboxes, the sequence of the first mail as far as it was loaded. */
   readonly #firsts = new Map<DeviceKey, number>();
 
-  constructor(mails: Rows<MailRow>, mailboxes: Rows<MailboxRow>) {
+  constructor(mails: RowSet<MailRow>, mailboxes: RowSet<MailboxRow>) {
     this.#mails = mails;
     this.#mailboxes = mailboxes;
   }
@@ -54,7 +54,7 @@ export class MailPlaces {
   /** Its mailbox with it. */
   want(device: DeviceKey, mailId: Uint8Array): void {
     this.#mailboxes.want({ device });
-    this.#wanted.set(textOf(device, mailId), { device, mailId: viewOf(mailId) });
+    this.#wanted.set(textOfBytes(device, mailId), { device, mailId: viewOf(mailId) });
   }
 
   /** Those that stand where they were accepted. */
@@ -88,7 +88,7 @@ export class MailPlaces {
 
   /** Undefined for what waits no more, also since an earlier write of the batch. */
   find(device: DeviceKey, mailId: Uint8Array): MailRow | undefined {
-    return this.#found.get(textOf(device, mailId));
+    return this.#found.get(textOfBytes(device, mailId));
   }
 
   /** A new mail at the tail. */
@@ -114,7 +114,7 @@ export class MailPlaces {
   remove(mailbox: MailboxRow, mail: MailRow): void {
     const { device, sequence } = mail;
     this.#mails.remove(mail);
-    this.#found.delete(textOf(device, mail.mail_id));
+    this.#found.delete(textOfBytes(device, mail.mail_id));
     mailbox.size -= 1;
     if (mailbox.size === 0) mailbox.head = mailbox.tail;
     else if (sequence === mailbox.head || sequence === this.#firsts.get(device)) mailbox.head = sequence + 1;
@@ -123,13 +123,13 @@ export class MailPlaces {
 
   #put(mail: MailRow): void {
     this.#mails.put(mail);
-    this.#found.set(textOf(mail.device, mail.mail_id), mail);
+    this.#found.set(textOfBytes(mail.device, mail.mail_id), mail);
   }
 
   #note(rows: readonly FoundRow[]): void {
     for (const { is_first, ...mail } of rows) {
       this.#mails.add(mail);
-      this.#found.set(textOf(mail.device, mail.mail_id), mail);
+      this.#found.set(textOfBytes(mail.device, mail.mail_id), mail);
       if (is_first) this.#firsts.set(mail.device, mail.sequence);
     }
   }

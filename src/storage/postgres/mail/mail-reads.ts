@@ -12,7 +12,7 @@ import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import type { Page } from '../../../domain/shard.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Database } from '../connection/database.ts';
-import { Gathered } from '../connection/query-batcher.ts';
+import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { DeadLetterRow, MailRow } from '../schema/tables.ts';
 import { letterKey } from './dead-letters.ts';
 
@@ -77,11 +77,11 @@ type LetterRow = Omit<DeadLetterRow, 'payload' | 'first_fetched_at_ms' | 'requeu
 /** What is asked of mail. */
 export class MailReads {
   readonly #database: Database;
-  readonly #heads: Gathered<DeviceKey, MailboxHead>;
+  readonly #heads: QueryBatcher<DeviceKey, MailboxHead>;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#heads = new Gathered(
+    this.#heads = new QueryBatcher(
       async (devices) => {
         const rows = await database.query<HeadRow>(heads, [devices]);
         return rows.map(headOf);

@@ -3,8 +3,8 @@ import type { Session, Transaction } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import { retireSecrets } from '../devices/device-operations.ts';
 import type { DelayedMailRow } from '../schema/tables.ts';
-import type { Errand } from '../writes/operation.ts';
-import type { Work } from '../writes/unit-of-work.ts';
+import type { ExclusiveOperation } from '../writes/operation.ts';
+import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import type { LetterKey } from './dead-letters.ts';
 import { deliver, expire, type MailLimits } from './mailbox.ts';
 
@@ -43,7 +43,7 @@ const nextLetters = `
   ORDER BY l.fleet_id, l.mail_id, l.device`;
 
 /** One round of the sweeper, old secrets with it: several nodes may be at it at once. */
-export function mailSweep(limits: MailLimits & SweepLimits): Errand<'sweep'> {
+export function mailSweep(limits: MailLimits & SweepLimits): ExclusiveOperation<'sweep'> {
   const orphans = new OrphanWalk();
   return async (work, transaction, what) => {
     if (what === 'old') return sweepOld(work, transaction, limits, orphans);
@@ -57,7 +57,7 @@ export function mailSweep(limits: MailLimits & SweepLimits): Errand<'sweep'> {
  * What expires makes room for what is delivered. What is due is named first, and looked at again behind the locks of
  * its mailboxes: another node may have been there. Answers the most of either that were due.
  */
-async function sweepDue(work: Work, transaction: Transaction, limits: MailLimits): Promise<number> {
+async function sweepDue(work: UnitOfWork, transaction: Transaction, limits: MailLimits): Promise<number> {
   const [expired, due] = await Promise.all([
     transaction.query<MailKey>(expiredMails),
     transaction.query<MailKey>(dueMails),
@@ -74,7 +74,7 @@ async function sweepDue(work: Work, transaction: Transaction, limits: MailLimits
 }
 
 async function sweepOld(
-  work: Work,
+  work: UnitOfWork,
   transaction: Transaction,
   limits: SweepLimits,
   orphans: OrphanWalk,

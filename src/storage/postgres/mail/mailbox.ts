@@ -18,8 +18,8 @@ import {
 } from '../../../domain/mail/settled-mails.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { DelayedMailRow, MailboxRow, MailRow } from '../schema/tables.ts';
-import type { Work } from '../writes/unit-of-work.ts';
-import { addLateFetches, endMail, noteEvent, withFetches } from './mail-history.ts';
+import type { UnitOfWork } from '../writes/unit-of-work.ts';
+import { addLateFetches, endMail, noteEvent, receiptWithFetches } from './mail-history.ts';
 
 /** What a column holds; more is no limit. */
 const integerMax = 0x7fffffff;
@@ -39,16 +39,19 @@ function deliverable(delayed: DelayedMailRow): Omit<MailRow, 'sequence'> & { acc
 }
 
 /** Names what `enqueue` looks at. */
-export function wantEnqueue(work: Work, { device, once }: Pick<Enqueue, 'device' | 'once'>): void {
+export function wantEnqueue(
+  work: UnitOfWork,
+  { device, dedupeKey: once }: Pick<Enqueue, 'device' | 'dedupeKey'>,
+): void {
   work.mailboxes.want({ device });
   if (once !== undefined) work.sent.want({ once: viewOf(once), device });
 }
 
 /** Into its mailbox, or to wait for its time. */
-export function enqueue(work: Work, given: Enqueue, limits: MailLimits): MailOutcome {
-  const { device, name, once, deliverAtMs } = given;
+export function enqueue(work: UnitOfWork, given: Enqueue, limits: MailLimits): MailOutcome {
+  const { device, name, dedupeKey: once, deliverAtMs } = given;
   const before = once && work.sent.get({ once: viewOf(once), device });
-  if (before !== undefined) return repeated(work, device, before.mail_id);
+  if (before !== undefined) return repeatedSettle(work, device, before.mail_id);
   const mailbox = work.mailboxes.get({ device });
   if (mailbox === undefined) return { result: 'device_not_found' };
   const isDelayed = deliverAtMs !== undefined && deliverAtMs > work.nowMs;
@@ -63,7 +66,7 @@ export function enqueue(work: Work, given: Enqueue, limits: MailLimits): MailOut
     device,
     mail_id: mailId,
     deliver_at_ms: deliverAtMs ?? 0,
-    life_seconds: given.lifeSeconds,
+    ttl_seconds: given.ttlSeconds,
     mailbox_mails_max: Math.min(given.mailboxMailsMax, integerMax),
     name,
     payload: viewOf(given.payload),
@@ -83,7 +86,7 @@ export function enqueue(work: Work, given: Enqueue, limits: MailLimits): MailOut
 }
 
 /** Of a mail that was queued before. */
-export function repeated(work: Work, device: DeviceKey, mailId: Uint8Array): MailOutcome {
+export function repeatedSettle(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): MailOutcome {
   const mailboxSize = work.mailboxes.get({ device })?.size ?? 0;
   const isDelayed = work.delayed.get({ device, mail_id: viewOf(mailId) }) !== undefined;
   return { result: 'queued', mailId: copyUuid(mailId), mailboxSize, repeated: true, isDelayed };
@@ -91,7 +94,7 @@ export function repeated(work: Work, device: DeviceKey, mailId: Uint8Array): Mai
 
 /** Puts a mail whose time has come into its mailbox, or says that this is full. Nothing, for one that is gone. */
 export function deliver(
-  work: Work,
+  work: UnitOfWork,
   { device, mail_id }: Pick<DelayedMailRow, 'device' | 'mail_id'>,
   limits: MailLimits,
 ): void {
@@ -109,7 +112,7 @@ export function deliver(
 
 /** D15. Any mail of the mailbox may be settled, not only the head. */
 export function settle(
-  work: Work,
+  work: UnitOfWork,
   { device, mailId, verb, fetched }: Settle,
   limits: MailLimits,
 ): SettleOutcome {
@@ -124,7 +127,7 @@ export function settle(
     return { result, mailboxSize: mailbox.size };
   }
   if (verb === 'requeue' && mayRequeue(found)) {
-    const mail = withFetches(found, fetched);
+    const mail = receiptWithFetches(found, fetched);
     const requeued = { ...mail, requeue_count: Math.min(mail.requeue_count + 1, requeueCountMax) };
     work.places.moveToTail(mailbox, requeued);
     work.given.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
@@ -134,20 +137,25 @@ export function settle(
 }
 
 /** Names what `settle` looks at. */
-export function wantSettle(work: Work, { device, mailId, fetched }: Settle): void {
+export function wantSettle(work: UnitOfWork, { device, mailId, fetched }: Settle): void {
   work.places.want(device, mailId);
   if (fetched !== undefined) work.receipts.want({ device, mail_id: viewOf(mailId) });
 }
 
 /** Names what `withdraw` looks at. */
-export function wantWithdrawal(work: Work, device: DeviceKey, mailId: Uint8Array): void {
+export function wantWithdrawal(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
   work.places.want(device, mailId);
   work.delayed.want({ device, mail_id: viewOf(mailId) });
   work.receipts.want({ device, mail_id: viewOf(mailId) });
 }
 
 /** The device's later answer to it is one to a mail that was settled by another verb. */
-export function withdraw(work: Work, device: DeviceKey, mailId: Uint8Array, limits: MailLimits): Withdrawal {
+export function withdraw(
+  work: UnitOfWork,
+  device: DeviceKey,
+  mailId: Uint8Array,
+  limits: MailLimits,
+): Withdrawal {
   const mailbox = work.mailboxes.get({ device });
   const found = work.places.find(device, mailId);
   const delayed = work.delayed.get({ device, mail_id: viewOf(mailId) });
@@ -164,7 +172,7 @@ export function withdraw(work: Work, device: DeviceKey, mailId: Uint8Array, limi
 
 /** Ends a mail whose life is over, if it still waits. */
 export function expire(
-  work: Work,
+  work: UnitOfWork,
   { device, mail_id }: Pick<MailRow, 'device' | 'mail_id'>,
   limits: MailLimits,
 ): void {
@@ -179,12 +187,12 @@ export function expire(
  * D13: fetches are counted in memory and reach the mail here, every few seconds, or what is left of it. The places and
  * the receipts of these mails are loaded.
  */
-export function noteFetches(work: Work, { device, fetches }: Activity): void {
+export function noteFetches(work: UnitOfWork, { device, fetches }: Activity): void {
   for (const { mailId, ...fetched } of fetches) {
     const found = work.places.find(device, mailId);
     if (found === undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
     else {
-      const mail = withFetches(found, fetched);
+      const mail = receiptWithFetches(found, fetched);
       work.places.change(mail);
       if (found.first_fetched_at_ms === null) noteEvent(work, mail, 'fetched');
     }
@@ -192,9 +200,9 @@ export function noteFetches(work: Work, { device, fetches }: Activity): void {
 }
 
 /** At the tail of its mailbox, and announces it. */
-function accept(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): void {
+function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   const accepted_at_ms = work.nowMs;
-  const expires_at_ms = work.nowMs + delayed.life_seconds * 1_000;
+  const expires_at_ms = work.nowMs + delayed.ttl_seconds * 1_000;
   const mail = { ...deliverable(delayed), accepted_at_ms, expires_at_ms };
   work.places.add(mailbox, mail);
   noteEvent(work, mail, 'queued');
@@ -204,7 +212,7 @@ function accept(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): void 
 
 /** Removes a mail for good, by a verb that is remembered. */
 function end(
-  work: Work,
+  work: UnitOfWork,
   mailbox: MailboxRow,
   found: MailRow,
   verb: SettledVerb,
@@ -213,10 +221,10 @@ function end(
 ): void {
   work.places.remove(mailbox, found);
   rememberSettled(mailbox, found.mail_id, verb);
-  endMail(work, withFetches(found, fetched), endOfVerb[verb], limits.deadLettersPerFleetMax);
+  endMail(work, receiptWithFetches(found, fetched), endOfVerb[verb], limits.deadLettersPerFleetMax);
 }
 
-function takeDelayed(work: Work, mailbox: MailboxRow, delayed: DelayedMailRow): void {
+function takeDelayed(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   work.delayed.remove(delayed);
   mailbox.delayed -= 1;
   work.mailboxes.put(mailbox);

@@ -83,7 +83,7 @@ export const migrations: readonly string[] = [
     device text COLLATE "C" NOT NULL,
     mail_id bytea NOT NULL,
     deliver_at_ms bigint NOT NULL,
-    life_seconds bigint NOT NULL,
+    ttl_seconds bigint NOT NULL,
     mailbox_mails_max integer NOT NULL,
     name text NOT NULL,
     payload bytea NOT NULL,

@@ -16,7 +16,7 @@ export const keyPartitions: PartitionedTable = {
 };
 
 /** From a time to the one before which the next part begins. */
-export interface Span {
+export interface PartitionSpan {
   fromMs: number;
   toMs: number;
 }
@@ -30,7 +30,7 @@ const parts = `
 const patience = `SET LOCAL lock_timeout = '200ms'`;
 
 /** The parts that a table has, in order of time. Their names say which time is theirs. */
-export async function partitionsOf(session: Session, { table }: PartitionedTable): Promise<Span[]> {
+export async function partitionsOf(session: Session, { table }: PartitionedTable): Promise<PartitionSpan[]> {
   const rows = await session.query<{ name: string }>(parts, [table]);
   const spans = rows.flatMap(({ name }) => {
     const [, from, to] = /_(\d+)_(\d+)$/.exec(name) ?? [];
@@ -40,13 +40,17 @@ export async function partitionsOf(session: Session, { table }: PartitionedTable
 }
 
 /** The name of a part, in the words of this program alone. */
-export function nameOfPart({ table }: PartitionedTable, { fromMs, toMs }: Span): string {
+export function nameOfPart({ table }: PartitionedTable, { fromMs, toMs }: PartitionSpan): string {
   return `${table}_${fromMs}_${toMs}`;
 }
 
 /** What is missing of a time, in spans that begin and end at multiples of `widthMs` or at those that are there. */
-function missingSpans(there: readonly Span[], wanted: Span, widthMs: number): Span[] {
-  const missing: Span[] = [];
+function missingSpans(
+  there: readonly PartitionSpan[],
+  wanted: PartitionSpan,
+  widthMs: number,
+): PartitionSpan[] {
+  const missing: PartitionSpan[] = [];
   let fromMs = Math.floor(wanted.fromMs / widthMs) * widthMs;
   const endMs = Math.ceil(wanted.toMs / widthMs) * widthMs;
   for (const span of [...there, { fromMs: endMs, toMs: endMs }]) {
@@ -67,7 +71,7 @@ function missingSpans(there: readonly Span[], wanted: Span, widthMs: number): Sp
 export async function makePartitions(
   database: Database,
   of: PartitionedTable,
-  wanted: Span,
+  wanted: PartitionSpan,
   widthMs: number,
 ): Promise<number> {
   // A look without the lock, as there is nothing to do almost always.
@@ -95,7 +99,7 @@ export async function makePartitions(
 export function dropPartition(
   database: Database,
   of: PartitionedTable,
-  span: Span,
+  span: PartitionSpan,
   before: (transaction: Transaction) => void,
 ): Promise<boolean> {
   return database.transaction(async (transaction) => {

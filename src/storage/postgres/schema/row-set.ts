@@ -1,13 +1,13 @@
 import type { Row, Session } from '../connection/database.ts';
-import type { Table } from './table.ts';
+import type { DatabaseTable } from './table.ts';
 
 /**
  * Some rows of one table, in memory for one transaction: what it will need is named and loaded at once, looked at
  * and changed in place, and written back at once, a statement for each table whatever the number of rows. (Measured:
  * statements a row cost 3 to 13 times as much.)
  */
-export class Rows<R extends Row> {
-  readonly #table: Table<R>;
+export class RowSet<R extends Row> {
+  readonly #table: DatabaseTable<R>;
   readonly #wanted = new Map<string, R>();
   /** What is there; undefined for what was looked for and is not. */
   readonly #rows = new Map<string, R | undefined>();
@@ -15,7 +15,7 @@ export class Rows<R extends Row> {
   /** Of what was changed: a row that is removed has no more than that. */
   readonly #keys = new Map<string, R>();
 
-  constructor(table: Table<R>) {
+  constructor(table: DatabaseTable<R>) {
     this.#table = table;
   }
 

@@ -2,7 +2,7 @@ import { OperatorError } from '../../../core/errors.ts';
 import type { Session } from '../connection/database.ts';
 
 /** Which database of its store one is: devices are placed by both. */
-export interface DatabasePlace {
+export interface ShardIdentity {
   index: number;
   databases: number;
 }
@@ -15,14 +15,17 @@ const change = `
 const noted = `SELECT name, number FROM value WHERE name IN ('database', 'databases')`;
 
 /** Undefined where none was noted yet. */
-export async function placeOfDatabase(session: Session): Promise<DatabasePlace | undefined> {
+export async function readShardIdentity(session: Session): Promise<ShardIdentity | undefined> {
   const rows = await session.query<{ name: string; number: number }>(noted);
   const { database: index, databases } = Object.fromEntries(rows.map(({ name, number }) => [name, number]));
   return index === undefined || databases === undefined ? undefined : { index, databases };
 }
 
 /** Of none (`databases` is 0) it is never served again. */
-export async function putPlace(session: Session, { index, databases }: DatabasePlace): Promise<void> {
+export async function writeShardIdentity(
+  session: Session,
+  { index, databases }: ShardIdentity,
+): Promise<void> {
   await session.query(change, [index, databases]);
 }
 
@@ -30,19 +33,19 @@ export async function putPlace(session: Session, { index, databases }: DatabaseP
  * Notes the place of a database when it is served first, and from then on holds the configuration to it: in any other
  * place it would have none of its devices. @throws OperatorError
  */
-export async function checkPlace(session: Session, place: DatabasePlace): Promise<void> {
+export async function checkShardIdentity(session: Session, place: ShardIdentity): Promise<void> {
   await session.query(note, [place.index, place.databases]);
-  const found = await placeOfDatabase(session);
-  if (found === undefined || isSamePlace(found, place)) return;
+  const found = await readShardIdentity(session);
+  if (found === undefined || isSameShardIdentity(found, place)) return;
   throw new OperatorError(
     `The configuration names ${describe(place)}, and that one is ${describe(found)}: name all of them, in their order, or change their number by "fleetpost rebalance".`,
   );
 }
 
-export function isSamePlace(one: DatabasePlace, other: DatabasePlace): boolean {
+export function isSameShardIdentity(one: ShardIdentity, other: ShardIdentity): boolean {
   return one.index === other.index && one.databases === other.databases;
 }
 
-function describe({ index, databases }: DatabasePlace): string {
+function describe({ index, databases }: ShardIdentity): string {
   return databases === 0 ? 'part of no store any more' : `database ${index + 1} of ${databases} of the store`;
 }

@@ -26,7 +26,7 @@ const sizes = `
 const bytesOfFleets = 'SELECT fleet_id, sum(bytes)::bigint AS bytes FROM record_bytes GROUP BY fleet_id';
 
 /** @throws ApiError unavailable */
-export async function sizesOf(database: Database): Promise<DatabaseSizes> {
+export async function databaseSizesOf(database: Database): Promise<DatabaseSizes> {
   const [row] = await database.query<{ [K in keyof DatabaseSizes]: number }>(sizes);
   return row ?? { bytes: 0, logBytes: 0, devices: 0, connected: 0, mails: 0 };
 }

@@ -16,7 +16,7 @@ interface TableShape<R extends Row> {
 export const oneByOne = 'OFFSET 0';
 
 /** A table with the statements that work on many of its rows at once, made once: they are asked in every batch. */
-export class Table<R extends Row> {
+export class DatabaseTable<R extends Row> {
   readonly name: string;
   /** Those of given keys. */
   readonly select: string;

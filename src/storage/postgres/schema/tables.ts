@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { DeathReason, MailEnd } from '../../../domain/mail/ended-mail.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
-import { Table } from './table.ts';
+import { DatabaseTable } from './table.ts';
 
 /** The rows of migrations.ts, as they are read and written. An absent value is null there. */
 export type DeviceRow = {
@@ -15,7 +15,7 @@ export type DeviceRow = {
   created_at_ms: number;
 };
 
-export const device = new Table<DeviceRow>({
+export const device = new DatabaseTable<DeviceRow>({
   table: 'device',
   columns: {
     device: 'text',
@@ -32,7 +32,7 @@ export const device = new Table<DeviceRow>({
 
 export type DeviceTagRow = { fleet_id: string; tag: string; device: DeviceKey };
 
-export const deviceTag = new Table<DeviceTagRow>({
+export const deviceTag = new DatabaseTable<DeviceTagRow>({
   table: 'device_tag',
   columns: { fleet_id: 'text', tag: 'text', device: 'text' },
   key: ['fleet_id', 'tag', 'device'],
@@ -40,7 +40,7 @@ export const deviceTag = new Table<DeviceTagRow>({
 
 export type ValueRow = { name: string; number: number };
 
-export const value = new Table<ValueRow>({
+export const value = new DatabaseTable<ValueRow>({
   table: 'value',
   columns: { name: 'text', number: 'bigint' },
   key: ['name'],
@@ -53,7 +53,7 @@ export type ActivityRow = {
   bucket: number;
 };
 
-export const activity = new Table<ActivityRow>({
+export const activity = new DatabaseTable<ActivityRow>({
   table: 'activity',
   columns: { device: 'text', last_seen_ms: 'bigint', address: 'bytea', bucket: 'bigint' },
   key: ['device'],
@@ -68,7 +68,7 @@ export type MailboxRow = {
   settled: Buffer;
 };
 
-export const mailbox = new Table<MailboxRow>({
+export const mailbox = new DatabaseTable<MailboxRow>({
   table: 'mailbox',
   columns: {
     device: 'text',
@@ -95,7 +95,7 @@ export type MailRow = {
   expires_at_ms: number;
 };
 
-export const mail = new Table<MailRow>({
+export const mail = new DatabaseTable<MailRow>({
   table: 'mail',
   columns: {
     device: 'text',
@@ -117,20 +117,20 @@ export type DelayedMailRow = {
   device: DeviceKey;
   mail_id: Buffer;
   deliver_at_ms: number;
-  life_seconds: number;
+  ttl_seconds: number;
   mailbox_mails_max: number;
   name: string;
   payload: Buffer;
   requeues_max: number | null;
 };
 
-export const delayedMail = new Table<DelayedMailRow>({
+export const delayedMail = new DatabaseTable<DelayedMailRow>({
   table: 'delayed_mail',
   columns: {
     device: 'text',
     mail_id: 'bytea',
     deliver_at_ms: 'bigint',
-    life_seconds: 'bigint',
+    ttl_seconds: 'bigint',
     mailbox_mails_max: 'integer',
     name: 'text',
     payload: 'bytea',
@@ -151,7 +151,7 @@ export type ReceiptRow = {
   settled_at_ms: number;
 };
 
-export const receipt = new Table<ReceiptRow>({
+export const receipt = new DatabaseTable<ReceiptRow>({
   table: 'receipt',
   columns: {
     device: 'text',
@@ -182,7 +182,7 @@ export type DeadLetterRow = {
   requeues_max: number | null;
 };
 
-export const deadLetter = new Table<DeadLetterRow>({
+export const deadLetter = new DatabaseTable<DeadLetterRow>({
   table: 'dead_letter',
   columns: {
     fleet_id: 'text',
@@ -203,7 +203,7 @@ export const deadLetter = new Table<DeadLetterRow>({
 
 export type SentRow = { once: Buffer; device: DeviceKey; mail_id: Buffer };
 
-export const sent = new Table<SentRow>({
+export const sent = new DatabaseTable<SentRow>({
   table: 'sent',
   columns: { once: 'bytea', device: 'text', mail_id: 'bytea' },
   key: ['once', 'device'],
@@ -211,7 +211,7 @@ export const sent = new Table<SentRow>({
 
 export type BroadcastMarkRow = { broadcast: Buffer; device: DeviceKey };
 
-export const broadcastMark = new Table<BroadcastMarkRow>({
+export const broadcastMark = new DatabaseTable<BroadcastMarkRow>({
   table: 'broadcast_mark',
   columns: { broadcast: 'bytea', device: 'text' },
   key: ['broadcast', 'device'],
@@ -219,7 +219,7 @@ export const broadcastMark = new Table<BroadcastMarkRow>({
 
 export type IdempotencyRow = { key: Buffer; scope: string; digest: Buffer; result: Buffer };
 
-export const idempotency = new Table<IdempotencyRow>({
+export const idempotency = new DatabaseTable<IdempotencyRow>({
   table: 'idempotency',
   columns: { key: 'bytea', scope: 'text', digest: 'bytea', result: 'bytea' },
   key: ['key', 'scope'],
@@ -237,7 +237,7 @@ export type RecordRow = {
 };
 
 /** What appends to the log has a statement of its own. */
-export const record = new Table<RecordRow>({
+export const record = new DatabaseTable<RecordRow>({
   table: 'record',
   columns: {
     position: 'bigint',
@@ -255,7 +255,7 @@ export const record = new Table<RecordRow>({
 export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
 
 /** What changes devices adds to it in a statement of its own. */
-export const fleetCount = new Table<FleetCountRow>({
+export const fleetCount = new DatabaseTable<FleetCountRow>({
   table: 'fleet_count',
   columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
   key: ['fleet_id'],
@@ -271,7 +271,7 @@ export type StoredRow = {
 };
 
 /** As a copy works with it; nodes put what they share in a way of their own. */
-export const stored = new Table<StoredRow>({
+export const storedRowTable = new DatabaseTable<StoredRow>({
   table: 'stored',
   columns: { store: 'text', name: 'text', key: 'bytea', value: 'bytea', version: 'bigint', at_ms: 'bigint' },
   key: ['store', 'name', 'key'],
@@ -279,7 +279,7 @@ export const stored = new Table<StoredRow>({
 
 export type AuditRow = { number: number; book: number; owner: string; at_ms: number; entry: string };
 
-export const audit = new Table<AuditRow>({
+export const audit = new DatabaseTable<AuditRow>({
   table: 'audit',
   columns: { number: 'bigint', book: 'smallint', owner: 'text', at_ms: 'bigint', entry: 'text' },
   key: ['number'],

@@ -13,7 +13,7 @@ const newMail = `
   ) AS t ON true
   ORDER BY t.device, t.sequence`;
 
-export type FoundMail = {
+export type NewMail = {
   device: DeviceKey;
   tail: number;
   size: number;
@@ -28,6 +28,6 @@ export function findNewMail(
   database: Database,
   devices: readonly DeviceKey[],
   tails: readonly number[],
-): Promise<FoundMail[]> {
-  return database.query<FoundMail>(newMail, [devices, tails]);
+): Promise<NewMail[]> {
+  return database.query<NewMail>(newMail, [devices, tails]);
 }

@@ -4,11 +4,11 @@ import type { Effects } from '../../../domain/write.ts';
 import type { Session } from '../connection/database.ts';
 
 /** What a node is told of a device that it holds streams of: a letter in front of the device's key, or of a stream's id. */
-export const news = { mail: 'm', end: 'e', recheck: 'r', displaced: 'd' } as const;
-type What = (typeof news)[keyof typeof news];
+export const notifications = { mail: 'm', end: 'e', recheck: 'r', displaced: 'd' } as const;
+type What = (typeof notifications)[keyof typeof notifications];
 
 /** A sequence that a mailbox has given. */
-export interface Given {
+export interface MailboxEvent {
   device: DeviceKey;
   sequence: number;
   /** Of a mail that is new; a requeued one is not announced, and its sequence is told so that none is missed. */
@@ -16,9 +16,9 @@ export interface Given {
 }
 
 type News =
-  | { what: typeof news.mail; given: Given }
-  | { what: typeof news.end | typeof news.recheck; device: DeviceKey }
-  | { what: typeof news.displaced; streamId: string };
+  | { what: typeof notifications.mail; given: MailboxEvent }
+  | { what: typeof notifications.end | typeof notifications.recheck; device: DeviceKey }
+  | { what: typeof notifications.displaced; streamId: string };
 
 /** The channel of a node: what other nodes have to tell it. */
 export function channelOf(node: string): string {
@@ -45,15 +45,15 @@ const noteEnds = `
 /** What the writes of a transaction have to tell. */
 interface Told {
   readonly effects: Pick<Effects, 'endedStreams' | 'recheckedStreams'>;
-  readonly given: readonly Given[];
+  readonly given: readonly MailboxEvent[];
   readonly nowMs: number;
 }
 
 /** Adds to a transaction what is to be told when it commits, and only then. */
-export function tellStreams(session: Session, { effects, given, nowMs }: Told): void {
+export function notifyStreams(session: Session, { effects, given, nowMs }: Told): void {
   const ends: [DeviceKey, What][] = [];
-  for (const device of effects.endedStreams) ends.push([device, news.end]);
-  for (const device of effects.recheckedStreams) ends.push([device, news.recheck]);
+  for (const device of effects.endedStreams) ends.push([device, notifications.end]);
+  for (const device of effects.recheckedStreams) ends.push([device, notifications.recheck]);
   if (ends.length > 0) {
     void session.query(noteEnds, [nowMs, ends.map(([device]) => device), ends.map(([, what]) => what)]);
   }
@@ -72,20 +72,21 @@ export function tellStreams(session: Session, { effects, given, nowMs }: Told): 
   };
   for (const { device, sequence, announcement } of given) {
     const mail = announcement && [announcement.mailId, announcement.mailboxSize, announcement.name];
-    add(device, [news.mail + device, sequence, ...(mail ?? [])].join());
+    add(device, [notifications.mail + device, sequence, ...(mail ?? [])].join());
   }
   for (const [device, what] of ends) add(device, what + device);
   send();
 }
 
 /** What a notification says; what is not one of ours is passed over. */
-export function readNews(payload: string): News[] {
+export function readNotifications(payload: string): News[] {
   return payload.split(' ').flatMap((word): News[] => {
     const [what, text] = [word.slice(0, 1), word.slice(1)];
-    if (what === news.displaced) return [{ what, streamId: text }];
-    if (what === news.end || what === news.recheck) return isDeviceKey(text) ? [{ what, device: text }] : [];
+    if (what === notifications.displaced) return [{ what, streamId: text }];
+    if (what === notifications.end || what === notifications.recheck)
+      return isDeviceKey(text) ? [{ what, device: text }] : [];
     const [device = '', sequence, mailId, mailboxSize, name = ''] = text.split(',');
-    if (what !== news.mail || !isDeviceKey(device)) return [];
+    if (what !== notifications.mail || !isDeviceKey(device)) return [];
     const announcement =
       mailId === undefined ? undefined : { mailId, name, mailboxSize: Number(mailboxSize) };
     return [{ what, given: { device, sequence: Number(sequence), announcement } }];

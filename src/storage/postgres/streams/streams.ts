@@ -10,9 +10,9 @@ import { clockMs } from '../connection/database-time.ts';
 import type { Listener } from '../connection/listener.ts';
 import { LeftStreams } from './left-streams.ts';
 import { Membership } from './membership.ts';
-import { type FoundMail, findNewMail } from './new-mail.ts';
+import { findNewMail, type NewMail } from './new-mail.ts';
 import { StreamEnds } from './stream-ends.ts';
-import { channelOf, type Given, news, readNews } from './stream-notifications.ts';
+import { channelOf, type MailboxEvent, notifications, readNotifications } from './stream-notifications.ts';
 
 /** Of ends that no notification told: D21 has a second. */
 const endsMilliseconds = 700;
@@ -25,7 +25,7 @@ const displace = `
     DELETE FROM stream WHERE device = $1 AND stream_id NOT IN
       (SELECT stream_id FROM stream WHERE device = $1 ORDER BY stream_id DESC LIMIT $2)
     RETURNING node, stream_id)
-  SELECT pg_notify('fleetpost_' || node, string_agg('${news.displaced}' || encode(stream_id, 'hex'), ' '))
+  SELECT pg_notify('fleetpost_' || node, string_agg('${notifications.displaced}' || encode(stream_id, 'hex'), ' '))
   FROM gone GROUP BY node`;
 const tailOf = 'SELECT tail FROM mailbox WHERE device = $1';
 const restore = `
@@ -164,15 +164,15 @@ export class Streams {
   }
 
   #hear(payload: string): void {
-    for (const told of readNews(payload)) {
-      if (told.what === news.mail) this.#hearOfMail(told.given);
-      else if (told.what === news.displaced) this.#displace(told.streamId);
+    for (const told of readNotifications(payload)) {
+      if (told.what === notifications.mail) this.#hearOfMail(told.given);
+      else if (told.what === notifications.displaced) this.#displace(told.streamId);
       else this.#end(told.device, told.what);
     }
   }
 
   /** What comes in its turn is announced at once; where a notification was lost, there is a look. */
-  #hearOfMail({ device, sequence, announcement }: Given): void {
+  #hearOfMail({ device, sequence, announcement }: MailboxEvent): void {
     const held = this.#devices.get(device);
     if (held === undefined || sequence < held.tail) return;
     if (sequence > held.tail) {
@@ -200,7 +200,7 @@ export class Streams {
     if (held === undefined) return;
     for (const { streamId, sink, openedAtMs } of [...held.streams]) {
       if (openedAtMs > atMs) continue;
-      if (what === news.recheck) sink.recheck();
+      if (what === notifications.recheck) sink.recheck();
       else {
         this.#leave(device, streamId);
         sink.end();
@@ -224,7 +224,7 @@ export class Streams {
       const devices = [...this.#asked].slice(0, devicesAtOnce);
       for (const device of devices) this.#asked.delete(device);
       const tails = devices.map((device) => this.#devices.get(device)?.tail ?? Number.MAX_SAFE_INTEGER);
-      let rows: FoundMail[];
+      let rows: NewMail[];
       try {
         rows = await findNewMail(this.#options.database, devices, tails);
       } catch {
@@ -241,7 +241,7 @@ export class Streams {
   }
 
   /** What was not heard of meanwhile. The size is that of now: what it was then, nobody has kept. */
-  #catchUp(device: DeviceKey, rows: readonly FoundMail[]): void {
+  #catchUp(device: DeviceKey, rows: readonly NewMail[]): void {
     const held = this.#devices.get(device);
     if (held === undefined) return;
     const from = held.tail;

@@ -3,17 +3,17 @@ import type { CommitMetrics, LetterMetrics } from '../../../core/telemetry/worke
 import type { IdempotencyLimits } from '../../../domain/idempotency.ts';
 import type { RetentionSource } from '../../../domain/log-retention.ts';
 import { Database } from '../connection/database.ts';
-import { deviceErrands, deviceOperations } from '../devices/device-operations.ts';
+import { deviceOperations, exclusiveDeviceOperations } from '../devices/device-operations.ts';
 import { DeviceReads } from '../devices/device-reads.ts';
 import { StreamPresence } from '../devices/presence.ts';
 import { ingestOperations } from '../log/ingest.ts';
 import { RecordReads } from '../log/record-reads.ts';
 import { RecordTrimmer } from '../log/record-trimmer.ts';
 import { keepKeys } from '../mail/key-retention.ts';
-import { type MailOptions, mailErrands, mailOperations } from '../mail/mail-operations.ts';
+import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
 import { MailReads } from '../mail/mail-reads.ts';
 import { checkVersion } from '../schema/migrate.ts';
-import { checkPlace, type DatabasePlace } from '../schema/shard-identity.ts';
+import { checkShardIdentity, type ShardIdentity } from '../schema/shard-identity.ts';
 import { Streams } from '../streams/streams.ts';
 import { PostgresShard } from './postgres-shard.ts';
 import { Sweeper } from './sweeper.ts';
@@ -24,7 +24,7 @@ export type PostgresShardOptions = MailOptions &
     /** `postgres://…`, as libpq reads it. */
     url: string;
     /** Where it is known which one of the store it is, it is held to that. */
-    place?: DatabasePlace;
+    place?: ShardIdentity;
     /** Of this thread to this database, besides the one that listens. */
     connectionsMax: number;
     /** What each wait for the database may last. */
@@ -54,7 +54,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   const trimmer = new RecordTrimmer(database, records, options.retention);
   try {
     await checkVersion(database);
-    if (options.place !== undefined) await checkPlace(database, options.place);
+    if (options.place !== undefined) await checkShardIdentity(database, options.place);
     // Without the partitions of today nothing could be stored.
     await keepKeys(database, options);
     await trimmer.prepare();
@@ -65,7 +65,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   const writer = new Writer({
     database,
     operations: { ...deviceOperations, ...ingestOperations(options), ...mailOperations(options) },
-    errands: { ...deviceErrands, ...mailErrands(options) },
+    errands: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
     lanes: Math.max(1, Math.floor(connectionsMax * writingShare)),
     limits: options,
     metrics: options.metrics,

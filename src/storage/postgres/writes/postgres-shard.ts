@@ -47,7 +47,7 @@ import type { Database } from '../connection/database.ts';
 import type { DeviceReads } from '../devices/device-reads.ts';
 import type { RecordReads } from '../log/record-reads.ts';
 import type { MailReads } from '../mail/mail-reads.ts';
-import { type DatabaseSizes, logBytesOf, sizesOf } from '../schema/sizes.ts';
+import { type DatabaseSizes, databaseSizesOf, logBytesOf } from '../schema/sizes.ts';
 import type { Streams } from '../streams/streams.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Writer } from './writer.ts';
@@ -96,7 +96,7 @@ export class PostgresShard implements Shard {
 
   /** What the database holds. @throws ApiError unavailable */
   sizes(): Promise<DatabaseSizes> {
-    return sizesOf(this.#database);
+    return databaseSizesOf(this.#database);
   }
 
   /** Bytes of the records of limited fleets. @throws ApiError unavailable */
@@ -109,7 +109,7 @@ export class PostgresShard implements Shard {
   }
 
   /** Nothing is kept here that could be out of date: whoever asks, asks the database. */
-  watch(): undefined {}
+  changeToken(): undefined {}
 
   credentials(device: DeviceKey): Promise<Authentication | undefined> {
     return this.#devices.credentials(device);
@@ -193,7 +193,7 @@ export class PostgresShard implements Shard {
     return this.#records.timeAt(position);
   }
 
-  movedEnd(): Promise<number> {
+  reorderedUntil(): Promise<number> {
     return this.#records.movedEnd();
   }
 
@@ -223,16 +223,16 @@ export class PostgresShard implements Shard {
     return this.#writer.write('dropDeadLetter', { device, mailId });
   }
 
-  forgetSent(before: Uint8Array | undefined): Promise<number> {
-    return this.#writer.write('forgetSent', before);
+  pruneDedupeKeys(before: Uint8Array | undefined): Promise<number> {
+    return this.#writer.write('pruneDedupeKeys', before);
   }
 
   broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
     return this.#writer.write('broadcast', broadcast, broadcast.mail.payload.length);
   }
 
-  forgetBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
-    return this.#writer.write('forgetBroadcasts', active);
+  pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    return this.#writer.write('pruneBroadcasts', active);
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {

@@ -7,12 +7,12 @@ import type { Session } from '../connection/database.ts';
 import { databaseTimeMs } from '../connection/database-time.ts';
 import { FleetCountChanges } from '../devices/fleet-count-changes.ts';
 import { SeenNotes } from '../devices/seen-notes.ts';
-import { DeadLetters } from '../mail/dead-letters.ts';
+import { DatabaseDeadLetters } from '../mail/dead-letters.ts';
 import { KeyClaims } from '../mail/key-claims.ts';
-import { MailPlaces } from '../mail/mail-queue.ts';
-import { Rows } from '../schema/row-set.ts';
+import { DatabaseMailQueue } from '../mail/mail-queue.ts';
+import { RowSet } from '../schema/row-set.ts';
 import * as tables from '../schema/tables.ts';
-import type { Given } from '../streams/stream-notifications.ts';
+import type { MailboxEvent } from '../streams/stream-notifications.ts';
 
 /** A record to be appended to the log. */
 interface NewRecord {
@@ -40,7 +40,7 @@ const appendRecords = `
  * What the writes of one batch read and change, inside one transaction: the rows that they named, in memory, and
  * the records that they append. They are applied one after another, each to what the one before it has left.
  */
-export class Work {
+export class UnitOfWork {
   /** What follows the commit. */
   readonly effects: Omit<Effects, 'announcements' | 'changed'> = {
     endedStreams: [],
@@ -48,21 +48,21 @@ export class Work {
     droppedLetters: 0,
   };
   /** What mailboxes gave sequences to, in their order. */
-  readonly given: Given[] = [];
-  readonly mailboxes = new Rows(tables.mailbox);
-  readonly mails = new Rows(tables.mail);
+  readonly given: MailboxEvent[] = [];
+  readonly mailboxes = new RowSet(tables.mailbox);
+  readonly mails = new RowSet(tables.mail);
   /** Where the mails stand that were asked for by their ids. */
-  readonly places = new MailPlaces(this.mails, this.mailboxes);
-  readonly delayed = new Rows(tables.delayedMail);
-  readonly receipts = new Rows(tables.receipt);
-  readonly letters = new DeadLetters(this.effects);
-  readonly sent = new Rows(tables.sent);
-  readonly marks = new Rows(tables.broadcastMark);
-  readonly keys = new Rows(tables.idempotency);
-  readonly values = new Rows(tables.value);
-  readonly devices = new Rows(tables.device);
-  readonly tags = new Rows(tables.deviceTag);
-  readonly activity = new Rows(tables.activity);
+  readonly places = new DatabaseMailQueue(this.mails, this.mailboxes);
+  readonly delayed = new RowSet(tables.delayedMail);
+  readonly receipts = new RowSet(tables.receipt);
+  readonly letters = new DatabaseDeadLetters(this.effects);
+  readonly sent = new RowSet(tables.sent);
+  readonly marks = new RowSet(tables.broadcastMark);
+  readonly keys = new RowSet(tables.idempotency);
+  readonly values = new RowSet(tables.value);
+  readonly devices = new RowSet(tables.device);
+  readonly tags = new RowSet(tables.deviceTag);
+  readonly activity = new RowSet(tables.activity);
   readonly counts = new FleetCountChanges();
   readonly seen = new SeenNotes();
   readonly claims = new KeyClaims();

@@ -3,14 +3,22 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics } from '../../../core/telemetry/worker-metrics.ts';
 import { retryConflicts } from '../connection/conflict-retry.ts';
 import type { Database } from '../connection/database.ts';
-import { tellStreams } from '../streams/stream-notifications.ts';
-import type { Answer, Errand, Errands, Operation, Operations, Writes, WriteType } from './operation.ts';
-import { Work } from './unit-of-work.ts';
+import { notifyStreams } from '../streams/stream-notifications.ts';
+import type {
+  ExclusiveOperation,
+  ExclusiveOperations,
+  Operation,
+  OperationAnswer,
+  Operations,
+  OperationType,
+  OperationWrites,
+} from './operation.ts';
+import { UnitOfWork } from './unit-of-work.ts';
 
 export interface WriterOptions {
   database: Database;
   operations: Operations;
-  errands: Errands;
+  errands: ExclusiveOperations;
   /** Transactions under way at once. */
   lanes: number;
   /** Read each time. */
@@ -18,15 +26,15 @@ export interface WriterOptions {
   metrics: CommitMetrics;
   log: Log;
   /** What was done, behind each commit. */
-  onCommit?(work: Work): void;
+  onCommit?(work: UnitOfWork): void;
 }
 
 interface Pending {
-  type: WriteType;
-  given: Writes[WriteType]['given'];
+  type: OperationType;
+  given: OperationWrites[OperationType]['given'];
   bytes: number;
   untilMs: number;
-  resolve(answer: Answer): void;
+  resolve(answer: OperationAnswer): void;
   reject(error: unknown): void;
 }
 
@@ -56,7 +64,11 @@ export class Writer {
   }
 
   /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
-  write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
+  write<T extends OperationType>(
+    type: T,
+    given: OperationWrites[T]['given'],
+    bytes = 0,
+  ): Promise<OperationWrites[T]['answer']> {
     // As with LMDB: a front end has one write of notes under way, and overload is no reason to lose them.
     if (this.#isClosed) return Promise.reject(unavailable('The server is stopping.'));
     if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
@@ -64,7 +76,14 @@ export class Writer {
     this.#bytes += bytes;
     return new Promise((resolve, reject) => {
       const untilMs = performance.now() + this.#options.database.timeoutMilliseconds;
-      this.#queue.push({ type, given, bytes, untilMs, resolve: resolve as (answer: Answer) => void, reject });
+      this.#queue.push({
+        type,
+        given,
+        bytes,
+        untilMs,
+        resolve: resolve as (answer: OperationAnswer) => void,
+        reject,
+      });
       if (this.#lanes.size < this.#options.lanes) this.#open();
     });
   }
@@ -128,7 +147,7 @@ export class Writer {
         const answers = await retryConflicts(() => this.#attempt(left, failed));
         metrics.committed(left.length);
         metrics.recovered();
-        for (const [index, pending] of left.entries()) pending.resolve(answers[index] as Answer);
+        for (const [index, pending] of left.entries()) pending.resolve(answers[index] as OperationAnswer);
         return;
       } catch (error) {
         if (failed.size === 0) {
@@ -146,7 +165,7 @@ export class Writer {
     }
   }
 
-  async #attempt(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
+  async #attempt(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<OperationAnswer[]> {
     try {
       return await this.#transact(batch, failed);
     } catch (error) {
@@ -155,17 +174,17 @@ export class Writer {
     }
   }
 
-  #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<Answer[]> {
+  #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<OperationAnswer[]> {
     const { database, operations, errands, onCommit } = this.#options;
     return database.transaction(async (transaction) => {
-      const work = new Work();
-      const answers: Answer[] = [];
-      const errand = batch[0] && (errands[batch[0].type] as Errand<WriteType> | undefined);
+      const work = new UnitOfWork();
+      const answers: OperationAnswer[] = [];
+      const errand = batch[0] && (errands[batch[0].type] as ExclusiveOperation<OperationType> | undefined);
       if (errand !== undefined && batch[0] !== undefined) {
         answers.push(await errand(work, transaction, batch[0].given as never));
       } else {
         const known = batch.map(({ type, given }) => {
-          const operation = operations[type] as Operation<WriteType> | undefined;
+          const operation = operations[type] as Operation<OperationType> | undefined;
           if (operation === undefined) throw new Error(`no operation ${type}`);
           return { operation, given: given as never };
         });
@@ -181,7 +200,7 @@ export class Writer {
         }
       }
       work.store(transaction);
-      tellStreams(transaction, work);
+      notifyStreams(transaction, work);
       await transaction.commit();
       onCommit?.(work);
       return answers;

@@ -1,4 +1,4 @@
-import type { Log } from './telemetry/log.ts';
+import type { Log } from './log.ts';
 
 /** One line says of all that came in this time. */
 const linePeriodMs = 1_000;
