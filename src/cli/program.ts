@@ -12,13 +12,12 @@ import { addBroadcastCommands } from './commands/mail/broadcast.ts';
 import { addDeadLetterCommands } from './commands/mail/dead-letter.ts';
 import { addMailCommands } from './commands/mail/mail.ts';
 import { addConsumerCommands } from './commands/records/consumer.ts';
-import { addExportCommand } from './commands/records/export.ts';
-import { addTailCommand } from './commands/records/tail.ts';
+import { addExportCommand, addTailCommand } from './commands/records/export.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
-import { addDashboardCommand } from './commands/server/dashboard.ts';
+import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
 import { addTopCommand } from './commands/server/top.ts';
-import { OnceCommand } from './once-command.ts';
+import { OnceCommand } from './options.ts';
 import { printableLines } from './output.ts';
 
 function version(): string {

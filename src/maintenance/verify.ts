@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path';
 import { registryEntries, verifyRegistry } from '../declarations/verify.ts';
 import { shardOf } from '../domain/placement.ts';
 import { verifyActions, verifyDeclaredActions } from '../features/actions/verify.ts';
-import { verifyAudit } from '../features/audit/verify.ts';
+import { verifyAudit } from '../features/audit/audit-records.ts';
 import { verifyBroadcasts } from '../features/broadcasts/verify.ts';
 import { verifyConsumers } from '../features/consumers/verify.ts';
 import { verifyDeclaredForwarders, verifyLetters } from '../features/forwarders/verify.ts';

@@ -2,8 +2,30 @@ import type { Log } from '../core/telemetry/log.ts';
 import type { WorkerPool } from '../threads/worker-pool.ts';
 import { certificateFiles, checkCertificate } from './certificates/certificate.ts';
 import type { CertificateRenewal } from './certificates/certificate-renewal.ts';
-import type { Config, EffectiveConfig } from './configuration/config.ts';
-import { changeOf } from './configuration/config-change.ts';
+import {
+  type Config,
+  type ConfigKey,
+  configKeys,
+  type EffectiveConfig,
+  reloadableKeys,
+} from './configuration/config.ts';
+
+/** What a configuration that was read again asks to be otherwise. */
+interface ConfigChange {
+  /** Can be had at once. */
+  values: Partial<Config>;
+  /** Need a restart. */
+  fixedKeys: readonly ConfigKey[];
+}
+
+function changeOf(before: Config, after: Config): ConfigChange {
+  const changed = configKeys.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
+  const reloadable = changed.filter((key) => reloadableKeys.includes(key));
+  return {
+    values: Object.fromEntries(reloadable.map((key) => [key, after[key]])),
+    fixedKeys: changed.filter((key) => !reloadable.includes(key)),
+  };
+}
 
 export interface ReloadOptions {
   /** In use everywhere on this thread: changed in place. */

@@ -8,8 +8,8 @@ import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
 import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../storage/postgres/writes/postgres-shard.ts';
 import type { ThreadConfig } from './config.ts';
-import { retentionOf, sumOfBytes } from './retention.ts';
 import type { MainShards, ShardProblem } from './shards.ts';
+import { retentionOf, sumOfBytes } from './worker-shards.ts';
 
 /** What databases hold is asked this often. */
 const lookMilliseconds = 10_000;

@@ -8,9 +8,9 @@ import { Channel } from './relay/channel.ts';
 import type { Call, Notice } from './relay/messages.ts';
 import { RemoteShardWriter, RemoteStreams } from './relay/remote-shard-writer.ts';
 import { WriteRelay } from './relay/write-relay.ts';
-import { retentionOf, sumOfBytes } from './retention.ts';
 import { counterCellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
 import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
+import { retentionOf, sumOfBytes } from './worker-shards.ts';
 
 /**
  * LMDB: this worker owns the shard of its number, reads those of the others in place and has their owners write,

@@ -7,7 +7,7 @@ import type { TakenSpans } from '../core/telemetry/trace.ts';
 import { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { ClaimedDevice, ClaimRequest } from '../declarations/claim-token.ts';
 import type { DisabledSchema, FleetSnapshot } from '../declarations/fleet.ts';
-import { ConnectionCounts } from '../device-api/limits/connection-gate.ts';
+import { AddressCensus, ConnectionCounts } from '../device-api/limits/connection-gate.ts';
 import type { Talker } from '../device-api/limits/top-talkers.ts';
 import { routeNames } from '../device-api/server/server.ts';
 import {
@@ -20,16 +20,12 @@ import {
   uws,
 } from '../device-api/uws/uws.ts';
 import type { Completion } from '../domain/write.ts';
-import { AddressCensus } from './address-census.ts';
 import type { ThreadConfig } from './config.ts';
-import { endProcess } from './end.ts';
-import { logRoom } from './log-room.ts';
-import { connectionRoom } from './open-files.ts';
-import { Channel } from './relay/channel.ts';
-import { meshOfPorts } from './relay/mesh-of-ports.ts';
+import { connectionRoom, logRoom } from './log-room.ts';
+import { Channel, meshOfPorts } from './relay/channel.ts';
 import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
 import { allocateCounters, counterCellOf, type MainShards, openEmbedded } from './shards.ts';
-import { EventLoopWatchdog, type Stalls, stallsOf } from './watchdog.ts';
+import { EventLoopWatchdog, endProcess, type Stalls, stallsOf } from './watchdog.ts';
 
 const talkersPerWorker = 64;
 const talkersMax = 20;

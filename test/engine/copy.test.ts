@@ -5,7 +5,7 @@ import { deviceKeyOf } from '../../src/core/identity.ts';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { uuidBytesLength } from '../../src/core/uuid.ts';
 import { pack } from '../../src/storage/lmdb/environment/codec.ts';
-import { cutBatch } from '../../src/storage/lmdb/log/log-cut.ts';
+import { cutBatch } from '../../src/storage/lmdb/log/log-trimmer.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
 import { optionsOf } from '../contract/postgres-engine.ts';

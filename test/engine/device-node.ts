@@ -12,11 +12,14 @@ import {
   exclusiveDeviceOperations,
 } from '../../src/storage/postgres/devices/device-operations.ts';
 import { DeviceReads } from '../../src/storage/postgres/devices/device-reads.ts';
-import { ingestOperations } from '../../src/storage/postgres/log/ingest.ts';
 import { RecordReads } from '../../src/storage/postgres/log/record-reads.ts';
 import { RecordTrimmer } from '../../src/storage/postgres/log/record-trimmer.ts';
-import { keepKeys } from '../../src/storage/postgres/mail/key-retention.ts';
-import { exclusiveMailOperations, mailOperations } from '../../src/storage/postgres/mail/mail-operations.ts';
+import { keepKeys } from '../../src/storage/postgres/mail/key-claims.ts';
+import {
+  exclusiveMailOperations,
+  ingestOperations,
+  mailOperations,
+} from '../../src/storage/postgres/mail/mail-operations.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import type { OperationType, OperationWrites } from '../../src/storage/postgres/writes/operation.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';

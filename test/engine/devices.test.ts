@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { entriesOf } from '../../src/storage/postgres/devices/device-entries.ts';
 import { retireSecrets } from '../../src/storage/postgres/devices/device-operations.ts';
+import { entriesOf } from '../../src/storage/postgres/devices/device-reads.ts';
 import { UnitOfWork } from '../../src/storage/postgres/writes/unit-of-work.ts';
 import { type DeviceNode, deviceOf, fleetId, newDevice, useNodes } from './device-node.ts';
 

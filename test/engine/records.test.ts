@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { generateUuid, uuidTimeMs } from '../../src/core/uuid.ts';
-import { keepKeys } from '../../src/storage/postgres/mail/key-retention.ts';
+import { keepKeys } from '../../src/storage/postgres/mail/key-claims.ts';
 import {
   dropPartition,
   keyPartitions,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { fairLevel } from '../../src/features/audit/fair-level.ts';
-import { OwnerCounts } from '../../src/features/audit/owner-counts.ts';
+import { OwnerCounts } from '../../src/features/audit/audit.ts';
+import { fairLevel } from '../../src/features/audit/postgres-audit.ts';
 
 it('whoever has most is known after any changes', () => {
   const step = fc.record({

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { generateUuid } from '../../src/core/uuid.ts';
-import { InFlightLimit } from '../../src/features/actions/outbox/in-flight-limit.ts';
+import { InFlightLimit } from '../../src/features/actions/outbox/outbox.ts';
 import {
   areCurrent,
   type Reads,

@@ -5,11 +5,13 @@ import { generateUuid } from '../../src/core/uuid.ts';
 import type { StoredRecord } from '../../src/domain/records/record.ts';
 import { isHostAllowed, isLinkLocal } from '../../src/features/forwarders/declaration/forward-hosts.ts';
 import type { Forwarder } from '../../src/features/forwarders/declaration/forwarder.ts';
-import { waitOf } from '../../src/features/forwarders/delivery/backoff.ts';
 import { ByteBudget } from '../../src/features/forwarders/delivery/byte-budget.ts';
-import { DeliveryLoop } from '../../src/features/forwarders/delivery/delivery-loop.ts';
+import {
+  DeliveryLoop,
+  ForwarderStats,
+  waitOf,
+} from '../../src/features/forwarders/delivery/delivery-loop.ts';
 import type { Source } from '../../src/features/forwarders/delivery/source.ts';
-import { ForwarderStats } from '../../src/features/forwarders/delivery/stats.ts';
 import { allowedLookup } from '../../src/features/forwarders/senders/allowed-lookup.ts';
 import type { Outcome, Sender } from '../../src/features/forwarders/senders/sender.ts';
 

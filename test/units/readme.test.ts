@@ -4,13 +4,12 @@ import { createProgram } from '../../src/cli/program.ts';
 import { deviceErrors } from '../../src/core/errors.ts';
 import { routeNames } from '../../src/device-api/server/server.ts';
 import { runErrorCodes } from '../../src/features/actions/sandbox/run.ts';
-import { addConfigCommand } from '../../src/server/commands/config-command.ts';
+import { addConfigCommand } from '../../src/server/commands/command.ts';
 import { addCopyCommand } from '../../src/server/commands/copy-command.ts';
 import { addMigrateCommand } from '../../src/server/commands/migrate-command.ts';
 import { addRebalanceCommand } from '../../src/server/commands/rebalance-command.ts';
-import { addRestoreCommand } from '../../src/server/commands/restore-command.ts';
 import { addServeCommand } from '../../src/server/commands/serve-command.ts';
-import { addVerifyCommand } from '../../src/server/commands/verify-command.ts';
+import { addRestoreCommand, addVerifyCommand } from '../../src/server/commands/verify-command.ts';
 import {
   configDefault,
   configDescription,

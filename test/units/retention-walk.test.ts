@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { Table } from '../../src/storage/lmdb/environment/stored-tables.ts';
-import { RetentionWalk } from '../../src/storage/lmdb/mail/retention-walk.ts';
+import { RetentionWalk } from '../../src/storage/lmdb/mail/mail-retention.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/server.ts';
 

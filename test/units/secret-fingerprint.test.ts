@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { generateDeviceSecret } from '../../src/core/identity.ts';
-import { SecretFingerprint } from '../../src/device-api/auth/secret-fingerprint.ts';
+import { SecretFingerprint } from '../../src/device-api/auth/cached-device.ts';
 
 it('D3: the fingerprint of a secret fits that secret, and none that differs anywhere', () => {
   for (let secrets = 0; secrets < 100; secrets += 1) {

@@ -6,11 +6,12 @@ import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import { type BodyLine, bodyLines } from '../request/body-lines.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminContext } from '../request/context.ts';
 import {
   BadLine,
+  type BodyLine,
+  bodyLines,
   csvLine,
   csvReader,
   type DeviceLine,

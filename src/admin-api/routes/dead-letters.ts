@@ -15,10 +15,10 @@ import {
   letterFilter,
   letterList,
   letterSelection,
+  listDeadLetters,
   walkOf,
   walkText,
 } from './dead-letter-documents.ts';
-import { listDeadLetters } from './dead-letter-list.ts';
 import { mailIdOf } from './receipts.ts';
 
 const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });

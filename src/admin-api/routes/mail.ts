@@ -17,9 +17,15 @@ import {
   requeuesMaxDocument,
   time,
 } from '../request/documents.ts';
-import { idempotencyHeaders, idempotencyOf, replayHeader } from '../request/idempotency.ts';
 import { sealCursor } from '../request/list-cursor.ts';
-import { type Limits, parseDeliverAt, refusal } from '../request/mail-refusal.ts';
+import {
+  idempotencyHeaders,
+  idempotencyOf,
+  type Limits,
+  parseDeliverAt,
+  refusal,
+  replayHeader,
+} from '../request/mail-refusal.ts';
 
 const waitingMail = Type.Object({
   mail_id: Type.String(),

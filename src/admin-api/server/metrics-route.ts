@@ -7,7 +7,25 @@ import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
 import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
 import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { addTraceMetrics } from './trace-metrics.ts';
+
+/** How the export of spans is doing; nothing where it is off. */
+function addTraceMetrics(registry: Registry, { traces }: AdminContext): void {
+  if (traces === undefined) return;
+  const registers = [registry];
+  const add = (name: string, help: string, read: () => number): void => {
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
+    });
+  };
+  add('fleetpost_spans_exported_total', 'Spans that traceUrl has taken.', () => traces.exported);
+  add('fleetpost_spans_dropped_total', 'Spans dropped: too many, or not taken.', () => traces.dropped);
+}
 
 /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };

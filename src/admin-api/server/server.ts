@@ -1,7 +1,11 @@
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
-import Fastify from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifySchema,
+} from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import { newRequestId } from '../../core/request-id.ts';
 import { addActionRoutes } from '../../features/actions/routes.ts';
@@ -20,11 +24,10 @@ import { addTokenRoutes } from '../auth/tokens.ts';
 import { addExportRoute } from '../import-export/device-export.ts';
 import { addImportRoute } from '../import-export/import.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
-import { limitBodyTimes } from '../request/body-time.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { Exports } from '../request/exports.ts';
-import { bindCursors } from '../request/list-cursor.ts';
+import { bindCursors, cursorPart } from '../request/list-cursor.ts';
 import { addDeadLetterRoutes } from '../routes/dead-letters.ts';
 import { addDeviceChangeRoute } from '../routes/device-changes.ts';
 import { addDeviceRoutes } from '../routes/devices.ts';
@@ -38,9 +41,83 @@ import { addHealthRoutes } from './health.ts';
 import { hostRefusal } from './host-check.ts';
 import { addMetricsRoute, createScrape, type Scrape } from './metrics-route.ts';
 import { OpenRequests } from './open-requests.ts';
-import { documented } from './openapi.ts';
 import { logRequests, traceRequests } from './request-log.ts';
 import { addTopRoute } from './top.ts';
+
+interface ObjectSchema {
+  required?: readonly string[];
+  properties?: Record<string, { default?: unknown }>;
+}
+
+/** Opaque: the digits that stand behind the digest are nobody's but the list's. */
+const cursor = { type: 'string', description: '`next` of the page before.' };
+
+/**
+ * The schemas of a route as the document has them. What has a default is always there for its handler, so the schema that
+ * checks a request requires it, once defaults are filled in; nobody has to send it.
+ */
+function documented(schema: FastifySchema): FastifySchema {
+  const query = schema.querystring as ObjectSchema | undefined;
+  if (query === undefined && cursorPart(schema) === undefined) return schema;
+  const shown = { ...schema };
+  if (query?.properties !== undefined) shown.querystring = withoutDefaults(query);
+  const part = cursorPart(schema);
+  if (part === 'query') shown.querystring = withCursor(shown.querystring as ObjectSchema);
+  if (part === 'body') shown.body = withCursor(schema.body as ObjectSchema);
+  return shown;
+}
+
+function withoutDefaults(query: ObjectSchema): ObjectSchema {
+  const { required = [], properties = {} } = query;
+  return { ...query, required: required.filter((name) => properties[name]?.default === undefined) };
+}
+
+function withCursor(schema: ObjectSchema): ObjectSchema {
+  return { ...schema, properties: { ...schema.properties, after: cursor } } as ObjectSchema;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Its body may take any time, while pieces of it come. */
+    hasLongBody?: boolean;
+  }
+}
+
+/** Bounds how long bodies take to arrive, on all routes that are added from here on. */
+function limitBodyTimes(app: AdminApp, config: { readonly bodyTimeoutSeconds: number }): void {
+  app.addHook('preParsing', async (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.raw.complete) return;
+    if (request.headers.expect !== undefined) reply.raw.writeContinue();
+    watch(request, reply, config.bodyTimeoutSeconds * 1_000);
+  });
+  app.addHook('onSend', async ({ raw }: FastifyRequest, reply: FastifyReply) => {
+    // Its body is not read: the listener closes the connection behind the answer.
+    if (!raw.complete && reply.statusCode >= 400) reply.header('Connection', 'close');
+  });
+}
+
+function watch({ raw, routeOptions }: FastifyRequest, reply: FastifyReply, timeoutMs: number): void {
+  const { hasLongBody = false } = routeOptions.config;
+  const { socket } = raw;
+  let bytesBefore = socket.bytesRead;
+  const look = (): void => {
+    if (raw.complete) return;
+    // What has come and is not taken yet is the server's own delay.
+    if (hasLongBody && (socket.bytesRead > bytesBefore || raw.readableLength > 0)) {
+      bytesBefore = socket.bytesRead;
+      timer.refresh();
+    } else if (hasLongBody) socket.destroy();
+    else {
+      // For whoever reads the body: to destroy the request would take the connection away before it is answered.
+      const msg = 'The body did not arrive in time (bodyTimeoutSeconds).';
+      raw.emit('error', new ApiError('bad_request', { msg }));
+    }
+  };
+  const timer = setTimeout(look, timeoutMs);
+  const clear = (): void => clearTimeout(timer);
+  raw.once('end', clear);
+  reply.raw.once('close', clear);
+}
 
 /** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
 export async function createAdminServer(

@@ -5,12 +5,11 @@ import type { ClaimRequest } from '../../declarations/claim-token.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { checkHost } from '../auth/authentication.ts';
 import { type BodyLimits, BodyReader, checkDeclared } from '../body/body.ts';
-import { isJson } from '../server/content-type.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { refuse } from '../server/refuse.ts';
 import { createReply } from '../server/reply.ts';
-import { RequestHeaders } from '../server/request-headers.ts';
+import { isJson, RequestHeaders } from '../server/request-headers.ts';
 import type { HttpRequest, HttpResponse } from '../uws/uws.ts';
 
 /** Under which wrong claim tokens of an address are counted, all together: no device has this key. */

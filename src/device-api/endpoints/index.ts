@@ -1,10 +1,8 @@
 import type { Endpoint } from '../server/endpoint.ts';
-import { sendDatapoint } from './datapoint.ts';
 import { events } from './events.ts';
-import { heartbeatEndpoint } from './heartbeat.ts';
 import { mailboxNext, mailboxNextHead } from './mailbox-next.ts';
-import { mailboxSize } from './mailbox-size.ts';
-import { sendMessage } from './message.ts';
+import { heartbeatEndpoint, mailboxSize } from './mailbox-size.ts';
+import { sendDatapoint, sendMessage } from './send.ts';
 import { ack, reject, requeue } from './settle.ts';
 import { version } from './version.ts';
 

@@ -1,5 +1,15 @@
 import type { Endpoint } from '../server/endpoint.ts';
-import { createReply, type Reply } from '../server/reply.ts';
+import { createReply, heartbeat, type Reply } from '../server/reply.ts';
+
+/** `POST /v1/heartbeat`. Seeing the device is its whole effect, and that is noted for every request. */
+export const heartbeatEndpoint: Endpoint = {
+  method: 'POST',
+  path: '/v1/heartbeat',
+  handle({ known }) {
+    const size = known.mailboxSize();
+    return typeof size === 'number' ? heartbeat(size > 0) : size.then((later) => heartbeat(later > 0));
+  },
+};
 
 const reply = (size: number): Reply =>
   createReply(200, `{"size":${size}}`, [['X-Mailbox-Size', String(size)]]);

@@ -1,7 +1,40 @@
+import { emptyPayload, isEmpty, parseDatapoint, parseMessage } from '../../declarations/schemas/payload.ts';
 import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/idempotency-key.ts';
 import type { Ingest, IngestKind, IngestOutcome } from '../../domain/records/record.ts';
-import type { DeviceRequest } from '../server/endpoint.ts';
+import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, replayed, storedReply } from '../server/reply.ts';
+
+/** `POST /v1/msg/:schema_name`. An empty message needs its schema to exist, not to match (section 2). */
+export const sendMessage: Endpoint = {
+  method: 'POST',
+  path: '/v1/msg/:schema_name',
+  takesBody: true,
+  writes: true,
+  handle: (request, context) =>
+    send(request, 'message', () => {
+      const { body, parameter } = request.given;
+      const message = parseMessage(body);
+      const schema = context.fleets.schema(request.fleetId, 'message', parameter);
+      if (message === undefined) return emptyPayload;
+      if (!isEmpty(message)) schema.check(message, body.length);
+      return body;
+    }),
+};
+
+/** `POST /v1/datapoint/:schema_name`. */
+export const sendDatapoint: Endpoint = {
+  method: 'POST',
+  path: '/v1/datapoint/:schema_name',
+  takesBody: true,
+  writes: true,
+  handle: (request, context) =>
+    send(request, 'datapoint', () => {
+      const { body, parameter } = request.given;
+      const datapoint = parseDatapoint(body);
+      context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint, body.length);
+      return body;
+    }),
+};
 
 function answer(outcome: IngestOutcome): Reply {
   switch (outcome) {

@@ -1,5 +1,89 @@
+import { createReadStream } from 'node:fs';
+import { endianness } from 'node:os';
+import { createInterface } from 'node:readline';
 import { clientAddressOf } from '../../core/address.ts';
 import type { App, HttpResponse } from '../uws/uws.ts';
+
+/** The kernel's own list of connections, one a line, for both families. */
+const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
+const intervalMs = 1_000;
+/** A census may take this part of the main thread's time. */
+const shareMax = 0.1;
+/** Local port, remote address, and state: established, or ended by the client alone. */
+const line = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} (?:01|08) /;
+
+/**
+ * Finds the addresses that have too many connections open. The HTTP library does not say whose a connection
+ * was that ends, so the kernel is asked, and only while there are more connections in all than one address may
+ * have.
+ */
+export class AddressCensus {
+  readonly #counts: { readonly open: number };
+  readonly #perAddressMax: number;
+  readonly #onFull: (addresses: readonly string[]) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #wasFull = false;
+
+  constructor(
+    counts: { readonly open: number },
+    perAddressMax: number,
+    onFull: (addresses: readonly string[]) => void,
+  ) {
+    this.#counts = counts;
+    this.#perAddressMax = perAddressMax;
+    this.#onFull = onFull;
+  }
+
+  start(port: number): void {
+    if (this.#perAddressMax > 0) this.#later(port, 0);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #later(port: number, tookMs: number): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => void this.#take(port), Math.max(intervalMs, tookMs / shareMax));
+  }
+
+  async #take(port: number): Promise<void> {
+    const startMs = performance.now();
+    const full = this.#counts.open < this.#perAddressMax ? [] : await this.#full(port);
+    if (full.length > 0 || this.#wasFull) this.#onFull(full);
+    this.#wasFull = full.length > 0;
+    this.#later(port, performance.now() - startMs);
+  }
+
+  async #full(port: number): Promise<string[]> {
+    const localPort = port.toString(16).toUpperCase().padStart(4, '0');
+    const open = new Map<string, number>();
+    for (const table of tables) {
+      try {
+        for await (const text of createInterface(createReadStream(table, 'latin1'))) {
+          const [, local, remote = ''] = line.exec(text) ?? [];
+          if (local === localPort) open.set(remote, (open.get(remote) ?? 0) + 1);
+        }
+      } catch {
+        // A kernel without IPv6 has no second table.
+      }
+    }
+    const byAddress = new Map<string, number>();
+    for (const [remote, count] of open) {
+      const address = clientAddressOf(bytesOf(remote));
+      byAddress.set(address, (byAddress.get(address) ?? 0) + count);
+    }
+    return [...byAddress].filter(([, count]) => count >= this.#perAddressMax).map(([address]) => address);
+  }
+}
+
+/** The kernel prints an address as numbers of 32 bits. */
+function bytesOf(hexadecimal: string): Buffer {
+  const bytes = Buffer.from(hexadecimal, 'hex');
+  return endianness() === 'LE' ? bytes.swap32() : bytes;
+}
 
 const openAt = 0;
 const maxAt = 1;

@@ -1,6 +1,12 @@
 import { ApiError } from '../../core/errors.ts';
 import type { HttpRequest } from '../uws/uws.ts';
 
+/** D10: application/json, with or without parameters. */
+export function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+}
+
 /** What `bodyBytes` is for a chunked body, whose length is not known before its end. */
 export const chunked = -1;
 

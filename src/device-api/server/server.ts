@@ -16,16 +16,59 @@ import {
   type TlsFiles,
   uws,
 } from '../uws/uws.ts';
-import { answerAnyone } from './answer-anyone.ts';
-import { isJson } from './content-type.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type RequestInput } from './endpoint.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
-import { type FrontApp, FrontApps } from './front-apps.ts';
-import { refuse } from './refuse.ts';
+import { answerAnyone, refuse } from './refuse.ts';
 import { createReply, errorReply } from './reply.ts';
-import { RequestHeaders } from './request-headers.ts';
+import { isJson, RequestHeaders } from './request-headers.ts';
 import { TurnBudget } from './turn-budget.ts';
+
+/** An app with one certificate, and what its exchanges share. */
+interface FrontApp {
+  readonly app: App;
+  readonly frontEnd: FrontEnd;
+}
+
+/** Apps with an earlier certificate whose connections live on; of one more, the oldest has to go. */
+const earlierMax = 2;
+/** Time that the connections of one that goes have to end by themselves: the library's idle timer has it too. */
+const leaveMs = 15_000;
+
+/**
+ * The apps of a front end, oldest first: the last gets the new connections, those before it keep theirs for as
+ * long as these last. One that has to go ends each connection with its next answer, and then closes what is
+ * left: idle connections, and event streams, whose devices open them again.
+ */
+class FrontApps {
+  readonly #apps: FrontApp[] = [];
+  #leaving: { one: FrontApp; closeAtMs: number } | undefined;
+
+  add(one: FrontApp): void {
+    this.#apps.push(one);
+    if (this.#apps.length <= earlierMax + 1) return;
+    // Two at once, so that what renewals hold is bounded however fast they come.
+    this.#close();
+    const oldest = this.#apps.shift() as FrontApp;
+    oldest.frontEnd.isClosing = true;
+    this.#leaving = { one: oldest, closeAtMs: performance.now() + leaveMs };
+  }
+
+  all(): readonly FrontApp[] {
+    return this.#leaving === undefined ? this.#apps : [this.#leaving.one, ...this.#apps];
+  }
+
+  /** To be called every second. */
+  closeLeft(nowMs: number): void {
+    if (this.#leaving === undefined || nowMs < this.#leaving.closeAtMs) return;
+    if (this.#leaving.one.frontEnd.pending.size === 0) this.#close();
+  }
+
+  #close(): void {
+    this.#leaving?.one.app.close();
+    this.#leaving = undefined;
+  }
+}
 
 /** Names of all routes, as metrics count them; the last is what no route matched. */
 export const routeNames: readonly string[] = [

@@ -6,7 +6,7 @@ export interface Broadcast {
   /** UUIDv7, 16 bytes: each device gets its mail once, however often it is among the devices. */
   broadcast: Uint8Array;
   devices: readonly DeviceKey[];
-  mail: Omit<Enqueue, 'device' | 'once' | 'idempotency'>;
+  mail: Omit<Enqueue, 'device' | 'dedupeKey' | 'idempotency'>;
 }
 
 /** Why a device does not get it. */

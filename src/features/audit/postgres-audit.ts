@@ -1,25 +1,38 @@
 import { SingleFlight, sleep } from '../../core/async.ts';
 import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
-import type {
-  AuditBook,
-  AuditEntry,
-  AuditEvent,
-  AuditLog,
-  AuditOutcome,
-  AuditQuery,
-  BegunEntry,
+import {
+  type AuditBook,
+  type AuditEntry,
+  type AuditEvent,
+  type AuditLog,
+  type AuditOutcome,
+  type AuditQuery,
+  auditBooks,
+  type BegunEntry,
 } from '../../domain/audit-log.ts';
-import { auditBooks } from '../../domain/audit-log.ts';
 import { retryConflicts } from '../../storage/postgres/connection/conflict-retry.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { clockMs } from '../../storage/postgres/connection/database-time.ts';
 import { QueryBatcher } from '../../storage/postgres/connection/query-batcher.ts';
 import { type AuditContent, begunContent, isContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
-import { chunkEntries, type NumberedEntry, readAll, readPage } from './audit-reading.ts';
+import { chunkEntries, type NumberedEntry, RefusalLimit, readAll, readPage } from './audit-reading.ts';
 import type { AuditConfig } from './config.ts';
-import { fairLevel } from './fair-level.ts';
-import { RefusalLimit } from './refusal-limit.ts';
+
+/**
+ * How many each owner may keep so that all together have `max` at most and whoever has fewer keeps all: what those
+ * leave is shared by the others alike.
+ */
+export function fairLevel(counts: readonly number[], max: number): number {
+  const ascending = counts.toSorted((one, other) => one - other);
+  let left = max;
+  for (const [index, count] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index));
+    if (count > share) return share;
+    left -= count;
+  }
+  return max;
+}
 
 /** Outcomes of one node that wait for a database that is away: more of them are lost. */
 const lateMax = 1_000;

@@ -1,9 +1,9 @@
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { hostsOf } from './declaration/forwarder-draft.ts';
+import { ForwarderStats } from './delivery/delivery-loop.ts';
 import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forwarder-worker.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
-import { ForwarderStats } from './delivery/stats.ts';
 import type { Sender } from './senders/sender.ts';
 
 /** Of one that was put while its host was allowed. */

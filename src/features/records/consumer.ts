@@ -4,7 +4,7 @@ import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { ConsumerJournal, KeptConsumer } from './consumer-tables.ts';
 import type { LogReader } from './log-reader.ts';
-import { matcherOf } from './record-filter.ts';
+import { matcherOf } from './record-cursor.ts';
 import { type BatchLease, type BatchLimits, ShardCursor } from './shard-cursor.ts';
 
 /** Until a fetch that waits looks again by itself. */

@@ -1,8 +1,7 @@
 import { yieldToEventLoop } from '../../core/async.ts';
 import type { Database, Row } from '../../storage/postgres/connection/database.ts';
 import type { Part } from '../parts/part.ts';
-import { rowsInDatabase } from './database-rows.ts';
-import { rowsInFolder } from './folder-rows.ts';
+import { rowsInDatabase, rowsInFolder } from './database-rows.ts';
 import { RowDigest } from './row-digest.ts';
 
 /** One kind of record on both sides. */

@@ -1,15 +1,49 @@
 import { OperatorError } from '../../core/errors.ts';
 import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
+import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
+import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
+import type { Part } from '../parts/part.ts';
 import type { Comparison } from './comparison.ts';
 import { openDatabase, refuseServed } from './copied-database.ts';
 import { type CopyOptions, checkUrls, compare, nameOf, placesOf, refuseDifferent, walks } from './copy.ts';
-import { countInDatabase } from './database-rows.ts';
+import { countInDatabase, keyOfRow, rowsInDatabase } from './database-rows.ts';
 import { endInDatabase, storeEndInFolder } from './log-end.ts';
 import { type CopyPlace, databaseOf } from './places.ts';
-import { copyToFolder, forgetProgress } from './to-folder.ts';
+
+/** Of each environment, while a copy goes into it: by the name of a part, the last key that was copied of it. */
+export const progressTable = 'copied';
+
+/** Copies a part from a database, on from where an earlier try has come: each batch and how far it is at once. */
+async function copyToFolder(
+  part: Part,
+  database: Database,
+  environment: Environment,
+  onRows: (count: number) => void,
+): Promise<void> {
+  const progress = environment.table(progressTable);
+  const name = Buffer.from(part.name);
+  const done = progress.getBinary(name);
+  const after = done === undefined ? undefined : (unpack(done) as unknown[]);
+  for await (const rows of rowsInDatabase(database, part, after)) {
+    if (!environment.hasDiskToGrow() || !environment.hasRoom()) {
+      throw new OperatorError('The disk of the data folder is full: make room, and give the command again.');
+    }
+    const last = rows.at(-1);
+    environment.writeSync(() => {
+      part.write(rows);
+      if (last !== undefined) progress.putSync(name, pack(keyOfRow(part, last)));
+    });
+    onRows(rows.length);
+  }
+}
+
+/** How far it has come is of no use to anybody any more. */
+function forgetProgress(environment: Environment): void {
+  environment.writeSync(() => environment.table(progressTable).clearSync());
+}
 
 const storedTables = `SELECT DISTINCT store, name FROM stored WHERE value IS NOT NULL`;
 const storeVersions = 'SELECT store, version FROM store_version ORDER BY store';

@@ -5,12 +5,11 @@ import { Environment } from '../../storage/lmdb/environment/environment.ts';
 import { readSequence } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import { tableNames } from '../../storage/lmdb/layout/tables.ts';
-import { auditPart } from '../parts/audit-part.ts';
 import type { Part, ShardSide } from '../parts/part.ts';
 import { shardParts, shardSideOf } from '../parts/shard-parts.ts';
-import { type StoreLayout, storeParts } from '../parts/store-parts.ts';
+import { auditPart, type StoreLayout, storeParts } from '../parts/store-parts.ts';
+import { progressTable } from './copy-to-folder.ts';
 import { endInFolder } from './log-end.ts';
-import { progressTable } from './to-folder.ts';
 
 /** An environment of the data folder, and all that is in it. */
 export interface CopyPlace {

@@ -1,13 +1,141 @@
+import { OperatorError } from '../../core/errors.ts';
+import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import { bucketOf } from '../../domain/devices/seen-bucket.ts';
+import { decodeCounts } from '../../storage/lmdb/devices/device-index.ts';
+import { changeName } from '../../storage/lmdb/devices/name-index.ts';
+import { changeSeen } from '../../storage/lmdb/devices/seen-index.ts';
+import { changeTags } from '../../storage/lmdb/devices/tag-index.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
+import { decodeSeen, encodeSeen } from '../../storage/lmdb/layout/activity-record.ts';
+import { decodeDevice, encodeDevice } from '../../storage/lmdb/layout/device-record.ts';
+import { keyOfDevice, keyOfRetiring, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import { storedJumpsMs } from '../../storage/lmdb/layout/shard-clock.ts';
-import type { Tables } from '../../storage/lmdb/layout/tables.ts';
-import { openTables } from '../../storage/lmdb/layout/tables.ts';
-import { deviceParts, type IsPlaced } from './device-parts.ts';
+import { openTables, type Tables } from '../../storage/lmdb/layout/tables.ts';
+import { deviceOfRow, rowOf } from '../../storage/postgres/devices/device-rows.ts';
+import * as rows from '../../storage/postgres/schema/tables.ts';
 import { endedParts } from './ended-parts.ts';
 import { logParts } from './log-parts.ts';
 import { mailParts } from './mail-parts.ts';
 import { onceParts } from './once-parts.ts';
-import type { Part, ShardSide } from './part.ts';
+import { behind, type Part, type ShardSide } from './part.ts';
+
+const nothing = Buffer.alloc(0);
+/** What a device that is not there is found by. */
+const absent = { name: '', tags: [], enabled: true };
+
+/** Whether a device belongs in this shard. */
+type IsPlaced = (device: DeviceKey) => boolean;
+
+/** Devices with all that they are found by. */
+function deviceParts(tables: Tables, isPlaced: IsPlaced): Part[] {
+  return [devices(tables, isPlaced), tags(tables), activity(tables), fleetCounts(tables)];
+}
+
+function devices(tables: Tables, isPlaced: IsPlaced): Part<rows.DeviceRow> {
+  return {
+    name: 'devices',
+    table: rows.device,
+    *read(after) {
+      for (const { key, value } of tables.devices.getRange(behind(after))) {
+        const row = rowOf(decodeDevice(readDevice(key, 0), value));
+        check(row, isPlaced);
+        yield { key, rows: [row] };
+      }
+    },
+    write(written) {
+      for (const row of written) {
+        check(row, isPlaced);
+        const made = deviceOfRow(row);
+        const { device, oldSecretUntilMs } = made;
+        tables.devices.putSync(keyOfDevice(device), encodeDevice(made));
+        changeTags(tables.tags, device, absent, made);
+        changeName(tables.names, device, '', made.name);
+        if (oldSecretUntilMs !== undefined) {
+          tables.retiring.putSync(keyOfRetiring(oldSecretUntilMs, device), nothing);
+        }
+      }
+    },
+  };
+}
+
+/** @throws OperatorError */
+function check({ device, name, tags }: rows.DeviceRow, isPlaced: IsPlaced): void {
+  const who = `Device ${deviceIdOf(device)} of fleet ${fleetIdOf(device)}`;
+  if (!isPlaced(device)) {
+    throw new OperatorError(
+      `${who} is where it does not belong: name the databases in the order of store.shards, and all of them.`,
+    );
+  }
+  // Text of PostgreSQL holds any character but this one.
+  if ([name, ...tags].some((text) => text.includes('\0'))) {
+    throw new OperatorError(
+      `${who} has a zero character in its name or in a tag, which PostgreSQL does not take: change that first.`,
+    );
+  }
+}
+
+/** Of a data folder they are written with their devices. */
+function tags({ devices }: Tables): Part<rows.DeviceTagRow> {
+  return {
+    name: 'tags',
+    table: rows.deviceTag,
+    *read(after) {
+      for (const { key, value } of devices.getRange(behind(after))) {
+        const device = readDevice(key, 0);
+        const tagged = new Set(decodeDevice(device, value).tags);
+        yield { key, rows: [...tagged].map((tag) => ({ fleet_id: fleetIdOf(device), tag, device })) };
+      }
+    },
+    write: () => {},
+  };
+}
+
+/** Each device has a row, also one that was never seen. */
+function activity(tables: Tables): Part<rows.ActivityRow> {
+  return {
+    name: 'last seen',
+    table: rows.activity,
+    *read(after) {
+      for (const key of tables.devices.getKeys(behind(after))) {
+        const device = readDevice(key, 0);
+        const bytes = tables.activity.getBinary(keyOfDevice(device));
+        const seen = bytes && decodeSeen(bytes);
+        const address = seen?.address && Buffer.from(seen.address);
+        const row = {
+          device,
+          last_seen_ms: seen?.lastSeenMs ?? null,
+          address: address ?? null,
+          bucket: bucketOf(seen?.lastSeenMs),
+        };
+        yield { key, rows: [row] };
+      }
+    },
+    write(written) {
+      for (const { device, last_seen_ms: lastSeenMs, address } of written) {
+        if (lastSeenMs !== null) {
+          tables.activity.putSync(keyOfDevice(device), encodeSeen(lastSeenMs, address ?? undefined));
+        }
+        changeSeen(tables.seen, device, null, lastSeenMs ?? undefined);
+      }
+    },
+  };
+}
+
+/** Counted anew at the end, and held against what was counted before. */
+function fleetCounts({ counts }: Tables): Part<rows.FleetCountRow> {
+  return {
+    name: 'counts of fleets',
+    table: rows.fleetCount,
+    where: 't.devices > 0',
+    isDerived: true,
+    *read(after) {
+      for (const { key, value } of counts.getRange(behind(after))) {
+        yield { key, rows: [{ fleet_id: key.toString('latin1'), ...decodeCounts(value) }] };
+      }
+    },
+    write: () => {},
+  };
+}
 
 export function shardSideOf(environment: Environment): ShardSide<Tables> {
   const tables = openTables(environment);

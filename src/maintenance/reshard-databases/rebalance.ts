@@ -11,7 +11,6 @@ import {
 import { openDatabase, refuseServed } from '../copy/copied-database.ts';
 import type { CopyProgress } from '../copy/copy.ts';
 import { RowDigest } from '../copy/row-digest.ts';
-import { makeKeyRoom } from './key-room.ts';
 import { forgetLogPlaces, type LogPlaces } from './log-places.ts';
 import {
   copyMisplaced,
@@ -22,7 +21,7 @@ import {
   type PlaceOf,
   removeMisplaced,
 } from './misplaced-rows.ts';
-import { checkAdded, checkKnown, checkLists, refuseRecords } from './rebalance-checks.ts';
+import { checkAdded, checkKnown, checkLists, makeKeyRoom, refuseRecords } from './rebalance-checks.ts';
 import { type Mark, otherChange, RebalancedDatabase } from './rebalanced-database.ts';
 
 export interface RebalanceOptions {

@@ -3,10 +3,9 @@ import { shardOf } from '../../domain/placement.ts';
 import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import { copyDevices, removeDevices, type Step } from '../../storage/lmdb/reshard/move-devices.ts';
-import { cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
-import { carryTimes } from '../../storage/lmdb/reshard/move-times.ts';
+import { carryTimes, cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
 import { openForMove } from './move-environment.ts';
-import type { MoveTask, MoveTaskStart } from './move-messages.ts';
+import type { MoveTask, MoveTaskStart } from './move-threads.ts';
 
 /** One thread of a move: does one task, step by step, and ends. */
 const { task, move, shards, shardFolders, mapBytesMax, counts, stop } = workerData as MoveTaskStart;

@@ -10,9 +10,8 @@ import { endOfShardLog, sizeOfLog } from '../../storage/lmdb/reshard/move-log.ts
 import { dropActionsOfShards, type ReshardConfig, remapActions } from './move-actions.ts';
 import { remapConsumers, settleConsumers } from './move-consumers.ts';
 import { openForMove } from './move-environment.ts';
-import type { MoveTask } from './move-messages.ts';
-import { MoveReport } from './move-report.ts';
-import { checkRoom, type ShardSize } from './move-room.ts';
+import { checkRoom, MoveReport, type ShardSize } from './move-report.ts';
+import type { MoveTask } from './move-threads.ts';
 import { type MovePhase, runTasks } from './move-threads.ts';
 
 export interface MoveOptions {

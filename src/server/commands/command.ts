@@ -1,12 +1,32 @@
 import type { Command } from 'commander';
 import { createProgram, runProgram } from '../../cli/program.ts';
-import { addConfigCommand } from './config-command.ts';
+import { withoutPasswords } from '../../storage/config.ts';
+import { configDescription, configKeys, environmentName } from '../configuration/config.ts';
 import { addCopyCommand } from './copy-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addRebalanceCommand } from './rebalance-command.ts';
-import { addRestoreCommand } from './restore-command.ts';
-import { addServeCommand } from './serve-command.ts';
-import { addVerifyCommand } from './verify-command.ts';
+import { addServeCommand, effectiveConfig, withConfigFlags } from './serve-command.ts';
+import { addRestoreCommand, addVerifyCommand } from './verify-command.ts';
+
+/** `fleetpost config`: every key with its value, where that came from, and what it is. */
+export function addConfigCommand(program: Command): void {
+  withConfigFlags(program.command('config').description('print the effective configuration'))
+    .option('--json', 'print one JSON document')
+    .action((flags) => {
+      const { values, sources } = effectiveConfig(flags);
+      const items = configKeys.map((key) => ({
+        key,
+        value: key === 'store' ? withoutPasswords(values.store) : values[key],
+        source: sources[key],
+        environment: environmentName(key),
+        description: configDescription(key),
+      }));
+      if (flags.json) return console.log(JSON.stringify({ items, next: null }));
+      for (const { key, value, source, description } of items) {
+        console.log(`${key} = ${JSON.stringify(value)}  (${source})\n    ${description}`);
+      }
+    });
+}
 
 /** `fleetpost` with every command that there is. */
 export function createWholeProgram(): Command {

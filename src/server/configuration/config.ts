@@ -1,7 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { ValidateFunction } from 'ajv';
 import { adminKeys } from '../../admin-api/config.ts';
-import { jsonOrText, numberOrText, readConfigFile } from '../../core/config/config-file.ts';
 import { integer, type Key, reloadable, text, type ValuesOf } from '../../core/config/config-key.ts';
 import { tokenVariable } from '../../core/config/token-variable.ts';
 import { OperatorError } from '../../core/errors.ts';
@@ -17,6 +17,35 @@ import { consumerKeys } from '../../features/consumers/config.ts';
 import { forwarderKeys } from '../../features/forwarders/config.ts';
 import { type StoreSetting, storageKeys } from '../../storage/config.ts';
 import { threadKeys } from '../../threads/config.ts';
+
+/** What the text says as JSON, or the text: whatever it is, it is checked later. */
+function jsonOrText(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** The number that the text says, or the text. */
+function numberOrText(value: string): unknown {
+  const number = Number(value);
+  return value.trim() === '' || !Number.isFinite(number) ? value : number;
+}
+
+/** @throws OperatorError where it is no JSON object. */
+function readConfigFile(path: string): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new OperatorError(`The configuration file ${path} cannot be read: ${(error as Error).message}`);
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new OperatorError(`The configuration file ${path} must hold one JSON object.`);
+  }
+  return parsed as Record<string, unknown>;
+}
 
 /** Every key with its default, bound and doc line, by who reads it; README's table and `fleetpost config` are made from it. */
 const keys = {

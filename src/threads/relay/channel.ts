@@ -1,7 +1,20 @@
-import type { MessagePort } from 'node:worker_threads';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { ApiError, type ErrorCode, type ErrorOptions } from '../../core/errors.ts';
 import type { Completion } from '../../domain/write.ts';
 import type { Call, Notice } from './messages.ts';
+
+/** `mesh[a][b]` is a's end of the channel between workers a and b. */
+export function meshOfPorts(size: number): (MessagePort | undefined)[][] {
+  const mesh: (MessagePort | undefined)[][] = Array.from({ length: size }, () => Array(size).fill(undefined));
+  for (let a = 0; a < size; a += 1) {
+    for (let b = a + 1; b < size; b += 1) {
+      const { port1, port2 } = new MessageChannel();
+      (mesh[a] as MessagePort[])[b] = port1;
+      (mesh[b] as MessagePort[])[a] = port2;
+    }
+  }
+  return mesh;
+}
 
 type Frame =
   | { call: number; body: Call }

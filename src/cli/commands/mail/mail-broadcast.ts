@@ -5,8 +5,7 @@ import { type ConnectionOptions, connect } from '../../connection.ts';
 import { readInput } from '../../input.ts';
 import { fleetCommand, idempotencyKeyHeaders, integerOption, withIdempotencyKey } from '../../options.ts';
 import { print } from '../../output.ts';
-import { devicesIn } from './broadcast.ts';
-import { type BroadcastAnswer, broadcastsPath, follow, summaryOf } from './broadcast-progress.ts';
+import { type BroadcastAnswer, broadcastsPath, devicesIn, follow, summaryOf } from './broadcast.ts';
 
 interface BroadcastOptions extends ConnectionOptions {
   fleet: string;

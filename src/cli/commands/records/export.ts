@@ -1,13 +1,52 @@
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { fleetCommand } from '../../options.ts';
-import { print } from '../../output.ts';
+import { print, printable } from '../../output.ts';
 import { type ExportFile, type ExportFormat, exportFormats, openCsv, openLines } from './export-file.ts';
-import { type RecordLinesOptions, recordLines } from './record-lines.ts';
-import { withRecordOptions, withUntilOption } from './record-options.ts';
+import {
+  fieldsOf,
+  type RecordLinesOptions,
+  recordLines,
+  withRecordOptions,
+  withUntilOption,
+} from './record-lines.ts';
+
+interface TailOptions extends RecordLinesOptions {
+  since?: string;
+}
+
+function textOf(line: string): string {
+  const { stored_at, device_id, kind, schema, payload } = fieldsOf(line);
+  return printable(`${stored_at}  ${device_id}  ${kind}  ${schema}  ${payload}`);
+}
+
+async function tail(options: TailOptions): Promise<void> {
+  const { since, json } = options;
+  const from: Record<string, string> = since === undefined ? { after: 'latest' } : { from: since };
+  // Whoever it was piped to has had enough.
+  process.stdout.once('error', () => process.exit(0));
+  let isAway = false;
+  const onAway = (reason: string): void => {
+    if (!isAway) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; trying again.\n`);
+    isAway = true;
+  };
+  for await (const { lines } of recordLines(options, { ...from, follow: 'true' }, onAway)) {
+    isAway = false;
+    if (lines.length === 0) continue;
+    const text = lines.map((line) => `${json ? line : textOf(line)}\n`).join('');
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  }
+}
+
+/** `tail`. */
+export function addTailCommand(program: Command): void {
+  const command = fleetCommand(program, 'tail', 'print records as they are stored, until it is ended');
+  withRecordOptions(command).action(tail);
+}
 
 interface ExportOptions extends RecordLinesOptions {
   format: ExportFormat;
@@ -29,7 +68,7 @@ async function openPartial(format: ExportFormat, out: string, partial: string): 
     if (found !== undefined && !found.isFile()) throw new Error('it is not a regular file');
     if (format === 'ndjson') return await openLines(partial);
     if (format === 'csv') return await openCsv(partial);
-    const { openParquet } = await import('./export-parquet.ts');
+    const { openParquet } = await import('./export-file.ts');
     return await openParquet(partial);
   } catch (error) {
     throw new OperatorError(`${out} cannot be written: ${(error as Error).message}.`);

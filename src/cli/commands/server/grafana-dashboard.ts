@@ -1,3 +1,15 @@
+import type { Command } from 'commander';
+
+/** `dashboard`: needs no server. */
+export function addDashboardCommand(program: Command): void {
+  program
+    .command('dashboard')
+    .description('print a Grafana dashboard for the metrics of /metrics, to be imported')
+    .action(() => {
+      process.stdout.write(`${JSON.stringify(dashboard(), undefined, 2)}\n`);
+    });
+}
+
 /** One curve of a panel: a query in PromQL, and what it is called. */
 type Query = readonly [expression: string, legend: string];
 

@@ -1,14 +1,106 @@
 import { isWithinShare } from '../../../core/fair-share.ts';
+import type { DeviceKey } from '../../../core/identity.ts';
+import { RateLimiter } from '../../../core/rate-limiter.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
+import type { StoredActionDeadLetter } from '../outbox/dead-letters.ts';
+import type { History } from '../runs/history.ts';
 import { type ActionJournal, actionKey, carriedKey } from '../tables.ts';
-import type { DeadLetterCount } from './dead-letter-counts.ts';
 import { InHand, type PendingRun } from './in-hand.ts';
 import { Intake } from './intake.ts';
-import { Pace } from './pace.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
+
+/** How many runs of one action are parked, of each device and in all. */
+export class DeadLetterCount {
+  readonly #of = new Map<DeviceKey, number>();
+  #total = 0;
+
+  get total(): number {
+    return this.#total;
+  }
+
+  of(device: DeviceKey): number {
+    return this.#of.get(device) ?? 0;
+  }
+
+  change(device: DeviceKey, change: number): void {
+    const count = this.of(device) + change;
+    if (count > 0) this.#of.set(device, count);
+    else this.#of.delete(device);
+    this.#total += change;
+  }
+}
+
+/** The same of all actions that have run: counted on disk once, for that takes a look at each. */
+export class DeadLetterCounts {
+  readonly #parked: History<StoredActionDeadLetter>;
+  readonly #counts = new Map<string, DeadLetterCount>();
+
+  constructor(parked: History<StoredActionDeadLetter>) {
+    this.#parked = parked;
+  }
+
+  of(action: Buffer): DeadLetterCount {
+    const id = action.toString('hex');
+    const known = this.#counts.get(id);
+    if (known !== undefined) return known;
+    const counted = new DeadLetterCount();
+    for (const { record } of this.#parked.all(action)) counted.change(record.device, 1);
+    this.#counts.set(id, counted);
+    return counted;
+  }
+
+  /** Once it is on disk. */
+  change(action: Buffer, device: DeviceKey, change: number): void {
+    this.#counts.get(action.toString('hex'))?.change(device, change);
+  }
+
+  forget(action: Buffer): void {
+    this.#counts.delete(action.toString('hex'));
+  }
+}
+
+const bucketMs = 10_000;
+const buckets = 6;
+
+/** How often one action runs: bounded to a rate, and counted over the last minute. */
+class Pace {
+  readonly #rate: () => number;
+  readonly #limiter = new RateLimiter(1);
+  readonly #counts = new Float64Array(buckets);
+  #bucket = 0;
+
+  /** `rate`: runs a second, as many at once after a second without any. */
+  constructor(rate: () => number) {
+    this.#rate = rate;
+  }
+
+  /** Whether another run may start now. */
+  get isOpen(): boolean {
+    return this.#limiter.wait(this.#rate()) === 0;
+  }
+
+  take(): void {
+    this.#limiter.spend(this.#rate());
+    this.#turn();
+    this.#counts[this.#bucket % buckets] = (this.#counts[this.#bucket % buckets] ?? 0) + 1;
+  }
+
+  get lastMinute(): number {
+    this.#turn();
+    return this.#counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  #turn(): void {
+    const now = Math.floor(performance.now() / bucketMs);
+    for (let next = Math.max(this.#bucket + 1, now - buckets + 1); next <= now; next += 1) {
+      this.#counts[next % buckets] = 0;
+    }
+    this.#bucket = now;
+  }
+}
 
 export interface ActionQueueOptions {
   config: ActionConfig;

@@ -10,13 +10,33 @@ import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import { ActionExecutor } from '../runs/action-executor.ts';
 import { TestTurns } from '../runs/test-turns.ts';
+import type { ActionStatus } from '../service.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { ActionQueue } from './action-queue.ts';
-import { AttemptCounts } from './attempts.ts';
 import type { PendingRun } from './in-hand.ts';
 import { storedLowest } from './queue-progress.ts';
 import { LogScanner } from './scanner.ts';
 import { ThreadSchedule } from './schedule.ts';
+
+type Counts = ActionStatus['attempts'];
+
+/** Attempts at runs of each action since the server started, for the metrics. */
+class AttemptCounts {
+  readonly #counts = new Map<string, Counts>();
+
+  of({ id }: Action): Counts {
+    return this.#counts.get(id) ?? { done: 0, failed: 0, parked: 0 };
+  }
+
+  count(action: Action, outcome: keyof Counts): void {
+    const counts = this.of(action);
+    this.#counts.set(action.id, { ...counts, [outcome]: counts[outcome] + 1 });
+  }
+
+  forget({ id }: Action): void {
+    this.#counts.delete(id);
+  }
+}
 
 export interface DispatcherOptions {
   config: ActionConfig;

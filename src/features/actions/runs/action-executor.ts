@@ -9,15 +9,14 @@ import type { Outbox } from '../outbox/outbox.ts';
 import type { OutboxEntry } from '../outbox/parcel.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { ActionQueue } from '../queue/action-queue.ts';
-import { DeadLetterCounts } from '../queue/dead-letter-counts.ts';
+import { DeadLetterCounts } from '../queue/action-queue.ts';
 import type { PendingRun } from '../queue/in-hand.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunLimits, RunRecord, RunReport } from '../sandbox/run.ts';
 import type { ActionLogLine, Run } from '../service.ts';
 import { numberKey } from '../tables.ts';
-import { areCurrent, type Reads, writeState } from './action-state.ts';
+import { answerFor, areCurrent, type Reads, type Sources, writeState } from './action-state.ts';
 import { History } from './history.ts';
-import { answerFor, type Sources } from './host-calls.ts';
 
 export interface ActionExecutorOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];

@@ -10,7 +10,7 @@ import type { ActionPool } from '../pool/pool.ts';
 import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';
 import { limitsOf } from './action-executor.ts';
-import { answerFor, type Sources } from './host-calls.ts';
+import { answerFor, type Sources } from './action-state.ts';
 
 export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];

@@ -1,5 +1,4 @@
-import { begin, change, type RunHeartbeat, sign } from '../pool/run-heartbeat.ts';
-import { threadMilliseconds } from '../pool/thread-clock.ts';
+import { begin, change, type RunHeartbeat, sign, threadMilliseconds } from '../pool/run-heartbeat.ts';
 import type { RunError, RunLimits } from './run.ts';
 
 /** The system brings a thread's time up to date this often. */

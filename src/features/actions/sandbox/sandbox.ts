@@ -1,12 +1,12 @@
 import type { QuickJSHandle } from 'quickjs-emscripten-core';
 import { type RunEffects, sentDeviceIdOf, stateKeyOf } from './effects.ts';
 import { type Engine, newEngine } from './engine.ts';
+import type { ActionSource } from './fault.ts';
 import { engineFault, errorOf } from './fault.ts';
 import { glue, glueFile } from './glue.ts';
 import type { HostCalls } from './host-call-port.ts';
 import type { RunError, RunRecord } from './run.ts';
 import type { RunBudget } from './run-budget.ts';
-import type { ActionSource } from './source-lines.ts';
 
 /** Jobs of promises between two looks at whether the run is over. */
 const jobsAtOnce = 64;

@@ -1,16 +1,111 @@
 import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
+import { deviceIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { Burial } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import { LinkedAbort } from '../senders/linked-abort.ts';
 import type { Outcome, Sender } from '../senders/sender.ts';
-import { type BackoffLimits, waitOf } from './backoff.ts';
 import type { ByteBudget } from './byte-budget.ts';
-import { isTakingOthers, keepTaken } from './sift.ts';
 import type { Source, SourceBatch } from './source.ts';
-import type { ForwarderStats } from './stats.ts';
+
+/** How one forwarder is doing, since the server started. */
+export class ForwarderStats {
+  readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
+  lastError: { atMs: number; msg: string } | undefined;
+  lastDeliveredAtMs: number | undefined;
+  /** Some of what was taken last, by device, to see whether the destination takes anything. */
+  readonly taken = new Map<string, StoredRecord>();
+  /** Lanes that wait to try again. */
+  backingOff = 0;
+  /** Lanes that wait for room among the dead letters. */
+  held = 0;
+
+  delivered(records: number): void {
+    this.counts.delivered += records;
+    this.lastDeliveredAtMs = Date.now();
+  }
+
+  /** An attempt that is made again. */
+  failed(records: number, msg: string): void {
+    this.counts.failed += records;
+    this.lastError = { atMs: Date.now(), msg };
+  }
+
+  /** One that will not be sent again; kept among the dead letters or not. */
+  dead(msg: string, isKept: boolean): void {
+    this.counts[isKept ? 'dead' : 'dropped'] += 1;
+    this.lastError = { atMs: Date.now(), msg };
+  }
+}
+
+/** Of each device whose last record is kept in memory, for each forwarder. */
+const keptDevicesMax = 3;
+const keptBytesMax = 1_024;
+/** Devices whose first record is tried while none was taken yet. */
+const devicesMax = 8;
+
+/** Keeps the last of what was taken, in memory of its own: what it came in may be large. */
+function keepTaken({ taken }: ForwarderStats, records: readonly StoredRecord[]): void {
+  const last = records.at(-1);
+  if (last === undefined || last.payload.length > keptBytesMax) return;
+  // The newest of all comes last.
+  taken.delete(last.device);
+  taken.set(last.device, { ...last, id: Buffer.from(last.id), payload: Buffer.from(last.payload) });
+  for (const oldest of taken.keys()) {
+    if (taken.size <= keptDevicesMax) break;
+    taken.delete(oldest);
+  }
+}
+
+/**
+ * Whether the destination takes records while it does not take these: then it is not out of order, and something is
+ * wrong with one of them. What it took last is sent once more; where nothing was since the start, the first record of
+ * each of some devices, which breaks no device's order.
+ */
+async function isTakingOthers(
+  records: readonly StoredRecord[],
+  sender: Sender,
+  progress: ForwarderStats,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const known = [...progress.taken.values()].reverse();
+  for (const record of known.length === 0 ? firstOfDevices(records) : known) {
+    if (signal.aborted) return false;
+    const { result } = await sender.send([record], signal, { isAgain: true });
+    if (result !== 'delivered') continue;
+    keepTaken(progress, [record]);
+    return true;
+  }
+  return false;
+}
+
+function firstOfDevices(records: readonly StoredRecord[]): StoredRecord[] {
+  const first = new Map<string, StoredRecord>();
+  for (const record of records) {
+    const deviceId = deviceIdOf(record.device);
+    if (!first.has(deviceId)) first.set(deviceId, record);
+    if (first.size === devicesMax) break;
+  }
+  // Alone it would tell nothing of itself.
+  return records.length === 1 ? [] : [...first.values()];
+}
+
+interface BackoffLimits {
+  firstMs: number;
+  longestMs: number;
+}
+
+/**
+ * How long until the attempt behind this one, from 1: twice as long each time, and somewhere in the upper half of that,
+ * so that lanes that failed together do not come back together. What the receiver asks for holds where it is longer.
+ */
+export function waitOf(attempt: number, { firstMs, longestMs }: BackoffLimits, retryAfterMs = 0): number {
+  const nominal = Math.min(longestMs, firstMs * 2 ** Math.min(attempt - 1, 40));
+  const jittered = nominal * (0.5 + Math.random() / 2);
+  return Math.min(longestMs, Math.max(jittered, retryAfterMs));
+}
 
 export interface DeliveryLoopOptions {
   forwarder: Forwarder;

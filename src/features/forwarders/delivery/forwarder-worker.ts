@@ -5,10 +5,10 @@ import type { Forwarder } from '../declaration/forwarder.ts';
 import type { Sender } from '../senders/sender.ts';
 import { forwarderKey } from '../tables.ts';
 import type { ByteBudget } from './byte-budget.ts';
+import type { ForwarderStats } from './delivery-loop.ts';
 import { DeliveryLoop } from './delivery-loop.ts';
 import type { Subscription } from './log-source.ts';
-import { ReplaySource } from './replay-source.ts';
-import type { ForwarderStats } from './stats.ts';
+import { ReplaySource } from './source.ts';
 
 export interface ForwarderWorkerOptions {
   config: Pick<ForwarderConfig, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax'>;

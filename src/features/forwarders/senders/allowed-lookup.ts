@@ -1,6 +1,16 @@
 import { type LookupAddress, type LookupAllOptions, type LookupOptions, lookup } from 'node:dns';
 import { isLinkLocal } from '../declaration/forward-hosts.ts';
 
+/**
+ * The code of an error of the network, or of its cause; undefined where there is none. The code alone is shown: what is
+ * written of such an error can have parts of a certificate or an answer in it.
+ */
+export function errorCode(error: unknown): string | undefined {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code)) return code;
+  return cause === undefined || cause === null ? undefined : errorCode(cause);
+}
+
 /** Of a name that has addresses, none of which may be sent to. */
 export const forbiddenAddressCode = 'ERR_FORBIDDEN_ADDRESS';
 export const forbiddenAddressReason =

@@ -15,8 +15,7 @@ import type { StoredRecord } from '../../../domain/records/record.ts';
 import { recordDocument } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../declaration/forwarder.ts';
-import { addressesOf, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
-import { errorCode } from './error-code.ts';
+import { addressesOf, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender, SendOptions } from './sender.ts';
 

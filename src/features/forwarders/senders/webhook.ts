@@ -1,14 +1,45 @@
+import { createHash, createHmac } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import { recordDocument } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
-import type { Forwarder, WebhookDestination } from '../declaration/forwarder.ts';
-import { allowedLookup, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
-import { errorCode } from './error-code.ts';
+import type { Forwarder, SigningSecret, WebhookDestination } from '../declaration/forwarder.ts';
+import { signingKey } from '../declaration/signing-secret.ts';
+import { allowedLookup, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender } from './sender.ts';
-import { batchId, signatureHeaders } from './signature.ts';
+
+/**
+ * The same for the same records of the same forwarder, after a restart too: so that a receiver can tell a batch that
+ * comes again.
+ */
+function batchId(forwarderId: string, records: readonly StoredRecord[]): string {
+  const hash = createHash('sha256').update(forwarderId);
+  for (const { id } of records) hash.update(id);
+  return `msg_${hash.digest('base64url').slice(0, 32)}`;
+}
+
+/** What Standard Webhooks has a request carry: a signature of every key that is good now, the present one first. */
+function signatureHeaders(
+  id: string,
+  body: Buffer,
+  secrets: readonly SigningSecret[],
+  nowMs: number,
+): Record<string, string> {
+  const timestamp = String(Math.floor(nowMs / 1_000));
+  const signatures = secrets
+    .filter(({ untilMs }) => untilMs === undefined || untilMs > nowMs)
+    .map(({ secret }) => {
+      const hmac = createHmac('sha256', signingKey(secret) ?? '');
+      return `v1,${hmac.update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
+    });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' '),
+  };
+}
 
 /** Of an answer, which nobody looks at: read that far so that its connection can be used again. */
 const answerBytesMax = 65_536;

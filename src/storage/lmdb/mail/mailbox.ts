@@ -34,7 +34,7 @@ import type { MailboxRecord } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
 import { DedupeKeys } from './dedupe-keys.ts';
 import type { DelayedMail } from './delayed-mail.ts';
-import { DueEntries } from './due-entries.ts';
+import { DueEntries } from './delayed-mail.ts';
 import { type FoundMail, readMail } from './find-mail.ts';
 import type { MailHistory } from './mail-history.ts';
 import { MailQueue } from './mail-queue.ts';

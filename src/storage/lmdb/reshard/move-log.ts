@@ -1,7 +1,9 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Environment } from '../environment/environment.ts';
+import { carryForgotten } from '../environment/idempotency-keys.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
+import { carryClock } from '../layout/shard-clock.ts';
 import { batchBytesMax, endOfLog } from '../log/ingest-log.ts';
 import {
   encodeListedBatch,
@@ -13,6 +15,14 @@ import {
 import { deviceOfLogRecord } from '../log/log-record.ts';
 import { storeReorderedUntil } from '../log/log-times.ts';
 import type { DevicesSize, Step } from './move-devices.ts';
+
+/** What a shard must know of time to take over devices of another. To do it again changes nothing. */
+export function carryTimes(source: Environment, target: Environment): void {
+  target.writeSync(() => {
+    carryClock(source.table('times'), target.table('times'));
+    carryForgotten(source.table('times'), target.table('times'));
+  });
+}
 
 /** Gathered in memory for all logs together, then written in one transaction for each of them. */
 const gatheredBytesMax = 32 * 1024 * 1024;

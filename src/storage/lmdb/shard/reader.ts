@@ -20,10 +20,9 @@ import type {
 import type { Mail, MailboxHead } from '../../../domain/mail/mail.ts';
 import type { LogPage } from '../../../domain/records/record.ts';
 import type { ChangeToken, Page } from '../../../domain/shard.ts';
-import { indexedOf } from '../devices/device-index.ts';
+import { indexedOf, readCounts } from '../devices/device-index.ts';
 import { countEntries, countSeen, searchDevices } from '../devices/device-search.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
-import { readCounts } from '../devices/fleet-counts.ts';
 import { digestOfTag } from '../devices/tag-index.ts';
 import type { Environment } from '../environment/environment.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
@@ -47,8 +46,7 @@ import { positionAt, reorderedUntilOf, timeAt } from '../log/log-times.ts';
 import { storedLogBytes } from '../log/log-trim-state.ts';
 import { forgettable } from '../mail/broadcast-mail.ts';
 import { sentBefore } from '../mail/dedupe-keys.ts';
-import { readDeadLetter, readDeadLetters } from '../mail/read-dead-letters.ts';
-import { readReceipt } from '../mail/read-receipt.ts';
+import { readDeadLetter, readDeadLetters, readReceipt } from '../mail/read-dead-letters.ts';
 
 /** Sorts after every device id. */
 const afterDevices = '~'.repeat(10);

@@ -1,8 +1,7 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../../core/identity.ts';
 import type { FleetCounts } from '../../../domain/devices/device.ts';
 import { bucketOf } from '../../../domain/devices/seen-bucket.ts';
-import { indexedOf } from '../devices/device-index.ts';
-import { decodeCounts } from '../devices/fleet-counts.ts';
+import { decodeCounts, indexedOf } from '../devices/device-index.ts';
 import { digestsOf } from '../devices/tag-index.ts';
 import type { StoredTable } from '../environment/database-file.ts';
 import { decodeSeen } from '../layout/activity-record.ts';

@@ -10,9 +10,8 @@ import { countBatch, countOf } from '../log/log-batch.ts';
 import { isReorderedUntilRecord } from '../log/log-times.ts';
 import { isTrimRecord } from '../log/log-trim-state.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
-import { verifyDelayed, verifyEnded } from './verify-ended.ts';
+import { verifyBroadcast, verifyDelayed, verifyEnded, verifySent } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
-import { verifyBroadcast, verifySent } from './verify-sent.ts';
 import { tableWalkOf, type Walked } from './walk.ts';
 
 export interface ShardVerification extends Walked {

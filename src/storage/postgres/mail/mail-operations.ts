@@ -4,11 +4,15 @@ import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../../../do
 import { viewOf } from '../connection/bytes.ts';
 import type { ExclusiveOperations, Operations } from '../writes/operation.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
-import { broadcastOperation } from './broadcast.ts';
 import { letterKey } from './dead-letters.ts';
-import { pruneBroadcastMarks, pruneDedupeKeys } from './forget.ts';
 import { endedMailOf, noteEvent } from './mail-history.ts';
-import { mailSweep, type SweepLimits } from './mail-sweep.ts';
+import {
+  broadcastOperation,
+  mailSweep,
+  pruneBroadcastMarks,
+  pruneDedupeKeys,
+  type SweepLimits,
+} from './mail-sweep.ts';
 import {
   enqueue,
   type MailLimits,
@@ -19,6 +23,26 @@ import {
   wantWithdrawal,
   withdraw,
 } from './mailbox.ts';
+
+/** What devices send: a record, and the key that it is not to be stored twice by (D18), in one transaction. */
+export function ingestOperations(limits: IdempotencyLimits): Operations {
+  return {
+    ingest: {
+      need(work, { device, idempotency }) {
+        if (idempotency === undefined) return;
+        work.claims.want(device, idempotency.key, idempotency.digest, limits);
+      },
+      apply(work, { device, kind, schema, payload, idempotency }) {
+        if (idempotency !== undefined) {
+          const claim = work.claims.claim(device, idempotency.key, idempotency.digest, work.nowMs);
+          if (claim !== 'stored') return claim;
+        }
+        work.append({ device, kind, schema, payload });
+        return 'stored';
+      },
+    },
+  };
+}
 
 /** The values of the config that mail depends on. */
 export type MailOptions = MailLimits & SweepLimits & IdempotencyLimits;

@@ -1,12 +1,75 @@
+import type { BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
 import { sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
+import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import { retireSecrets } from '../devices/device-operations.ts';
-import type { DelayedMailRow } from '../schema/tables.ts';
-import type { ExclusiveOperation } from '../writes/operation.ts';
+import type { BroadcastMarkRow, DelayedMailRow, SentRow } from '../schema/tables.ts';
+import type { ExclusiveOperation, Operation } from '../writes/operation.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import type { LetterKey } from './dead-letters.ts';
-import { deliver, expire, type MailLimits } from './mailbox.ts';
+import { deliver, enqueue, expire, type MailLimits } from './mailbox.ts';
+
+/** Mail for some dozens of devices, for each that has not had it. */
+export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
+  return {
+    need(work, { broadcast, devices }) {
+      for (const device of devices) {
+        work.marks.want({ broadcast: viewOf(broadcast), device });
+        work.mailboxes.want({ device });
+      }
+    },
+    apply(work, { broadcast, devices, mail }) {
+      const outcome: BroadcastOutcome = { queued: 0, refused: [] };
+      for (const device of devices) {
+        const mark = { broadcast: viewOf(broadcast), device };
+        const isKnown = work.marks.get(mark) !== undefined;
+        const result = isKnown ? 'queued' : enqueue(work, { ...mail, device }, limits).result;
+        if (!isKnown && result === 'queued') work.marks.put(mark);
+        if (result === 'queued') outcome.queued += 1;
+        else outcome.refused.push({ device, reason: result });
+      }
+      return outcome;
+    },
+  };
+}
+
+/** Here and below, rows that another node is forgetting are left to it. */
+const oldestSent = `
+  SELECT once, device FROM sent WHERE $1::bytea IS NULL OR once < $1
+  ORDER BY once, device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
+const oldestMarks = `
+  SELECT t.broadcast, t.device FROM broadcast_mark t
+  WHERE NOT EXISTS (
+    SELECT 1 FROM unnest($1::bytea[], $2::text[]) AS k (broadcast, after)
+    WHERE k.broadcast = t.broadcast AND t.device > k.after
+  )
+  ORDER BY t.broadcast, t.device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
+
+/** Of the oldest that sort before a UUIDv7, or of all. Answers how many. */
+export async function pruneDedupeKeys(
+  work: UnitOfWork,
+  transaction: Transaction,
+  before: Uint8Array | undefined,
+): Promise<number> {
+  const values = [before === undefined ? null : viewOf(before)];
+  const rows = await transaction.query<Pick<SentRow, 'once' | 'device'>>(oldestSent, values);
+  for (const row of rows) work.sent.remove(row);
+  return rows.length;
+}
+
+/** But for devices that an active broadcast has not come to for good. Answers how many. */
+export async function pruneBroadcastMarks(
+  work: UnitOfWork,
+  transaction: Transaction,
+  active: readonly BroadcastProgress[],
+): Promise<number> {
+  const broadcasts = active.map(({ broadcast }) => viewOf(broadcast));
+  const values = [broadcasts, active.map(({ after }) => after)];
+  const rows = await transaction.query<BroadcastMarkRow>(oldestMarks, values);
+  for (const row of rows) work.marks.remove(row);
+  return rows.length;
+}
 
 /** How long what ended is kept. */
 export interface SweepLimits {

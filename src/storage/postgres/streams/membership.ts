@@ -1,8 +1,127 @@
 import { randomBytes } from 'node:crypto';
-import { Mutex } from '../../../core/async.ts';
+import { Mutex, SingleFlight } from '../../../core/async.ts';
+import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
+import { oneByOne } from '../schema/table.ts';
+
+/** What a mailbox has taken in since its tail was `since`; a row without a mail tells the tail alone. */
+const newMail = `
+  SELECT k.device, m.tail, m.size, t.sequence, t.mail_id, t.name
+  FROM unnest($1::text[], $2::bigint[]) AS k (device, since)
+  JOIN mailbox m ON m.device = k.device AND m.tail > k.since
+  LEFT JOIN LATERAL (
+    SELECT device, sequence, mail_id, name FROM mail
+    WHERE device = k.device AND sequence >= k.since AND requeue_count = 0 ${oneByOne}
+  ) AS t ON true
+  ORDER BY t.device, t.sequence`;
+
+export type NewMail = {
+  device: DeviceKey;
+  tail: number;
+  size: number;
+  // Null, as the rest, where only the tail moved on.
+  sequence: number | null;
+  mail_id: Buffer | null;
+  name: string | null;
+};
+
+/** In the order in which they came to each device. @throws ApiError unavailable */
+export function findNewMail(
+  database: Database,
+  devices: readonly DeviceKey[],
+  tails: readonly number[],
+): Promise<NewMail[]> {
+  return database.query<NewMail>(newMail, [devices, tails]);
+}
+
+/** Of one statement. */
+const streamsAtOnce = 1_000;
+const removeStreams = `
+  DELETE FROM stream s USING unnest($1::text[], $2::bytea[]) AS k (device, stream_id)
+  WHERE s.device = k.device AND s.stream_id = k.stream_id`;
+
+/**
+ * Streams that ended and are still written down: while they are, their devices count as connected. Each is kept until
+ * the database has removed it, so at most as many as were open here.
+ */
+export class LeftStreams {
+  readonly #database: Database;
+  readonly #left = new Map<string, { device: DeviceKey; streamId: Buffer }>();
+  readonly #removing = new SingleFlight(() => this.#remove());
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  add(device: DeviceKey, streamId: Buffer): void {
+    this.#left.set(streamId.toString('hex'), { device, streamId });
+    this.remove();
+  }
+
+  /** To be called from time to time, for what the database did not do. */
+  remove(): void {
+    void this.#removing.run();
+  }
+
+  /** Settles when no statement is under way. */
+  settled(): Promise<void> {
+    return this.#removing.settled();
+  }
+
+  /** One statement at a time, for all that end meanwhile. */
+  async #remove(): Promise<void> {
+    // Streams that end in the same turn of the event loop go together.
+    await Promise.resolve();
+    while (this.#left.size > 0) {
+      const part = [...this.#left].slice(0, streamsAtOnce);
+      const devices = part.map(([, { device }]) => device);
+      const ids = part.map(([, { streamId }]) => streamId);
+      try {
+        await this.#database.query(removeStreams, [devices, ids]);
+      } catch {
+        // The database has logged it.
+        return;
+      }
+      for (const [id] of part) this.#left.delete(id);
+    }
+  }
+}
+
+/** Ends are looked for so far back: longer than a transaction may take between its time and its commit. */
+const backMilliseconds = 10_000;
+
+const ends = `
+  SELECT device, what, at_ms FROM stream_end
+  WHERE at_ms > ${clockMs} - $1 ORDER BY at_ms`;
+
+/** What streams had to do, and when, by the clock of the database. */
+type StreamEnd = { device: DeviceKey; what: string; at_ms: number };
+
+/** What streams had to end for, whether a notification told of it or not: each is told once. */
+export class StreamEnds {
+  readonly #database: Database;
+  readonly #told = new Map<string, number>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Those that were not told before. @throws ApiError unavailable */
+  async look(): Promise<StreamEnd[]> {
+    const rows = await this.#database.query<StreamEnd>(ends, [backMilliseconds]);
+    const fresh = rows.filter(({ device, what, at_ms: atMs }) => {
+      const key = `${atMs} ${what}${device}`;
+      const isKnown = this.#told.has(key);
+      this.#told.set(key, performance.now());
+      return !isKnown;
+    });
+    const oldMs = performance.now() - 2 * backMilliseconds;
+    for (const [key, atMs] of this.#told) if (atMs < oldMs) this.#told.delete(key);
+    return fresh;
+  }
+}
 
 /** How long the streams of a node that has died are taken for open; it says three times as often that it lives. */
 const leaseMilliseconds = 15_000;

@@ -8,10 +8,7 @@ import type { StreamSink } from '../../../domain/shard.ts';
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import type { Listener } from '../connection/listener.ts';
-import { LeftStreams } from './left-streams.ts';
-import { Membership } from './membership.ts';
-import { findNewMail, type NewMail } from './new-mail.ts';
-import { StreamEnds } from './stream-ends.ts';
+import { findNewMail, LeftStreams, Membership, type NewMail, StreamEnds } from './membership.ts';
 import { channelOf, type MailboxEvent, notifications, readNotifications } from './stream-notifications.ts';
 
 /** Of ends that no notification told: D21 has a second. */

@@ -6,11 +6,15 @@ import { Database } from '../connection/database.ts';
 import { deviceOperations, exclusiveDeviceOperations } from '../devices/device-operations.ts';
 import { DeviceReads } from '../devices/device-reads.ts';
 import { StreamPresence } from '../devices/presence.ts';
-import { ingestOperations } from '../log/ingest.ts';
 import { RecordReads } from '../log/record-reads.ts';
 import { RecordTrimmer } from '../log/record-trimmer.ts';
-import { keepKeys } from '../mail/key-retention.ts';
-import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
+import { keepKeys } from '../mail/key-claims.ts';
+import {
+  exclusiveMailOperations,
+  ingestOperations,
+  type MailOptions,
+  mailOperations,
+} from '../mail/mail-operations.ts';
 import { MailReads } from '../mail/mail-reads.ts';
 import { checkVersion } from '../schema/migrate.ts';
 import { checkShardIdentity, type ShardIdentity } from '../schema/shard-identity.ts';
