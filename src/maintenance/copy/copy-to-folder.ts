@@ -11,10 +11,7 @@ import { openDatabase, refuseServed } from './copied-database.ts';
 import { type CopyOptions, checkUrls, compare, nameOf, placesOf, refuseDifferent, walks } from './copy.ts';
 import { countInDatabase, keyOfRow, rowsInDatabase } from './database-rows.ts';
 import { endInDatabase, storeEndInFolder } from './log-end.ts';
-import { type CopyPlace, databaseOf } from './places.ts';
-
-/** Of each environment, while a copy goes into it: by the name of a part, the last key that was copied of it. */
-export const progressTable = 'copied';
+import { type CopyPlace, databaseOf, progressTable } from './places.ts';
 
 /** Copies a part from a database, on from where an earlier try has come: each batch and how far it is at once. */
 async function copyToFolder(

@@ -8,8 +8,10 @@ import { tableNames } from '../../storage/lmdb/layout/tables.ts';
 import type { Part, ShardSide } from '../parts/part.ts';
 import { shardParts, shardSideOf } from '../parts/shard-parts.ts';
 import { auditPart, type StoreLayout, storeParts } from '../parts/store-parts.ts';
-import { progressTable } from './copy-to-folder.ts';
 import { endInFolder } from './log-end.ts';
+
+/** Of each environment, while a copy goes into it: by the name of a part, the last key that was copied of it. */
+export const progressTable = 'copied';
 
 /** An environment of the data folder, and all that is in it. */
 export interface CopyPlace {
