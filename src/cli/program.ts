@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { OperatorError } from '../core/errors.ts';
 import { addActionCommands } from './commands/actions/action.ts';
 import { addDeviceCommands } from './commands/devices/device.ts';
@@ -32,7 +32,8 @@ export function createProgram(): Command {
     .version(version())
     // Else a command could have no --version of its own.
     .enablePositionalOptions()
-    // Inherited by the commands that are added from here on.
+    // Inherited, as is what follows, by the commands that are added from here on: the end is up to `run`.
+    .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
   addFleetCommands(program);
   addDeviceCommands(program);
@@ -59,7 +60,9 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    process.exitCode = 1;
+    process.exitCode = error instanceof CommanderError ? error.exitCode : 1;
+    // It has said what is wrong, or what it was asked for.
+    if (error instanceof CommanderError) return;
     const reason = error instanceof OperatorError ? error.message : `unexpected: ${(error as Error).message}`;
     // A server's words may have a device's in them.
     process.stderr.write(`fleetpost: ${printableLines(reason)}\n`);

@@ -1,17 +1,20 @@
-import { describe, expect, it } from 'vitest';
+import { describe } from 'vitest';
 import { formatUuid } from '../../src/core/uuid.ts';
 import { engines } from './engine.ts';
-import { device, mailFor, NotingSink, payloadOf, second, useStore } from './store.ts';
+import { device, mailFor, NotingSink, payloadOf, second, storeTest } from './store.ts';
 
 const farMs = 3_600_000;
 /** Later than all that a test sends before. */
-const soonMs = 2_500;
+const soonMs = 3_000;
 
-describe.each(engines)('delayed mail on $name', (engine) => {
-  const store = useStore(engine, { delayedMailsPerDeviceMax: 4 });
+describe.concurrent.each(engines)('delayed mail on $name', (engine) => {
+  const it = storeTest(engine, { delayedMailsPerDeviceMax: 4 });
   const textsOf = (ids: readonly Uint8Array[]): string[] => ids.map((id) => formatUuid(id));
 
-  it('a mail that is delayed is in no mailbox until its time, and its receipt says when that is', async () => {
+  it('a mail that is delayed is in no mailbox until its time, and its receipt says when that is', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device);
     const deliverAtMs = Date.now() + farMs;
     const outcome = await store.shard.enqueue(mailFor(device, { deliverAtMs }));
@@ -33,7 +36,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     expect((await store.mailEvents(device)).map(({ event }) => event)).toEqual(['delayed']);
   });
 
-  it('a time that is now or past is no delay', async () => {
+  it('a time that is now or past is no delay', async ({ store, expect }) => {
     await store.create(device);
     for (const deliverAtMs of [0, Date.now() - farMs, Date.now() - 1]) {
       const outcome = await store.shard.enqueue(mailFor(device, { deliverAtMs }));
@@ -42,7 +45,10 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     expect(await store.shard.mailboxSize(device)).toBe(3);
   });
 
-  it('at its time it is queued behind what waits, announced, and its life begins', async () => {
+  it('at its time it is queued behind what waits, announced, and its life begins', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device);
     const sink = new NotingSink();
     await store.shard.subscribe(device, sink);
@@ -69,7 +75,10 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     expect(events.map(({ event }) => event)).toEqual(['delayed', 'queued', 'requeued', 'acked']);
   });
 
-  it('it comes in the order of its times, and of one moment in the order that it was sent', async () => {
+  it('it comes in the order of its times, and of one moment in the order that it was sent', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device, second);
     const deliverAtMs = Date.now() + soonMs;
     const ids: Uint8Array[] = [];
@@ -82,7 +91,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     expect(await store.mailIds(device)).toEqual(textsOf([b, c, a, d]));
   });
 
-  it('mail whose time comes while the shard is closed is delivered soon after', async () => {
+  it('mail whose time comes while the shard is closed is delivered soon after', async ({ store, expect }) => {
     await store.create(device);
     const deliverAtMs = Date.now() + 50;
     const mailId = await store.send(device, { deliverAtMs });
@@ -93,7 +102,10 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     expect(await store.mailIds(device)).toEqual(textsOf([mailId]));
   });
 
-  it('as many mails of a device wait as may, and one that is withdrawn or delivered makes room', async () => {
+  it('as many mails of a device wait as may, and one that is withdrawn or delivered makes room', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device, second);
     const [first] = await store.sendMany(device, 4, { deliverAtMs: Date.now() + farMs });
     const one = mailFor(device, { deliverAtMs: Date.now() + farMs });
@@ -112,7 +124,10 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     });
   });
 
-  it('D16: whether the mailbox is full is asked when the time has come; then the mail is a dead letter', async () => {
+  it('D16: whether the mailbox is full is asked when the time has come; then the mail is a dead letter', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device);
     const [waiting] = await store.sendMany(device, 1);
     const deliverAtMs = Date.now() + soonMs;
@@ -129,7 +144,7 @@ describe.each(engines)('delayed mail on $name', (engine) => {
     expect(await store.mailIds(device)).toEqual(textsOf([waiting as Uint8Array, taken]));
   });
 
-  it('a device that is deleted takes its delayed mail along', async () => {
+  it('a device that is deleted takes its delayed mail along', async ({ store, expect }) => {
     await store.create(device);
     const mailId = await store.send(device, { deliverAtMs: Date.now() + 200 });
     await store.shard.deleteDevice(device);

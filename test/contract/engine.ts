@@ -18,7 +18,7 @@ export type EngineOptions = Partial<
     | 'shardQueueMax'
     | 'shardQueueBytesMax'
   >
->;
+> & { sweepMilliseconds?: number };
 
 /** A store that is open, of which the tests know the seam alone. */
 export interface OpenEngine {

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { type OpenShard, openShard } from '../harness/shard.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 class OpenLmdb implements OpenEngine {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
+  readonly #folder = temporaryFolder();
   #options: EngineOptions;
   #opened: OpenShard;
 

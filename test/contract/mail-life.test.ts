@@ -1,13 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { describe } from 'vitest';
 import { formatUuid } from '../../src/core/uuid.ts';
 import { engines } from './engine.ts';
-import { device, useStore } from './store.ts';
+import { device, storeTest } from './store.ts';
 
-describe.each(engines)('the life of mail on $name', (engine) => {
-  const store = useStore(engine);
-  const size = () => store.shard.mailboxSize(device);
+describe.concurrent.each(engines)('the life of mail on $name', (engine) => {
+  const it = storeTest(engine);
 
-  it('D16: a mail whose life is over goes by itself, to the dead letters, and the others stay', async () => {
+  it('D16: a mail whose life is over goes by itself, to the dead letters, and the others stay', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device);
     const stays = await store.send(device);
     const head = await store.send(device, { ttlSeconds: 1 });
@@ -16,7 +18,7 @@ describe.each(engines)('the life of mail on $name', (engine) => {
     // A requeue gives it no more life.
     await store.settle(device, requeued, 'requeue');
     const { expiresAtMs = 0 } = (await store.shard.receipt(device, requeued)) ?? {};
-    await expect.poll(size).toBe(2);
+    await expect.poll(() => store.shard.mailboxSize(device)).toBe(2);
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAtMs - 5);
     expect(await store.mailIds(device)).toEqual([stays, last].map((id) => formatUuid(id)));
     for (const mailId of [head, requeued]) {
@@ -31,31 +33,34 @@ describe.each(engines)('the life of mail on $name', (engine) => {
     }
   });
 
-  it('D16: a mail whose life ends while the shard is closed is gone soon after, and makes room', async () => {
+  it('D16: a mail whose life ends while the shard is closed is gone soon after, and makes room', async ({
+    store,
+    expect,
+  }) => {
     await store.create(device);
     const mailId = await store.send(device, { ttlSeconds: 1 });
     const { expiresAtMs = 0 } = (await store.shard.receipt(device, mailId)) ?? {};
     await store.reopen();
     while (Date.now() < expiresAtMs) await new Promise((resolve) => setTimeout(resolve, 20));
-    await expect.poll(size).toBe(0);
+    await expect.poll(() => store.shard.mailboxSize(device)).toBe(0);
     expect(await store.stateOf(device, mailId)).toBe('expired');
     await store.send(device, { mailboxMailsMax: 1 });
-    expect(await size()).toBe(1);
+    expect(await store.shard.mailboxSize(device)).toBe(1);
   });
 
-  it('D16: much mail whose life ends at once ends once each, oldest first', async () => {
+  it('D16: much mail whose life ends at once ends once each, oldest first', async ({ store, expect }) => {
     await store.create(device);
     const ids = await store.sendMany(device, 100, { ttlSeconds: 1 });
-    await expect.poll(size).toBe(0);
+    await expect.poll(() => store.shard.mailboxSize(device)).toBe(0);
     const ended = (await store.mailEvents(device)).filter(({ event }) => event === 'expired');
     expect(ended.map(({ mail_id }) => mail_id)).toEqual(ids.map((id) => formatUuid(id)));
     expect(await store.letterIds()).toEqual(ids.map((id) => formatUuid(id)));
   });
 
-  it('a mail that is acknowledged in time does not expire later', async () => {
+  it('a mail that is acknowledged in time does not expire later', async ({ store, expect }) => {
     await store.create(device);
-    const acked = await store.send(device, { ttlSeconds: 2 });
-    const expires = await store.send(device, { ttlSeconds: 2 });
+    const acked = await store.send(device, { ttlSeconds: 3 });
+    const expires = await store.send(device, { ttlSeconds: 3 });
     await store.settle(device, acked, 'ack');
     await expect.poll(() => store.stateOf(device, expires)).toBe('expired');
     expect(await store.stateOf(device, acked)).toBe('acked');

@@ -1,15 +1,13 @@
-import { inject } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
-import { Database } from '../../src/storage/postgres/connection/database.ts';
-import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import {
   openPostgresShard,
   type PostgresShardOptions,
 } from '../../src/storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../../src/storage/postgres/writes/postgres-shard.ts';
-import { createDatabase } from '../harness/postgres.ts';
+import { createServed, dropDatabase } from '../harness/postgres.ts';
+import { sweepMilliseconds } from '../harness/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 const log = createLog('silent');
@@ -18,6 +16,7 @@ const log = createLog('silent');
 export function optionsOf(url: string, changed: EngineOptions = {}): PostgresShardOptions {
   const config = { ...loadConfig(undefined, {}, {}).values, ...changed };
   return {
+    sweepMilliseconds,
     ...config,
     url,
     connectionsMax: 4,
@@ -48,10 +47,7 @@ class OpenPostgres implements OpenEngine {
   }
 
   static async open(options: EngineOptions): Promise<OpenPostgres> {
-    const url = await createDatabase(inject('postgresFolder'));
-    const database = new Database({ url, connectionsMax: 1, timeoutMilliseconds: 10_000, log });
-    await migrate(database);
-    await database.close();
+    const url = await createServed();
     return new OpenPostgres(url, options, await openNodes(url, options));
   }
 
@@ -76,8 +72,9 @@ class OpenPostgres implements OpenEngine {
     for (const node of nodes) await node.close();
   }
 
-  /** It goes with the server. */
-  async remove(): Promise<void> {}
+  remove(): Promise<void> {
+    return dropDatabase(this.#url);
+  }
 }
 
 async function openNodes(url: string, options: EngineOptions): Promise<[PostgresShard, PostgresShard]> {

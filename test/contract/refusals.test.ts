@@ -30,7 +30,12 @@ function writesOf(shard: Shard): (() => Promise<unknown>)[] {
 }
 
 describe.each(engines)('refusals on $name', (engine) => {
-  const store = useStore(engine, { shardQueueMax: 4, shardQueueBytesMax: 100_000 });
+  const store = useStore(engine, {
+    shardQueueMax: 4,
+    shardQueueBytesMax: 100_000,
+    // A sweep is a write too.
+    sweepMilliseconds: 600_000,
+  });
 
   /** What it was refused for; fails for a write that was taken. */
   const refusalOf = (write: Promise<unknown>): Promise<unknown> =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach } from 'vitest';
+import { afterEach, beforeEach, test } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { formatUuid } from '../../src/core/uuid.ts';
 import type { Device } from '../../src/domain/devices/device.ts';
@@ -72,6 +72,11 @@ export class Store {
 
   get elsewhere(): Shard {
     return this.opened.elsewhere;
+  }
+
+  async end(): Promise<void> {
+    await this.opened.close();
+    await this.opened.remove();
   }
 
   reopen(changed: EngineOptions = {}): Promise<void> {
@@ -157,13 +162,19 @@ export function mailFor(to: DeviceKey, more: Partial<Enqueue> = {}): Enqueue {
   return { device: to, ...plain, ...more };
 }
 
+/** Tests of their own empty stores, which may run at once: for what waits much and does little. */
+export const storeTest = (engine: Engine, options: EngineOptions = {}) =>
+  test.extend('store', async ({ task: _ }, { onCleanup }): Promise<Store> => {
+    const store = new Store();
+    await store.open(engine, options);
+    onCleanup(() => store.end());
+    return store;
+  });
+
 /** An empty store for each test of the suite that calls this. */
 export function useStore(engine: Engine, options: EngineOptions = {}): Store {
   const store = new Store();
   beforeEach(() => store.open(engine, options));
-  afterEach(async () => {
-    await store.opened.close();
-    await store.opened.remove();
-  });
+  afterEach(() => store.end());
   return store;
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { createDatabase } from '../harness/postgres.ts';
@@ -22,7 +22,7 @@ const lists = fc.record({
 });
 
 it('arrays of every type come to the database as they were given, whatever they hold', async () => {
-  const url = await createDatabase(inject('postgresFolder'));
+  const url = await createDatabase();
   const database = new Database({
     url,
     connectionsMax: 1,

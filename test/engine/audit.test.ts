@@ -1,44 +1,50 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { AuditEntry, AuditQuery, BegunEntry } from '../../src/domain/audit-log.ts';
 import { PostgresAudit } from '../../src/features/audit/postgres-audit.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
-import { Postgres } from '../harness/postgres.ts';
+import { createMigrated, Postgres } from '../harness/postgres.ts';
 import { eventOf } from './audit-event.ts';
 
 const auditingNode = new URL('auditing-node.ts', import.meta.url).pathname;
 const ok = { status: 200, error: null };
 
 describe('the audit log of several nodes', () => {
-  let postgres: Postgres;
   let url: string;
   let config: { auditEntriesMax: number; auditRefusalsPerMinuteMax: number };
   let databases: Database[];
   let nodes: [PostgresAudit, PostgresAudit];
   let lines: string[];
 
-  beforeAll(async () => {
-    postgres = await Postgres.start();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-  beforeEach(async () => {
-    url = await postgres.create();
+  const open = (at: string): void => {
+    url = at;
     config = { ...loadConfig(undefined, {}, {}).values };
     lines = [];
     const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
     databases = [0, 1].map(() => new Database({ url, connectionsMax: 3, timeoutMilliseconds: 10_000, log }));
     const [one, other] = databases as [Database, Database];
-    await migrate(one);
     nodes = [new PostgresAudit(one, config, log), new PostgresAudit(other, config, log)];
-  });
-  afterEach(async () => {
+  };
+  const close = async (): Promise<void> => {
     for (const node of nodes) await node.close();
     for (const database of databases) await database.close();
-  });
+  };
+  beforeEach(async () => open(await createMigrated()));
+  afterEach(close);
+
+  /** Both nodes on a server of their own, which the tests of other files do not miss when it ends. */
+  async function moveToOwnServer(): Promise<Postgres> {
+    await close();
+    const postgres = await Postgres.start();
+    onTestFinished(() => postgres[Symbol.asyncDispose]());
+    open(await postgres.create());
+    await migrate(databases[0] as Database);
+    return postgres;
+  }
 
   async function pages(limit = 100, query: AuditQuery = {}, node = nodes[0]): Promise<AuditEntry[]> {
     const entries: AuditEntry[] = [];
@@ -203,6 +209,7 @@ describe('the audit log of several nodes', () => {
   });
 
   it('without the database nothing can begin; outcomes wait for it, so many of them, and the others are counted', async () => {
+    const postgres = await moveToOwnServer();
     const waitMax = 1_000;
     const begun = await Promise.all(
       Array.from({ length: waitMax + 50 }, (_, n) => nodes[0].begin('change', eventOf({ n }))),
@@ -226,6 +233,7 @@ describe('the audit log of several nodes', () => {
   });
 
   it('what waits for the database when the node ends is tried once more, and is lost', async () => {
+    const postgres = await moveToOwnServer();
     const begun = await nodes[0].begin('change', eventOf({ lost: 1 }));
     await postgres.end();
     await nodes[0].end(begun, ok);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ApiError } from '../../src/core/errors.ts';
 import { callsMax, RpcClient, requestBytesMax } from '../../src/nodes/rpc-client.ts';
 import { answerBytesMax, type Method, RpcServer } from '../../src/nodes/rpc-server.ts';
@@ -13,7 +13,7 @@ import {
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { clockMs } from '../../src/storage/postgres/connection/database-time.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
-import { Postgres } from '../harness/postgres.ts';
+import { createMigrated, Postgres } from '../harness/postgres.ts';
 
 const timeoutMilliseconds = 20_000;
 const answeringNode = new URL('answering-node.ts', import.meta.url).pathname;
@@ -28,23 +28,17 @@ async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
 }
 
 describe('calls between nodes', () => {
-  let postgres: Postgres;
   let url: string;
   let database: Database;
   /** What nodes had to say. */
   let lines: string[];
   let closing: { close(): Promise<void> }[];
 
-  beforeAll(async () => {
-    postgres = await Postgres.start();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
   beforeEach(async () => {
-    url = await postgres.create();
+    url = await createMigrated();
     lines = [];
     closing = [];
     database = newDatabase();
-    await migrate(database);
   });
   afterEach(async () => {
     for (const one of closing.reverse()) await one.close();
@@ -272,6 +266,10 @@ describe('calls between nodes', () => {
   });
 
   it('a database that restarts ends calls in time and no node', async () => {
+    const postgres = await Postgres.start();
+    onTestFinished(() => postgres[Symbol.asyncDispose]());
+    url = await postgres.create();
+    await migrate(newDatabase());
     const caller = newCaller();
     newAnswerer({ same: async ([value]) => value });
     expect(await caller.call('same', [1], { timeoutMilliseconds })).toBe(1);

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterEach, beforeEach } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import type { Device } from '../../src/domain/devices/device.ts';
@@ -20,10 +20,9 @@ import {
   ingestOperations,
   mailOperations,
 } from '../../src/storage/postgres/mail/mail-operations.ts';
-import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import type { OperationType, OperationWrites } from '../../src/storage/postgres/writes/operation.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';
-import { Postgres } from '../harness/postgres.ts';
+import { createMigrated, dropDatabase } from '../harness/postgres.ts';
 
 export const fleetId = 'FLEET001';
 export const deviceOf = (number: number, fleet = fleetId): DeviceKey =>
@@ -43,22 +42,19 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
 const config = loadConfig(undefined, {}, {}).values;
 const week: LogRetention = { ttlSeconds: 604_800, bytesMax: 0, fleets: new Map() };
 
-/** A server for the tests of one file, and for each test two nodes on a new database. */
+/** For each test two nodes on a new database. */
 export function useNodes(): [DeviceNode, DeviceNode] {
-  let postgres: Postgres;
+  let url: string;
   // Filled before each test.
   const nodes = [] as unknown as [DeviceNode, DeviceNode];
-  beforeAll(async () => {
-    postgres = await Postgres.start();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
   beforeEach(async () => {
-    const url = await postgres.create();
+    url = await createMigrated();
     nodes[0] = await DeviceNode.open(url);
     nodes[1] = await DeviceNode.open(url);
   });
   afterEach(async () => {
     for (const node of nodes) await node.close();
+    await dropDatabase(url);
   });
   return nodes;
 }
@@ -93,10 +89,8 @@ export class DeviceNode {
     });
   }
 
-  /** On a database that has its tables, or gets them. */
   static async open(url: string): Promise<DeviceNode> {
     const node = new DeviceNode(url);
-    await migrate(node.database);
     await keepKeys(node.database, node.limits);
     await node.trimmer.prepare();
     return node;

@@ -1,21 +1,19 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, inject, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { ReplicatedStore } from '../../src/nodes/replicated-store.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
-import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
-import { createDatabase } from '../harness/postgres.ts';
+import { createMigrated } from '../harness/postgres.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
 const log = createLog('silent');
 
 /** Two nodes that share a table. */
 async function openNodes(): Promise<[ReplicatedStore, ReplicatedStore]> {
-  const url = await createDatabase(inject('postgresFolder'));
+  const url = await createMigrated();
   const folder = temporaryFolder();
   const database = new Database({ url, connectionsMax: 4, timeoutMilliseconds: 10_000, log });
-  await migrate(database);
   const open = (node: string): Promise<ReplicatedStore> =>
     ReplicatedStore.open({
       ...{ database, store: 'registry', tables: ['fleets'], folder: join(folder, node) },

@@ -1,11 +1,11 @@
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { checkVersion, databaseVersion, migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { createDatabase } from '../harness/postgres.ts';
 
 it('what must be there as soon as the tables are comes with the last of them, or they do not', async () => {
-  const url = await createDatabase(inject('postgresFolder'));
+  const url = await createDatabase();
   const log = createLog('silent');
   const database = new Database({ url, connectionsMax: 1, timeoutMilliseconds: 10_000, log });
   try {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { createDatabase } from '../harness/postgres.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createMigrated } from '../harness/postgres.ts';
 import { deviceOf, MailNode, prepare } from './mail-node.ts';
 
 /** As many as make a scan of all of them stand out, and some more than one batch. */
@@ -11,7 +11,7 @@ const looksMax = 10;
 describe('statements of a database that has counted nothing in its tables', () => {
   let node: MailNode;
   beforeAll(async () => {
-    const url = await createDatabase(inject('postgresFolder'));
+    const url = await createMigrated();
     await prepare(url, devices);
     node = new MailNode(url);
   });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createProgram, runProgram } from '../../src/cli/program.ts';
 import type { TestServer } from './server.ts';
 
 const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
@@ -24,12 +25,50 @@ export function execute(
   });
 }
 
-/** `fleetpost ARGS`. */
-export function fleetpost(
+/** `fleetpost ARGS`, as a process of its own. */
+export function fleetpostProcess(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<CommandResult> {
   return execute(process.execPath, [mainFile, ...args], environment);
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * `fleetpost ARGS`. What talks to a running server does so in this process, one command after another, because the start
+ * of a process takes longer than most of them; the rest, and what is given an environment, is a process of its own.
+ */
+export function fleetpost(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<CommandResult> {
+  const program = createProgram();
+  if (environment !== undefined || !program.commands.some((command) => command.name() === args[0]))
+    return fleetpostProcess(args, environment);
+  const result = last.then(async () => {
+    const { exitCode } = process;
+    const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
+    process.exitCode = undefined;
+    try {
+      await runProgram(program, ['node', 'fleetpost', ...args]);
+      return { status: Number(process.exitCode ?? 0), stdout: stdout.end(), stderr: stderr.end() };
+    } finally {
+      process.exitCode = exitCode;
+    }
+  });
+  last = result;
+  return result;
+}
+
+/** Keeps what is written to the stream, until it is ended. */
+function capture(stream: NodeJS.WriteStream): { end(): string } {
+  const { write } = stream;
+  const chunks: Buffer[] = [];
+  stream.write = (chunk: string | Uint8Array) => chunks.push(Buffer.from(chunk)) > 0;
+  return {
+    end: () => {
+      stream.write = write;
+      return Buffer.concat(chunks).toString();
+    },
+  };
 }
 
 /** `fleetpost ARGS --data DATA --json`, and the one document it prints. */

@@ -1,4 +1,4 @@
-import { expect, inject } from 'vitest';
+import { expect } from 'vitest';
 import { fleetpost } from './command.ts';
 import { createDatabase } from './postgres.ts';
 
@@ -10,7 +10,7 @@ export interface CopiedKind {
 }
 
 export const emptyDatabases = (count: number): Promise<string[]> =>
-  Promise.all(Array.from({ length: count }, () => createDatabase(inject('postgresFolder'))));
+  Promise.all(Array.from({ length: count }, () => createDatabase()));
 
 /** `fleetpost` with these. */
 export function copyArguments(from: readonly string[], to: readonly string[]): string[] {

@@ -17,17 +17,51 @@ function urlOf(folder: string, database: string, port = 5432): string {
   return `postgres://${owner}@/${database}?host=${encodeURIComponent(folder)}&port=${port}`;
 }
 
-/** Answers the URL of a new, empty database on the server of that folder. */
-export async function createDatabase(folder: string): Promise<string> {
-  const name = `test_${randomUUID().replaceAll('-', '')}`;
-  const client = new Client({ connectionString: urlOf(folder, owner) });
+/** The database that has the tables, on the server that all tests share: a copy takes a tenth of what making them does. */
+export const migratedTemplate = 'migrated';
+/** The same of which a node has made the parts of today. */
+export const servedTemplate = 'served';
+
+const newName = (): string => `test_${randomUUID().replaceAll('-', '')}`;
+
+/** Some statements to the server of that folder, as its owner. */
+async function run(folder: string, statements: readonly string[], port?: number): Promise<void> {
+  const client = new Client({ connectionString: urlOf(folder, owner, port) });
   await client.connect();
   try {
-    await client.query(`CREATE DATABASE ${name}`);
+    for (const statement of statements) await client.query(statement);
   } finally {
     await client.end();
   }
+}
+
+async function create(folder: string, template: string, name = newName()): Promise<string> {
+  await run(folder, [`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`]);
   return urlOf(folder, name);
+}
+
+/** Of the server that runs for as long as the tests of all files do: see contract/postgres-setup.ts. */
+const sharedFolder = (): string => process.env.POSTGRES_FOLDER ?? '';
+
+/** Answers the URL of a new, empty database on the server that tests share. */
+export function createDatabase(): Promise<string> {
+  return create(sharedFolder(), 'template1');
+}
+
+/** The same with the tables. */
+export function createMigrated(): Promise<string> {
+  return create(sharedFolder(), migratedTemplate);
+}
+
+/** Where a node has served and ended: the next one is there sooner. */
+export function createServed(): Promise<string> {
+  return create(sharedFolder(), servedTemplate);
+}
+
+/** Of one on the server that tests share: hundreds of them would fill the memory that they are in. */
+export async function dropDatabase(url: string): Promise<void> {
+  const [, name] = /@\/(\w+)/.exec(url) ?? [];
+  await run(sharedFolder(), [`DROP DATABASE ${name} WITH (FORCE)`]);
 }
 
 /**
@@ -65,19 +99,13 @@ export class Postgres {
   }
 
   /** Answers the URL of a new, empty database. */
-  create(): Promise<string> {
-    return createDatabase(this.folder);
+  create(name?: string, template = 'template1'): Promise<string> {
+    return create(this.folder, template, name);
   }
 
   /** Some statements, as its owner. */
-  async run(...statements: string[]): Promise<void> {
-    const client = new Client({ connectionString: urlOf(this.folder, owner, this.#port) });
-    await client.connect();
-    try {
-      for (const statement of statements) await client.query(statement);
-    } finally {
-      await client.end();
-    }
+  run(...statements: string[]): Promise<void> {
+    return run(this.folder, statements, this.#port);
   }
 
   /** Writes a file that the server may read, and nobody else. Answers its path. */

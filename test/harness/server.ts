@@ -1,11 +1,10 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Agent, fetch } from 'undici';
-import type { Config } from '../../src/server/configuration/config.ts';
-import { type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
-import { createDatabase } from './postgres.ts';
+import { type Config, type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
+import type { ReadyMessage } from '../../src/server/supervisor.ts';
+import { createMigrated } from './postgres.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 export { temporaryFolder } from './temporary-folder.ts';
@@ -32,15 +31,10 @@ export function databaseOf(folder: string): string | undefined {
 /** A setting of `store` that is on databases. */
 export type DatabaseStore = Extract<Config['store'], { engine: 'postgres' }>;
 
-/** Of so many new databases, migrated: one that several servers may be on. */
+/** Of so many new databases with their tables: one that several servers may be on. */
 export async function createStore(databasesCount = 1): Promise<DatabaseStore> {
-  const urls: string[] = [];
-  for (let made = 0; made < databasesCount; made += 1)
-    urls.push(await createDatabase(process.env.POSTGRES_FOLDER ?? ''));
-  const store = { engine: 'postgres' as const, shards: urls };
-  const environment = { ...process.env, [environmentName('store')]: JSON.stringify(store) };
-  await promisify(execFile)(process.execPath, [mainFile, 'migrate'], { env: environment });
-  return store;
+  const urls = await Promise.all(Array.from({ length: databasesCount }, createMigrated));
+  return { engine: 'postgres', shards: urls };
 }
 
 /** The store of a server on that data folder, unless its test has one: a new one for a new folder. */
@@ -71,6 +65,16 @@ export interface StartOptions {
   openFilesMax?: number;
 }
 
+/** Of the server that files share: fleets of one file wait for nothing longer than they must, and have no limit in common with others. */
+const sharedConfig: Partial<Config> = {
+  activityFlushSeconds: 1,
+  actionAttemptsMax: 1,
+  unauthorizedMax: 0,
+  anonymousRequestsPerSecondMax: 0,
+  deviceRequestsPerSecondMax: 0,
+};
+let shared: Promise<TestServer> | undefined;
+
 /** A real server process over real TLS on a data folder of its own. `await using` stops it. */
 export class TestServer implements AsyncDisposable {
   readonly report: ServerReport;
@@ -97,6 +101,23 @@ export class TestServer implements AsyncDisposable {
     this.ca = readFileSync(report.cert_file, 'utf8');
     this.token = JSON.parse(readFileSync(join(report.data, 'admin.json'), 'utf8')).token;
     this.agent = TestServer.agentFor(this.ca);
+  }
+
+  /** The one that the files of this process share, each with fleets of its own. Nobody ends it: it ends with the process. */
+  static async shared(): Promise<TestServer> {
+    shared ??= TestServer.start(sharedConfig).then((server) => {
+      // At once: an end in order would outlast this process, which is not waited for.
+      process.once('SIGTERM', () => {
+        server.process.kill('SIGKILL');
+        rmSync(server.report.data, { recursive: true, force: true, maxRetries: 3 });
+        process.kill(process.pid, 'SIGTERM');
+      });
+      return server;
+    });
+    const server = await shared;
+    // What it has logged for other files is no matter of this one.
+    server.#stderr.length = 0;
+    return server;
   }
 
   /** `config` goes in through the environment. A given `data` folder is left behind; else it is removed. */
@@ -128,17 +149,14 @@ export class TestServer implements AsyncDisposable {
     const [file = '', ...args] = command;
     const child = spawn(file, args, {
       env: { ...process.env, ...environment, ...extraEnvironment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      // As a parent's child, which ends when the channel does: so none outlives this process, however that ends.
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     const stderr: string[] = [];
-    child.stderr.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
     const exit = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-    let stdout = '';
     const ready = new Promise<ServerReport>((resolve) => {
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        stdout += text;
-        if (stdout.endsWith('\n')) resolve(JSON.parse(stdout));
-      });
+      child.once('message', (message) => resolve(JSON.parse((message as ReadyMessage).greeting)));
     });
     const report = await Promise.race([
       ready,

@@ -12,6 +12,9 @@ import {
   versionsOf,
 } from '../../src/threads/shards.ts';
 
+/** What is due is looked for ten times as often as by a server: tests wait for it. */
+export const sweepMilliseconds = 100;
+
 /** The one shard of a folder, with its owner on this thread. */
 export interface OpenShard {
   shard: Shard;
@@ -26,7 +29,7 @@ export interface OpenShard {
 }
 
 export function openShard(folder: string, changed: Partial<Config> = {}): OpenShard {
-  const config = { ...loadConfig(undefined, {}, {}).values, ...changed };
+  const config = { ...loadConfig(undefined, {}, {}).values, sweepMilliseconds, ...changed };
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);
   const versions = versionsOf(counters, 0);

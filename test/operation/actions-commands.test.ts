@@ -12,14 +12,13 @@ let fleet: TestFleet;
 let sensor: TestDevice;
 let lock: TestDevice;
 beforeAll(async () => {
-  server = await TestServer.start({ actionAttemptsMax: 1 });
+  server = await TestServer.shared();
   fleet = await createFleet(server);
   await fleet.putSchema('message', 'opened', anyObject);
   sensor = await fleet.createDevice({ name: 'front door' });
   lock = await fleet.createDevice({ tags: ['hall'] });
 });
 afterAll(async () => {
-  await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -1,6 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { TestDevice } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
@@ -8,10 +8,7 @@ import { TestServer, temporaryFolder } from '../harness/server.ts';
 let server: TestServer;
 const folder = temporaryFolder();
 beforeAll(async () => {
-  server = await TestServer.start();
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
+  server = await TestServer.shared();
 });
 
 const run = (...args: string[]) => fleetpostJson(server, args);

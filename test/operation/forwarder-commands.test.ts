@@ -14,12 +14,11 @@ let fleet: TestFleet;
 let device: TestDevice;
 let receiver: Receiver;
 beforeAll(async () => {
-  [server, receiver] = await Promise.all([TestServer.start(), Receiver.start()]);
+  [server, receiver] = await Promise.all([TestServer.shared(), Receiver.start()]);
   fleet = await createFleet(server);
   device = await fleet.createDevice();
 });
 afterAll(async () => {
-  await server[Symbol.asyncDispose]();
   await receiver[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { explainMissing, glibc } from '../../src/device-api/uws/uws-installation.ts';
-import { temporaryFolder } from '../harness/temporary-folder.ts';
+import { folderOnDisk } from '../harness/temporary-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const minutesMs = 300_000;
 /** A checkout of its own with what an operator installs. */
-const checkout = temporaryFolder();
+const checkout = folderOnDisk();
 /** Of Node itself, which the registry has as a package. */
-const nodes = temporaryFolder();
+const nodes = folderOnDisk();
 const versions = ['16.20.2', '18.20.8', '22.23.3', '24.21.0', '26.10.0'];
 afterAll(() => {
   for (const folder of [checkout, nodes]) rmSync(folder, { recursive: true });

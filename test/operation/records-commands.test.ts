@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
@@ -8,8 +6,6 @@ import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
-const folder = temporaryFolder();
 const out = temporaryFolder();
 const payload = '{"n": 12345678901234567890.10,\r\n "text": "a,\\"b\\" ä"}';
 const payloadOnOneLine = payload.replace('\r\n', '  ');
@@ -19,7 +15,8 @@ let fleet: TestFleet;
 let device: TestDevice;
 
 beforeAll(async () => {
-  server = await TestServer.start({}, folder);
+  // Of its own: cursors tell where its logs end, all of them.
+  server = await TestServer.start();
   fleet = await createFleet(server);
   await fleet.putSchema('message', '-formula', { type: 'object' });
   device = await fleet.createDevice();
@@ -28,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
-  for (const path of [folder, out]) rmSync(path, { recursive: true, force: true });
+  rmSync(out, { recursive: true, force: true });
 });
 
 async function exported(format: string, ...more: string[]): Promise<string> {
@@ -83,7 +80,7 @@ it('an export that was ended is gone on with, behind its last whole line', async
   // What a kill leaves: under another name, and cut off in the midst of the third line.
   const lines = text.split('\n');
   const cut = `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 40)}`;
-  const refused = await fleetpost([...args, '--data', folder, '--device', 'SHORT']);
+  const refused = await fleetpost([...args, '--data', server.report.data, '--device', 'SHORT']);
   expect([refused.status, refused.stderr]).toEqual([1, 'fleetpost: There is no such device.\n']);
   rmSync(file);
   const { hash } = await import('node:crypto');
@@ -93,35 +90,13 @@ it('an export that was ended is gone on with, behind its last whole line', async
   expect(readFileSync(file, 'utf8')).toBe(text);
 });
 
-it('tail prints what is stored, and goes on where it was when the server comes back', async () => {
-  const args = ['tail', '--fleet', fleet.fleetId, '--data', folder, '--since', '1h', '--schema', '-formula'];
-  const child = spawn(process.execPath, [mainFile, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  child.stdout.setEncoding('utf8').on('data', (more: string) => {
-    text += more;
-  });
-  const numbers = (): number[] =>
-    [...text.matchAll(/-formula {2}\{"n":(\d+)\}\n/g)].map(([, n]) => Number(n));
-  const patience = { timeout: 50_000 };
-  await expect.poll(numbers, patience).toEqual([0, 1, 2, 3]);
-  await device.request('POST', '/v1/msg/-formula', '{"n":4}');
-  await expect.poll(numbers, patience).toEqual([0, 1, 2, 3, 4]);
-  // One that is followed does not hold up the end.
-  expect(await server.stop()).toBe(0);
-  server = await TestServer.start({}, folder);
-  await device.on(server).request('POST', '/v1/msg/-formula', '{"n":5}');
-  await expect.poll(numbers, patience).toEqual([0, 1, 2, 3, 4, 5]);
-  child.kill();
-  await once(child, 'exit');
-}, 120_000);
-
 it('consumers are kept and read from on the command line', async () => {
   const at = ['--fleet', fleet.fleetId];
   const consumer = (...args: string[]) => fleetpostJson(server, ['consumer', ...args, ...at]);
   expect(await consumer('create', 'hall', '--kind', 'datapoint')).toMatchObject({ kinds: ['datapoint'] });
   const { batch_id, records } = await consumer('fetch', 'hall', '--worker', 'me');
   expect(records).toHaveLength(1);
-  const shown = await fleetpost(['consumer', 'show', 'hall', ...at, '--data', folder]);
+  const shown = await fleetpost(['consumer', 'show', 'hall', ...at, '--data', server.report.data]);
   expect(shown.stdout).toMatch(/1 until \S+ +me/);
   expect(await consumer('release', 'hall', batch_id)).toEqual({ records: 1 });
   const again = await consumer('fetch', 'hall');

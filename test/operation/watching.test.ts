@@ -109,7 +109,7 @@ async function drawn(
 }
 
 it('on a terminal it draws what there is room for, until q, and leaves the terminal as it was', async () => {
-  await using server = await TestServer.start();
+  const server = await TestServer.shared();
   const text = await drawn(server, 40, 12, (sent) => sent.split('Shard  queue').length > 2);
   expect(text.startsWith('\u{1b}[?1049h\u{1b}[?25l')).toBe(true);
   expect(text.endsWith('\u{1b}[?25h\u{1b}[?1049l')).toBe(true);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createFleet } from '../harness/device.ts';
 import { type RawAnswer, RawConnection, requestText } from '../harness/raw.ts';
 import { engine, TestServer } from '../harness/server.ts';
@@ -26,7 +26,7 @@ const broken: Record<string, Request> = {};
 const failing: Record<string, Request> = {};
 
 beforeAll(async () => {
-  server = await TestServer.start();
+  server = await TestServer.shared();
   const fleet = await createFleet(server);
   const device = await fleet.createDevice();
   const headers = { ...device.credentials };
@@ -101,8 +101,6 @@ beforeAll(async () => {
   // The first answer of an idempotency key is not like the later ones.
   await sendInPieces(allOf('replayed datapoint'), []);
 });
-
-afterAll(() => server[Symbol.asyncDispose]());
 
 function allOf(...names: string[]): Request[] {
   const all: Record<string, Request> = { ...reads, ...writes, ...closing, ...broken };

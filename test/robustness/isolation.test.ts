@@ -1,5 +1,3 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import type { RunErrorCode } from '../../src/features/actions/sandbox/run.ts';
 import { startActions, limits as usual } from '../harness/actions.ts';
@@ -17,12 +15,6 @@ async function expectWell(): Promise<void> {
   expect(error).toBeUndefined();
   expect(sends).toEqual([{ to: { devices: ['LOCK000001'] }, name: 'well', payload: '{"door":3}' }]);
   expect(log).toEqual(['[{"x":"a"},{"x":"b"}] console']);
-}
-
-/** How much less than others a thread of this process counts for the scheduler: its 19th figure. */
-function niceOf(thread: string): number {
-  const [, figures = ''] = readFileSync(`/proc/self/task/${thread}/stat`, 'latin1').split(') ');
-  return Number(figures.split(' ')[16]);
 }
 
 /** Each is an expression that is known to lead out of some sandbox; here it must throw or be undefined. */
@@ -167,26 +159,6 @@ it.each(confusions)('confuses nobody but itself: %s', async (confusion) => {
     expect(log.every((line) => typeof line === 'string' && !line.includes('\n'))).toBe(true);
   }
   await expectWell();
-});
-
-it('a run whose thread has no processor for seconds is not blamed for that', async () => {
-  // In one piece, so that the engine cannot say meanwhile that it goes on.
-  const inOnePiece = (length: number): string => `fleet.log((new Array(${length}) + '').length);`;
-  const { cpuMilliseconds } = await runBody(inOnePiece(1_000_000));
-  const length = Math.round((1_000_000 * 60) / Math.max(1, cpuMilliseconds));
-  const [thread] = readdirSync('/proc/self/task').filter((one) => niceOf(one) > 0);
-  execFileSync('taskset', ['-pc', '0', thread ?? '']);
-  const others = Array.from({ length: 6 }, () =>
-    spawn('taskset', ['-c', '0', process.execPath, '-e', 'for (;;);']),
-  );
-  try {
-    const limits = { cpuMilliseconds: 400, wallMilliseconds: 60_000 };
-    const { error, wallMilliseconds } = await runBody(inOnePiece(length), { limits });
-    expect(error).toBeUndefined();
-    expect(wallMilliseconds).toBeGreaterThan(1_000);
-  } finally {
-    for (const other of others) other.kill();
-  }
 });
 
 const bombs: [name: string, body: string, codes: RunErrorCode[]][] = [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { TestServer } from '../harness/server.ts';
@@ -9,11 +9,9 @@ let device: TestDevice;
 
 beforeAll(async () => {
   // Of who asks how often there is another test.
-  server = await TestServer.start({ anonymousRequestsPerSecondMax: 0 });
+  server = await TestServer.shared();
   device = await (await createFleet(server)).createDevice();
 });
-
-afterAll(() => server[Symbol.asyncDispose]());
 
 const request = requestText('GET', '/', {});
 const floodBytes = 600_000;

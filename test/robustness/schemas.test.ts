@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { evaluate, inspected } from '../harness/inspector.ts';
 import { TestServer } from '../harness/server.ts';
@@ -9,12 +9,10 @@ let fleet: TestFleet;
 let device: TestDevice;
 
 beforeAll(async () => {
-  server = await TestServer.start();
+  server = await TestServer.shared();
   fleet = await createFleet(server);
   device = await fleet.createDevice();
 });
-
-afterAll(() => server[Symbol.asyncDispose]());
 
 const inA = (schema: object): object => ({ properties: { a: schema } });
 const root = { $ref: '#' };

@@ -359,14 +359,6 @@ describe('what comes behind a chunked body is not interpreted', () => {
     expect(await ask('/v1/datapoint/reading', stranger)).toEqual([401]);
     expect(await ask('/v1/nowhere', {})).toEqual([404]);
   });
-
-  it('a client whose chunks do not end is told so when its time is over', async () => {
-    await using hasty = await TestServer.start({ requestTimeoutSeconds: 2 });
-    const connection = await RawConnection.open(hasty);
-    connection.write(requestText('GET', '/', { 'Transfer-Encoding': 'chunked' }, '7\r\n1'));
-    expect((await connection.answer()).status).toBe(503);
-    await connection.closed();
-  });
 });
 
 it('what was accepted is stored, and nothing else', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { TestServer } from '../harness/server.ts';
@@ -11,11 +11,9 @@ let server: TestServer;
 let device: TestDevice;
 
 beforeAll(async () => {
-  server = await TestServer.start();
+  server = await TestServer.shared();
   device = await (await createFleet(server)).createDevice();
 });
-
-afterAll(() => server[Symbol.asyncDispose]());
 
 /** What the handshake ends with: the version and the cipher suite, or the error. */
 async function handshake(options: ConnectionOptions): Promise<string> {

@@ -8,12 +8,10 @@ let server: TestServer;
 let fleet: TestFleet;
 let device: TestDevice;
 beforeAll(async () => {
-  server = await TestServer.start({ unauthorizedMax: 0 });
+  server = await TestServer.shared();
   fleet = await createFleet(server);
   device = await fleet.createDevice();
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 const version: Route = { method: 'GET', path: '/v1' };
 const labelOf = ({ method, path }: Route): string =>
   `${method} ${path.replace(/[-0-9a-f]{36}$/, ':mail_id')}`;

@@ -1,5 +1,5 @@
 import { fetch } from 'undici';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { configDefault } from '../../src/server/configuration/config.ts';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { closeStreams, EventStream } from '../harness/event-stream.ts';
@@ -10,11 +10,9 @@ import { shards, TestServer } from '../harness/server.ts';
 let server: TestServer;
 let fleet: TestFleet;
 beforeAll(async () => {
-  server = await TestServer.start({ unauthorizedMax: 0 });
+  server = await TestServer.shared();
   fleet = await createFleet(server);
 });
-afterAll(() => server[Symbol.asyncDispose]());
-
 const patience = { timeout: 15_000, interval: 20 };
 const accept = { Accept: 'text/event-stream' };
 
@@ -157,33 +155,6 @@ describe('D20, section 6: what a stream says', () => {
 describe('D20: keep_alive', () => {
   it('D20, section 8: it comes every 30 s unless configured otherwise', () => {
     expect(configDefault('streamKeepAliveSeconds')).toBe(30);
-  });
-
-  it('D20: it tells the time, again and again', async () => {
-    await using quick = await TestServer.start({ streamKeepAliveSeconds: 1 });
-    const stream = await EventStream.open(await (await createFleet(quick)).createDevice());
-    const events = await stream.has('keep_alive', 3);
-    const times = events.map(({ data }) => Number(data.time));
-    for (const [index, { data, atMs }] of events.entries()) {
-      expect(Object.keys(data)).toEqual(['time']);
-      expect(Number.isInteger(data.time)).toBe(true);
-      expect(Math.abs(atMs - (times[index] ?? 0))).toBeLessThan(1_000);
-    }
-    expect((times[2] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1_000);
-  });
-
-  it('D20: streams that were opened at different times are not kept alive together', async () => {
-    const seconds = 3;
-    await using quick = await TestServer.start({ streamKeepAliveSeconds: seconds });
-    const inFleet = await createFleet(quick);
-    const one = await EventStream.open(await inFleet.createDevice());
-    // Half an interval: it is the passing of time that is tested.
-    await new Promise((resolve) => setTimeout(resolve, (seconds / 2) * 1_000));
-    const other = await EventStream.open(await inFleet.createDevice());
-    const [first] = await one.has('keep_alive', 1);
-    const [second] = await other.has('keep_alive', 1);
-    const apartMs = (Number(second?.data.time) - Number(first?.data.time)) % (seconds * 1_000);
-    expect(apartMs).toBeGreaterThan(200);
   });
 });
 
@@ -347,13 +318,6 @@ describe('D21: streams of one device', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(1_500);
     expect((await stream.has('new_mail', 1)).map(({ data }) => data.id)).toEqual([mailId]);
   });
-});
-
-it('section 6: a server that stops ends its streams', async () => {
-  await using own = await TestServer.start();
-  const stream = await EventStream.open(await (await createFleet(own)).createDevice());
-  expect(await own.stop()).toBe(0);
-  await expect.poll(() => stream.isOver, patience).toBe(true);
 });
 
 /** The text of a body that is still coming, without the framing of its chunks. */

@@ -1,5 +1,5 @@
 import { fetch } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { type RawAnswer, RawConnection } from '../harness/raw.ts';
 import { expectError } from '../harness/routes.ts';
@@ -11,11 +11,9 @@ let server: TestServer;
 let fleet: TestFleet;
 
 beforeAll(async () => {
-  server = await TestServer.start();
+  server = await TestServer.shared();
   fleet = await createFleet(server);
 });
-
-afterAll(() => server[Symbol.asyncDispose]());
 
 const body = '{"half":"a datapoint"}';
 

@@ -151,7 +151,7 @@ async function expectRefused(operation: string, asked: Asked, after: string, why
 beforeAll(async () => {
   receiver = await Receiver.start();
   receiver.react = (_: ReceivedBatch) => ({ status: 400 });
-  server = await TestServer.start({ actionAttemptsMax: 1 });
+  server = await TestServer.shared();
   document = (await (await fetch(`${server.report.admin_url}/openapi.json`)).json()) as Document;
   fleet = await createFleet(server);
   other = await createFleet(server);
@@ -160,7 +160,6 @@ beforeAll(async () => {
   lists = listsOf(fleet, await fill(fleet));
 });
 afterAll(async () => {
-  await server[Symbol.asyncDispose]();
   await receiver.close();
 });
 

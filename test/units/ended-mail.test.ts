@@ -8,7 +8,7 @@ import { sweepRecordsMax } from '../../src/domain/write.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
 import { readSequence } from '../../src/storage/lmdb/layout/keys.ts';
 import { temporaryFolder } from '../harness/server.ts';
-import { type OpenShard, openShard } from '../harness/shard.ts';
+import { type OpenShard, openShard, sweepMilliseconds } from '../harness/shard.ts';
 
 const patience = { timeout: 20_000, interval: 50 };
 const fleetId = 'FLEET001';
@@ -89,7 +89,7 @@ it('what is kept for long stays, and an idle shard with it commits nothing', asy
   opened = openShard(folder);
   await expect.poll(() => opened.commits(), patience).toBeGreaterThan(0);
   const commits = opened.commits();
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  await new Promise((resolve) => setTimeout(resolve, 5 * sweepMilliseconds));
   expect(opened.commits()).toBe(commits);
   expect([records('receipts'), records('dead')]).toEqual([1, 1]);
 });

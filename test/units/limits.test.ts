@@ -40,11 +40,13 @@ it('D6: a flood of other pairs locks out no device that did not fail, in the mem
   const lockouts = new Lockouts(allocateLockouts('seed'), limits);
   for (let i = 0; i < 30_000; i += 1) failAt(lockouts, deviceNamed(i), '192.0.2.1', 10);
   let locked = 0;
+  let lockedForOthers = 0;
   for (let i = 0; i < 30_000; i += 1) {
-    expect(isLocked(lockouts, deviceNamed(i), '192.0.2.2')).toBe(false);
-    expect(isLocked(lockouts, deviceNamed(50_000 + i), '192.0.2.1')).toBe(false);
+    if (isLocked(lockouts, deviceNamed(i), '192.0.2.2')) lockedForOthers += 1;
+    if (isLocked(lockouts, deviceNamed(50_000 + i), '192.0.2.1')) lockedForOthers += 1;
     if (isLocked(lockouts, deviceNamed(i), '192.0.2.1')) locked += 1;
   }
+  expect(lockedForOthers).toBe(0);
   // Some sets were full, and forgot the oldest.
   expect(locked).toBeGreaterThan(29_000);
 });
@@ -90,7 +92,11 @@ it('D7: a bucket holds two seconds’ worth and refills at its rate, over all wo
 
 it('D7: with more devices than the table has places, none is limited for another', () => {
   const rates = new RequestRates(allocateRates('seed'));
-  for (let device = 1; device <= 600_000; device += 1) expect(rates.take(device * 7_919, 1, 1_000)).toBe(0);
+  let limited = 0;
+  for (let device = 1; device <= 600_000; device += 1) {
+    if (rates.take(device * 7_919, 1, 1_000) !== 0) limited += 1;
+  }
+  expect(limited).toBe(0);
 });
 
 it('an address is an IPv4 address, however it is written, or the /64 of an IPv6 one', () => {

@@ -21,11 +21,13 @@ import type { Write, WriteAnswer } from './write.ts';
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
   commitDelayMilliseconds: number;
+  /** Between two looks for what is due. */
+  sweepMilliseconds?: number;
 }
 
 export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
 
-const sweepIntervalMs = 1_000;
+const defaultSweepMilliseconds = 1_000;
 /** Mail whose time it is, to expire or to be delivered, is looked for every second; all else every minute. */
 const sweepsPerFullSweep = 60;
 /** Between two rounds of one sweep, so that a backlog never has the thread of a shard for itself. */
@@ -106,7 +108,7 @@ export class ShardOwner implements ShardWriter {
     this.#sweeper = setInterval(() => {
       if (this.#sweeps % sweepsPerFullSweep === 0) void this.#trimming.run();
       void this.#sweeping.run();
-    }, sweepIntervalMs);
+    }, options.sweepMilliseconds ?? defaultSweepMilliseconds);
   }
 
   write(write: Write, completion: Completion<WriteAnswer>): void {

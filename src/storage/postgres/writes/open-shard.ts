@@ -38,6 +38,8 @@ export type PostgresShardOptions = MailOptions &
     streamsPerDeviceMax: number;
     /** What a notification that is lost can cost an event stream. */
     keepAliveSeconds: number;
+    /** Between two looks for what is due. */
+    sweepMilliseconds?: number;
     /** What is kept of the log, and for how long, now. */
     retention: RetentionSource;
     metrics: CommitMetrics & LetterMetrics;
@@ -88,6 +90,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
     database,
     writer,
     holder: streams.node,
+    intervalMilliseconds: options.sweepMilliseconds,
     log,
     async onFullSweep() {
       await keepKeys(database, options);

@@ -4,7 +4,7 @@ import type { Database } from '../connection/database.ts';
 import { Lease } from '../schema/lease.ts';
 import type { Writer } from './writer.ts';
 
-const intervalMilliseconds = 1_000;
+const defaultIntervalMilliseconds = 1_000;
 const leaseMilliseconds = 10_000;
 /** Mail whose time it is is looked for every second; all else every minute. */
 const sweepsPerFullSweep = 60;
@@ -16,6 +16,8 @@ export interface SweeperOptions {
   writer: Writer;
   /** This thread among all of all nodes. */
   holder: string;
+  /** Between two looks for what is due. */
+  intervalMilliseconds?: number | undefined;
   log: Log;
   /** Every minute, beside what the writer sweeps: partitions, the retention of records. */
   onFullSweep(): Promise<void>;
@@ -37,7 +39,10 @@ export class Sweeper {
   constructor(options: SweeperOptions) {
     this.#options = options;
     this.#lease = new Lease(options.database, 'sweep', options.holder, leaseMilliseconds);
-    this.#timer = setInterval(() => void this.#sweeping.run(), intervalMilliseconds);
+    this.#timer = setInterval(
+      () => void this.#sweeping.run(),
+      options.intervalMilliseconds ?? defaultIntervalMilliseconds,
+    );
   }
 
   async close(): Promise<void> {

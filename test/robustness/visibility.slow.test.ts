@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
 
@@ -11,11 +11,8 @@ let server: TestServer;
 let fleet: TestFleet;
 beforeAll(async () => {
   // The disabled device asks too often for D6.
-  server = await TestServer.start({ unauthorizedMax: 0, deviceRequestsPerSecondMax: 0 });
+  server = await TestServer.shared();
   fleet = await createFleet(server, { mailbox_mails_max: settlementsPerDevice });
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
 });
 
 async function deviceWithMail(): Promise<{ device: TestDevice; mailIds: string[] }> {
