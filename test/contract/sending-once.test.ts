@@ -73,7 +73,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
     const once = onceOf(generateUuid(), 'x');
     const idempotency = { key: generateUuid(), digest: digestOf(1) };
     const both = [store.shard, store.elsewhere, store.shard, store.elsewhere];
-    for (const more of [{ once }, { idempotency }]) {
+    for (const more of [{ dedupeKey: once }, { idempotency }]) {
       theOne(await Promise.all(both.map((shard) => shard.enqueue(mailFor(device, more)))));
     }
     await expect.poll(() => store.shard.mailboxSize(device)).toBe(2);

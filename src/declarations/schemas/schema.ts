@@ -131,6 +131,10 @@ export class Schema {
         this.#disable('it cannot be compiled');
       }
     }
+    return this.#refuse();
+  }
+
+  #refuse(): never {
     const msg = `This schema is disabled until it is put again: ${this.#disabled}.`;
     throw unavailable(msg, disabledRetrySeconds);
   }
@@ -161,8 +165,11 @@ export class Schema {
     try {
       return validate(value) ? undefined : report(this.#allErrorsOf(value, bytes) ?? validate.errors ?? []);
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      return [{ path: '', msg: 'is nested too deeply' }];
+      if (error instanceof RangeError) return [{ path: '', msg: 'is nested too deeply' }];
+      // Ajv's own code for some schemas throws: unevaluatedProperties behind a $ref in a oneOf, with Ajv 8.20.
+      this.#validate = undefined;
+      this.#disable('its check fails');
+      return this.#refuse();
     }
   }
 

@@ -85,7 +85,7 @@ const { engine, warmMemoryBytesMax } = Piscina.workerData as ThreadData;
 useEngine(engine);
 const warm = new WarmSandboxes(warmMemoryBytesMax);
 
-export async function runAction({ request, port, progress }: RunTask): Promise<RunReport> {
+export async function run({ request, port, progress }: RunTask): Promise<RunReport> {
   const { key, code, name, record, limits } = request;
   const keptAs = key && `${limits.memoryBytes} ${key}`;
   const underWay = newRun(limits, progress, new HostCalls(asker(port)));
