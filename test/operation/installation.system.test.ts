@@ -90,7 +90,7 @@ it(
     const file = (name: string): string => join(checkout, 'dist', name);
     const before = statSync(file('server/supervisor.js')).ino;
     appendFileSync(join(checkout, 'src/threads/worker.ts'), '\nexport const isChanged = true;\n');
-    writeFileSync(file('cluster/gone.js'), '');
+    writeFileSync(file('threads/gone.js'), '');
     let isOver = false;
     const built = run('npm', ['run', 'build']).finally(() => {
       isOver = true;
@@ -98,7 +98,7 @@ it(
     for (; !isOver; await wait(1)) expect(readFileSync(file('threads/worker.js')).length).toBeGreaterThan(0);
     expect(await built).toMatchObject({ status: 0 });
     expect(readFileSync(file('threads/worker.js'), 'utf8')).toContain('isChanged');
-    expect(readdirSync(file('cluster'))).not.toContain('gone.js');
+    expect(readdirSync(file('threads'))).not.toContain('gone.js');
     expect(statSync(file('server/supervisor.js')).ino).toBe(before);
     expect(readdirSync(checkout).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
   },

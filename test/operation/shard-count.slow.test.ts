@@ -104,7 +104,7 @@ async function sendOnce(
           ttlSeconds: 86_400,
           mailboxMailsMax: 1_000,
         };
-        const given = { device, ...mail, once: onces[index] as Uint8Array };
+        const given = { device, ...mail, dedupeKey: onces[index] as Uint8Array };
         const answer = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
         if (answer.result !== 'queued') throw new Error(answer.result);
         answers[index] = answer.repeated ? 'repeated' : formatUuid(answer.mailId);
