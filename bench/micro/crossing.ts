@@ -27,7 +27,7 @@ const farEnd = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { modules, port, options } = workerData;
   Promise.all(modules.map((url) => import(url))).then(([{ Channel }, { WriteRelay }]) => {
-    const channel = new Channel(port, () => {}, () => crossing.look());
+    const channel = new Channel(port, () => {}, () => crossing.poll());
     const onWrite = (write, completion) => completion.resolve('stored');
     const crossing = new WriteRelay({ ...options, index: 1, onWrite });
     crossing.connect(0, channel);
@@ -49,13 +49,13 @@ export async function crossing(): Promise<Group> {
   const channel = new Channel(
     port1,
     () => {},
-    () => near.look(),
+    () => near.poll(),
   );
   near.connect(1, channel);
   const { device } = sampleDevice().device;
   const write = (): Write => ({
     type: 'ingest',
-    given: { device, record: encodeLogRecord({ device, kind: 'datapoint', schema: 'reading', payload }) },
+    params: { device, record: encodeLogRecord({ device, kind: 'datapoint', schema: 'reading', payload }) },
   });
   const send = (): Promise<unknown> =>
     new Promise((resolve, reject) => {

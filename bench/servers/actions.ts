@@ -16,7 +16,7 @@ export interface ActionOptions {
 interface Status {
   in_hand: number;
   behind: number;
-  parked: number;
+  dead_letters: number;
 }
 
 /** The mail is named by the message: streams tell by that how old it is. */
@@ -59,8 +59,12 @@ export class BenchAction {
 
   /** Records that it is still to run for, and those whose mails are not in their mailboxes yet. */
   async waiting(): Promise<number> {
-    const { behind, in_hand, parked } = (await this.#server.admin.request('GET', this.#path)) as Status;
-    if (parked > 0) throw new Error(`${parked} runs of an action have failed`);
+    const {
+      behind,
+      in_hand,
+      dead_letters: deadLetters,
+    } = (await this.#server.admin.request('GET', this.#path)) as Status;
+    if (deadLetters > 0) throw new Error(`${deadLetters} runs of an action have failed`);
     return behind + in_hand;
   }
 

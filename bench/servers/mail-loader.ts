@@ -71,14 +71,14 @@ async function queueMail(
   await environment.write(() => {
     for (const device of devices) {
       for (let mail = 0; mail < mailsPerDevice; mail += 1) {
-        const given = {
+        const params = {
           device,
           name: 'water',
           payload,
           ttlSeconds: 604_800,
           mailboxMailsMax: mailsPerDevice,
         };
-        const outcome = state.apply({ type: 'enqueue', given }) as { result: string };
+        const outcome = state.apply({ type: 'enqueue', params }) as { result: string };
         if (outcome.result !== 'queued') refused += 1;
       }
     }

@@ -59,7 +59,7 @@ export const runawayActions: Benchmark = {
     'Heartbeats, datapoints and the way from a message to the event of the mail that an action sends for it, each at a constant rate, while ' +
     `the actions of another fleet, which sends ${otherMessagesPerSecond} messages a second, do what they should not. Ratios are of the p99.`,
   async run(options) {
-    const config = { mailboxMailsMax: 65_535, actionAttemptsMax: 2, actionParkedRunsMax: 1_000_000 };
+    const config = { mailboxMailsMax: 65_535, actionAttemptsMax: 2, actionDeadLettersMax: 1_000_000 };
     await using server = await Fleetpost.start({ shards, devices, config });
     await server.addFleet(otherFleet);
     const others = await server.makeDevices(otherFleet, otherDevices);

@@ -4,24 +4,24 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { OperatorError } from '../core/errors.ts';
 
-/** What the admin API answers to a list: `next` is the cursor of the next page, null on the last. */
+/** A page of a list: `next` is the cursor of the next page, null on the last. */
 export interface List<T> {
   items: T[];
   next: string | null;
 }
 
-/** Filters of a list; one with several values is given again for each. */
-export type Wanted = Readonly<Record<string, string | readonly string[]>>;
+/** Query parameters of a list; one with several values is repeated. */
+export type ListFilter = Readonly<Record<string, string | readonly string[]>>;
 
-export function queryOf(wanted: Wanted): URLSearchParams {
+export function queryOf(filter: ListFilter): URLSearchParams {
   const query = new URLSearchParams();
-  for (const [name, values] of Object.entries(wanted)) {
+  for (const [name, values] of Object.entries(filter)) {
     for (const value of [values].flat()) query.append(name, value);
   }
   return query;
 }
 
-/** A body as it goes out: JSON of a value, or JSON text that is sent byte for byte. */
+/** A value to send as JSON, or JSON text to send byte for byte. */
 export type Body = { json: unknown } | { bytes: Uint8Array };
 
 interface ErrorDocument {
@@ -32,41 +32,41 @@ interface ErrorDocument {
 
 const pageItemsMax = 1_000;
 
-/** The admin API of a running server. Every method throws an OperatorError when it is refused or not there. */
+/** Client of a server's admin API. Every method throws an OperatorError if refused or unreachable. */
 export class AdminClient {
   readonly #url: string;
   readonly #token: string;
 
-  /** `url` is that of the server, without a path. */
+  /** `url` is the server's, without a path. */
   constructor({ url, token }: { url: string; token: string }) {
     this.#url = url.replace(/\/+$/, '');
     this.#token = token;
   }
 
-  /** `T` is what the route is documented to answer; undefined for 204. */
-  async request<T>(method: string, path: string, body?: Body, more?: Headers): Promise<T> {
-    const text = await this.requestText(method, path, body, more);
+  /** `T` is the documented response of the route; undefined for 204. */
+  async request<T>(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<T> {
+    const text = await this.requestText(method, path, body, extraHeaders);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
-  /** The answer's text as it came. */
-  async requestText(method: string, path: string, body?: Body, more?: Headers): Promise<string> {
-    const response = await this.open(method, path, body, more);
+  /** Returns the response text unchanged. */
+  async requestText(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<string> {
+    const response = await this.open(method, path, body, extraHeaders);
     return response.text();
   }
 
-  /** Items from the one after `after`, over as many pages as it takes to have `limit` of those that are wanted. */
+  /** Lists up to `limit` items after `after`, over as many pages as needed. */
   async list<T>(
     path: string,
     { after, limit }: { after?: string; limit: number },
-    wanted: Wanted = {},
+    filter: ListFilter = {},
     pageMax = pageItemsMax,
   ): Promise<List<T>> {
     const items: T[] = [];
     let next: string | null = after ?? null;
     do {
       const pageLimit = Math.min(limit - items.length, pageMax);
-      const query = queryOf({ ...wanted, limit: String(pageLimit) });
+      const query = queryOf({ ...filter, limit: String(pageLimit) });
       if (next !== null) query.set('after', next);
       const page: List<T> = await this.request('GET', `${path}?${query}`);
       items.push(...page.items);
@@ -76,8 +76,8 @@ export class AdminClient {
   }
 
   /**
-   * POSTs a body while its answer is already coming, which `fetch` does not do. A success whose body has not
-   * been read; it fails when either side breaks off.
+   * POSTs a body while its response is already arriving, which `fetch` cannot do. Returns a 200 whose body has not been
+   * read; reading it fails if either side breaks off.
    */
   async exchange(path: string, contentType: string, body: Readable): Promise<IncomingMessage> {
     const url = new URL(`${this.#url}/admin/v1${path}`);
@@ -90,16 +90,16 @@ export class AdminClient {
       body.once('error', (error) => reject(new OperatorError(`The file cannot be read: ${error.message}.`)));
       body.pipe(request);
     });
-    // Told by the answer, which breaks off with it.
+    // The response fails with it and reports the error.
     request.on('error', () => {});
     if (response.statusCode === 200) return response;
     body.unpipe();
-    throw new OperatorError(sentence(response.statusCode ?? 0, await text(response)));
+    throw new OperatorError(errorText(response.statusCode ?? 0, await text(response)));
   }
 
-  /** A success whose body has not been read. `path` is what comes after `/admin/v1`; `more` are headers. */
-  async open(method: string, path: string, body?: Body, more?: Headers): Promise<Response> {
-    const headers = new Headers(more);
+  /** Returns a successful response whose body has not been read. `path` is relative to `/admin/v1`. */
+  async open(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<Response> {
+    const headers = new Headers(extraHeaders);
     headers.set('Authorization', `Bearer ${this.#token}`);
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     let response: Response;
@@ -113,31 +113,31 @@ export class AdminClient {
       throw unreachable(this.#url, error as Error);
     }
     if (response.ok) return response;
-    throw new OperatorError(sentence(response.status, await response.text()));
+    throw new OperatorError(errorText(response.status, await response.text()));
   }
 }
 
-/** Path segments, each escaped: `pathOf('fleets', id)` is `/fleets/ID`. */
+/** Joins escaped path segments: `pathOf('fleets', id)` is `/fleets/ID`. */
 export function pathOf(...segments: string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
 
 function unreachable(url: string, error: Error): OperatorError {
   const { code, message: reason } = (error.cause ?? error) as { code?: string; message?: string };
-  if (code === 'ECONNREFUSED') return new OperatorError(`No server answers at ${url}. Is it running?`);
-  return new OperatorError(`The server at ${url} cannot be reached: ${reason}.`);
+  if (code === 'ECONNREFUSED') return new OperatorError(`No server is listening at ${url}. Is it running?`);
+  return new OperatorError(`The server at ${url} is unreachable: ${reason}.`);
 }
 
-function sentence(status: number, text: string): string {
+function errorText(status: number, text: string): string {
   let document: ErrorDocument = {};
   try {
     document = JSON.parse(text) as ErrorDocument;
   } catch {
-    // Not from Fleetpost: said below.
+    // Not from Fleetpost: reported below.
   }
   if (typeof document?.msg !== 'string')
     return `The server answered with status ${status}; is it Fleetpost's admin API?`;
-  const places = (document.errors ?? []).map(({ path, msg }) => `${path === '' ? 'it' : path} ${msg}`);
-  if (places.length === 0) return document.msg;
-  return `${document.msg.replace(/\.$/, '')}: ${places.join('; ')}.`;
+  const details = (document.errors ?? []).map(({ path, msg }) => `${path === '' ? 'it' : path} ${msg}`);
+  if (details.length === 0) return document.msg;
+  return `${document.msg.replace(/\.$/, '')}: ${details.join('; ')}.`;
 }

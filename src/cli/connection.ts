@@ -5,7 +5,7 @@ import { tokenVariable } from '../core/config/token-variable.ts';
 import { OperatorError } from '../core/errors.ts';
 import { AdminClient } from './admin-client.ts';
 
-/** The options that every client command takes. */
+/** Options of every client command. */
 export interface ConnectionOptions {
   data: string;
   admin?: string;
@@ -16,28 +16,29 @@ export interface ConnectionOptions {
 export function withConnectionOptions(command: Command): Command {
   return command
     .option('--data <dir>', 'data folder of the running server', process.env.FLEETPOST_DATA ?? './data')
-    .option('--admin <url>', 'admin API, instead of a data folder; needs a token')
-    .option('--token <token>', `API token, in place of that in the data folder; or ${tokenVariable}`)
+    .option('--admin <url>', 'URL of the admin API, instead of a data folder; needs a token')
+    .option('--token <token>', `API token, instead of the one in the data folder; or set ${tokenVariable}`)
     .option('--json', 'print one JSON document');
 }
 
 /**
- * The server that the options name, or else the one whose data folder they name.
- * @throws OperatorError when they do not lead to a server.
+ * Connects to the server given by --admin, or else to the one of the data folder.
+ * @throws OperatorError if the options do not lead to a server.
  */
-export function connect({ data, admin, token: given }: ConnectionOptions): AdminClient {
-  const token = given ?? (process.env[tokenVariable] || undefined);
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new OperatorError('This is no token.');
+export function connect({ data, admin, token: option }: ConnectionOptions): AdminClient {
+  const token = option ?? (process.env[tokenVariable] || undefined);
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new OperatorError('The token is invalid: it must be printable ASCII without spaces.');
   if (admin === undefined) return new AdminClient(readAdminFile(data, token));
   if (token === undefined) throw new OperatorError(`--admin needs a token: --token T, or ${tokenVariable}.`);
   if (!/^https?:\/\//.test(admin) || !URL.canParse(admin)) {
-    throw new OperatorError('--admin is a URL, like http://127.0.0.1:8444.');
+    throw new OperatorError('--admin must be a URL, like http://127.0.0.1:8444.');
   }
   return new AdminClient({ url: admin, token });
 }
 
-/** DATA/admin.json, which `serve` writes at its start. Its token is for who gives no other. */
-function readAdminFile(data: string, given: string | undefined): { url: string; token: string } {
+/** Reads DATA/admin.json, which `serve` writes when it starts. `otherToken` takes precedence over its token. */
+function readAdminFile(data: string, otherToken: string | undefined): { url: string; token: string } {
   const file = join(data, 'admin.json');
   let text: string;
   try {
@@ -47,17 +48,17 @@ function readAdminFile(data: string, given: string | undefined): { url: string; 
       throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.`);
     }
     throw new OperatorError(
-      `There is no ${file}: start the server first, or say where it is with --data DIR or --admin URL --token T.`,
+      `There is no ${file}: start the server first, or name it with --data DIR or --admin URL --token T.`,
     );
   }
   const { url, token } = parse(text);
   if (typeof url !== 'string' || !URL.canParse(url)) {
-    throw new OperatorError(`${file} is damaged: restart the server, which writes it anew.`);
+    throw new OperatorError(`${file} is damaged: restart the server, which writes it again.`);
   }
-  if (given !== undefined) return { url, token: given };
+  if (otherToken !== undefined) return { url, token: otherToken };
   if (typeof token === 'string') return { url, token };
   throw new OperatorError(
-    `The bootstrap token of this server is turned off (bootstrapToken): give an API token with --token or ${tokenVariable}.`,
+    `The bootstrap token of this server is disabled (bootstrapToken): give an API token with --token or ${tokenVariable}.`,
   );
 }
 

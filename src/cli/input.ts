@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { OperatorError } from '../core/errors.ts';
 
-/** A file's bytes; `-` is standard input. @throws OperatorError */
+/** Reads a file; `-` is standard input. @throws OperatorError */
 export async function readInput(file: string): Promise<Buffer> {
   try {
     return file === '-' ? await buffer(process.stdin) : await readFile(file);

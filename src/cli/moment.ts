@@ -3,8 +3,7 @@ import { InvalidArgumentError } from 'commander';
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /**
- * A moment as an option names it: ISO 8601, or so long from now, `90d` or `12h` say. `direction` is where from now
- * a length of time leads.
+ * Reads an option as a time: ISO 8601, or a duration from now like `90d` or `12h`, counted in `direction`.
  */
 export function moment(direction: 'ahead' | 'back'): (text: string) => string {
   return (text) => {
@@ -16,8 +15,6 @@ export function moment(direction: 'ahead' | 'back'): (text: string) => string {
         : Date.now() + (direction === 'ahead' ? milliseconds : -milliseconds);
     const date = new Date(timeMs);
     if (!Number.isNaN(date.getTime())) return date.toISOString();
-    throw new InvalidArgumentError(
-      'It must be a time in ISO 8601, or a length of time like 30m, 12h or 90d.',
-    );
+    throw new InvalidArgumentError('It must be a time in ISO 8601, or a duration like 30m, 12h or 90d.');
   };
 }

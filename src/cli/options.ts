@@ -2,8 +2,8 @@ import { Command, InvalidArgumentError, type Option } from 'commander';
 import { withConnectionOptions } from './connection.ts';
 
 /**
- * A command whose options take one value each, unless they collect them into a list: commander would let a second value
- * replace the first without a word, and `device change --tag a --tag b --disable` disable all of b.
+ * A command whose options take one value each, unless they collect a list. Commander would silently replace the first
+ * value by a second, and `device change --tag a --tag b --disable` would disable all of b.
  */
 export class OnceCommand extends Command {
   override createCommand(name?: string): Command {
@@ -12,7 +12,7 @@ export class OnceCommand extends Command {
 
   override addOption(option: Option): this {
     const takesValue = option.required || option.optional;
-    // Before commander's own listener, which stores the value.
+    // Registered before commander's own listener, which stores the value.
     if (takesValue) this.on(`option:${option.name()}`, () => this.#refuseSecond(option));
     return super.addOption(option);
   }
@@ -20,7 +20,7 @@ export class OnceCommand extends Command {
   #refuseSecond(option: Option): void {
     const name = option.attributeName();
     if (this.getOptionValueSource(name) !== 'cli' || Array.isArray(this.getOptionValue(name))) return;
-    this.error(`error: option '${option.flags}' can be given once`);
+    this.error(`error: option '${option.flags}' may be given only once`);
   }
 }
 
@@ -33,24 +33,27 @@ export function integerOption(minimum: number, maximum: number): (text: string) 
   };
 }
 
-/** Collects an option that may be given several times. */
+/** Collects an option that may be repeated. */
 export function several(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 
-/** A command that talks to a running server. */
+/** Adds a command that talks to a running server. */
 export function clientCommand(group: Command, nameAndArguments: string, description: string): Command {
   return withConnectionOptions(group.command(nameAndArguments).description(description));
 }
 
-/** One that works within a fleet. */
+/** Adds a command that works within a fleet. */
 export function fleetCommand(group: Command, nameAndArguments: string, description: string): Command {
   return clientCommand(group, nameAndArguments, description).requiredOption('--fleet <id>', 'the fleet');
 }
 
-/** Of commands that may be repeated without doing it twice. */
+/** Adds the option for retrying a command safely. */
 export function withIdempotencyKey(command: Command): Command {
-  return command.option('--idempotency-key <uuid>', 'a UUIDv7: the same command again does nothing more');
+  return command.option(
+    '--idempotency-key <uuid>',
+    'a UUIDv7; repeating the command with it has no further effect',
+  );
 }
 
 export function idempotencyKeyHeaders({ idempotencyKey }: { idempotencyKey?: string }): Headers {
@@ -64,6 +67,6 @@ export interface ListOptions {
 
 export function withListOptions(command: Command, limitMax = 1_000_000): Command {
   return command
-    .option('--limit <n>', 'items at most', integerOption(1, limitMax), 100)
-    .option('--after <cursor>', '"next" of the list before');
+    .option('--limit <n>', 'maximum number of items', integerOption(1, limitMax), 100)
+    .option('--after <cursor>', 'continue after the previous list: its "next"');
 }

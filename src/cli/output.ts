@@ -1,25 +1,25 @@
 import { plainText } from '../core/plain-text.ts';
 
-/** Prints the one JSON document of `--json`, or else the text for people. */
+/** Prints the JSON document with `--json`, or else the text. */
 export function print(options: { json?: boolean }, document: unknown, text: string): void {
   process.stdout.write(`${options.json ? JSON.stringify(document) : printableLines(text)}\n`);
 }
 
-/** Names and payloads come from elsewhere: nothing of theirs moves the cursor, or turns round what stands after it. */
+/** Escapes control and bidirectional characters: names and payloads are untrusted on a terminal. */
 export const printable = plainText;
 
-/** Of several lines, which may be indented. */
+/** Same for text of several lines, which may be indented. */
 export function printableLines(text: string): string {
   return text.replace(/[^\n\t]+/g, printable);
 }
 
-/** Text as it came, byte for byte, but for a terminal: to that it is `printableLines`. */
+/** Prints text byte for byte, except to a terminal, where it is escaped. */
 export function printRaw(options: { json?: boolean }, text: string): void {
   const isShown = process.stdout.isTTY && !options.json;
   process.stdout.write(`${isShown ? printableLines(text) : text}\n`);
 }
 
-/** Aligned columns under their titles; those behind the first `texts` are numbers, which end below each other. */
+/** Formats aligned columns under their titles; those after the first `texts` are numbers, aligned right. */
 export function table(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -40,7 +40,7 @@ export function table(
     .join('\n');
 }
 
-/** The fields of one document, a line each. */
+/** Formats the fields of a document, one per line. */
 export function fields(document: object): string {
   const entries = Object.entries(document).filter(([, value]) => value !== undefined);
   const width = Math.max(...entries.map(([key]) => key.length));
@@ -53,21 +53,21 @@ export function fields(document: object): string {
     .join('\n');
 }
 
-/** Any value in one line; what there is none of is a dash. */
+/** Formats any value in one line; an absent or empty one is a dash. */
 export function cellText(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellText).join(' ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** A list for people: a table, and how to go on where there is more. */
+/** Formats a list as a table, with how to continue if there is more. */
 export function listText<T extends object>(
   list: { items: readonly T[]; next: string | null },
   columns: readonly (keyof T & string)[],
-  nothing: string,
+  emptyText: string,
 ): string {
-  if (list.items.length === 0) return nothing;
+  if (list.items.length === 0) return emptyText;
   const rows = list.items.map((item) => columns.map((column) => cellText(item[column])));
-  const more = list.next === null ? '' : `\nThere are more: go on with --after ${list.next}`;
+  const more = list.next === null ? '' : `\nMore with --after ${list.next}`;
   return table(columns, rows) + more;
 }

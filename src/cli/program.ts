@@ -25,14 +25,14 @@ function version(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** `fleetpost` with every command that talks to a running server; whoever serves adds the rest. */
+/** Creates `fleetpost` with every command that talks to a running server; `main` adds the others. */
 export function createProgram(): Command {
   const program = new OnceCommand('fleetpost')
     .description('A self-hosted HTTPS endpoint for devices.')
     .version(version())
-    // Else a command could have no --version of its own.
+    // Otherwise a command could not have its own --version.
     .enablePositionalOptions()
-    // Inherited, as is what follows, by the commands that are added from here on: the end is up to `run`.
+    // Inherited, like the next call, by all commands added later: `runProgram` sets the exit code.
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
   addFleetCommands(program);
@@ -55,16 +55,16 @@ export function createProgram(): Command {
   return program;
 }
 
-/** Runs the command that `argv` names. What goes wrong is one sentence on stderr and exit status 1. */
+/** Runs the command in `argv`. An error is one sentence on stderr and exit status 1. */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(argv);
   } catch (error) {
     process.exitCode = error instanceof CommanderError ? error.exitCode : 1;
-    // It has said what is wrong, or what it was asked for.
+    // Commander has already printed the error or the help.
     if (error instanceof CommanderError) return;
     const reason = error instanceof OperatorError ? error.message : `unexpected: ${(error as Error).message}`;
-    // A server's words may have a device's in them.
+    // A server's message may contain a device's text.
     process.stderr.write(`fleetpost: ${printableLines(reason)}\n`);
   }
 }

@@ -1,10 +1,10 @@
-/** ::ffff:0:0/96, under which a socket for both families shows IPv4. */
+/** ::ffff:0:0/96: how a dual-stack socket shows IPv4 addresses. */
 const mappedPrefix = Buffer.from('00000000000000000000ffff', 'hex');
 const ipv6Bytes = 16;
-/** The smallest part of IPv6 that is given to one site: its addresses are one client's to choose. */
+/** A /64, the smallest IPv6 prefix assigned to a site: its addresses are one client's to choose. */
 const siteBytes = 8;
 
-/** The address itself, as people read it. */
+/** Formats an address for people. */
 export function addressText(bytes: Uint8Array): string {
   if (bytes.length !== ipv6Bytes) return [...bytes].join('.');
   if (mappedPrefix.equals(bytes.subarray(0, mappedPrefix.length)))
@@ -19,8 +19,8 @@ export function addressText(bytes: Uint8Array): string {
 }
 
 /**
- * What counts as one address, as text: an IPv4 address, or the /64 of an IPv6 one. `bytes` are 4 or 16 in
- * network order; of a connection that has gone there are none.
+ * The unit that limits count as one address, as text: an IPv4 address, or the /64 of an IPv6 one. `bytes` has 4 or 16
+ * bytes in network order, or none for a closed connection.
  */
 export function clientAddressOf(bytes: Uint8Array): string {
   if (bytes.length !== ipv6Bytes) return [...bytes].join('.');

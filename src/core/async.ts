@@ -1,21 +1,21 @@
 import { setTimeout as elapse, setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Settles after that time, or with the signal: it never throws, so whoever goes on must look at the signal. */
+/** Settles after the time or on abort. Never throws: the caller must check the signal. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   if (ms <= 0) return;
   await elapse(ms, undefined, { signal }).catch(() => {});
 }
 
-/** Settles in a later turn of the event loop: what has come in meanwhile, from sockets too, is served before. */
+/** Settles in a later turn of the event loop, after what has arrived meanwhile, socket I/O included. */
 export function yieldToEventLoop(): Promise<void> {
   return nextTurn();
 }
 
-/** Tasks one after another, in the order of `run`. Who calls it bounds how many of them wait. */
+/** Runs tasks one at a time, in the order of `run`. Unbounded: callers limit how many wait. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Has the task's own outcome. It begins once all before it have ended, well or not. */
+  /** Settles with the task's own outcome. The task starts once all before it have settled. */
   run<T>(task: () => Promise<T>): Promise<T> {
     const next = (): Promise<T> => task();
     const result = this.#last.then(next, next);
@@ -23,13 +23,13 @@ export class Mutex {
     return result;
   }
 
-  /** When all that were begun before have ended, well or not. */
+  /** Settles once all tasks started so far have settled; never throws. */
   async settled(): Promise<void> {
     await this.#last.catch(() => {});
   }
 }
 
-/** A mutex for each key: tasks of different keys run side by side, and a key without a task is not remembered. */
+/** One mutex per key: tasks of different keys run concurrently, and idle keys take no memory. */
 export class KeyedMutex<K> {
   readonly #last = new Map<K, Promise<unknown>>();
 
@@ -46,9 +46,9 @@ export class KeyedMutex<K> {
 }
 
 /**
- * A task that runs once at a time, and begins within the call of `run`. Who asks while it is under way gets the outcome
- * of that run, a failure too; the next one begins anew, so it is no cache. It does not look again for who asked late: a
- * task that goes through what waits does so until nothing does.
+ * Runs a task at most once at a time, starting synchronously in `run`. Callers during a run share its outcome,
+ * failures included; the next call starts anew, so it is no cache. A late caller does not cause another run: a task
+ * that drains a queue must itself loop until the queue is empty.
  */
 export class SingleFlight<T = void> {
   readonly #task: () => Promise<T>;
@@ -65,13 +65,13 @@ export class SingleFlight<T = void> {
     return this.#underWay;
   }
 
-  /** When none is under way any more; whoever ran it has its outcome. */
+  /** Settles once no run is active; never throws, since callers of `run` have the outcome. */
   async settled(): Promise<void> {
     await this.#underWay?.catch(() => {});
   }
 }
 
-/** A single flight for each key, with the task that its first caller gives. */
+/** One single flight per key, running the task of its first caller. */
 export class KeyedSingleFlight<K, T> {
   readonly #underWay = new Map<K, Promise<T>>();
 
@@ -84,7 +84,7 @@ export class KeyedSingleFlight<K, T> {
   }
 }
 
-/** Those who wait for what somebody else says, in the order in which they came. */
+/** Waiters for a condition, in order of arrival. */
 export class Condition {
   readonly #waiting = new Map<() => void, () => boolean>();
 
@@ -92,7 +92,9 @@ export class Condition {
     return this.#waiting.size;
   }
 
-  /** Settles when it is woken; with the signal, or after `msMax`. It waits from the call on. `when` is for `wakeOne`. */
+  /**
+   * Settles when woken, on abort, or after `msMax`. Waits from the call on. `wakeOne` skips it while `when` is false.
+   */
   async wait(
     signal: AbortSignal,
     { msMax, when = () => true }: { msMax?: number; when?: () => boolean } = {},
@@ -111,7 +113,7 @@ export class Condition {
     });
   }
 
-  /** Whoever has waited longest of those who may be woken. */
+  /** Wakes the longest waiter whose `when` holds. */
   wakeOne(): void {
     for (const [wake, when] of this.#waiting) {
       if (!when()) continue;
@@ -120,7 +122,7 @@ export class Condition {
     }
   }
 
-  /** Whoever may be woken or not. */
+  /** Wakes all waiters, whatever their `when`. */
   wakeAll(): void {
     for (const wake of [...this.#waiting.keys()]) wake();
   }
@@ -134,29 +136,31 @@ interface Waiting<I, O> {
 }
 
 export interface BatcherOptions<I, O> {
-  /** One batch: answers an outcome for each item, in their order, or none where none is wanted. What it throws all get. */
+  /**
+   * Runs one batch: returns an outcome per item, in order, or none if callers need none. An error rejects all items.
+   */
   run(items: readonly I[]): Promise<readonly O[]>;
-  /** Has an idle one begin: what is added until it does goes together. */
+  /** Schedules the start of an idle batcher: items added until then share the first batch. */
   begin(go: () => void): void;
-  /** Batches at once; what is added while there are so many shares the next one. */
+  /** Concurrent batches; items added while all are running share the next one. */
   underWayMax: number;
-  /** Of one batch. */
+  /** Items per batch. */
   itemsMax: number;
-  /** Of one batch, but for its first item. */
+  /** Bytes per batch; a single larger item still goes alone. */
   bytes?: { of(item: I): number; max: number } | undefined;
-  /** Of what waits; without it the callers are its bound. */
+  /** Bounds of the queue; without them the callers bound it. */
   waiting?: {
-    /** With so many, more are refused at once. */
+    /** Items queued; further ones are rejected at once. */
     itemsMax: number;
-    /** What has waited for longer when it could go is refused. */
+    /** Longest wait; an item that waited longer is rejected when its turn comes. */
     msMax: number;
     refusal(reason: 'full' | 'late'): Error;
   };
 }
 
 /**
- * Batches of what is asked for one by one, where a batch costs about as much as one item: a lone item goes at once, and
- * while all batches are under way those that come are gathered, so that they grow with the load.
+ * Combines single requests into batches, where a batch costs about as much as one item: a lone item runs at once, and
+ * items that arrive while all batches are running are collected, so batches grow with load.
  */
 export class Batcher<I, O> {
   readonly #options: BatcherOptions<I, O>;
@@ -172,7 +176,7 @@ export class Batcher<I, O> {
     return this.#underWay === 0 && this.#waiting.length === 0;
   }
 
-  /** Has the item's own outcome. @throws what its batch threw, or the refusal. */
+  /** Settles with the item's own outcome. @throws what its batch threw, or the refusal. */
   add(item: I): Promise<O> {
     const { waiting, begin, underWayMax } = this.#options;
     if (waiting !== undefined && this.#waiting.length >= waiting.itemsMax) {
@@ -185,7 +189,7 @@ export class Batcher<I, O> {
     });
   }
 
-  /** When nothing waits or is under way, also of what is added meanwhile. */
+  /** Settles once nothing is queued or running, including items added meanwhile. */
   async drained(): Promise<void> {
     if (!this.isIdle) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }

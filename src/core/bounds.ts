@@ -1,14 +1,14 @@
-/** Bounds of what operators and actions give, which no configuration changes. */
+/** Fixed bounds of operators' and actions' input; no configuration changes them. */
 
-/** Tags of one device. */
+/** Tags per device. */
 export const tagsMax = 32;
-/** Characters of a device's tag. */
+/** Characters per tag. */
 export const tagLengthMax = 64;
-/** A year: how long a device may count as active after it was seen. */
+/** One year: the longest activity window of a device. */
 export const activeSecondsMax = 31_536_000;
 /** Ten years. */
 export const mailTtlSecondsMax = 315_360_000;
 /** Ten years. */
 export const mailDelaySecondsMax = 315_360_000;
-/** Requeues that a mail can be allowed when they are counted at all. */
+/** Largest requeue limit of a mail that has one. */
 export const mailRequeuesMax = 254;

@@ -1,6 +1,6 @@
 /**
- * Seconds of the machine's monotonic clock, the same in all threads, where `performance.now` counts from the
- * start of each; a jump of the time of day does not move it.
+ * Origin of this thread's `performance.now` on the machine's monotonic clock, which is the same in all threads and
+ * unaffected by changes of the wall clock.
  */
 const startedAtSeconds = ((): number => {
   const [seconds, nanoseconds] = process.hrtime();
@@ -11,5 +11,5 @@ export function monotonicSeconds(performanceNowMs = performance.now()): number {
   return startedAtSeconds + performanceNowMs / 1_000;
 }
 
-/** A step of the wall clock up to this is taken as its correction; anything more is a jump. */
+/** Largest step of the wall clock that counts as a correction; anything more is a jump. */
 export const correctionMsMax = 2_000;

@@ -1,6 +1,6 @@
 /**
- * The one catalogue of errors: code, HTTP status, standing text. `deviceErrors` is D7's list, word for word
- * (a test holds it against decisions.md and the README); `adminErrors` are what only operators can meet.
+ * The error catalogue: code, HTTP status, default message. `deviceErrors` is D7's list, word for word (a test holds
+ * it against decisions.md and the README); `adminErrors` occur in the admin API only.
  */
 export const deviceErrors = {
   malformed_credentials: { status: 400, msg: 'A credential header is missing or has the wrong format.' },
@@ -24,7 +24,7 @@ export const deviceErrors = {
   unavailable: { status: 503, msg: 'The server cannot take this request now.' },
 } as const;
 
-/** What only `POST /v1/claim` answers, besides D7's codes and `already_exists`. */
+/** Errors of `POST /v1/claim` only, besides D7's codes and `already_exists`. */
 const claimErrors = {
   claim_expired: { status: 403, msg: 'This claim token has expired.' },
   claim_limit_reached: { status: 403, msg: 'All devices have claimed that may claim with this claim token.' },
@@ -36,7 +36,7 @@ const adminErrors = {
   forbidden: { status: 403, msg: 'This token may not do this.' },
   host_refused: {
     status: 403,
-    msg: 'The admin API is not asked under this host name: use its address, or put the name into adminHosts.',
+    msg: 'The admin API does not answer to this host name. Use its address, or add the name to adminHosts.',
   },
   fleet_not_found: { status: 404, msg: 'There is no such fleet.' },
   device_not_found: { status: 404, msg: 'There is no such device.' },
@@ -45,31 +45,33 @@ const adminErrors = {
   mailbox_full: { status: 409, msg: 'The mailbox is full.' },
   limit_reached: { status: 409, msg: 'A limit of this server is reached.' },
   token_not_found: { status: 404, msg: 'There is no such token.' },
-  broadcast_not_found: { status: 404, msg: 'This fleet has no such broadcast, or not any more.' },
+  broadcast_not_found: { status: 404, msg: 'This fleet has no such broadcast; it may have been removed.' },
   broadcast_ended: { status: 409, msg: 'This broadcast has ended.' },
-  broadcast_running: { status: 409, msg: 'This broadcast has not ended: cancel it first.' },
+  broadcast_running: { status: 409, msg: 'This broadcast is still running. Cancel it first.' },
   claim_token_not_found: { status: 404, msg: 'This fleet has no such claim token.' },
   backup_not_found: { status: 404, msg: 'No backup was made since this server started.' },
   not_in_folder: {
     status: 409,
-    msg: 'The data is not in the data folder but in a database: use its own tools for that.',
+    msg: 'The data is in a database, not in the data folder. Use the tools of the database.',
   },
-  backup_running: { status: 409, msg: 'A backup is being made; there is one at a time.' },
+  backup_running: { status: 409, msg: 'A backup is already running. Retry when it has ended.' },
   unusable_folder: { status: 409, msg: 'This folder cannot be used.' },
   invalid_schema: { status: 400, msg: 'This is not a usable JSON Schema.' },
   action_not_found: { status: 404, msg: 'This fleet has no action of that name.' },
-  action_version_not_found: { status: 404, msg: 'This action has no such version, or not any more.' },
-  run_not_found: { status: 404, msg: 'This action has no such parked run.' },
+  action_version_not_found: {
+    status: 404,
+    msg: 'This action has no such version; it may have been removed.',
+  },
   consumer_not_found: { status: 404, msg: 'This fleet has no consumer of that name.' },
   batch_not_found: {
     status: 404,
-    msg: 'This batch is not in hand: its lease ended and it was given again, or it was settled.',
+    msg: 'This batch is not leased: its lease expired and it was delivered again, or it was settled.',
   },
   invalid_action: { status: 400, msg: 'This is not a usable action.' },
   forwarder_not_found: { status: 404, msg: 'This fleet has no forwarder of that name.' },
   invalid_forwarder: { status: 400, msg: 'This is not a usable forwarder.' },
   dead_letter_not_found: { status: 404, msg: 'There is no such dead letter.' },
-  action_test_failed: { status: 409, msg: 'A test of this version failed, so it is not deployed.' },
+  action_test_failed: { status: 409, msg: 'A test of this version failed, so it was not deployed.' },
 } as const;
 
 const catalogue = { ...deviceErrors, ...claimErrors, ...adminErrors };
@@ -92,32 +94,32 @@ export type CredentialDetail =
   | 'device_disabled'
   | 'unknown';
 
-/** One failing place of a body: `path` is a JSON Pointer, `msg` a sentence. */
+/** One invalid part of a body: `path` is a JSON Pointer, `msg` a sentence. */
 export interface FieldError {
   path: string;
   msg: string;
 }
 
 export interface ErrorOptions {
-  /** Replaces the standing text. Must not repeat unchecked input. */
+  /** Replaces the default message. Must not repeat unchecked input. */
   msg?: string;
   detail?: CredentialDetail;
   errors?: FieldError[];
   /** The `X-Mailbox-Size` that D15 asks for on mail errors. */
   mailboxSize?: number;
   retryAfterSeconds?: number;
-  /** Under which the log has the request. */
+  /** Correlates the answer with the log. */
   requestId?: string;
-  /** The connection is in a state that must not be read further (D9). */
+  /** The connection's state does not allow reading further (D9). */
   closeConnection?: boolean;
 }
 
-/** The only error that reaches a caller; everything else that is thrown becomes `internal_error`. */
+/** The only error whose message reaches a client; anything else thrown becomes `internal_error`. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly options: ErrorOptions;
 
-  /** Without a stack: nobody reads it, and to capture one costs more than all the rest of a refusal. */
+  /** Skips the stack trace: nobody reads it, and capturing it costs more than the rest of a refusal. */
   constructor(code: ErrorCode, options: ErrorOptions = {}) {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -132,39 +134,39 @@ export class ApiError extends Error {
     return catalogue[this.code].status;
   }
 
-  /** D7's body: `error`, `msg`, and `detail` or `errors` where there are any. */
+  /** D7's body: `error`, `msg`, and `detail` or `errors` if present. */
   toJSON(): { error: ErrorCode; msg: string; detail?: CredentialDetail; errors?: FieldError[] } {
     const { detail, errors } = this.options;
     return { error: this.code, msg: this.message, ...(detail && { detail }), ...(errors && { errors }) };
   }
 }
 
-/** A refusal for lack of room or time: 503 with `Retry-After`, naming the limit that was hit (D7). */
+/** Refusal for lack of space or time: 503 with `Retry-After`, naming the limit (D7). */
 export function unavailable(msg: string, retryAfterSeconds = 1): ApiError {
   return new ApiError('unavailable', { msg, retryAfterSeconds });
 }
 
-/** Whether nothing is wrong but room, time or what the server needs, which it does without meanwhile. */
+/** Whether the error is temporary: out of space or time, or a dependency that is down. */
 export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code === 'unavailable';
 }
 
-/** The refusal of every bounded write queue. */
+/** Refusal by a full write queue. */
 export function queueFull(): ApiError {
   return unavailable('The write queue of this shard is full (shardQueueMax, shardQueueBytesMax).');
 }
 
-/** The refusal of every writer while the disk has less room than is left alone. */
+/** Refusal by every writer while less than the minimum of disk space is free. */
 export function diskFull(): ApiError {
   return unavailable('The disk of the data folder is full (diskFreeBytesMin).', 5);
 }
 
-/** 429 with `Retry-After`, naming the limit that was hit (D7). */
+/** 429 with `Retry-After`, naming the limit (D7). */
 export function rateLimited(msg: string, retryAfterSeconds: number): ApiError {
   return new ApiError('rate_limited', { msg, retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) });
 }
 
-/** A sentence for the operator at start or on the command line: printed without a stack. */
+/** An error shown to the operator at start or on the command line, without a stack. */
 export class OperatorError extends Error {
   override name = 'OperatorError';
 }

@@ -1,17 +1,17 @@
 /**
- * Whether an owner may take more of a limit that owners share: as long as it has less than is free. Alone it gets
- * half of the limit, n greedy ones get 1/(n+1) each, and whoever has nothing is never refused while there is any
- * room (dynamic thresholds with alpha 1: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
- * packet switches", 1998). No share is configured, and none is idle because somebody might come.
+ * Whether an owner may take more of a shared limit: as long as its share stays within what is free. Alone it gets
+ * half of the limit, n greedy owners get 1/(n+1) each, and an owner with nothing is refused only when nothing is free
+ * (dynamic thresholds with alpha 1: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
+ * switches", 1998). No share is configured, and none is reserved for owners that may never come.
  */
 export function isWithinShare(max: number, used: number, usedByOwner: number, amount = 1): boolean {
   const free = max - used;
   return amount <= free && (usedByOwner === 0 || usedByOwner + amount <= free);
 }
 
-/** Counts who has how much of one limit, by `isWithinShare`. An owner that has nothing is not remembered. */
+/** Accounts for one limit by owner, by `isWithinShare`. Owners with nothing take no memory. */
 export class FairShare {
-  /** May change while it is shared. */
+  /** May be changed at any time. */
   max: number;
   readonly #usedBy = new Map<string, number>();
   #used = 0;
@@ -28,20 +28,20 @@ export class FairShare {
     return this.#usedBy.get(owner) ?? 0;
   }
 
-  /** False, and nothing is counted, when there is no room at all or none for this owner. */
+  /** Returns false, counting nothing, if nothing is free or the owner has its share. */
   take(owner: string, amount = 1): boolean {
     if (!isWithinShare(this.max, this.#used, this.usedBy(owner), amount)) return false;
     this.hold(owner, amount);
     return true;
   }
 
-  /** What is there already, whether there is room for it or not. */
+  /** Counts usage that already exists, beyond the limit too. */
   hold(owner: string, amount = 1): void {
     this.#usedBy.set(owner, this.usedBy(owner) + amount);
     this.#used += amount;
   }
 
-  /** Only of what was taken. */
+  /** Releases what was taken before. */
   release(owner: string, amount = 1): void {
     const left = this.usedBy(owner) - amount;
     if (left === 0) this.#usedBy.delete(owner);

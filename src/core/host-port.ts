@@ -5,11 +5,11 @@ export interface HostPort {
   port: number;
 }
 
-/** Splits a checked `HOST:PORT`; brackets around IPv6 fall away. */
+/** Splits a validated `HOST:PORT`, removing brackets around IPv6. */
 export function parseHostPort(text: string): HostPort {
   const colon = text.lastIndexOf(':');
   const port = Number(text.slice(colon + 1));
-  if (port > 65_535) throw new OperatorError(`Configuration: there is no port ${port}.`);
+  if (port > 65_535) throw new OperatorError(`Configuration: port ${port} is out of range. Use 0 to 65535.`);
   return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port };
 }
 
@@ -18,7 +18,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** A host as a URL has it. */
+/** Formats a host for a URL. */
 export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

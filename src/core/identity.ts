@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 
-/** D1: the formats of the three credentials, and D2's of schema and mail names. */
+/** Formats of the three credentials (D1), and of schema and mail names (D2). */
 export const fleetIdPattern = /^[A-Za-z0-9]{8}$/;
 export const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
 export const deviceSecretPattern = /^FOS-[A-Za-z0-9]{32}$/;
@@ -10,15 +10,15 @@ export const fleetIdLength = 8;
 export const deviceKeyLength = 18;
 
 declare const brand: unique symbol;
-/** Fleet id and device id in one: the 18 ASCII characters that name a device everywhere inside (D1). */
+/** Fleet id and device id: the 18 ASCII characters that identify a device internally (D1). */
 export type DeviceKey = string & { readonly [brand]: 'DeviceKey' };
 
-/** Both ids must have been checked against D1 before. */
+/** Both ids must already be valid by D1. */
 export function deviceKeyOf(fleetId: string, deviceId: string): DeviceKey {
   return (fleetId + deviceId) as DeviceKey;
 }
 
-/** Whether a text can name a device (D1). */
+/** Whether the text is a valid device key (D1). */
 export function isDeviceKey(text: string): text is DeviceKey {
   return /^[A-Za-z0-9]{18}$/.test(text);
 }
@@ -32,10 +32,10 @@ export function deviceIdOf(device: DeviceKey): string {
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
-/** Bytes from here up are thrown away: 252 is the largest multiple of 36, so every character is as likely. */
+/** Bytes from here up are rejected: 252 is the largest multiple of 36, so all characters are equally likely. */
 const acceptedBytes = 252;
 
-/** Drawn in advance: a call into the generator costs as much as thousands of bytes of it. */
+/** Random bytes in stock: a call to the generator costs as much as thousands of its bytes. */
 const pool = Buffer.alloc(4_096);
 let poolAt = pool.length;
 
@@ -45,7 +45,7 @@ function randomByte(): number {
     poolAt = 0;
   }
   const byte = pool.readUInt8(poolAt);
-  // A used byte is in some secret: it does not stay in memory.
+  // A used byte is part of a secret: erase it.
   pool.writeUInt8(0, poolAt);
   poolAt += 1;
   return byte;
@@ -72,12 +72,12 @@ export function generateDeviceSecret(): string {
   return `FOS-${randomCharacters(32)}`;
 }
 
-/** With which devices register themselves. */
+/** Generates a token for devices to register themselves. */
 export function generateClaimToken(): string {
   return `FPC-${randomCharacters(32)}`;
 }
 
-/** Of the admin API. */
+/** Generates a token for the admin API. */
 export function generateApiToken(): string {
   return `FPT-${randomCharacters(32)}`;
 }

@@ -6,14 +6,14 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 
 /**
- * Levels of objects and lists in JSON that is taken in (D10). Far beyond what devices send, and far below what those
- * who read it later can follow: the engine of actions comes 16,000 levels far.
+ * Nesting limit of accepted JSON (D10): far more than devices send, far less than later readers can follow (the
+ * engine of actions reaches 16,000 levels).
  */
 export const jsonDepthMax = 128;
 
 /**
- * Whether JSON is nested over so many levels. Looks at the bytes, since the parsed value has only the last of several
- * members of one name. Costs about 1 ns a byte, and nothing for a body that is too short to be.
+ * Whether JSON is nested deeper than `levelsMax`. Scans the bytes, since a parsed value has only the last of
+ * duplicate members. Costs about 1 ns a byte, and nothing for a body too short to be that deep.
  */
 export function isNestedOver(levelsMax: number, bytes: Uint8Array): boolean {
   const { length } = bytes;
@@ -30,7 +30,7 @@ export function isNestedOver(levelsMax: number, bytes: Uint8Array): boolean {
   return false;
 }
 
-/** Where the quote stands that ends it. */
+/** The index of the closing quote. */
 function endOfString(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;

@@ -1,15 +1,15 @@
 /**
- * Characters that names and tags cannot have, for they are shown in terminals, lists and spreadsheets: control characters,
- * the separators that some readers take for the end of a line, and those that turn round the text after them.
+ * Characters forbidden in names and tags, which are shown in terminals, lists and spreadsheets: control characters,
+ * separators that some readers take for line ends, and those that reverse the text after them.
  */
 const unplain = '\\p{Cc}\\u2028\\u2029\\p{Bidi_Control}';
 
-/** Any other one, for patterns with the flag u. */
+/** Any other character, for patterns with the flag u. */
 export const plainCharacter = `[^${unplain}]`;
 
 const anyUnplain = new RegExp(`[${unplain}]`, 'gu');
 
-/** With a mark in the place of each. */
+/** Replaces each forbidden character with U+FFFD. */
 export function plainText(text: string): string {
   return text.replace(anyUnplain, '\u{fffd}');
 }

@@ -1,6 +1,6 @@
 /**
- * Imported first by whatever a process begins with. What it writes is its user's alone, also in a folder that others can
- * enter; and SIGUSR1, which would have Node open an inspector to anybody on the machine, does nothing.
+ * Imported first by every process entry. Makes written files private to the user, even in shared folders, and ignores
+ * SIGUSR1, which would have Node open an inspector to anybody on the machine.
  */
 process.umask(0o077);
 process.on('SIGUSR1', () => {});

@@ -1,36 +1,37 @@
-/*
- * Token buckets by the generic cell rate algorithm: all that is kept of one is the time at which it is full again. What
- * passes moves that on by what it is worth, `amount / perSecondMax` seconds, and nothing passes that would bring it more
- * than `burstSeconds` ahead of the clock. A full bucket lets anything pass, also what is worth more than it holds.
+/**
+ * Token buckets by the generic cell rate algorithm: the state of a bucket is just the time at which it is full again.
+ * Each request moves that on by its cost, `amount / perSecondMax` seconds; a request is refused if that would put it
+ * more than `burstSeconds` ahead of the clock. A full bucket lets anything pass, even a request that costs more than
+ * it holds.
  */
 
-/** How long until it may pass; 0 or less when it may now. For buckets whose numbers are kept elsewhere. */
+/** Seconds until a request may pass; 0 or less if now. For buckets whose state is kept elsewhere. */
 export function secondsUntil(
   fullAtSeconds: number,
-  worthSeconds: number,
+  costSeconds: number,
   burstSeconds: number,
   nowSeconds: number,
 ): number {
-  const fullAfter = fullAgainAt(fullAtSeconds, worthSeconds, nowSeconds);
+  const fullAfter = fullAgainAt(fullAtSeconds, costSeconds, nowSeconds);
   return Math.min(fullAfter - burstSeconds, fullAtSeconds) - nowSeconds;
 }
 
-/** When the bucket is full again once it has passed. */
-export function fullAgainAt(fullAtSeconds: number, worthSeconds: number, nowSeconds: number): number {
-  return Math.max(fullAtSeconds, nowSeconds) + worthSeconds;
+/** When the bucket is full again after a request passed. */
+export function fullAgainAt(fullAtSeconds: number, costSeconds: number, nowSeconds: number): number {
+  return Math.max(fullAtSeconds, nowSeconds) + costSeconds;
 }
 
-/** One bucket, full at first. Its rate may be another one each time. */
+/** One bucket, full at first. The rate may differ at each call. */
 export class RateLimiter {
   readonly #burstSeconds: number;
   #fullAtSeconds = Number.NEGATIVE_INFINITY;
 
-  /** With a burst of 0 it spreads evenly: one passes at a time, whatever its amount. */
+  /** A burst of 0 spaces evenly: one request passes at a time, whatever its amount. */
   constructor(burstSeconds: number) {
     this.#burstSeconds = burstSeconds;
   }
 
-  /** 0 when so much may pass now, else the seconds until it may. Nothing is counted. */
+  /** Returns 0 if the amount may pass now, else the seconds until it may. Counts nothing. */
   wait(perSecondMax: number, amount = 1, nowSeconds = clockSeconds()): number {
     return Math.max(
       0,
@@ -38,25 +39,25 @@ export class RateLimiter {
     );
   }
 
-  /** Counts it, whether it may pass now or not: what goes before its time has the others wait for longer. */
+  /** Counts the amount, even if it may not pass now: later requests then wait longer. */
   spend(perSecondMax: number, amount = 1, nowSeconds = clockSeconds()): void {
     this.#fullAtSeconds = fullAgainAt(this.#fullAtSeconds, amount / perSecondMax, nowSeconds);
   }
 
-  /** As `wait`; what may pass is counted. */
+  /** Like `wait`, and counts the amount if it may pass. */
   take(perSecondMax: number, amount = 1, nowSeconds = clockSeconds()): number {
     const wait = this.wait(perSecondMax, amount, nowSeconds);
     if (wait === 0) this.spend(perSecondMax, amount, nowSeconds);
     return wait;
   }
 
-  /** Whether it is as if nothing had ever passed. */
+  /** Whether the bucket is as good as new. */
   isFull(nowSeconds = clockSeconds()): boolean {
     return this.#fullAtSeconds <= nowSeconds;
   }
 }
 
-/** Of this thread: it does not jump. */
+/** This thread's monotonic clock. */
 function clockSeconds(): number {
   return performance.now() / 1_000;
 }

@@ -3,21 +3,21 @@ import { diskFull } from '../core/errors.ts';
 import { refusalOf } from '../storage/lmdb/environment/store-error.ts';
 import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
 
-/** Changes of what operators declare, one after another: each starts from what the one before it left. */
+/** Serializes changes of declarations: each starts from the result of the one before. */
 export class Changes {
   readonly #stored: StoredTables;
-  readonly #inTurn = new Mutex();
+  readonly #mutex = new Mutex();
 
   constructor(stored: StoredTables) {
     this.#stored = stored;
   }
 
-  /** `change` may write once. */
+  /** `change` may call `write` once. */
   run<T>(change: () => Promise<T>): Promise<T> {
-    return this.#inTurn.run(() => this.#stored.exclusively(change));
+    return this.#mutex.run(() => this.#stored.exclusively(change));
   }
 
-  /** One transaction, on disk when it settles. @throws ApiError unavailable. */
+  /** Runs one transaction, durable when settled. @throws ApiError unavailable. */
   async write(apply: () => void): Promise<void> {
     if (!this.#stored.hasDiskToGrow()) throw diskFull();
     try {
@@ -27,8 +27,8 @@ export class Changes {
     }
   }
 
-  /** When all that were begun have ended, well or not. */
+  /** Settles once all changes started so far have settled. */
   settled(): Promise<void> {
-    return this.#inTurn.settled();
+    return this.#mutex.settled();
   }
 }

@@ -1,48 +1,48 @@
 import { parseUuid } from '../core/uuid.ts';
 import { unpack } from '../storage/lmdb/environment/codec.ts';
 
-/** What devices of one fleet register themselves with, as everybody may see it. */
+/** A token for devices of one fleet to register themselves, without its secret. */
 export interface ClaimToken {
   id: string;
   fleetId: string;
   name: string;
-  /** Devices that may claim with it, and that did. */
+  /** Devices that may claim with it, and that have. */
   devicesMax: number;
   devicesClaimed: number;
   createdAtMs: number;
   /** Null: never. */
   expiresAtMs: number | null;
-  /** Null: any id, and the server gives one to a device that names none. */
+  /** Null: any id; the server generates one for a device that names none. */
   idPattern: string | null;
-  /** Of the devices. */
+  /** Tags of the devices. */
   tags: readonly string[];
 }
 
-/** As it is stored: what the token itself was is nowhere. */
+/** As stored; the token's text itself is stored nowhere. */
 export interface StoredClaimToken extends ClaimToken {
   digest: Uint8Array;
 }
 
-/** What a device sends, checked for its form. */
+/** A device's claim, syntactically checked. */
 export interface ClaimRequest {
   fleetId: string;
   claimToken: string;
   deviceId?: string;
-  /** Its own choice; a claim that names id and secret can be repeated. */
+  /** Chosen by the device; a claim with both id and secret can be repeated. */
   deviceSecret?: string;
   name?: string;
-  /** Of the client, or of the proxy before it. */
+  /** Address of the client, or of the proxy in front. */
   address: string;
 }
 
-/** What it is answered. */
+/** The answer to a claim. */
 export interface ClaimedDevice {
   fleetId: string;
   deviceId: string;
   deviceSecret: string;
 }
 
-/** @throws Error for what is no claim token. */
+/** @throws Error if it is not a claim token. */
 export function unpackClaimToken(bytes: Buffer): StoredClaimToken {
   const token = unpack(bytes) as Partial<StoredClaimToken>;
   const isToken =

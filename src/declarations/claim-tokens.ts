@@ -15,7 +15,7 @@ interface Known {
   pattern: IdPattern | undefined;
 }
 
-/** A device more or less, until it is stored. */
+/** A change of a device count, until it is stored. */
 interface Count {
   id: string;
   devices: 1 | -1;
@@ -27,28 +27,28 @@ function keyOf(id: string): Buffer {
   return Buffer.from(id, 'latin1');
 }
 
-function seen({ token: { digest: _, ...token } }: Known): ClaimToken {
+function withoutDigest({ token: { digest: _, ...token } }: Known): ClaimToken {
   return token;
 }
 
 /**
- * The claim tokens of all fleets, on the main thread: kept in the registry's environment and, whole, in memory.
- * A count is given out when it is on disk, so that no two claims take the same, on whatever node; all that are asked
- * for meanwhile share a commit.
+ * The claim tokens of all fleets, on the main thread: stored in the registry's environment, with all of them in
+ * memory. A count is granted only once durable, so that two claims never take the same, on any node; concurrent
+ * claims share a commit.
  */
 export class ClaimTokens {
   readonly #table: Table;
   readonly #changes: Changes;
   readonly #registry: Registry;
   readonly #limits: { claimTokensPerFleetMax: number };
-  /** In order of id, which is that of creation. */
+  /** In order of id, and so of creation. */
   readonly #known = new Map<string, Known>();
   readonly #byDigest = new Map<string, Known>();
   readonly #onDamage: (id: string) => void;
   #counts: Count[] = [];
   #isCounting = false;
 
-  /** `stored` is the registry's, which closes it. A record that does not decode lets nobody claim. */
+  /** `stored` is the registry's, which closes it. A damaged record lets nobody claim. */
   constructor(
     stored: StoredTables,
     registry: Registry,
@@ -63,25 +63,25 @@ export class ClaimTokens {
     for (const { key, value } of this.#table.getRange({})) this.#read(key, value);
   }
 
-  /** Takes over what another node has changed. */
+  /** Applies changes from another node. */
   follow(changes: readonly StoredChange[]): void {
     for (const { name, key, value } of changes) {
       if (name !== 'claimTokens') continue;
       if (value !== undefined) this.#read(key, value);
-      else this.#forget(key.toString('latin1'));
+      else this.#remove(key.toString('latin1'));
     }
   }
 
   /** @throws ApiError fleet_not_found. */
   list(fleetId: string): ClaimToken[] {
     this.#registry.fleet(fleetId);
-    return [...this.#known.values()].filter(({ token }) => token.fleetId === fleetId).map(seen);
+    return [...this.#known.values()].filter(({ token }) => token.fleetId === fleetId).map(withoutDigest);
   }
 
-  /** Whose text this is, be it expired or used up or not. */
+  /** Finds a token by its text, even if expired or used up. */
   find(fleetId: string, text: string): ClaimToken | undefined {
     const known = this.#byDigest.get(hash('sha256', text, 'base64url'));
-    return known?.token.fleetId === fleetId ? seen(known) : undefined;
+    return known?.token.fleetId === fleetId ? withoutDigest(known) : undefined;
   }
 
   takesId({ id }: ClaimToken, deviceId: string): boolean {
@@ -89,14 +89,14 @@ export class ClaimTokens {
     return known !== undefined && (known.pattern?.test(deviceId) ?? true);
   }
 
-  /** Answers the token with the only copy of its text. @throws ApiError invalid_body, limit_reached. */
+  /** Returns the token with the only copy of its text. @throws ApiError invalid_body, limit_reached. */
   create(
     description: Omit<ClaimToken, 'id' | 'devicesClaimed' | 'createdAtMs'>,
   ): Promise<{ token: ClaimToken; secret: string }> {
     return this.#changes.run(async () => {
       if (this.list(description.fleetId).length >= this.#limits.claimTokensPerFleetMax) {
         throw new ApiError('limit_reached', {
-          msg: 'This fleet has all the claim tokens it may have (claimTokensPerFleetMax): revoke some.',
+          msg: 'Too many claim tokens in this fleet (claimTokensPerFleetMax). Revoke some.',
         });
       }
       const secret = generateClaimToken();
@@ -111,11 +111,11 @@ export class ClaimTokens {
       await this.#changes.write(() => {
         this.#table.putSync(keyOf(token.id), pack(token));
       });
-      return { token: seen(this.#keep(token)), secret };
+      return { token: withoutDigest(this.#set(token)), secret };
     });
   }
 
-  /** Nobody claims by it from now on. @throws ApiError fleet_not_found, claim_token_not_found. */
+  /** Revokes a token. @throws ApiError fleet_not_found, claim_token_not_found. */
   revoke(fleetId: string, id: string): Promise<void> {
     return this.#changes.run(async () => {
       this.#registry.fleet(fleetId);
@@ -124,7 +124,7 @@ export class ClaimTokens {
       await this.#changes.write(() => {
         this.#table.removeSync(keyOf(id));
       });
-      this.#forget(id);
+      this.#remove(id);
     });
   }
 
@@ -134,20 +134,19 @@ export class ClaimTokens {
   }
 
   /**
-   * One device may be made, once this settles: that it was is on disk then. @throws ApiError as `check`, or
-   * unavailable: then none is taken.
+   * Reserves one device; durable once settled. @throws ApiError as `check`, or unavailable: then nothing is reserved.
    */
   async take({ id }: ClaimToken): Promise<void> {
     this.#claimable(id);
     await this.#count(id, 1);
   }
 
-  /** The device was not made. Where that cannot be written it stays taken. */
-  async giveBack({ id }: ClaimToken): Promise<void> {
+  /** Releases a reservation. If that cannot be written it stays taken. */
+  async release({ id }: ClaimToken): Promise<void> {
     await this.#count(id, -1).catch(() => {});
   }
 
-  /** Before the registry, whose environment this writes to. */
+  /** Call it before closing the registry, whose environment this writes to. */
   async close(): Promise<void> {
     await this.#changes.settled();
   }
@@ -160,7 +159,7 @@ export class ClaimTokens {
     return known;
   }
 
-  /** With all others that are asked for until the write begins. */
+  /** Batched with all counts requested until the write begins. */
   #count(id: string, devices: 1 | -1): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#counts.push({ id, devices, resolve, reject });
@@ -204,25 +203,25 @@ export class ClaimTokens {
       for (const { reject } of counts) reject(error as Error);
       return;
     }
-    for (const token of changed.values()) this.#keep(token);
+    for (const token of changed.values()) this.#set(token);
     for (const answer of answers) answer();
   }
 
   #read(key: Buffer, value: Buffer): void {
     try {
-      this.#keep(unpackClaimToken(value));
+      this.#set(unpackClaimToken(value));
     } catch {
       this.#onDamage(key.toString('latin1'));
     }
   }
 
-  #forget(id: string): void {
+  #remove(id: string): void {
     const known = this.#known.get(id);
     this.#known.delete(id);
     if (known !== undefined) this.#byDigest.delete(textOf(known.token.digest));
   }
 
-  #keep(token: StoredClaimToken): Known {
+  #set(token: StoredClaimToken): Known {
     const before = this.#known.get(token.id);
     const pattern = before?.token.idPattern === token.idPattern ? before.pattern : compile(token.idPattern);
     const known = { token, pattern };
@@ -232,7 +231,7 @@ export class ClaimTokens {
   }
 }
 
-/** The same for every token that is none, or none any more. */
+/** The same answer for unknown and revoked tokens. */
 export function unknownToken(): ApiError {
   return new ApiError('unauthorized', { msg: 'The claim token was not accepted.' });
 }

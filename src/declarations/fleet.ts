@@ -2,57 +2,57 @@ import { ApiError } from '../core/errors.ts';
 import type { JsonObject } from './schemas/payload.ts';
 import { Schema, type SchemaKind, type SchemaWatch } from './schemas/schema.ts';
 
-/** What an operator declares of a fleet. Absent limits are the configuration's. */
+/** A fleet as declared. Absent limits default to the configuration's. */
 export interface Fleet {
   fleetId: string;
   name: string;
   createdAtMs: number;
   mailboxMailsMax?: number;
   mailTtlSeconds?: number;
-  /** Absent: mail may be requeued any number of times (D16). */
+  /** Absent: no limit (D16). */
   mailRequeuesMax?: number;
   requestsPerSecondMax?: number;
   deviceRequestsPerSecondMax?: number;
   deviceBytesPerSecondMax?: number;
   activeSeconds?: number;
   logRetentionSeconds?: number;
-  /** Bytes of its records in the log, over all shards. */
+  /** Bytes of its records in the log, all shards together. */
   logBytesMax?: number;
 }
 
 export interface SchemaText {
   kind: SchemaKind;
   name: string;
-  /** The JSON Schema as it was put. */
+  /** The JSON Schema as put. */
   text: string;
-  /** Why no body is held against it, until it is put again or the server started anew. */
+  /** Why it is disabled, until it is put again or the server restarts. */
   disabled?: string;
 }
 
-/** A schema that a thread has found to be one that no body may be held against. */
+/** A schema that a thread has disabled. */
 export interface DisabledSchema extends SchemaText {
   fleetId: string;
   disabled: string;
 }
 
-/** What the schemas of a thread go by, and whom they tell. */
+/** Limits and notification of a thread's schemas. */
 export interface FleetsOptions {
   limits: SchemaWatch['limits'];
   onDisabled(schema: DisabledSchema): void;
 }
 
-/** One fleet with all its schemas: immutable, and what a worker is sent when anything of it changes. */
+/** One fleet with all its schemas: immutable, and sent to the workers on every change. */
 export interface FleetSnapshot {
   fleet: Fleet;
   schemas: readonly SchemaText[];
 }
 
-/** A fleet as the request path sees it. */
+/** A fleet on the request path. */
 class FleetView {
   readonly fleet: Fleet;
   readonly #schemas: Readonly<Record<SchemaKind, Map<string, Schema>>>;
 
-  /** Takes over from `before` what did not change, so that a change of one schema recompiles that one. */
+  /** Reuses unchanged schemas of `before`, so that a change recompiles just one. */
   constructor(
     { fleet, schemas }: FleetSnapshot,
     before: FleetView | undefined,
@@ -62,11 +62,11 @@ class FleetView {
     this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
     for (const { kind, name, text, disabled } of schemas) {
       const known = before?.schema(kind, name);
-      // Put again, it is enabled again, though its text is the same.
+      // Putting it again enables it, even with the same text.
       const isSame = known?.text === text && known.disabled === disabled;
-      const tell = (reason: string): void =>
+      const onSchemaDisabled = (reason: string): void =>
         onDisabled({ fleetId: fleet.fleetId, kind, name, text, disabled: reason });
-      const schema = isSame ? known : new Schema(text, { limits, onDisabled: tell }, disabled);
+      const schema = isSame ? known : new Schema(text, { limits, onDisabled: onSchemaDisabled }, disabled);
       this.#schemas[kind].set(name, schema);
     }
   }
@@ -76,7 +76,7 @@ class FleetView {
   }
 }
 
-/** The fleets as one thread knows them, replaced one snapshot at a time. */
+/** The fleets known to one thread, replaced one snapshot at a time. */
 export class Fleets {
   readonly #views = new Map<string, FleetView>();
   readonly #options: FleetsOptions;
@@ -106,7 +106,7 @@ export class Fleets {
     return schema;
   }
 
-  /** Mail needs no schema; where one is defined it holds (D12). */
+  /** Checks mail if it has a schema, which is optional (D12). */
   checkMail(fleetId: string, name: string, payload: JsonObject, bytes: number): void {
     this.#views.get(fleetId)?.schema('mail', name)?.check(payload, bytes);
   }

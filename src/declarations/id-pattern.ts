@@ -1,16 +1,16 @@
 import { Pattern } from './schemas/pattern.ts';
 
 export const idPatternLengthMax = 256;
-/** A device id of 10 characters then takes a fraction of a millisecond. */
+/** Bounds a match of a 10-character device id to a fraction of a millisecond. */
 const statesMax = 1_000;
 
-/** Which device ids a claim token takes: the whole id must match, in time that is linear whatever the pattern. */
+/** Device ids that a claim token accepts: the whole id must match, in linear time whatever the pattern. */
 export class IdPattern {
   readonly #whole: Pattern;
 
-  /** @throws Error saying why it cannot be taken. */
+  /** @throws Error with the reason if the pattern is unusable. */
   constructor(source: string) {
-    // By itself first: else `a)|(b` would be none, and be taken.
+    // Compiled alone first: otherwise `a)|(b`, which is no pattern, would be accepted.
     const { states } = new Pattern(source);
     if (states > statesMax) throw new Error('it is too long once its repetitions are written out');
     this.#whole = new Pattern(`^(?:${source})$`);

@@ -23,7 +23,7 @@ export interface RegistryLimits {
   schemaStepsMax: number;
 }
 
-/** Fields of a fleet that an operator changes: an absent one stays, null goes back to the configuration's. */
+/** Changes of a fleet: an absent field stays, null restores the configuration's default. */
 export interface FleetChange {
   name?: string;
   mailboxMailsMax?: number | null;
@@ -37,25 +37,25 @@ export interface FleetChange {
   logBytesMax?: number | null;
 }
 
-/** fleet id, kind, name: a fleet's schemas lie together. */
+/** fleet id, kind, name: keeps a fleet's schemas together. */
 function schemaKey(fleetId: string, kind: SchemaKind, name: string): Buffer {
   return Buffer.from(`${fleetId}${schemaKinds.indexOf(kind)}${name}`, 'latin1');
 }
 
-/** @throws OperatorError, since without it devices of the fleet would be told that there is none. */
+/** @throws OperatorError: without it the fleet's devices would be told that it does not exist. */
 function readFleet(fleetId: string, bytes: Buffer): Fleet {
   try {
     return unpack(bytes) as Fleet;
   } catch {
     throw new OperatorError(
-      `The record of fleet ${JSON.stringify(fleetId)} in the data folder is damaged: restore the folder from a backup.`,
+      `The record of fleet ${JSON.stringify(fleetId)} in the data folder is damaged. Restore the folder from a backup.`,
     );
   }
 }
 
 /**
- * What operators declare, on the main thread: kept in an environment of its own and, whole, in memory. A
- * change settles once it is on disk and every worker has it, so that a request sent after it finds it.
+ * All declarations, on the main thread: stored in their own environment, with all of them in memory. A change settles
+ * once it is durable and every worker has it, so that a request sent afterwards sees it.
  */
 export class Registry {
   readonly #stored: StoredTables;
@@ -76,11 +76,11 @@ export class Registry {
     for (const { key, value } of this.#schemaTable.getRange({})) this.#takeSchema(key, value);
   }
 
-  /** Takes over what another node has changed, and settles when every worker has it. */
+  /** Applies changes from another node; settles when every worker has them. */
   async follow(changes: readonly StoredChange[]): Promise<void> {
     const fleetIds = new Set<string>();
     for (const { name, key, value } of changes) {
-      // No fleet is ever removed.
+      // Fleets are never removed.
       if (name === 'fleets' && value !== undefined) fleetIds.add(this.#takeFleet(key, value));
     }
     for (const { name, key, value } of changes) {
@@ -90,7 +90,7 @@ export class Registry {
     await Promise.all(changed.map((snapshot) => this.#publish(snapshot)));
   }
 
-  /** Who is told of every change before it settles. */
+  /** Sets the function that publishes every change before it settles. */
   onChange(publish: (snapshot: FleetSnapshot) => Promise<void>): void {
     this.#publish = publish;
   }
@@ -119,7 +119,7 @@ export class Registry {
       if (this.#fleets.has(fleet.fleetId)) throw new ApiError('already_exists');
       if (this.#fleets.size >= this.#limits.fleetsMax) {
         throw new ApiError('limit_reached', {
-          msg: 'This server has all the fleets it may have (fleetsMax).',
+          msg: 'Too many fleets (fleetsMax). Raise the limit.',
         });
       }
       await this.#storeFleet({ fleet, schemas: [] });
@@ -130,14 +130,14 @@ export class Registry {
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
       const merged = { ...snapshot.fleet, ...change };
-      const kept = Object.entries(merged).filter(([, value]) => value !== null && value !== undefined);
-      const fleet = Object.fromEntries(kept) as unknown as Fleet;
+      const fields = Object.entries(merged).filter(([, value]) => value !== null && value !== undefined);
+      const fleet = Object.fromEntries(fields) as unknown as Fleet;
       await this.#storeFleet({ ...snapshot, fleet });
       return fleet;
     });
   }
 
-  /** Answers whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached. */
+  /** Returns whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached. */
   putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
@@ -149,7 +149,7 @@ export class Registry {
       const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
       if (others.length >= this.#limits.schemasPerFleetMax) {
         throw new ApiError('limit_reached', {
-          msg: 'This fleet has all the schemas it may have (schemasPerFleetMax).',
+          msg: 'Too many schemas in this fleet (schemasPerFleetMax). Delete some.',
         });
       }
       await this.#changes.write(() => {
@@ -173,12 +173,12 @@ export class Registry {
     });
   }
 
-  /** On all threads, until it is put again; nothing is stored. */
+  /** Disables a schema on all threads until it is put again. Not stored. */
   disableSchema({ fleetId, kind, name, text, disabled }: DisabledSchema): Promise<void> {
     return this.#changes.run(async () => {
       const snapshot = this.#fleets.get(fleetId);
       const schema = snapshot?.schemas.find((one) => one.kind === kind && one.name === name);
-      // Another has been put meanwhile, or another thread was first.
+      // It has been replaced meanwhile, or another thread was first.
       if (snapshot === undefined || schema?.text !== text || schema.disabled !== undefined) return;
       const schemas = snapshot.schemas.map((one) => (one === schema ? { ...one, disabled } : one));
       await this.#replace({ ...snapshot, schemas });
@@ -190,7 +190,7 @@ export class Registry {
     await this.#stored.close();
   }
 
-  /** Answers its id. */
+  /** Returns the fleet's id. */
   #takeFleet(key: Buffer, value: Buffer): string {
     const fleetId = key.toString('latin1');
     const schemas = this.#fleets.get(fleetId)?.schemas ?? [];
@@ -198,7 +198,7 @@ export class Registry {
     return fleetId;
   }
 
-  /** Without a value there is none any more. Answers the id of its fleet. */
+  /** Without a value the schema is removed. Returns the id of its fleet. */
   #takeSchema(key: Buffer, value: Buffer | undefined): string {
     const text = key.toString('latin1');
     const fleetId = text.slice(0, fleetIdLength);

@@ -7,7 +7,7 @@ import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
 import type { StoredChange, StoredTables, Table } from '../storage/lmdb/environment/stored-tables.ts';
 import { Changes } from './changes.ts';
 
-/** A token of the admin API, as everybody may see it. */
+/** A token of the admin API, without its secret. */
 export interface Token {
   id: string;
   name: string;
@@ -19,18 +19,18 @@ export interface Token {
   expiresAtMs: number | null;
 }
 
-/** As it is stored: what the token itself was is nowhere. */
+/** As stored; the token's text itself is stored nowhere. */
 interface StoredToken extends Token {
   /** SHA-256: 32 random characters need no slow hash (D3). */
   digest: Uint8Array;
 }
 
-/** By which a token is found; the map's own comparison tells nothing of a token that hashes to something else. */
+/** The key that finds a token; comparing it reveals nothing of tokens with other hashes. */
 function digestTextOf(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
 
-/** @throws Error for what is no token. */
+/** @throws Error if it is not a token. */
 export function unpackToken(bytes: Buffer): StoredToken {
   const token = unpack(bytes) as Partial<StoredToken>;
   const isToken =
@@ -48,9 +48,9 @@ export function unpackToken(bytes: Buffer): StoredToken {
 }
 
 /**
- * The tokens of the admin API, on the main thread: kept in the registry's environment and, whole, in memory. One
- * that has expired stays listed until it is revoked. When each was last used is known since the start alone: to
- * write it would make a change of every read.
+ * The tokens of the admin API, on the main thread: stored in the registry's environment, with all of them in memory.
+ * An expired token stays listed until it is revoked. Last uses are known only since the start: storing them would
+ * turn every read into a write.
  */
 export class Tokens {
   readonly #table: Table;
@@ -58,41 +58,38 @@ export class Tokens {
   readonly #limits: { apiTokensMax: number };
   readonly #onDamage: (id: string) => void;
   readonly #byDigest = new Map<string, Token>();
-  /** In order of id, which is that of creation. */
+  /** In order of id, and so of creation. */
   readonly #digests = new Map<string, string>();
   readonly #lastUsedMs = new Map<string, number>();
 
-  /**
-   * `stored` is the registry's, which closes it. A record that does not decode lets nobody in; devices are
-   * served all the same.
-   */
+  /** `stored` is the registry's, which closes it. A damaged record admits nobody; devices are served all the same. */
   constructor(stored: StoredTables, limits: { apiTokensMax: number }, onDamage: (id: string) => void) {
     this.#table = stored.table('tokens');
     this.#changes = new Changes(stored);
     this.#limits = limits;
     this.#onDamage = onDamage;
-    for (const { key, value } of this.#table.getRange({})) this.#take(key, value);
+    for (const { key, value } of this.#table.getRange({})) this.#load(key, value);
   }
 
-  /** Takes over what another node has changed. */
+  /** Applies changes from another node. */
   follow(changes: readonly StoredChange[]): void {
     for (const { name, key, value } of changes) {
       if (name !== 'tokens') continue;
-      if (value !== undefined) this.#take(key, value);
-      else this.#forget(key.toString('latin1'));
+      if (value !== undefined) this.#load(key, value);
+      else this.#remove(key.toString('latin1'));
     }
   }
 
-  /** Who bears this token, be it expired or not; undefined for nobody. */
+  /** Finds a token by its text, even if expired. */
   find(bearer: string): Token | undefined {
     return this.#byDigest.get(digestTextOf(bearer));
   }
 
-  used({ id }: Token): void {
+  noteUse({ id }: Token): void {
     this.#lastUsedMs.set(id, Date.now());
   }
 
-  /** Since the server was started. */
+  /** Since the server started. */
   lastUsedMs({ id }: Token): number | undefined {
     return this.#lastUsedMs.get(id);
   }
@@ -101,21 +98,21 @@ export class Tokens {
     return [...this.#digests.values()].flatMap((digest) => this.#byDigest.get(digest) ?? []);
   }
 
-  /** Whether somebody could manage the server by one of them now. */
+  /** Whether a valid token with full access exists. */
   get hasAdmin(): boolean {
     return this.list().some(
       (token) => token.scopes.includes('admin') && token.fleetId === null && !isExpired(token),
     );
   }
 
-  /** Answers the token with the only copy of its text. @throws ApiError limit_reached. */
+  /** Returns the token with the only copy of its text. @throws ApiError limit_reached. */
   create(
     description: Pick<Token, 'name' | 'scopes' | 'fleetId' | 'expiresAtMs'>,
   ): Promise<{ token: Token; secret: string }> {
     return this.#changes.run(async () => {
       if (this.#byDigest.size >= this.#limits.apiTokensMax) {
         throw new ApiError('limit_reached', {
-          msg: 'This server has all the API tokens it may have (apiTokensMax): revoke some.',
+          msg: 'Too many API tokens (apiTokensMax). Revoke some.',
         });
       }
       const secret = generateApiToken();
@@ -124,44 +121,44 @@ export class Tokens {
       await this.#changes.write(() => {
         this.#table.putSync(Buffer.from(token.id, 'latin1'), pack({ ...token, digest }));
       });
-      this.#keep(token, digest.toString('base64url'));
+      this.#set(token, digest.toString('base64url'));
       return { token, secret };
     });
   }
 
-  /** Nobody gets in by it from now on. @throws ApiError token_not_found. */
+  /** Revokes a token. @throws ApiError token_not_found. */
   revoke(id: string): Promise<void> {
     return this.#changes.run(async () => {
       if (!this.#digests.has(id)) throw new ApiError('token_not_found');
       await this.#changes.write(() => {
         this.#table.removeSync(Buffer.from(id, 'latin1'));
       });
-      this.#forget(id);
+      this.#remove(id);
     });
   }
 
-  /** Before the registry, whose environment this writes to. */
+  /** Call it before closing the registry, whose environment this writes to. */
   async close(): Promise<void> {
     await this.#changes.settled();
   }
 
-  #take(key: Buffer, value: Buffer): void {
+  #load(key: Buffer, value: Buffer): void {
     try {
       const { digest, ...token } = unpackToken(value);
-      this.#keep(token, Buffer.from(digest).toString('base64url'));
+      this.#set(token, Buffer.from(digest).toString('base64url'));
     } catch {
       this.#onDamage(key.toString('latin1'));
     }
   }
 
-  #forget(id: string): void {
+  #remove(id: string): void {
     const digest = this.#digests.get(id);
     if (digest !== undefined) this.#byDigest.delete(digest);
     this.#digests.delete(id);
     this.#lastUsedMs.delete(id);
   }
 
-  #keep(token: Token, digest: string): void {
+  #set(token: Token, digest: string): void {
     this.#byDigest.set(digest, token);
     this.#digests.set(token.id, digest);
   }

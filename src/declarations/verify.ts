@@ -8,16 +8,16 @@ import type { Fleet } from './fleet.ts';
 import { checkSchema, schemaKinds } from './schemas/schema.ts';
 import { unpackToken } from './tokens.ts';
 
-/** What the walk of the registry found; the fleets by id. */
+/** Counts of the registry; the fleets by id. */
 export interface RegistryCounts {
   fleets: ReadonlySet<string>;
   schemas: number;
 }
 
-/** The records of one of its tables; that it is not there, or is damaged, is told meanwhile. */
+/** Yields the records of a table, reporting a missing or damaged one. */
 export type RegistryEntries = (table: string) => Iterable<{ key: Buffer; text: string; value: Buffer }>;
 
-/** Of a registry whose server is stopped. */
+/** Reads the registry of a stopped server. */
 export function registryEntries(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
@@ -34,7 +34,7 @@ export function registryEntries(
   };
 }
 
-/** Walks fleets, schemas and tokens; compiles each schema. What features declare, they walk themselves. */
+/** Verifies fleets, schemas and tokens, compiling each schema. Features verify their own declarations. */
 export function verifyRegistry(entries: RegistryEntries, findings: Findings): RegistryCounts {
   const fleets = new Set<string>();
   let schemas = 0;
@@ -73,7 +73,7 @@ function isFleet(fleetId: string, value: Buffer): boolean {
   }
 }
 
-/** A token that is one, under its own id; its fleet may be none only where it is of all. */
+/** Checks that a token decodes, has its own id, and belongs to an existing fleet or to none. */
 function checkStored(
   read: () => { id: string; fleetId: string | null },
   key: string,
@@ -95,7 +95,7 @@ function checkStoredSchema(text: string, value: Buffer, fleets: ReadonlySet<stri
   if (!isKey) return 'is not the key of a schema';
   if (!fleets.has(text.slice(0, fleetIdLength))) return 'is of a fleet that does not exist';
   try {
-    // What it may cost was looked at when it was put, by the limit of then.
+    // Its cost was checked when it was put, by the limit of that time.
     checkSchema(JSON.parse(value.toString('utf8')) as Record<string, unknown>, Number.MAX_SAFE_INTEGER);
     return undefined;
   } catch (error) {

@@ -1,52 +1,54 @@
 /**
- * Entries are kept in three books, each with a bound of its own: no traffic of mail or claims, and no flood of refused
- * requests, pushes out what was changed.
+ * Three books, each with its own bound: neither traffic of mail or claims nor a flood of refused requests displaces
+ * the record of changes.
  */
 export const auditBooks = ['change', 'traffic', 'refused'] as const;
 export type AuditBook = (typeof auditBooks)[number];
 
-/** Who did it: an API token, the bootstrap token, a device with a claim token, the server itself, or nobody known. */
+/**
+ * Who did it: an API token, the bootstrap token, a device with a claim token, the server itself, or someone unknown.
+ */
 export interface AuditActor {
   kind: 'token' | 'bootstrap' | 'claim_token' | 'server' | 'unknown';
   id: string | null;
   name: string | null;
 }
 
-/** What was asked for. Never a body, a payload or a secret. */
+/** The request. Never a body, a payload or a secret. */
 export interface AuditEvent {
   requestId: string | null;
   by: AuditActor;
   method: string;
-  /** The pattern that the path matched. */
+  /** The route pattern of the path. */
   route: string;
-  /** What it is about: parameters of the path, ids that were given out, counts. */
+  /** Path parameters, ids that were issued, counts. */
   about: Readonly<Record<string, string | number>>;
   address: string | null;
-  /** As the client or a proxy before the server claims it. */
+  /** As claimed by the client or a proxy in front. */
   forwardedFor: string | null;
 }
 
 export interface AuditOutcome {
   status: number;
   error: string | null;
-  /** What became known on the way. */
+  /** Details that became known on the way. */
   about?: AuditEvent['about'];
 }
 
-/** Whose entries are those that are of no one fleet, and of those whom no token names. */
+/** Owners of entries that belong to no single fleet, and of those without a token. */
 export const auditOwners = { server: '*', nobody: '-' } as const;
 
 export interface AuditEntry extends AuditEvent {
   /** Ascending over all books. */
   number: number;
   book: AuditBook;
-  /** Whose share of its book it has: a fleet's id, or one of `auditOwners`. */
+  /** The owner whose share of the book it counts against: a fleet's id, or one of `auditOwners`. */
   owner: string;
   timeMs: number;
-  /** Null: under way, or the server ended before it knew. */
+  /** Null: in progress, or the server ended before it was known. */
   status: number | null;
   error: string | null;
-  /** Refused requests before this one of which there is no entry. */
+  /** Refused requests before this one that have no entry. */
   omitted: number;
 }
 
@@ -64,29 +66,35 @@ export interface AuditQuery {
 }
 
 /**
- * Who did what: the contract of `features/audit`. In a book that is full the oldest entry goes of whoever has most of
- * them, so that no fleet's changes push out another's.
+ * Who did what: the contract of `features/audit`. A full book evicts the oldest entry of the owner with the most, so
+ * that one fleet's changes cannot displace another's.
  */
 export interface AuditLog {
-  /** Settles when it is on disk, before anything is done. @throws ApiError unavailable: then it must not be done. */
+  /**
+   * Settles when the entry is durable, before the operation starts. @throws ApiError unavailable: the operation must
+   * not start.
+   */
   begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry>;
-  /** Settles when it is on disk, or when it cannot be now: the entry may stay without an outcome, which is logged. */
+  /**
+   * Settles when the outcome is durable, or cannot be written now: then the entry may stay without an outcome, which
+   * is logged.
+   */
   end(begun: BegunEntry, outcome: AuditOutcome): Promise<void>;
-  /** What nobody can be refused any more. */
+  /** Records what can no longer be refused. */
   note(event: AuditEvent, outcome: AuditOutcome): void;
   /**
-   * So many a minute; of the others their number is kept. `owner`: who asked, and not whom it would have been about, for
-   * anybody can name another fleet.
+   * Records a limited number a minute, and counts the others. `owner`: the requester, not the fleet named in the
+   * request, since anybody can name another fleet.
    */
   refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void;
-  /** Newest first. A page may be short, for one request looks at so many entries alone. */
+  /** Newest first. A page may be short, since one request scans a bounded number of entries. */
   page(
     query: AuditQuery,
     after: number | undefined,
     limit: number,
   ): Promise<{ items: AuditEntry[]; next: string | null }>;
-  /** Oldest first, up to the newest of now. */
+  /** Oldest first, up to the newest at the time of the call. */
   all(query: AuditQuery): AsyncGenerator<AuditEntry[]>;
-  /** Entries that could not be written, since the server was started. */
+  /** Entries lost since the server started. */
   readonly lost: number;
 }

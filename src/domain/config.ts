@@ -1,59 +1,54 @@
 import { activeSecondsMax, mailTtlSecondsMax } from '../core/bounds.ts';
 import { integer, reloadable, type ValuesOf } from '../core/config/config-key.ts';
 
-/** What a device, its mail and its records may take, on every engine. */
+/** Limits of devices, mail and records, on every engine. */
 export const domainKeys = {
-  bodyBytesMax: integer(65_536, 1_024, 65_536, 'Largest request body (D9).'),
+  bodyBytesMax: integer(65_536, 1_024, 65_536, 'Maximum size of a request body (D9).'),
   idempotencyWindowSeconds: integer(
     86_400,
     60,
     604_800,
-    'Greatest age of an idempotency key, and how long it is remembered (D18). Raise it for devices that are offline for longer.',
+    'Maximum age of an idempotency key, and how long it is remembered (D18). Raise it for devices that are offline longer.',
   ),
   idempotencySkewSeconds: reloadable(
     integer(
       300,
       0,
       3_600,
-      'How far ahead the time of an idempotency key may be (D18). Raise it for devices whose clocks are wrong.',
+      'Maximum lead of an idempotency key over the clock (D18). Raise it for devices whose clocks are wrong.',
     ),
   ),
   mailboxMailsMax: reloadable(
-    integer(1_000, 1, 65_535, 'Mails in one mailbox, unless its fleet says otherwise (D16).'),
+    integer(1_000, 1, 65_535, 'Maximum mails per mailbox; a fleet can override it (D16).'),
   ),
   mailTtlSeconds: reloadable(
-    integer(
-      604_800,
-      1,
-      mailTtlSecondsMax,
-      'Life of a mail, unless its fleet or the mail says otherwise (D16).',
-    ),
+    integer(604_800, 1, mailTtlSecondsMax, 'TTL of a mail; a fleet or the mail can override it (D16).'),
   ),
   delayedMailsPerDeviceMax: integer(
     100,
     1,
     1_000,
-    'Mails of one device that wait for their time of delivery; one more is refused. Raise it for long schedules.',
+    'Maximum delayed mails per device; further ones are refused. Raise it for long schedules.',
   ),
   receiptRetentionSeconds: integer(
     2_592_000,
     60,
     315_360_000,
-    'How long the receipt of a mail is kept once the mail is settled (D17).',
+    'Retention of the receipt of a settled mail (D17).',
   ),
-  deadLetterRetentionSeconds: integer(2_592_000, 60, 315_360_000, 'How long a dead letter is kept (D16).'),
+  deadLetterRetentionSeconds: integer(2_592_000, 60, 315_360_000, 'Retention of dead letters (D16).'),
   deadLettersPerFleetMax: integer(
     10_000,
     1,
     1_000_000,
-    'Dead letters of one fleet in one shard; for one more, the oldest goes. Raise it where they are replayed late.',
+    'Maximum dead letters per fleet and shard; beyond it, the oldest is dropped. Raise it if they are replayed late.',
   ),
   logRetentionSeconds: reloadable(
     integer(
       2_592_000,
       60,
       315_360_000,
-      'How long datapoints and messages stay in the ingest log, unless their fleet says otherwise.',
+      'Retention of datapoints and messages in the ingest log; a fleet can override it.',
     ),
   ),
   logBytesMax: reloadable(
@@ -61,7 +56,7 @@ export const domainKeys = {
       0,
       0,
       16_384 * 1024 ** 3,
-      'Largest size of the ingest log on disk, all shards together, each with its part. The oldest records go first. 0: half of the disk that is free or the shards have at the start; on databases, no limit.',
+      'Maximum size of the ingest log on disk, divided among the shards. Beyond it, the oldest records are removed. 0: half of the disk space that at the start is free or used by the shards; on databases, no limit.',
     ),
   ),
   activeSeconds: reloadable(
@@ -69,23 +64,18 @@ export const domainKeys = {
       300,
       1,
       activeSecondsMax,
-      'How long a device counts as active after it was seen, unless its fleet says otherwise.',
+      'How long a device counts as active after it was last seen; a fleet can override it.',
     ),
   ),
   secretGraceSecondsMax: reloadable(
-    integer(
-      2_592_000,
-      0,
-      31_536_000,
-      'How long the old secret of a device may go on working beside its new one.',
-    ),
+    integer(2_592_000, 0, 31_536_000, 'Maximum grace period of an old device secret beside the new one.'),
   ),
   deviceRequestsPerSecondMax: reloadable(
     integer(
       1_000,
       0,
       1_000_000,
-      'Requests of one device, unless its fleet says otherwise; beyond twice as many at once, 429; 0 for no limit.',
+      'Maximum request rate of a device; a fleet can override it. Beyond bursts of twice as many, 429. 0: no limit.',
     ),
   ),
   deviceBytesPerSecondMax: reloadable(
@@ -93,11 +83,16 @@ export const domainKeys = {
       1_048_576,
       0,
       1_073_741_824,
-      'Bytes of bodies of one device, unless its fleet says otherwise; beyond twice as many at once, 429; 0 for no limit.',
+      'Maximum rate of body bytes of a device; a fleet can override it. Beyond bursts of twice as many, 429. 0: no limit.',
     ),
   ),
   fleetRequestsPerSecondMax: reloadable(
-    integer(0, 0, 100_000_000, 'Requests of all devices of one fleet, likewise; 0 for no limit.'),
+    integer(
+      0,
+      0,
+      100_000_000,
+      'Maximum request rate of a fleet; the fleet can override it. Beyond bursts of twice as many, 429. 0: no limit.',
+    ),
   ),
 };
 

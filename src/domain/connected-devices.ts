@@ -1,21 +1,21 @@
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { ConnectedDevice, Presence } from './devices/device-query.ts';
 
-/** Places of a fleet, so that a page sorts the few devices of some of them and never all that are connected. */
-const placesMax = 4_096;
-const placeDigits = 3;
+/** Hash buckets per fleet, so that a page sorts the few devices of some buckets and never all connected ones. */
+const bucketsMax = 4_096;
+const bucketDigits = 3;
 
 interface FleetPresence {
   count: number;
-  places: Map<number, DeviceKey[]>;
+  buckets: Map<number, DeviceKey[]>;
 }
 
-/** The devices of a shard that have open event streams, in the order of a hash of their ids, which spreads evenly. */
+/** The devices of a shard with open event streams, in the order of a hash of their ids, which spreads evenly. */
 export class ConnectedDevices implements Presence {
   readonly #fleets = new Map<string, FleetPresence>();
   readonly #onChange: (change: 1 | -1) => void;
 
-  /** Told of each device that comes or goes. */
+  /** `onChange` is called for each device that connects or disconnects. */
   constructor(onChange: (change: 1 | -1) => void = () => {}) {
     this.#onChange = onChange;
   }
@@ -24,12 +24,12 @@ export class ConnectedDevices implements Presence {
     const fleetId = fleetIdOf(device);
     let fleet = this.#fleets.get(fleetId);
     if (fleet === undefined) {
-      fleet = { count: 0, places: new Map() };
+      fleet = { count: 0, buckets: new Map() };
       this.#fleets.set(fleetId, fleet);
     }
-    const place = placeOf(device);
-    const devices = fleet.places.get(place);
-    if (devices === undefined) fleet.places.set(place, [device]);
+    const bucket = hashBucketOf(device);
+    const devices = fleet.buckets.get(bucket);
+    if (devices === undefined) fleet.buckets.set(bucket, [device]);
     else devices.push(device);
     fleet.count += 1;
     this.#onChange(1);
@@ -38,12 +38,12 @@ export class ConnectedDevices implements Presence {
   remove(device: DeviceKey): void {
     const fleetId = fleetIdOf(device);
     const fleet = this.#fleets.get(fleetId);
-    const place = placeOf(device);
-    const devices = fleet?.places.get(place);
+    const bucket = hashBucketOf(device);
+    const devices = fleet?.buckets.get(bucket);
     const index = devices?.indexOf(device) ?? -1;
     if (fleet === undefined || devices === undefined || index < 0) return;
     devices.splice(index, 1);
-    if (devices.length === 0) fleet.places.delete(place);
+    if (devices.length === 0) fleet.buckets.delete(bucket);
     fleet.count -= 1;
     this.#onChange(-1);
     if (fleet.count === 0) this.#fleets.delete(fleetId);
@@ -51,7 +51,8 @@ export class ConnectedDevices implements Presence {
 
   async areConnected(devices: readonly DeviceKey[]): Promise<boolean[]> {
     return devices.map(
-      (device) => this.#fleets.get(fleetIdOf(device))?.places.get(placeOf(device))?.includes(device) ?? false,
+      (device) =>
+        this.#fleets.get(fleetIdOf(device))?.buckets.get(hashBucketOf(device))?.includes(device) ?? false,
     );
   }
 
@@ -59,11 +60,11 @@ export class ConnectedDevices implements Presence {
     const fleet = this.#fleets.get(fleetId);
     const found: ConnectedDevice[] = [];
     if (fleet === undefined) return found;
-    const first = after === '' ? 0 : Number.parseInt(after.slice(0, placeDigits), 16);
-    for (let place = first; place < placesMax && found.length < limit; place += 1) {
-      const devices = fleet.places.get(place);
+    const first = after === '' ? 0 : Number.parseInt(after.slice(0, bucketDigits), 16);
+    for (let bucket = first; bucket < bucketsMax && found.length < limit; bucket += 1) {
+      const devices = fleet.buckets.get(bucket);
       if (devices === undefined) continue;
-      const positions = devices.map((device) => ({ device, position: positionOf(place, device) }));
+      const positions = devices.map((device) => ({ device, position: positionOf(bucket, device) }));
       positions.sort((a, b) => (a.position < b.position ? -1 : 1));
       found.push(...positions.filter(({ position }) => position > after));
     }
@@ -75,18 +76,18 @@ export class ConnectedDevices implements Presence {
   }
 }
 
-/** Where a device stands in the order of those that are connected. */
+/** The position of a device in the order of connected devices. */
 export function connectedPosition(device: DeviceKey): string {
-  return positionOf(placeOf(device), device);
+  return positionOf(hashBucketOf(device), device);
 }
 
-function positionOf(place: number, device: DeviceKey): string {
-  return place.toString(16).padStart(placeDigits, '0') + deviceIdOf(device);
+function positionOf(bucket: number, device: DeviceKey): string {
+  return bucket.toString(16).padStart(bucketDigits, '0') + deviceIdOf(device);
 }
 
-/** FNV-1a of 32 bits. */
-function placeOf(device: DeviceKey): number {
+/** FNV-1a, 32 bits, folded. */
+function hashBucketOf(device: DeviceKey): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < device.length; i += 1) hash = Math.imul(hash ^ device.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 12) ^ (hash >>> 24)) & (placesMax - 1);
+  return (hash ^ (hash >>> 12) ^ (hash >>> 24)) & (bucketsMax - 1);
 }

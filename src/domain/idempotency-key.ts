@@ -3,8 +3,8 @@ import { ApiError } from '../core/errors.ts';
 import { parseUuid } from '../core/uuid.ts';
 
 /**
- * D18: a UUIDv7 of 36 or 32 characters, in either case, quoted or not. Whether its time is within the window
- * is for whoever keeps keys to say: only there a repeated key is known.
+ * Parses a UUIDv7 of 36 or 32 characters, in either case, quoted or not (D18). The store checks its time, since only
+ * there a repeated key is known.
  * @throws ApiError invalid_idempotency_key.
  */
 export function parseIdempotencyKey(header: string): Buffer {
@@ -19,12 +19,12 @@ export function parseIdempotencyKey(header: string): Buffer {
   return key;
 }
 
-/** What must be the same when a key comes again: what is asked for (`datapoint/NAME` say) and the body. */
+/** Digest of what must be identical when a key repeats: the request (`datapoint/NAME`, say) and the body. */
 export function requestDigest(request: string, body: Uint8Array): Buffer {
   return createHash('sha256').update(`${request}\n`).update(body).digest();
 }
 
-/** What a key that is not taken is answered with. */
+/** The answer to a refused key. */
 export function keyRefused(reason: 'key_reused' | 'key_too_old' | 'key_ahead'): ApiError {
   if (reason === 'key_reused') return new ApiError('idempotency_key_reused');
   const wrong = reason === 'key_too_old' ? 'too old' : 'ahead';

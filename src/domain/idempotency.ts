@@ -1,11 +1,11 @@
 import { uuidTimeMs } from '../core/uuid.ts';
 
-/** Why an idempotency key is not taken (D18). */
+/** Why an idempotency key is refused (D18). */
 export type KeyRefusal = 'key_reused' | 'key_too_old' | 'key_ahead';
 
-/** Of the digest that is kept with a key: SHA-256. */
+/** Length of the SHA-256 digest stored with a key. */
 export const keyDigestBytes = 32;
-/** What the keys of those who send a device mail are told from its own by, behind the device. */
+/** Separates the keys of a device's mail senders from the device's own; follows the device in the key. */
 export const senderMark = 's';
 
 export interface IdempotencyLimits {
@@ -14,8 +14,8 @@ export interface IdempotencyLimits {
 }
 
 /**
- * Whether an idempotency key that is not known may be taken (D18): it must be of the time, and later than all that
- * were forgotten. A clock that is set back would else let in for a second time what was stored before.
+ * Checks an unknown idempotency key (D18): its time must be within the window, and later than all forgotten keys.
+ * Otherwise, after a clock was set back, a request could be stored twice.
  */
 export function keyRefusal(
   key: Uint8Array,

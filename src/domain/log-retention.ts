@@ -1,42 +1,42 @@
 import { hash } from 'node:crypto';
 
-/** What one fleet has of its own. */
+/** Retention overrides of one fleet. */
 export interface FleetRetention {
   ttlSeconds?: number;
-  /** Bytes of its records over all shards. */
+  /** Bytes of its records, all shards together. */
   bytesMax?: number;
 }
 
-/** How long records stay in the log of a shard, and how much of it there may be. */
+/** Limits on age and size of a shard's log. */
 export interface LogRetention {
-  /** Of fleets that have none of their own. */
+  /** For fleets without their own. */
   ttlSeconds: number;
-  /** Of this shard's whole log on disk; 0 for no limit. */
+  /** Size on disk of this shard's whole log; 0 for no limit. */
   bytesMax: number;
-  /** Those that have anything of their own. */
+  /** Fleets with overrides. */
   fleets: ReadonlyMap<string, FleetRetention>;
 }
 
-/** Where a shard learns of it: the registry is none of its business. */
+/** Where a shard gets its retention from, so that it need not know the registry. */
 export interface RetentionSource {
-  /** As it is now; asked once a minute. */
+  /** The current retention; called once a minute. */
   retention(): LogRetention;
-  /** Bytes of limited fleets' records in all other shards together, as those counted last. */
+  /** Bytes of limited fleets' records in all other shards together, as last counted. */
   bytesElsewhere(): ReadonlyMap<string, number>;
 }
 
-/** Looking through the log costs as much for every life: with more of them, they are looked for together. */
-const livesMax = 16;
+/** Maximum distinct TTLs: each costs a scan of the log, so more of them are rounded up to powers of two. */
+const ttlsMax = 16;
 
-/** The lives that are to be looked for one after another, the longest first. */
-export function livesOf({ ttlSeconds, fleets }: LogRetention): number[] {
+/** The TTLs to trim by, one scan each, longest first. */
+export function ttlsOf({ ttlSeconds, fleets }: LogRetention): number[] {
   const all = new Set([ttlSeconds]);
   for (const fleet of fleets.values()) if (fleet.ttlSeconds !== undefined) all.add(fleet.ttlSeconds);
-  const lives = all.size <= livesMax ? all : new Set([...all].map((life) => 2 ** Math.ceil(Math.log2(life))));
-  return [...lives].sort((a, b) => b - a);
+  const ttls = all.size <= ttlsMax ? all : new Set([...all].map((ttl) => 2 ** Math.ceil(Math.log2(ttl))));
+  return [...ttls].sort((a, b) => b - a);
 }
 
-/** Of what decides which records must be looked at again: a limit that is raised or lowered does not. */
+/** Fingerprint of what requires a new scan of the log; merely raising or lowering a limit does not. */
 export function fingerprintOf({ ttlSeconds, fleets }: LogRetention): string {
   const parts = [...fleets].map(
     ([fleetId, fleet]) => `${fleetId} ${fleet.ttlSeconds ?? ''} ${fleet.bytesMax !== undefined}`,

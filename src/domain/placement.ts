@@ -1,9 +1,9 @@
 import { type DeviceKey, deviceKeyLength } from '../core/identity.ts';
 
 /**
- * The shard of a device: Lamping and Veach's jump consistent hash (arXiv 1406.2294) over a 64-bit FNV-1a of
- * fleet id and device id. Data on disk depends on it: it must never change. Growing from n to n+1 shards
- * moves one device in n+1, and only to the new shard.
+ * The shard of a device: Lamping and Veach's jump consistent hash (arXiv 1406.2294) over a 64-bit FNV-1a of the
+ * device key. It must never change, since stored data depends on it. Growing from n to n+1 shards moves one device in
+ * n+1, and only to the new shard.
  */
 export function shardOf(device: DeviceKey, shards: number): number {
   if (shards === 1) return 0;
@@ -18,14 +18,14 @@ export function shardOf(device: DeviceKey, shards: number): number {
   return shard;
 }
 
-/** Of all shards, the one of a device. */
+/** The shard of a device among all shards. */
 export function shardFor<S>(all: readonly S[], device: DeviceKey): S {
   const shard = all[shardOf(device, all.length)];
   if (shard === undefined) throw new Error('placement names a shard that is not there');
   return shard;
 }
 
-/** The 64-bit state as two halves: BigInt would cost ten times as much. */
+/** 64-bit state in two halves: BigInt costs ten times as much. */
 let high = 0;
 let low = 0;
 
@@ -41,8 +41,8 @@ function multiply(multiplierHigh: number, multiplierLow: number): void {
 }
 
 /**
- * FNV-1a, offset basis cbf29ce484222325, prime 100000001b3: so few bits of the prime are set that the product
- * with its lower half is exact as a number, at a third of the cost.
+ * FNV-1a, offset basis cbf29ce484222325, prime 100000001b3. The prime has so few bits set that the product with its
+ * lower half is exact as a number, at a third of the cost.
  */
 function hash(device: DeviceKey): void {
   high = 0xcbf29ce4;

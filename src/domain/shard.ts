@@ -34,21 +34,24 @@ import type {
 } from './mail/mail.ts';
 import type { Ingest, IngestOutcome, LogPage } from './records/record.ts';
 
-/** Reads may answer at once (LMDB, no promise on the hot path) or later (an engine across the network). */
+/**
+ * Reads may answer synchronously (LMDB, no promise on the hot path) or asynchronously (an engine across the network).
+ */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Where the announcements of one stream go. Neither call may throw or block. */
+/** Receives the announcements of one stream. Its methods must neither throw nor block. */
 export interface StreamSink {
   announce(announcement: Announcement): void;
-  /** An old secret of the device has ended: the stream must end if it was opened with that. */
+  /** An old secret of the device has ended: the stream must end if it was opened with that one. */
   recheck(): void;
-  /** The stream must end: displaced by a newer one, or the device was disabled, deleted or re-keyed (D21). */
+  /** The stream must end: replaced by a newer one, or the device was disabled, deleted or re-keyed (D21). */
   end(): void;
 }
 
 /**
- * Tells, in the time of a memory access, whether the device, its credentials or its mailbox have changed since it was
- * made: when a write is answered, for all watches everywhere. Fetches and when it was seen are no change.
+ * Checks, at the cost of a memory access, whether the device, its credentials or its mailbox changed since the token
+ * was taken. A device's tokens on all threads expire before the change is answered. Fetches and last-seen times do
+ * not count as changes.
  */
 export interface ChangeToken {
   isCurrent(): boolean;
@@ -61,44 +64,43 @@ export interface Page<T> {
 }
 
 /**
- * Everything that belongs to the devices of one shard. Every implementation passes one contract suite.
- * Writes settle when they are durable (D19) and reject with `unavailable` when they cannot be taken, also once the shard
- * is closed. Of writes that are under way at once any may be first. Whoever was answered sees his write from then on;
- * other nodes may be some moments behind.
+ * All devices of one shard with their data. Every implementation passes one contract suite. Writes settle when
+ * durable (D19), and reject with `unavailable` when they cannot be accepted, or after the shard is closed. Concurrent
+ * writes are unordered. Read-your-writes on the answering node; other nodes are eventually consistent.
  */
 export interface Shard {
-  /** Whether a write would be taken now; asked before a body is read. */
+  /** Whether a write would be accepted now; checked before a body is read. */
   accepts(): boolean;
 
-  /** Taken before reading, it says how long what was read holds. Undefined where the engine cannot tell. */
+  /** Take it before reading, to know how long the result stays valid. Undefined if the engine cannot tell. */
   changeToken(device: DeviceKey): ChangeToken | undefined;
   credentials(device: DeviceKey): Awaitable<Authentication | undefined>;
   mailboxSize(device: DeviceKey): Awaitable<number>;
   mailboxHead(device: DeviceKey): Awaitable<MailboxHead>;
   device(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
-  /** One step of a search: it looks at so many entries of one index and no more, whatever it finds. */
+  /** One step of a search: scans a bounded number of entries of one index, whatever it finds. */
   findDevices(query: DeviceQuery): Awaitable<FoundDevices>;
-  /** How many entries of that index a search would look at, counted up to `max`. */
+  /** Counts the index entries that a search would scan, up to `max`. */
   countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
   fleetCounts(fleetId: string): Awaitable<FleetCounts>;
   /**
-   * How many of the next `looks` entries behind `after` were seen not earlier than `seenAfterMs`, which is all that the
-   * filter says besides the fleet, and where to go on.
+   * Counts those of the next `scanMax` entries after `after` that were seen at `seenAfterMs` or later; the filter has
+   * no other condition but the fleet.
    */
-  countSeen(filter: DeviceFilter, after: string, looks: number): Awaitable<SeenCount>;
+  countSeen(filter: DeviceFilter, after: string, scanMax: number): Awaitable<SeenCount>;
   readonly presence: Presence;
-  /** In order of device id, from the one after `after`. */
+  /** In order of device id, after `after`. */
   deviceIds(fleetId: string, after: string, limit: number): Awaitable<string[]>;
-  /** Ids of the fleet's devices that have the tag, in order, from the one after `after`. */
+  /** Ids of the fleet's devices with the tag, in order, after `after`. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
-  /** In mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a place, whatever stands there now. */
+  /** In mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now. */
   mails(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
 
-  /** Undefined for a mail that never was, or whose receipt is not kept any more. */
+  /** Undefined if the mail never existed, or its receipt is no longer retained. */
   receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
   /**
-   * In order of mail id, from the one after the cursor on, which is the mail id and the device of a letter in
-   * hexadecimal digits. A look is bounded: there may be fewer than `limit`, or none, and yet a next page.
+   * In order of mail id, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
+   * scans a bounded number: a page may have fewer than `limit`, or none, and still have a next one.
    */
   deadLetters(
     fleetId: string,
@@ -109,62 +111,64 @@ export interface Shard {
   deadLetter(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
 
   /**
-   * In order of storage, from that position on; from the front where retention has trimmed the log so far. Positions
-   * only grow, with gaps where retention cut records out. No record ever comes in front of one that was read.
+   * In order of storage, starting at the position, or at the front if retention has trimmed past it. Positions only
+   * grow, with gaps where retention removed records. No record ever appears before one already read.
    */
   records(from: number): Awaitable<LogPage>;
-  /** The position that the next record gets, and where reading on ends. */
+  /** The position of the next record to be appended. */
   logEnd(): Awaitable<number>;
   /**
-   * From where on records stand that were stored at that time, by the wall clock, or later: some seconds early where
+   * The position from which on records were stored at that time or later, by the wall clock: some seconds early if
    * the clock was corrected.
    */
   positionAt(timeMs: number): Awaitable<number>;
-  /** When what stands at a position was stored; undefined where nothing does, from there on. */
+  /** When the record at a position was stored; undefined if there is none from there on. */
   timeAt(position: number): Awaitable<number | undefined>;
-  /** From here on every record is in order of time: in front of it there may be those of shards that were given up. */
+  /**
+   * From this position on records are ordered by time; before it there may be records of shards that were removed.
+   */
   reorderedUntil(): Awaitable<number>;
 
   /**
-   * Has copied the payload when it returns. The device is not looked for. A key that is remembered is answered
-   * whatever the time is; one that was forgotten is too old, whatever the window is later.
+   * Copies the payload before returning. Does not check that the device exists. A remembered key is answered whatever
+   * its time; a forgotten one is too old, even if the window is raised later.
    */
   ingest(ingest: Ingest): Promise<IngestOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
-  /** Takes a mail back that waits, in its mailbox or for its time. */
+  /** Withdraws a queued or delayed mail. */
   withdrawMail(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal>;
-  /** Queues a dead letter anew and removes it, in one transaction. */
+  /** Queues a dead letter as a new mail and removes it, in one transaction. */
   replayMail(replay: Replay): Promise<ReplayOutcome>;
-  /** False if there is no such letter. */
+  /** Returns false if there is no such letter. */
   dropDeadLetter(device: DeviceKey, mailId: Uint8Array): Promise<boolean>;
   /**
-   * Forgets the oldest `once`s whose UUIDv7 sorts before those 16 bytes, or of all, in one write that holds
-   * nobody up. Answers how many there were: none is the end of it.
+   * Forgets the oldest dedupe keys: those whose UUIDv7 sorts before the 16 bytes, or any. One bounded write; returns
+   * the number removed, 0 when done.
    */
   pruneDedupeKeys(before: Uint8Array | undefined): Promise<number>;
-  /** Mail for some dozens of devices in one write, which all others wait for. */
+  /** Mail for some dozens of devices in one write, which blocks all others. */
   broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
   /**
-   * Forgets who has had mail of broadcasts, but for those that an active one has not come to for good, in one
-   * write that holds nobody up. Answers how many there were: none is the end of it.
+   * Forgets which devices got mail of broadcasts, except where an active broadcast may still repeat it. One bounded
+   * write; returns the number removed, 0 when done.
    */
   pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
-  /** All of them or, when one exists already or is among them twice, none: answers that one's key. */
+  /** Creates all or, if one exists or is listed twice, none: then returns its key. */
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined>;
-  /** Ends the device's streams where it is disabled or re-keyed. False only if there is no such device. */
+  /** Ends the device's streams if it is disabled or re-keyed. Returns false only if there is no such device. */
   changeDevice(device: DeviceKey, change: DeviceChange): Promise<boolean>;
-  /** All in one write: so many that it holds nobody up. Each outcome is that of the device at its place. */
+  /** One write: keep the number bounded. Outcomes are in the order of `devices`. */
   changeDevices(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]>;
   putDevices(puts: readonly DevicePut[]): Promise<PutOutcome[]>;
   /**
-   * With its mailbox; ends its streams. Receipts, keys and what mail was sent for stay; dead letters go some time
-   * later. False if there was no such device.
+   * Deletes the device and its mailbox, and ends its streams. Receipts, keys and dedupe keys stay; dead letters are
+   * removed some time later. Returns false if there was no such device.
    */
   deleteDevice(device: DeviceKey): Promise<boolean>;
-  /** Passes over what is not there. A full queue is no reason to refuse it. */
+  /** Ignores unknown devices and mail. Accepted even if the queue is full. */
   noteActivity(activity: readonly Activity[]): Promise<void>;
 
-  /** Registers the stream before it settles, so that no mail that is announced after is missed. */
+  /** Registers the stream before settling, so that no mail announced later is missed. */
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
 }

@@ -19,49 +19,49 @@ import type {
   Withdrawal,
 } from './mail/mail.ts';
 
-/** Limit of one round of the sweeper, and of forgetting what was sent, so that it never holds up the writes behind it. */
+/** Records per round of the sweeper, or of pruning dedupe keys, so that it never delays the writes behind it. */
 export const sweepRecordsMax = 1_000;
 
-/** The same of mails that expire and that are delivered, each with all that it brings about: 0.2 ms and more of it. */
+/** Mails per round of expiry and delivery, each of which costs 0.2 ms or more with its consequences. */
 export const sweepMailsMax = 32;
 
-/** Every write that both engines know: what it is given and what it answers. Each takes in records in its own way. */
+/** Parameters and answer of every write that both engines have. Each engine defines its own `ingest`. */
 export interface ShardWrites {
-  settle: { given: Settle; answer: SettleOutcome };
-  enqueue: { given: Enqueue; answer: EnqueueOutcome };
-  withdrawMail: { given: { device: DeviceKey; mailId: Uint8Array }; answer: Withdrawal };
-  replayMail: { given: Replay; answer: ReplayOutcome };
-  dropDeadLetter: { given: { device: DeviceKey; mailId: Uint8Array }; answer: boolean };
-  pruneDedupeKeys: { given: Uint8Array | undefined; answer: number };
-  broadcast: { given: Broadcast; answer: BroadcastOutcome };
-  pruneBroadcasts: { given: readonly BroadcastProgress[]; answer: number };
-  createDevices: { given: readonly Device[]; answer: DeviceKey | undefined };
-  changeDevice: { given: { device: DeviceKey; change: DeviceChange }; answer: boolean };
-  changeDevices: { given: { devices: readonly DeviceKey[]; change: DeviceChange }; answer: ChangeOutcome[] };
-  putDevices: { given: readonly DevicePut[]; answer: PutOutcome[] };
-  deleteDevice: { given: DeviceKey; answer: boolean };
-  noteActivity: { given: readonly Activity[]; answer: undefined };
+  settle: { params: Settle; answer: SettleOutcome };
+  enqueue: { params: Enqueue; answer: EnqueueOutcome };
+  withdrawMail: { params: { device: DeviceKey; mailId: Uint8Array }; answer: Withdrawal };
+  replayMail: { params: Replay; answer: ReplayOutcome };
+  dropDeadLetter: { params: { device: DeviceKey; mailId: Uint8Array }; answer: boolean };
+  pruneDedupeKeys: { params: Uint8Array | undefined; answer: number };
+  broadcast: { params: Broadcast; answer: BroadcastOutcome };
+  pruneBroadcasts: { params: readonly BroadcastProgress[]; answer: number };
+  createDevices: { params: readonly Device[]; answer: DeviceKey | undefined };
+  changeDevice: { params: { device: DeviceKey; change: DeviceChange }; answer: boolean };
+  changeDevices: { params: { devices: readonly DeviceKey[]; change: DeviceChange }; answer: ChangeOutcome[] };
+  putDevices: { params: readonly DevicePut[]; answer: PutOutcome[] };
+  deleteDevice: { params: DeviceKey; answer: boolean };
+  noteActivity: { params: readonly Activity[]; answer: undefined };
   /**
-   * `due`: mail and old secrets, whose time it is; `old`: what is in no hurry. Answers whether there is more of it
-   * than one round may deal with.
+   * `due`: mail and old secrets that are due; `old`: whatever is not urgent. Returns whether more is left than one
+   * round may handle.
    */
-  sweep: { given: 'due' | 'old'; answer: boolean };
+  sweep: { params: 'due' | 'old'; answer: boolean };
 }
 
-/** Told once how a write ended: answered when it is durable, or refused. */
+/** Called once with the outcome of a write: durable, or refused. */
 export interface Completion<T> {
   resolve(answer: T): void;
   reject(error: Error): void;
 }
 
-/** What follows a commit, and only a commit: mail to announce, streams to end. */
+/** Effects to apply after the commit, and only then: mail to announce, streams to end. */
 export interface Effects {
-  /** Devices whose credentials or mailbox are other than before. */
+  /** Devices whose credentials or mailbox changed. */
   changed: DeviceKey[];
   announcements: { device: DeviceKey; announcement: Announcement }[];
   endedStreams: DeviceKey[];
-  /** Of devices whose old secret has ended. */
+  /** Devices whose old secret has ended. */
   recheckedStreams: DeviceKey[];
-  /** Dead letters that went for newer ones. */
+  /** Dead letters dropped for newer ones. */
   droppedLetters: number;
 }

@@ -10,12 +10,12 @@ import { Journal } from '../storage/lmdb/environment/journal.ts';
 import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
 import type { StoreLayout } from './parts/store-parts.ts';
 
-/** What the main thread alone reads and writes is also looked at by tools while it is in use. */
+/** Tools may read the main thread's environments while they are in use. */
 const readersMax = 32;
 
 type Limits = Pick<StorageConfig, 'mapBytesMax' | 'diskFreeBytesMin'>;
 
-/** Its map is bounded by the same key as a shard's. */
+/** Opens the registry; its map has the same limit as a shard's. */
 export function openRegistry(path: string, limits: Limits): Environment {
   return open(path, registryTables, limits);
 }
@@ -28,7 +28,7 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
   return actionJournalOf(open(path, actionTables, limits));
 }
 
-/** What jobs and consumers keep; each belongs to the room that reads it. */
+/** Tables of jobs and consumers; each belongs to the feature that reads it. */
 export const controlTables = [
   ...broadcastTables,
   ...consumerTables,
@@ -45,7 +45,7 @@ export function openControl(path: string, limits: Limits): ControlJournal {
   return controlJournalOf(open(path, controlTables, limits));
 }
 
-/** All of them but shards, as they lie in a data folder. */
+/** All stores of a data folder but the shards. */
 export const storeLayouts: readonly StoreLayout[] = [
   { name: 'registry', tables: registryTables },
   { name: 'control', tables: controlTables },

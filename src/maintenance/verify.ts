@@ -17,7 +17,7 @@ import {
 import { Findings } from '../storage/lmdb/environment/findings.ts';
 import { type ShardCounts, verifyShard } from '../storage/lmdb/verify/verify.ts';
 
-/** More findings than these are counted only: what is wrong with one page can be wrong with each of its records. */
+/** Further findings are only counted: what is wrong with one page can be wrong with each of its records. */
 const sentencesMax = 100;
 
 export interface Verification extends ShardCounts {
@@ -26,13 +26,13 @@ export interface Verification extends ShardCounts {
   fleets: number;
   schemas: number;
   actions: number;
-  parkedRuns: number;
+  actionDeadLetters: number;
   consumers: number;
   forwarders: number;
   findings: Findings;
 }
 
-/** Told how many records there are in all, then of each. */
+/** Receives the total number of records, then one call per record. */
 export interface VerifyProgress {
   start(records: number): void;
   onRecord(): void;
@@ -47,8 +47,8 @@ interface Folder {
 }
 
 /**
- * Walks every record of a data folder whose server is stopped, or of a backup. Reads only.
- * @throws OperatorError when there is nothing to walk.
+ * Reads every record of a backup, or of a data folder whose server is stopped.
+ * @throws OperatorError when there is nothing to read
  */
 export async function verifyFolder(path: string, progress: VerifyProgress): Promise<Verification> {
   const findings = new Findings(sentencesMax);
@@ -74,7 +74,7 @@ function openData(path: string): Folder {
 async function openBackup(path: string, findings: Findings): Promise<Folder> {
   const backup = readBackup(path);
   for (const file of backup.files) {
-    if (!(await isUnchanged(path, file))) findings.add(`${file.path}: it is not what was backed up`);
+    if (!(await isUnchanged(path, file))) findings.add(`${file.path}: not what was backed up`);
   }
   return { path, ...environmentsOf(path, backup), close: () => {} };
 }
@@ -106,8 +106,10 @@ function walk(folder: Folder, findings: Findings, progress: VerifyProgress): Ver
     const actions = verifyDeclaredActions(entries, fleets, findings);
     const forwarders = verifyDeclaredForwarders(entries, fleets, findings);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
-    const { parkedRuns } =
-      dispatched === undefined ? { parkedRuns: 0 } : verifyActions(dispatched, findings, progress.onRecord);
+    const { actionDeadLetters } =
+      dispatched === undefined
+        ? { actionDeadLetters: 0 }
+        : verifyActions(dispatched, findings, progress.onRecord);
     if (control !== undefined) {
       verifyLetters(control, findings, progress.onRecord);
       verifyBroadcasts(control, findings, progress.onRecord);
@@ -121,7 +123,7 @@ function walk(folder: Folder, findings: Findings, progress: VerifyProgress): Ver
       if (tables === undefined) continue;
       const counted = verifyShard({
         tables,
-        isPlaced: (device) => shardOf(device, shards.length) === index,
+        belongsHere: (device) => shardOf(device, shards.length) === index,
         hasFleet: (fleetId) => fleets.has(fleetId),
         findings: findings.of(`shard ${index}`),
         onRecord: progress.onRecord,
@@ -135,7 +137,7 @@ function walk(folder: Folder, findings: Findings, progress: VerifyProgress): Ver
       schemas,
       actions,
       forwarders,
-      parkedRuns,
+      actionDeadLetters,
       consumers,
       ...counts,
       findings,

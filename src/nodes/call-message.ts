@@ -1,35 +1,34 @@
 import { ApiError, type ErrorOptions, isErrorCode } from '../core/errors.ts';
 import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
 
-/** The channel of the node that answers. */
+/** Notification channel of the leader. */
 export const callChannel = 'fleetpost_call';
 
-/** The channel of a node that asks. */
+/** Notification channel of a caller. */
 export function answerChannelOf(caller: string): string {
   return `fleetpost_answer_${caller}`;
 }
 
-/** What a node asks of the one that has the jobs. */
+/** A request of a node to the leader. */
 export interface CallRequest {
-  /** Of a list that the one who answers has. */
+  /** Name in the leader's list of methods. */
   method: string;
-  given: readonly unknown[];
-  /** Its signal says so from the start: it must not wait for anything. */
+  params: readonly unknown[];
+  /** The caller's signal was aborted from the start: the method must not wait for anything. */
   isAborted: boolean;
 }
 
-/** What it is answered. */
 export type CallAnswer = { value: unknown } | { error: ApiError };
 
-export function packRequest({ method, given, isAborted }: CallRequest): Buffer {
-  return pack([method, given, isAborted]);
+export function packRequest({ method, params, isAborted }: CallRequest): Buffer {
+  return pack([method, params, isAborted]);
 }
 
-/** @throws Error for what is no request. */
+/** @throws Error for bytes that are no request */
 export function unpackRequest(bytes: Uint8Array): CallRequest {
-  const [method, given, isAborted] = unpack(bytes) as Partial<[unknown, unknown, unknown]>;
-  if (typeof method !== 'string' || !Array.isArray(given)) throw new Error('not a request of a node');
-  return { method, given, isAborted: isAborted === true };
+  const [method, params, isAborted] = unpack(bytes) as Partial<[unknown, unknown, unknown]>;
+  if (typeof method !== 'string' || !Array.isArray(params)) throw new Error('not a request of a node');
+  return { method, params, isAborted: isAborted === true };
 }
 
 export function packAnswer(answer: CallAnswer): Buffer {
@@ -38,11 +37,11 @@ export function packAnswer(answer: CallAnswer): Buffer {
   );
 }
 
-/** @throws Error for what is no answer. */
+/** @throws Error for bytes that are no answer */
 export function unpackAnswer(bytes: Uint8Array): CallAnswer {
   const answer = unpack(bytes) as unknown[] | { code?: unknown; options?: ErrorOptions };
   if (Array.isArray(answer)) return { value: answer[0] };
-  // A node of another version may have a code that this one does not know.
+  // A node of another version may use a code unknown here.
   const code = isErrorCode(answer.code) ? answer.code : 'internal_error';
   return { error: new ApiError(code, answer.options) };
 }

@@ -6,19 +6,21 @@ import { Mirror, MirroredTables, type MirrorOptions, putChanges, removeRows } fr
 
 export interface LeaderStoreOptions extends MirrorOptions {
   database: Database;
-  /** Of the lease that must be held for each commit. */
+  /** The lease that must be held for each commit. */
   lease: { name: string; holder: string };
-  /** Another node has the lease, or nobody knows whether a commit was done: what is here may be out of date. */
+  /**
+   * Called when another node has the lease, or the outcome of a commit is unknown: the local copy may be out of date.
+   */
   onLost(): void;
 }
 
-/** Held until the commit: whoever takes the lease meanwhile waits, and reads what was written before. */
+/** The lock lasts until the commit: whoever takes the lease meanwhile waits, and then reads what was written before. */
 const isHolder = 'SELECT name FROM lease WHERE name = $1 AND holder = $2 FOR SHARE';
 
 /**
- * Tables that one node at a time reads and changes, the one with the lease, which each of its commits makes sure of.
- * Where it cannot be sure of a commit it gives all up, as if the process had died: whoever takes the lease then, be it
- * itself, begins by what is stored.
+ * Tables that only the leader reads and changes; each commit checks that it still has the lease. If the outcome of a
+ * commit is unknown it gives up everything, as if the process had died: the next leader, even itself, starts from what
+ * is stored.
  */
 export class LeaderStore extends MirroredTables implements StoredTables {
   readonly #options: LeaderStoreOptions;
@@ -30,7 +32,7 @@ export class LeaderStore extends MirroredTables implements StoredTables {
     this.#options = options;
   }
 
-  /** With all that there is; the lease is held already. @throws ApiError unavailable */
+  /** Loads everything; the lease is held already. @throws ApiError unavailable */
   static async open(options: LeaderStoreOptions): Promise<LeaderStore> {
     const tables = new LeaderStore(options);
     try {
@@ -56,23 +58,23 @@ export class LeaderStore extends MirroredTables implements StoredTables {
   }
 
   async #write(apply: () => void): Promise<void> {
-    if (this.#isLost) throw movedOn();
+    if (this.#isLost) throw leadershipLost();
     const { database, store, lease } = this.#options;
     const changes = this.mirror.rehearse(apply);
     let hasBegun = false;
     try {
       await database.transaction(async (transaction) => {
         hasBegun = true;
-        const [held] = await transaction.query(isHolder, [lease.name, lease.holder]);
-        if (held === undefined) throw movedOn();
-        const kept = changes.filter(({ value }) => value !== undefined);
-        if (kept.length > 0) putChanges(transaction, store, 0, kept);
+        const [row] = await transaction.query(isHolder, [lease.name, lease.holder]);
+        if (row === undefined) throw leadershipLost();
+        const puts = changes.filter(({ value }) => value !== undefined);
+        if (puts.length > 0) putChanges(transaction, store, 0, puts);
         const removed = changes.filter(({ value }) => value === undefined);
         if (removed.length > 0) removeRows(transaction, store, removed);
         await transaction.commit();
       });
     } catch (error) {
-      // Without a connection nothing has happened.
+      // Without a connection nothing was sent.
       if (hasBegun) this.#lose();
       throw error;
     }
@@ -86,6 +88,6 @@ export class LeaderStore extends MirroredTables implements StoredTables {
   }
 }
 
-function movedOn(): Error {
-  return unavailable('The jobs of this server are being taken over by a node of its own or another.');
+function leadershipLost(): Error {
+  return unavailable('This node is no longer the leader. Retry later.');
 }

@@ -3,27 +3,27 @@ import { type Log, logFailure } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import { Lease } from '../storage/postgres/schema/lease.ts';
 
-/** Of the row in the table `lease`. */
+/** Name of the row in the table `lease`. */
 export const leaderLease = 'jobs';
-/** How long the jobs stand still when the node that has them dies. It says four times as often that it lives. */
+/** Time without a leader when its node dies. It renews the lease four times as often. */
 const leaseMilliseconds = 10_000;
 const renewMilliseconds = leaseMilliseconds / 4;
-/** After they could not be begun. */
+/** Pause after a failed start. */
 const retryMilliseconds = 5_000;
 
 export interface LeaderOptions<Running> {
   database: Database;
-  /** This node among all. */
+  /** Identifies this node among all. */
   holder: string;
-  /** Begins the jobs; `onLost` is called when they cannot go on here. */
+  /** Starts what the leader runs; `onLost` is called when that cannot continue here. */
   open(onLost: () => void): Promise<Running>;
   close(running: Running): Promise<void>;
   log: Log;
 }
 
 /**
- * What one node does for all: while it has the lease it runs here, and when it has lost it, or is not sure any more of
- * what is stored, it ends here as it would with the process, and begins anew where the lease is.
+ * Leader election: while this node has the lease, what must run once runs here. When it loses the lease, or is no
+ * longer sure of what is stored, it stops as it would with the process, and the node with the lease starts anew.
  */
 export class Leader<Running> {
   readonly #options: LeaderOptions<Running>;
@@ -32,7 +32,7 @@ export class Leader<Running> {
   #running: Running | undefined;
   #hasLease = false;
   #isLost = false;
-  readonly #turning = new SingleFlight(() => this.#toward());
+  readonly #reconciling = new SingleFlight(() => this.#reconcile());
   #isClosed = false;
 
   constructor(options: LeaderOptions<Running>) {
@@ -41,22 +41,22 @@ export class Leader<Running> {
     this.#timer = setInterval(() => void this.#renew(), renewMilliseconds);
   }
 
-  /** Settles after the first try to have the lease, and where it was had, when the jobs run or could not be begun. */
+  /** Settles after the first attempt to take the lease, and, if that succeeded, after the start or its failure. */
   async start(): Promise<void> {
     await this.#renew();
-    await this.#turning.settled();
+    await this.#reconciling.settled();
   }
 
-  /** Where the jobs are here. */
+  /** Defined on the leader only. */
   get running(): Running | undefined {
     return this.#isLost ? undefined : this.#running;
   }
 
-  /** Ends them, and lets another node have them at once. */
+  /** Stops, and releases the lease for another node. */
   async stop(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await this.#turning.settled();
+    await this.#reconciling.settled();
     await this.#close();
     await this.#lease.release().catch(() => {});
   }
@@ -65,18 +65,18 @@ export class Leader<Running> {
     try {
       this.#hasLease = await this.#lease.take();
     } catch {
-      // The database says so in the log. As long as nobody else has the lease it stays where it is.
+      // Logged by the database. As long as nobody else has the lease, this node stays the leader.
       return;
     }
-    this.#turn();
+    this.#reconcileSoon();
   }
 
-  /** Brings what runs to what is to run; one at a time. */
-  #turn(): void {
-    if (!this.#isClosed) void this.#turning.run();
+  /** Starts or stops to match the lease; one at a time. */
+  #reconcileSoon(): void {
+    if (!this.#isClosed) void this.#reconciling.run();
   }
 
-  async #toward(): Promise<void> {
+  async #reconcile(): Promise<void> {
     const { open, log } = this.#options;
     if (this.#running !== undefined && (!this.#hasLease || this.#isLost)) await this.#close();
     if (!this.#hasLease || this.#running !== undefined || this.#isClosed) return;
@@ -84,11 +84,11 @@ export class Leader<Running> {
       this.#isLost = false;
       this.#running = await open(() => {
         this.#isLost = true;
-        this.#turn();
+        this.#reconcileSoon();
       });
-      log.info('the jobs of all nodes run here');
+      log.info('this node is now the leader');
     } catch (error) {
-      logFailure(log, error, 'the jobs of all nodes could not be begun here');
+      logFailure(log, error, 'starting as the leader failed; retrying');
       await sleep(retryMilliseconds);
     }
   }
@@ -100,10 +100,10 @@ export class Leader<Running> {
     const { close, log } = this.#options;
     try {
       await close(running);
-      log.info('the jobs of all nodes do not run here any more');
+      log.info('this node is no longer the leader');
     } catch (error) {
-      // What of it is not stored is done again where they are begun next.
-      logFailure(log, error, 'the jobs of all nodes did not end here in order');
+      // Whatever is not stored is done again by the next leader.
+      logFailure(log, error, 'stopping as the leader failed');
     }
   }
 }

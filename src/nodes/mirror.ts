@@ -6,16 +6,16 @@ import { clockMs } from '../storage/postgres/connection/database-time.ts';
 import { storedRowTable } from '../storage/postgres/schema/tables.ts';
 
 export interface MirrorOptions {
-  /** In the table `stored`. */
+  /** Name of the store in the table `stored`. */
   store: string;
   tables: readonly string[];
-  /** Of this node alone: what is in it goes at each start. */
+  /** Private to this node, and cleared at each start. */
   folder: string;
   mapBytesMax: number;
   diskFreeBytesMin: number;
 }
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const pageRows = 500;
 
 const nextPage = `
@@ -24,12 +24,12 @@ const nextPage = `
   ORDER BY name, key LIMIT ${pageRows}`;
 const put = `
   INSERT INTO stored (store, name, key, value, version, at_ms)
-  SELECT $1, given.name, given.key, given.value, $2, ${clockMs}
-  FROM unnest($3::text[], $4::bytea[], $5::bytea[]) AS given (name, key, value)
+  SELECT $1, k.name, k.key, k.value, $2, ${clockMs}
+  FROM unnest($3::text[], $4::bytea[], $5::bytea[]) AS k (name, key, value)
   ON CONFLICT (store, name, key)
   DO UPDATE SET value = excluded.value, version = excluded.version, at_ms = excluded.at_ms`;
 
-/** Asks for all of these rows to be as they are given; those without a value stay, without one. */
+/** Queues a write of these rows; rows without a value are retained, without one. */
 export function putChanges(
   session: Session,
   store: string,
@@ -45,7 +45,7 @@ export function putChanges(
   ]);
 }
 
-/** Asks for all of these rows to go. */
+/** Queues the removal of these rows. */
 export function removeRows(
   session: Session,
   store: string,
@@ -62,8 +62,8 @@ function idOf({ name, key }: StoredChange): string {
 }
 
 /**
- * What the table `stored` has of one store, in an environment of this node: so the main thread reads it in place, and
- * the rooms that keep it know nothing of databases. It is a copy and no more: nothing is lost with it.
+ * A local copy of one store of the table `stored`, in an environment of this node: the main thread reads it in place,
+ * and its users know nothing of databases. Nothing is lost with it.
  */
 export class Mirror {
   readonly #environment: Environment;
@@ -89,7 +89,10 @@ export class Mirror {
     return this.#environment;
   }
 
-  /** Takes everything that is stored, in place of what it has. Answers that, and what went. @throws ApiError unavailable */
+  /**
+   * Replaces the local copy by what is stored. Returns all rows, and the keys of those that were removed. @throws
+   * ApiError unavailable
+   */
   async load(session: Session, store: string): Promise<StoredChange[]> {
     const changes = new Map<string, StoredChange>();
     const note = (change: StoredChange): unknown => changes.set(idOf(change), change);
@@ -112,14 +115,14 @@ export class Mirror {
     return all;
   }
 
-  /** What is put into it and removed from it inside `rehearse` is noted. */
+  /** A table that records what is put and removed inside `rehearse`. */
   table(name: string): Table {
     const table = this.#tables.get(name);
     if (table === undefined) throw new Error(`no table ${name}`);
     return table;
   }
 
-  /** What `apply` would change, the last of each row; nothing has changed yet. */
+  /** Returns the changes `apply` would make, the last one of each row, without making them. */
   rehearse(apply: () => void): StoredChange[] {
     this.#changes = [];
     this.#environment.rehearse(apply);
@@ -128,11 +131,11 @@ export class Mirror {
     return [...last.values()];
   }
 
-  /** As the database has it. */
+  /** Applies changes that are committed in the database. */
   put(changes: readonly StoredChange[]): void {
     this.#environment.writeSync(() => {
       for (const { name, key, value } of changes) {
-        // A store of a newer version may have tables that this one knows nothing of.
+        // A store of a newer version may have tables unknown here.
         if (!this.#tables.has(name)) continue;
         const table = this.#environment.table(name);
         if (value === undefined) table.removeSync(key);
@@ -141,12 +144,12 @@ export class Mirror {
     });
   }
 
-  /** The same table, which notes what is done to it. */
+  /** The same table, recording its changes. */
   #recorded(name: string): Table {
     const table = this.#environment.table(name);
     const recorded = Object.create(table) as Table;
     recorded.putSync = ((key: Buffer, value: Buffer) => {
-      // Both may be reused by whoever gave them.
+      // The caller may reuse both buffers.
       this.#changes.push({ name, key: Buffer.from(key), value: Buffer.from(value) });
       return table.putSync(key, value);
     }) as Table['putSync'];
@@ -158,7 +161,7 @@ export class Mirror {
   }
 }
 
-/** What rooms read of a mirror, whoever may change it. */
+/** Read access to a mirror. */
 export abstract class MirroredTables {
   protected readonly mirror: Mirror;
 
@@ -174,8 +177,8 @@ export abstract class MirroredTables {
     this.mirror.environment.refresh();
   }
 
-  hasRoom(): boolean {
-    return this.mirror.environment.hasRoom();
+  hasMapSpace(): boolean {
+    return this.mirror.environment.hasMapSpace();
   }
 
   hasDiskToGrow(): boolean {

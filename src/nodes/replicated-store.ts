@@ -12,48 +12,53 @@ export interface ReplicatedStoreOptions extends MirrorOptions {
   log: Log;
 }
 
-/** Removed rows are kept for nodes that could not look for a while; one that could not for longer loads all anew. */
-const removedKeptMilliseconds = 3_600_000;
-const blindMillisecondsMax = removedKeptMilliseconds / 2;
+/**
+ * Removed rows are retained for nodes that could not poll for a while; a node that could not for longer reloads
+ * everything.
+ */
+const removedRetentionMilliseconds = 3_600_000;
+const unpolledMillisecondsMax = removedRetentionMilliseconds / 2;
 
 const channel = 'fleetpost_stored';
-const enter = 'INSERT INTO store_version VALUES ($1, 0) ON CONFLICT DO NOTHING';
+const insertVersion = 'INSERT INTO store_version VALUES ($1, 0) ON CONFLICT DO NOTHING';
 const versionNow = 'SELECT version FROM store_version WHERE store = $1';
 const lockVersion = `${versionNow} FOR UPDATE`;
 const changedSince =
   'SELECT name, key, value, version FROM stored WHERE store = $1 AND version > $2 ORDER BY version';
 const nextVersion = 'UPDATE store_version SET version = $2 WHERE store = $1';
-const tell = 'SELECT pg_notify($1, $2)';
-const forgetRemoved = `
-  DELETE FROM stored WHERE store = $1 AND value IS NULL AND at_ms < ${clockMs} - ${removedKeptMilliseconds}`;
+const notify = 'SELECT pg_notify($1, $2)';
+const pruneRemoved = `
+  DELETE FROM stored WHERE store = $1 AND value IS NULL AND at_ms < ${clockMs} - ${removedRetentionMilliseconds}`;
 
 /**
- * Tables that every node has a mirror of, and may change: whoever does holds the row of their version until his
- * commit, and begins by what others have changed. The others are told of it, and look once a second anyway.
+ * Tables that every node has a copy of and may change: the writer locks the row of their version until its commit, and
+ * first applies what others have changed. Other nodes are notified, and poll once a second anyway.
  */
 export class ReplicatedStore extends MirroredTables implements StoredTables {
   readonly #options: ReplicatedStoreOptions;
-  readonly #inbox: TableQueue;
-  #seen = 0;
-  #looked = performance.now();
+  readonly #queue: TableQueue;
+  #seenVersion = 0;
+  #polledMs = performance.now();
   readonly #changes = new Mutex();
   #transaction: Transaction | undefined;
   #onChange: (changes: readonly StoredChange[]) => Promise<void> = async () => {};
-  /** Settles when this node's threads know what was followed: not to be waited for with the version locked. */
+  /**
+   * Settles when all threads of this node have applied the changes: must not be awaited while the version is locked.
+   */
   #published: Promise<unknown> = Promise.resolve();
 
   private constructor(options: ReplicatedStoreOptions) {
     super(new Mirror(options));
     const { database, log } = options;
     this.#options = options;
-    this.#inbox = new TableQueue({ database, channel, log, look: () => this.#look() });
+    this.#queue = new TableQueue({ database, channel, log, poll: () => this.#poll() });
   }
 
-  /** With all that there is. @throws ApiError unavailable */
+  /** Loads everything. @throws ApiError unavailable */
   static async open(options: ReplicatedStoreOptions): Promise<ReplicatedStore> {
     const tables = new ReplicatedStore(options);
     try {
-      await options.database.query(enter, [options.store]);
+      await options.database.query(insertVersion, [options.store]);
       await tables.#load();
     } catch (error) {
       await tables.close();
@@ -62,12 +67,15 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
     return tables;
   }
 
-  /** Who is told of what other nodes have changed: at once, and settles when all threads of this node know. */
+  /**
+   * Sets the handler for changes of other nodes, called at once; its promise settles when all threads of this node
+   * know.
+   */
   onChange(onChange: (changes: readonly StoredChange[]) => Promise<void>): void {
     this.#onChange = onChange;
   }
 
-  /** Settles when everything is seen that was committed before. @throws ApiError unavailable */
+  /** Settles when everything committed before the call is applied. @throws ApiError unavailable */
   async catchUp(): Promise<void> {
     await this.#follow(this.#options.database);
     await this.#published;
@@ -83,19 +91,19 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
     if (transaction === undefined) throw new Error('a change writes once, and alone');
     this.#transaction = undefined;
     const changes = this.mirror.rehearse(apply);
-    // A version without a change is one that no other node would get to know.
+    // Other nodes would never see a version without a change.
     if (changes.length === 0) return;
-    const version = this.#seen + 1;
+    const version = this.#seenVersion + 1;
     putChanges(transaction, store, version, changes);
     transaction.query(nextVersion, [store, version]);
-    transaction.query(tell, [channel, store]);
+    transaction.query(notify, [channel, store]);
     await transaction.commit();
     this.mirror.put(changes);
-    this.#seen = Math.max(this.#seen, version);
+    this.#seenVersion = Math.max(this.#seenVersion, version);
   }
 
   async close(): Promise<void> {
-    await this.#inbox.close();
+    await this.#queue.close();
     await this.mirror.environment.close();
   }
 
@@ -105,8 +113,8 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
       try {
         const [row] = await transaction.query<{ version: number }>(lockVersion, [store]);
         await this.#follow(transaction);
-        // Whatever there is of it: the next version must be one that nobody has seen.
-        this.#seen = Math.max(this.#seen, row?.version ?? 0);
+        // Even if rows of it are missing: the next version must be one that nobody has seen.
+        this.#seenVersion = Math.max(this.#seenVersion, row?.version ?? 0);
         this.#transaction = transaction;
         const answer = await change();
         if (!transaction.isEnded) await transaction.rollback();
@@ -120,27 +128,27 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
     return answer;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { database, store } = this.#options;
-    if (performance.now() - this.#looked > blindMillisecondsMax) await this.#load();
+    if (performance.now() - this.#polledMs > unpolledMillisecondsMax) await this.#load();
     const [row] = await database.query<{ version: number }>(versionNow, [store]);
-    if (row !== undefined && row.version !== this.#seen) await this.#follow(database);
+    if (row !== undefined && row.version !== this.#seenVersion) await this.#follow(database);
     await this.#published;
-    if (Math.random() < 1 / 600) await database.query(forgetRemoved, [store]);
-    this.#looked = performance.now();
+    if (Math.random() < 1 / 600) await database.query(pruneRemoved, [store]);
+    this.#polledMs = performance.now();
   }
 
   async #follow(session: { query: Database['query'] }): Promise<void> {
     const { store } = this.#options;
     const rows = await session.query<{ name: string; key: Buffer; value: Buffer | null; version: number }>(
       changedSince,
-      [store, this.#seen],
+      [store, this.#seenVersion],
     );
-    // This node may have changed some itself since it asked.
+    // This node may have changed some itself since the query.
     const changes = rows
-      .filter(({ version }) => version > this.#seen)
+      .filter(({ version }) => version > this.#seenVersion)
       .map(({ name, key, value }) => ({ name, key, value: value ?? undefined }));
-    this.#seen = Math.max(this.#seen, rows.at(-1)?.version ?? 0);
+    this.#seenVersion = Math.max(this.#seenVersion, rows.at(-1)?.version ?? 0);
     if (changes.length === 0) return;
     this.mirror.put(changes);
     this.#publish(changes);
@@ -148,7 +156,7 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
 
   #publish(changes: readonly StoredChange[]): void {
     const publishing = this.#onChange(changes).catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'a thread was not told of what another node declared');
+      this.#options.log.error({ err: error }, 'a thread missed a declaration of another node');
     });
     this.#published = Promise.all([this.#published, publishing]);
   }
@@ -157,7 +165,7 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
     const { database, store } = this.#options;
     const [row] = await database.query<{ version: number }>(versionNow, [store]);
     const changes = await this.mirror.load(database, store);
-    this.#seen = Math.max(this.#seen, row?.version ?? 0);
+    this.#seenVersion = Math.max(this.#seenVersion, row?.version ?? 0);
     this.#publish(changes);
     await this.#published;
   }

@@ -7,28 +7,26 @@ import { QueryBatcher } from '../storage/postgres/connection/query-batcher.ts';
 import { answerChannelOf, type CallAnswer, callChannel, packRequest, unpackAnswer } from './call-message.ts';
 import { TableQueue } from './table-queue.ts';
 
-/** Calls of one node that wait for their answers, and the bytes of what they ask. */
+/** Limits for the calls of one node in flight, and the bytes of their requests. */
 export const callsMax = 1_000;
 const callsBytesMax = 67_108_864;
-/** Of one request. */
 export const requestBytesMax = 16_777_216;
-/** Of the requests of one statement. */
 const statementBytesMax = 16_777_216;
-/** Once its signal has spoken, an answer is there in no time, or nobody is there who could give one. */
+/** Timeout once the caller has aborted: an answer comes at once, or there is no leader. */
 const abortedMilliseconds = 5_000;
-/** Answers taken by one statement: each may be large. */
+/** Answers per statement: each may be large. */
 const answersMax = 16;
-/** Between two looks for what was asked or answered by nodes that are no more. */
-const forgetMilliseconds = 60_000;
+/** Interval for removing requests and answers of dead nodes. */
+const pruneMilliseconds = 60_000;
 
-const ask = `
-  WITH asked AS (
+const insertCalls = `
+  WITH calls AS (
     INSERT INTO call (call_id, caller, request, until_ms)
     SELECT k.call_id, $1, k.request, ${clockMs} + k.milliseconds
     FROM unnest($2::bytea[], $3::bytea[], $4::bigint[]) AS k (call_id, request, milliseconds)
     RETURNING call_id)
-  SELECT pg_notify('${callChannel}', '') FROM (SELECT count(*) FROM asked) AS one`;
-/** What nobody has taken is not done at all; whoever has taken it is told. */
+  SELECT pg_notify('${callChannel}', '') FROM (SELECT count(*) FROM calls) AS one`;
+/** A call that is not taken yet is not run at all; the leader that has taken it is notified. */
 const cancel = `
   WITH cancelled AS (
     INSERT INTO call (call_id, caller, request, until_ms)
@@ -40,40 +38,38 @@ const takeAnswers = `
   DELETE FROM call_answer WHERE call_id IN
     (SELECT call_id FROM call_answer WHERE caller = $1 LIMIT ${answersMax})
   RETURNING call_id, answer`;
-const forget = ['call', 'call_answer'].map(
-  (table) => `DELETE FROM ${table} WHERE until_ms < ${clockMs} - $1`,
-);
+const prune = ['call', 'call_answer'].map((table) => `DELETE FROM ${table} WHERE until_ms < ${clockMs} - $1`);
 
-interface Asked {
+interface PendingCall {
   id: Buffer;
   request: Buffer;
   milliseconds: number;
 }
 
-/** How long a call may take, and when whoever asked does not want to wait any more. */
+/** Timeout of a call, and the signal by which the caller stops waiting. */
 export interface CallOptions {
   timeoutMilliseconds: number;
   signal?: AbortSignal;
 }
 
 export interface RpcClientOptions {
-  /** The first one, which holds what nodes share. */
+  /** The first database, which holds what nodes share. */
   database: Database;
   log: Log;
 }
 
 /**
- * Asks the node that has the jobs, through the database: nodes need no way to each other besides that. A call is done
- * once or not at all; where its answer is lost, the caller cannot know which.
+ * Calls the leader through the database: nodes need no other connection to each other. A call runs at most once; if its
+ * answer is lost, the caller cannot know whether it ran.
  */
 export class RpcClient {
   readonly #options: RpcClientOptions;
   readonly #node = randomBytes(9).toString('hex');
-  /** By the id of the call. */
+  /** Settles a call, by its id. */
   readonly #waiting = new Map<string, (answer: CallAnswer) => void>();
-  readonly #asking: QueryBatcher<Asked, void>;
+  readonly #calling: QueryBatcher<PendingCall, void>;
   readonly #cancelling: QueryBatcher<Buffer, void>;
-  readonly #inbox: TableQueue;
+  readonly #queue: TableQueue;
   readonly #timer: NodeJS.Timeout;
   #bytes = 0;
   #isClosed = false;
@@ -81,14 +77,14 @@ export class RpcClient {
   constructor(options: RpcClientOptions) {
     this.#options = options;
     const { database, log } = options;
-    this.#asking = new QueryBatcher(
-      async (asked) => {
+    this.#calling = new QueryBatcher(
+      async (calls) => {
         const columns = [
-          asked.map(({ id }) => id),
-          asked.map(({ request }) => request),
-          asked.map(({ milliseconds }) => milliseconds),
+          calls.map(({ id }) => id),
+          calls.map(({ request }) => request),
+          calls.map(({ milliseconds }) => milliseconds),
         ];
-        await database.query(ask, [this.#node, ...columns]);
+        await database.query(insertCalls, [this.#node, ...columns]);
         return [];
       },
       1,
@@ -103,48 +99,48 @@ export class RpcClient {
       1,
       database.timeoutMilliseconds,
     );
-    this.#inbox = new TableQueue({
+    this.#queue = new TableQueue({
       database,
       log,
       channel: answerChannelOf(this.#node),
-      look: () => this.#takeAnswers(),
+      poll: () => this.#takeAnswers(),
     });
-    this.#timer = setInterval(() => void this.#forget(), forgetMilliseconds);
+    this.#timer = setInterval(() => void this.#prune(), pruneMilliseconds);
   }
 
   /**
-   * The answer of that method there. Its signal is that of the method, which then ends its waiting: its answer still
-   * comes. @throws ApiError what the method threw; unavailable when there was no answer in time.
+   * Calls a method of the leader. The signal aborts the method, which then stops waiting: its answer still comes.
+   * @throws ApiError of the method; unavailable without an answer in time
    */
   async call(
     method: string,
-    given: readonly unknown[],
+    params: readonly unknown[],
     { timeoutMilliseconds, signal }: CallOptions,
   ): Promise<unknown> {
     if (this.#isClosed) throw unavailable('The server is stopping.');
     const isAborted = signal?.aborted === true;
-    const request = packRequest({ method, given, isAborted });
+    const request = packRequest({ method, params, isAborted });
     const { length: bytes } = request;
     if (bytes > requestBytesMax) {
       throw new ApiError('request_too_large', {
-        msg: `Nodes ask each other ${requestBytesMax} bytes at most, this would be ${bytes}.`,
+        msg: `The request to the leader is too large: ${bytes} bytes, at most ${requestBytesMax}.`,
       });
     }
     if (this.#waiting.size >= callsMax || this.#bytes + bytes > callsBytesMax) {
       throw unavailable(
-        `${callsMax} calls of this node wait for the node that has the jobs, or too large ones.`,
+        `Too many calls of this node wait for the leader (at most ${callsMax}), or too large ones. Retry later.`,
       );
     }
     const id = randomBytes(16);
-    const asking = this.#asking.add({ id, request, milliseconds: Math.round(timeoutMilliseconds) });
+    const calling = this.#calling.add({ id, request, milliseconds: Math.round(timeoutMilliseconds) });
     return new Promise((resolve, reject) => {
       const giveUp = (): void => settle({ error: noAnswer() });
       let timer = setTimeout(giveUp, timeoutMilliseconds);
       const onAbort = (): void => {
         clearTimeout(timer);
         timer = setTimeout(giveUp, abortedMilliseconds);
-        // Behind the call itself, or the one who answers would see them the wrong way round.
-        asking.then(() => this.#cancelling.add(id)).catch(() => {});
+        // After the call itself, or the leader would see them in the wrong order.
+        calling.then(() => this.#cancelling.add(id)).catch(() => {});
       };
       if (!isAborted) signal?.addEventListener('abort', onAbort, { once: true });
       const settle = (answer: CallAnswer): void => {
@@ -157,17 +153,17 @@ export class RpcClient {
       };
       this.#waiting.set(keyOf(id), settle);
       this.#bytes += bytes;
-      asking.catch((error) => this.#settle(id, { error: error instanceof ApiError ? error : noAnswer() }));
+      calling.catch((error) => this.#settle(id, { error: error instanceof ApiError ? error : noAnswer() }));
     });
   }
 
-  /** Calls that wait are not answered any more. */
+  /** Fails all calls in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
     const error = unavailable('The server is stopping.');
     for (const settle of [...this.#waiting.values()]) settle({ error });
-    await this.#inbox.close();
+    await this.#queue.close();
   }
 
   #settle(id: Buffer, answer: CallAnswer): void {
@@ -183,7 +179,7 @@ export class RpcClient {
         try {
           this.#settle(id, unpackAnswer(answer));
         } catch (error) {
-          log.error({ err: error }, 'the answer of another node cannot be read');
+          log.error({ err: error }, 'an answer of the leader is unreadable');
           this.#settle(id, { error: new ApiError('internal_error') });
         }
       }
@@ -191,11 +187,11 @@ export class RpcClient {
     }
   }
 
-  async #forget(): Promise<void> {
+  async #prune(): Promise<void> {
     try {
-      for (const text of forget) await this.#options.database.query(text, [forgetMilliseconds]);
+      for (const text of prune) await this.#options.database.query(text, [pruneMilliseconds]);
     } catch {
-      // The database has said why; the next time does it.
+      // Logged by the database; the next run retries.
     }
   }
 }
@@ -205,5 +201,5 @@ function keyOf(id: Buffer): string {
 }
 
 function noAnswer(): ApiError {
-  return unavailable('No node that has the jobs of all nodes has answered in time.', 5);
+  return unavailable('No leader answered in time. Retry later.', 5);
 }

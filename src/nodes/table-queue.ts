@@ -3,57 +3,54 @@ import type { Log } from '../core/telemetry/log.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
 import type { Listener } from '../storage/postgres/connection/listener.ts';
 
-/** What a notification that is lost can cost. */
+/** Maximum delay when a notification is lost. */
 const pollMilliseconds = 1_000;
 
 export interface TableQueueOptions {
   database: Database;
   channel: string;
   log: Log;
-  /** Takes what there is. What it throws is logged, and tried again at the next look. */
-  look(): Promise<void>;
+  /** Handles all pending rows. Errors are logged, and the next poll retries. */
+  poll(): Promise<void>;
 }
 
-/** Looks for what other nodes put into the database: when they tell, and each second in any case; one look at a time. */
+/** Polls a table that other nodes write to: on each notification, and once a second in any case; one poll at a time. */
 export class TableQueue {
   readonly #options: TableQueueOptions;
   readonly #listener: Listener;
   readonly #timer: NodeJS.Timeout;
-  readonly #looking = new SingleFlight(() => this.#run());
-  #isAsked = false;
+  readonly #polling = new SingleFlight(() => this.#run());
+  #isRequested = false;
   #isClosed = false;
 
   constructor(options: TableQueueOptions) {
     this.#options = options;
     const { database, channel } = options;
-    const look = (): void => this.look();
-    this.#listener = database.listen({ channel, onPayload: look, onListening: look });
-    this.#timer = setInterval(look, pollMilliseconds);
+    const poll = (): void => this.poll();
+    this.#listener = database.listen({ channel, onPayload: poll, onListening: poll });
+    this.#timer = setInterval(poll, pollMilliseconds);
   }
 
-  look(): void {
-    this.#isAsked = true;
-    void this.#looking.run();
+  poll(): void {
+    this.#isRequested = true;
+    void this.#polling.run();
   }
 
-  /** Settles when the last look has come to its end. */
+  /** Settles when the last poll has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await this.#looking.settled();
+    await this.#polling.settled();
     await this.#listener.close();
   }
 
   async #run(): Promise<void> {
-    while (this.#isAsked && !this.#isClosed) {
-      this.#isAsked = false;
+    while (this.#isRequested && !this.#isClosed) {
+      this.#isRequested = false;
       try {
-        await this.#options.look();
+        await this.#options.poll();
       } catch (error) {
-        this.#options.log.warn(
-          { err: error },
-          'what other nodes say could not be read; it will be tried again',
-        );
+        this.#options.log.warn({ err: error }, 'polling a table of other nodes failed; retrying');
       }
     }
   }

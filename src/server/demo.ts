@@ -5,7 +5,7 @@ import type { Registry } from '../declarations/registry.ts';
 import type { SchemaKind } from '../declarations/schemas/schema.ts';
 import type { Shard } from '../domain/shard.ts';
 
-/** What a first start makes, so that the first request works: shown once, and the secret kept nowhere. */
+/** The demo device of a first start. Its secret is shown only once and not stored. */
 export interface Demo {
   fleet_id: string;
   device_id: string;
@@ -31,7 +31,7 @@ const schemas: readonly [SchemaKind, string, object][] = [
   ],
 ];
 
-/** A fleet with a datapoint and a message schema, and one device with one mail waiting. */
+/** Creates a fleet with a datapoint and a message schema, and one device with one mail. */
 export async function createDemo(
   registry: Registry,
   shards: { of(device: ReturnType<typeof deviceKeyOf>): Shard },
@@ -62,7 +62,7 @@ export async function createDemo(
   };
 }
 
-/** Ready to paste: the demo device's first session. */
+/** Returns shell commands for the demo device's first session. */
 export function demoCommands(demo: Demo, url: string, certFile: string): string[] {
   const curl = `curl -sS --cacert '${certFile.replaceAll("'", "'\\''")}'`;
   const credentials = `-H 'X-Fleet-ID: ${demo.fleet_id}' -H 'X-Device-ID: ${demo.device_id}' -H 'X-Device-Secret: ${demo.device_secret}'`;

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 
 /**
- * What to say of a folder that somebody made so that other users can enter it; undefined where they cannot. What is
- * written there is still closed to them (see private-process.ts), but not what was there before.
+ * Returns a warning about a folder that other users can enter; undefined if they cannot. New files in it are still
+ * private (see private-process.ts), but not those that were there before.
  */
 export function enteredByOthers(folder: string): string | undefined {
   const mode = statSync(folder, { throwIfNoEntry: false })?.mode ?? 0;

@@ -5,16 +5,16 @@ import { isLoopback, parseHostPort } from '../core/host-port.ts';
 import type { Config } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
 
-/** @throws OperatorError for an admin address that others than this machine can reach. */
+/** @throws OperatorError for an admin address that other machines can reach. */
 export function checkAdminAddress({ admin }: Config): void {
   const { host } = parseHostPort(admin);
   if (isLoopback(host)) return;
   throw new OperatorError(
-    `The admin API speaks plain HTTP and cannot listen on ${host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy. Health and metrics alone can be had elsewhere (probe).`,
+    `The admin API speaks plain HTTP and cannot listen on ${host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy. Only health and metrics can be served elsewhere (probe).`,
   );
 }
 
-/** Before a move, which may take minutes: a port that is taken is told at once, and health is answered meanwhile. */
+/** Opens before a reshard, which may take minutes, so that a port in use fails at once and health is answered meanwhile. */
 export async function openAdminListener(config: Config, readiness: Readiness): Promise<AdminListener> {
   const reasons = () => readiness.reasons();
   const address = parseHostPort(config.admin);
@@ -36,6 +36,6 @@ async function opened<T>(address: string, what: string, open: () => Promise<T>):
   try {
     return await open();
   } catch {
-    throw new OperatorError(`${address} cannot be listened on for ${what}: is another server using it?`);
+    throw new OperatorError(`Cannot listen on ${address} for ${what}. Is another server using it?`);
   }
 }

@@ -5,17 +5,17 @@ import type { Readiness } from './readiness.ts';
 
 export interface Preparation {
   folder: DataFolder;
-  /** How many it is to have. */
+  /** Target shard count. */
   shards: number;
   config: Config;
-  /** Ends what may take minutes; the next start goes on with it. */
+  /** Stops a reshard, which may take minutes; the next start continues it. */
   signal: AbortSignal;
   readiness: Readiness;
 }
 
 /**
- * Before anything is served: looks at every environment, and brings the folder to the shard count of this start.
- * @throws OperatorError for what an operator can mend; the signal's reason when it was stopped.
+ * Checks every environment before anything is served, and reshards the folder to the shard count of this start.
+ * @throws OperatorError for what an operator can fix; the signal's reason when it was stopped.
  */
 export async function prepareFolder(preparation: Preparation): Promise<void> {
   const { folder, shards, config, signal, readiness } = preparation;
@@ -26,7 +26,7 @@ export async function prepareFolder(preparation: Preparation): Promise<void> {
   if (folder.move !== undefined || folder.shards !== shards) {
     const msg = `The data is moving from ${folder.move?.from ?? folder.shards} to ${shards} shards.`;
     readiness.phase = { reason: 'moving', msg };
-    const { moveToShards } = await import('../maintenance/reshard-folder/move.ts');
-    await moveToShards(folder, shards, { config, signal });
+    const { reshardFolder } = await import('../maintenance/reshard-folder/reshard-folder.ts');
+    await reshardFolder(folder, shards, { config, signal });
   }
 }

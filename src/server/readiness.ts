@@ -2,9 +2,9 @@ import type { NotReady } from '../core/telemetry/readiness.ts';
 import type { WorkerPool } from '../threads/worker-pool.ts';
 
 const sampleMs = 1_000;
-/** A queue that is full for as long is no burst any more. */
+/** Number of samples after which a full queue is not a burst any more. */
 const fullQueueSamples = 10;
-/** A shard that refused is tried again after as long, for without requests it cannot show that it has room. */
+/** Number of samples after which a refusal is forgotten: without requests, a shard cannot show that it has room. */
 const refusalSamples = 60;
 
 export type Phase = NotReady & { reason: 'starting' | 'moving' | 'stopping' };
@@ -14,21 +14,21 @@ export const stopping: Phase = { reason: 'stopping', msg: 'The server is stoppin
 
 interface Sampled {
   refusedWrites: number;
-  /** Samples since it refused a write. */
+  /** Samples since the last refused write. */
   sinceRefusal: number;
-  /** Samples that its queue was full in a row. */
+  /** Consecutive samples with a full queue. */
   fullQueue: number;
 }
 
-/** Whether a load balancer should send devices here, and if not, why. */
+/** Tells a load balancer whether to route devices here, and if not, why. */
 export class Readiness {
-  /** What the whole server is busy with; undefined while it serves. */
+  /** Phase of the whole server; undefined while it serves. */
   phase: Phase | undefined = starting;
   #cluster: WorkerPool | undefined;
   #sampled: readonly Sampled[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** From now on the state of the shards counts too. */
+  /** Includes the state of the shards from now on. */
   watch(cluster: WorkerPool): void {
     this.#cluster = cluster;
     this.#sampled = cluster.metrics.map(({ refusedWrites }) => ({

@@ -10,11 +10,11 @@ import {
   reloadableKeys,
 } from './configuration/config.ts';
 
-/** What a configuration that was read again asks to be otherwise. */
+/** Difference of a reloaded configuration. */
 interface ConfigChange {
-  /** Can be had at once. */
+  /** Values that apply at once. */
   values: Partial<Config>;
-  /** Need a restart. */
+  /** Changed keys that need a restart. */
   fixedKeys: readonly ConfigKey[];
 }
 
@@ -28,9 +28,9 @@ function changeOf(before: Config, after: Config): ConfigChange {
 }
 
 export interface ReloadOptions {
-  /** In use everywhere on this thread: changed in place. */
+  /** Shared by the whole thread, so it is changed in place. */
   config: Config;
-  /** Of the data folder, whatever the configuration says. */
+  /** Actual shard count, whatever the configuration says. */
   shards: number;
   tlsFolder: string;
   cluster: WorkerPool;
@@ -39,8 +39,8 @@ export interface ReloadOptions {
 }
 
 /**
- * SIGHUP: takes of the configuration what can change at run time, all of it or, where anything is wrong, nothing.
- * Answers the keys that have changed.
+ * Reloads the configuration on SIGHUP: applies all changes that are possible at run time, or none if anything is invalid.
+ * Returns the changed keys.
  */
 export async function reload(load: () => EffectiveConfig, options: ReloadOptions): Promise<string[]> {
   const { config, shards, tlsFolder, cluster, certificate, log } = options;
@@ -48,21 +48,21 @@ export async function reload(load: () => EffectiveConfig, options: ReloadOptions
   try {
     const { values, sources } = load();
     checkCertificate(certificateFiles({ ...values, listen: config.listen }, tlsFolder));
-    // Where no number is configured, the folder has it.
+    // If no shard count is configured, that of the folder applies.
     const wanted = sources.shards === 'default' ? { ...values, shards } : values;
     const change = changeOf({ ...config, shards }, wanted);
     Object.assign(config, change.values);
     if (change.values.logLevel !== undefined) log.level = change.values.logLevel;
     await cluster.configure(change.values);
     changed = Object.keys(change.values);
-    log.info({ changed: change.values }, 'the configuration was read again');
+    log.info({ changed: change.values }, 'configuration reloaded');
     if (change.fixedKeys.length > 0) {
-      log.warn({ keys: change.fixedKeys }, 'these keys change with a restart only');
+      log.warn({ keys: change.fixedKeys }, 'changed keys need a restart');
     }
   } catch (error) {
-    log.error({ reason: (error as Error).message }, 'the configuration was not taken; nothing has changed');
+    log.error({ reason: (error as Error).message }, 'configuration reload failed; nothing changed');
     return [];
   }
-  await certificate.look();
+  await certificate.poll();
   return changed;
 }

@@ -14,33 +14,30 @@ import { reload } from './reload.ts';
 import { type DevicesStart, startDeviceSide } from './start-devices.ts';
 import { startOperatorSide } from './start-operators.ts';
 
-/** A server that answers, as `serve` reports it. */
+/** A running server, as `serve` reports it. */
 export interface RunningServer {
   url: string;
   adminUrl: string;
   folder: DataFolder;
-  /** Of LMDB, or databases. */
+  /** Number of LMDB shards or of databases. */
   shards: number;
   certFile: string;
   fleets: number;
-  /** Only where this start was asked for one and made the data folder. */
+  /** Set only if requested, and if this start created the data folder. */
   demo: Demo | undefined;
-  /** In use; what can change at run time changes in it. */
+  /** Configuration in use; changed in place by `reload`. */
   config: Config;
-  /** Takes what can change at run time from the configuration as it is now, and says in the log what it did. */
+  /** Applies changes of the configuration that are possible at run time, and logs them. */
   reload(load: () => EffectiveConfig): Promise<void>;
   /**
-   * Says for `drainSeconds` that it is stopping, or until the signal; then finishes what is in flight and has all
-   * of it on disk.
+   * Drains for `drainSeconds`, or until the signal; then finishes requests in flight and writes everything to disk.
    */
   stop(hurry: AbortSignal): Promise<void>;
 }
 
 /**
- * Starts everything, in order of dependence, on the main thread. The signal ends what may take minutes, a
- * move to another shard count.
- * @throws OperatorError for whatever an operator can mend, and the signal's reason; nothing is left running
- * or locked then.
+ * Starts everything on the main thread, in order of dependence. The signal stops a reshard, which may take minutes.
+ * @throws OperatorError for whatever an operator can fix, or the signal's reason; nothing is left running or locked then.
  */
 export async function startServer(
   { values, sources }: EffectiveConfig,
@@ -55,16 +52,25 @@ export async function startServer(
   const openness = enteredByOthers(folder.path);
   if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
-  let door: AdminListener | undefined;
-  // Held from first to last, whatever else has started by then.
+  let adminListener: AdminListener | undefined;
+  // Released last, whatever else has started by then.
   const release = async (): Promise<void> => {
-    await door?.close();
+    await adminListener?.close();
     folder.close();
   };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
-    door = await openAdminListener(config, readiness);
-    const running = await startIn({ folder, shards, config, log, signal, readiness, door, wantsDemo });
+    adminListener = await openAdminListener(config, readiness);
+    const running = await startIn({
+      folder,
+      shards,
+      config,
+      log,
+      signal,
+      readiness,
+      adminListener,
+      wantsDemo,
+    });
     return {
       ...running,
       stop: async (hurry) => {
@@ -78,19 +84,19 @@ export async function startServer(
   }
 }
 
-/** What databases may take to end in order, beyond requests in flight: all that was answered is in them already. */
-const farewellSeconds = 10;
+/** Time for databases to close in order, after requests in flight; everything answered is already committed. */
+const databaseCloseSeconds = 10;
 
-/** All that runs in the folder and behind the door: what a start that fails has started is stopped again. */
-async function startIn(given: Omit<DevicesStart, 'lifecycle'>): Promise<RunningServer> {
-  const { config, log, readiness } = given;
+/** Starts all parts within the folder and the listener. If a start fails, stops those already started. */
+async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<RunningServer> {
+  const { config, log, readiness } = params;
   const lifecycle = new Lifecycle();
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     if (config.store.engine === 'postgres') {
-      const endMs = (config.shutdownSeconds + farewellSeconds) * 1_000;
+      const endMs = (config.shutdownSeconds + databaseCloseSeconds) * 1_000;
       setTimeout(() => {
-        const msg = 'a database does not answer: the server ends without taking its leave of it';
+        const msg = 'database does not answer; exiting without closing it';
         log.warn({ part: lifecycle.last }, msg);
         process.exit();
       }, endMs).unref();
@@ -99,7 +105,7 @@ async function startIn(given: Omit<DevicesStart, 'lifecycle'>): Promise<RunningS
   };
   try {
     return {
-      ...(await startParts({ ...given, lifecycle })),
+      ...(await startParts({ ...params, lifecycle })),
       stop: async (hurry) => {
         readiness.phase = stopping;
         await sleep(config.drainSeconds * 1_000, hurry);
@@ -117,8 +123,8 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
   const { adminUrl, publishToken } = await startOperatorSide(start, devices);
-  const { url, certFile, keeping, cluster, certificate } = devices;
-  const { registry, audit } = keeping;
+  const { url, certFile, controlPlane, cluster, certificate } = devices;
+  const { registry, audit } = controlPlane;
   publishToken();
   const limits = { ttlSeconds: config.mailTtlSeconds, mailboxMailsMax: config.mailboxMailsMax };
   const demo =

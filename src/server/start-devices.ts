@@ -15,45 +15,43 @@ import { type Preparation, prepareFolder } from './prepare-folder.ts';
 import { starting } from './readiness.ts';
 import { type TraceExport, traceExport } from './trace-export.ts';
 
-/** What the parts of a server are started from. */
+/** Parameters of a server's start. */
 export interface DevicesStart extends Preparation {
   lifecycle: Lifecycle;
-  door: AdminListener;
+  adminListener: AdminListener;
   wantsDemo: boolean;
   log: Log;
 }
 
-/** What is kept, and the databases of the store where it is not the data folder. */
-interface Kept {
-  keeping: ControlPlane;
+/** The state besides the shards. */
+interface OpenedState {
+  controlPlane: ControlPlane;
   backups: BackupRunner | NoBackups;
+  /** Undefined if the store is in the data folder. */
   databases: typeof import('./control-plane/databases.ts') | undefined;
 }
 
-/** What devices are answered by. */
+/** The parts of a server that serve devices. */
 export interface DeviceSide {
   url: string;
   certFile: string;
-  keeping: ControlPlane;
-  backups: Kept['backups'];
+  controlPlane: ControlPlane;
+  backups: OpenedState['backups'];
   fleets: Fleets;
   cluster: WorkerPool;
   certificate: CertificateRenewal;
   traces: TraceExport | undefined;
 }
 
-/** Until devices are answered. */
+/** Starts everything up to serving devices. */
 export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> {
   const { lifecycle, folder, config, log, readiness } = start;
   const tls = await findCertificate(config, folder.tlsFolder);
-  const { keeping, backups, databases } = await startKeeping(start);
-  const { registry, claimTokens, audit } = keeping;
+  const { controlPlane, backups, databases } = await openState(start);
+  const { registry, claimTokens, audit } = controlPlane;
   const disableSchema = (schema: DisabledSchema): void => {
     registry.disableSchema(schema).catch((error: unknown) => {
-      log.error(
-        { err: error, schema: schema.name },
-        'the other threads could not be told of a disabled schema',
-      );
+      log.error({ err: error, schema: schema.name }, 'disabling a schema on other threads failed');
     });
   };
   const fleets = new Fleets(registry.snapshots(), {
@@ -84,28 +82,28 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
     renew: (files) => cluster.renewCertificate(files),
     log,
   });
-  lifecycle.start('renewal of the certificate', () => certificate.close());
+  lifecycle.start('certificate renewal', () => certificate.close());
   const traces = traceExport(config, cluster, log);
-  lifecycle.start('export of traces', () => traces?.close());
-  // It looks at the shards from the end of the start on.
+  lifecycle.start('trace export', () => traces?.close());
+  // It samples the shards from the end of the start on.
   lifecycle.start('readiness', () => readiness.close());
   const url = `https://${bracketed(parseHostPort(config.listen).host)}:${cluster.listen()}`;
-  return { url, certFile: tls.certFile, keeping, backups, fleets, cluster, certificate, traces };
+  return { url, certFile: tls.certFile, controlPlane, backups, fleets, cluster, certificate, traces };
 }
 
-/** In a data folder, which is brought to the shards and the format of this start; or in databases. */
-async function startKeeping(start: DevicesStart): Promise<Kept> {
+/** Opens the state in a data folder, after bringing it to the shard count and format of this start; or in databases. */
+async function openState(start: DevicesStart): Promise<OpenedState> {
   const { lifecycle, folder, config, log, signal, readiness } = start;
   const isInFolder = config.store.engine === 'lmdb';
   if (isInFolder) await prepareFolder(start);
   readiness.phase = starting;
   const backups = isInFolder ? new BackupRunner(folder, config, log) : new NoBackups();
-  // Loaded where they are needed: a start on LMDB has no use for their library.
+  // Imported only if needed: a start on LMDB does not load their library.
   const databases = isInFolder ? undefined : await import('./control-plane/databases.ts');
-  const keeping =
+  const controlPlane =
     databases === undefined
       ? openLocal({ folder, config, isBackupRunning: () => backups.isRunning, log })
       : await databases.openSharedControlPlane({ folder: folder.mirrorFolder, config, signal, log });
-  lifecycle.start('what is kept besides the shards', () => keeping.close());
-  return { keeping, backups, databases };
+  lifecycle.start('control plane', () => controlPlane.close());
+  return { controlPlane, backups, databases };
 }

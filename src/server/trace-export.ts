@@ -9,31 +9,31 @@ const timeoutMs = 5_000;
 
 export interface TraceExportOptions {
   url: string;
-  /** The spans of the workers since they were asked last. */
+  /** Takes the workers' spans since the last call. */
   take(): Promise<TakenSpans>;
   log: Log;
 }
 
 /**
- * Sends spans to a collector once a second, in OTLP's JSON. What it does not take is dropped and counted: a
- * trace is worth no memory of a server that a collector has left alone.
+ * Sends spans to a collector once a second, as OTLP JSON. Spans it does not accept are dropped and counted: traces are
+ * not worth memory of a server whose collector is down.
  */
 export class TraceExport {
-  /** Of the main thread itself. */
+  /** Spans of the main thread. */
   readonly spans = new SpanBuffer();
   exported = 0;
   dropped = 0;
   readonly #options: TraceExportOptions;
   readonly #timer: NodeJS.Timeout;
   readonly #sending = new SingleFlight(() => this.#send());
-  #fails = false;
+  #isFailing = false;
 
   constructor(options: TraceExportOptions) {
     this.#options = options;
     this.#timer = setInterval(() => void this.#sending.run(), intervalMs).unref();
   }
 
-  /** Sends what is left while the workers are there. */
+  /** Sends the remaining spans; to be called before the workers stop. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#sending.settled();
@@ -57,17 +57,17 @@ export class TraceExport {
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`status ${response.status}`);
       this.exported += spans.length;
-      this.#fails = false;
+      this.#isFailing = false;
     } catch (error) {
       this.dropped += spans.length;
-      if (!this.#fails)
-        log.warn({ reason: (error as Error).message }, 'spans are dropped: traceUrl does not take them');
-      this.#fails = true;
+      if (!this.#isFailing)
+        log.warn({ reason: (error as Error).message }, 'span export to traceUrl failed; dropping spans');
+      this.#isFailing = true;
     }
   }
 }
 
-/** Of a server's threads; undefined where nothing is traced. */
+/** Creates the export of all threads' spans; undefined if tracing is off. */
 export function traceExport(
   { traceUrl }: Pick<Config, 'traceUrl'>,
   cluster: Pick<WorkerPool, 'takeSpans'>,
@@ -78,7 +78,7 @@ export function traceExport(
     : new TraceExport({ url: traceUrl, take: () => cluster.takeSpans(), log });
 }
 
-/** ExportTraceServiceRequest, in the JSON encoding of OTLP 1. */
+/** Formats an ExportTraceServiceRequest in the JSON encoding of OTLP 1. */
 function otlp(spans: readonly Span[]): object {
   const attributesOf = (attributes: Record<string, string | number>): object[] =>
     Object.entries(attributes).map(([key, value]) => ({

@@ -1,9 +1,9 @@
 import { integer, type Key, reloadable, text, type ValuesOf } from '../core/config/config-key.ts';
 
-/** Where devices and everything else are kept. */
+/** Storage engine for devices and everything else. */
 export type StoreSetting =
   | { engine: 'lmdb' }
-  /** A URL for each database, as libpq reads it; the first also has what is not a device's. */
+  /** One URL per database, as libpq reads it; the first database also holds everything that belongs to no device. */
   | { engine: 'postgres'; shards: readonly string[] };
 
 const databasesMax = 256;
@@ -12,7 +12,7 @@ const store: Key<StoreSetting> = {
   type: 'object',
   default: { engine: 'lmdb' },
   description:
-    'Where everything is kept: in the data folder, or `{"engine":"postgres","shards":["postgres://…"]}`, a URL for each database.',
+    'Storage engine: the data folder, or `{"engine":"postgres","shards":["postgres://…"]}` with one URL per database.',
   required: ['engine'],
   properties: {
     engine: { enum: ['lmdb', 'postgres'] },
@@ -31,46 +31,46 @@ const store: Key<StoreSetting> = {
   else: { properties: { shards: false } },
 };
 
-/** Where and how everything is stored. */
+/** Configuration of storage. */
 export const storageKeys = {
-  data: text('./data', 'The data folder.', { minLength: 1 }),
+  data: text('./data', 'Data folder.', { minLength: 1 }),
   store,
   databaseConnectionsMax: integer(
     4,
     2,
     64,
-    'Connections of each worker to each database of `store`, besides one that listens. Lower it to stay within what the database allows.',
+    'Connections from each worker to each database of `store`, plus one that listens. Lower it to stay within the connection limit of the database.',
   ),
   databaseTimeoutMilliseconds: integer(
     5_000,
     100,
     60_000,
-    'Timeout for what a request asks of a database of `store`, waiting for a connection included; then it is answered 503, within a second. Raise it for a database that is far away.',
+    'Timeout for database queries of a request, including the wait for a connection. After it, the request gets 503 within a second. Raise it for a distant database.',
   ),
   mapBytesMax: integer(
     64 * 1024 ** 3,
     16 * 1024 * 1024,
     16_384 * 1024 ** 3,
-    'Largest size of one shard on disk. Address space is reserved, not disk; a full shard answers 503 to writes. Lower it where address space is limited.',
+    'Maximum size of one shard on disk. Reserves address space, not disk; writes to a full shard get 503. Lower it where address space is limited.',
   ),
   diskFreeBytesMin: integer(
     64 * 1024 * 1024,
     1024 * 1024,
     1_024 * 1024 ** 3,
-    'Free disk that is left alone: with less, writes that add records are answered 503; with a quarter, all writes. Raise it where others write to the same disk.',
+    'Minimum free disk space. Below it, writes that add data get 503; below a quarter of it, all writes do. Raise it where others write to the same disk.',
   ),
   commitDelayMilliseconds: integer(
     4,
     0,
     50,
-    'While a shard is busy, the least time from one commit to the next: more share each; 0 never waits. Lower it for answers sooner, raise it for fewer flushes.',
+    'Minimum time between two commits of a busy shard, so that more writes share each. Lower it for lower latency, raise it for fewer flushes; 0 never waits.',
   ),
   shardQueueMax: reloadable(
     integer(
       10_000,
       1,
       1_000_000,
-      'Writes that may wait for one shard; one more is answered 503. Raise it for bursts that may be answered late.',
+      'Maximum writes waiting for one shard. Further ones get 503. Raise it for bursts that may be answered late.',
     ),
   ),
   shardQueueBytesMax: reloadable(
@@ -78,20 +78,20 @@ export const storageKeys = {
       67_108_864,
       1_048_576,
       1_073_741_824,
-      'Payload bytes of the writes that wait for one shard; more are answered 503.',
+      'Maximum payload bytes of the writes waiting for one shard. Further ones get 503.',
     ),
   ),
   clockJumpGraceSeconds: integer(
     86_400,
     1,
     2_592_000,
-    'How long a jump ahead of the clock must last before idempotency keys are forgotten by it, and how much of the time that the server was off counts for mail and the log. Raise it where a clock may be wrong for longer.',
+    'Grace period after a forward clock jump, before idempotency keys expire by it; also how much downtime counts towards the age of mail and records. Raise it where a clock may be wrong for longer.',
   ),
 };
 
 export type StorageConfig = ValuesOf<typeof storageKeys>;
 
-/** Without passwords, for whoever looks at the configuration. */
+/** Masks passwords, for output of the configuration. */
 export function withoutPasswords(store: StoreSetting): StoreSetting {
   if (store.engine === 'lmdb') return store;
   return { ...store, shards: store.shards.map(withoutPassword) };

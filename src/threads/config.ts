@@ -4,20 +4,20 @@ import type { TelemetryConfig } from '../core/telemetry/config.ts';
 import type { DeviceApiConfig } from '../device-api/config.ts';
 import type { StorageConfig } from '../storage/config.ts';
 
-/** How many threads there are, and when one is taken for dead. */
+/** Configuration of threads: how many, and when one counts as dead. */
 export const threadKeys = {
   shards: integer(
     Math.min(availableParallelism(), 256),
     1,
     256,
-    'Worker threads, each with a front end and one shard of the devices. Another number than the data folder has moves it first. Default: the number of cores, or what the data folder has.',
+    'Worker threads, each with a front end and one shard of the devices. A number other than that of the data folder reshards it at the start. Default: that of the data folder, or the number of cores.',
   ),
   stallMilliseconds: reloadable(
     integer(
       1_000,
       100,
       60_000,
-      'An event loop that stands still for longer is logged and counted. Raise it on a machine that is often busy with other things.',
+      'Stall of an event loop that is logged and counted. Raise it on a machine that is often busy with other things.',
     ),
   ),
   stallEndSeconds: reloadable(
@@ -25,7 +25,7 @@ export const threadKeys = {
       30,
       2,
       3_600,
-      'A thread that has stood still for this long ends the process, which is started again. Raise it where disks or virtual machines pause for longer.',
+      'Stall of a thread after which the process ends, to be restarted. Raise it where disks or virtual machines pause for longer.',
     ),
   ),
   shutdownSeconds: reloadable(
@@ -33,10 +33,10 @@ export const threadKeys = {
       10,
       1,
       12,
-      'Time requests in flight have to finish when the server stops. Less than whoever stops it waits.',
+      'Time for requests in flight to finish when the server stops. Must be less than what the supervisor waits.',
     ),
   ),
 };
 
-/** All that a worker reads: of its front end and its shard too. */
+/** Everything a worker reads, for its front end and its shard. */
 export type ThreadConfig = ValuesOf<typeof threadKeys> & DeviceApiConfig & StorageConfig & TelemetryConfig;

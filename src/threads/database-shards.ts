@@ -11,11 +11,11 @@ import type { ThreadConfig } from './config.ts';
 import type { MainShards, ShardProblem } from './shards.ts';
 import { retentionOf, sumOfBytes } from './worker-shards.ts';
 
-/** What databases hold is asked this often. */
-const lookMilliseconds = 10_000;
+/** Interval for reading the sizes of databases. */
+const pollMilliseconds = 10_000;
 
 export interface DatabaseShardsOptions {
-  /** Of each database, in the order of the configuration: devices are placed by it. */
+  /** One per database, in the order of the configuration, which places devices. */
   urls: readonly string[];
   config: ThreadConfig;
   fleets: Fleets;
@@ -23,24 +23,24 @@ export interface DatabaseShardsOptions {
   log: Log;
 }
 
-/** Every database of `store` as one thread of this node sees it. */
+/** All databases of `store`, on one thread of this node. */
 export class DatabaseShards implements MainShards {
   readonly all: readonly PostgresShard[];
   readonly #log: Log;
   #sizes: readonly DatabaseSizes[] = [];
-  /** Of limited fleets' records, in each database. */
+  /** Record bytes of limited fleets, per database. */
   #logBytes: readonly ReadonlyMap<string, number>[] = [];
   #problems: readonly ShardProblem[] = [];
   readonly #timer: NodeJS.Timeout;
-  readonly #looking = new SingleFlight(() => this.#lookOrSay());
+  readonly #polling = new SingleFlight(() => this.#pollOrReport());
 
   private constructor(all: readonly PostgresShard[], log: Log) {
     this.all = all;
     this.#log = log;
-    this.#timer = setInterval(() => void this.#looking.run(), lookMilliseconds);
+    this.#timer = setInterval(() => void this.#polling.run(), pollMilliseconds);
   }
 
-  /** @throws OperatorError for tables of another version, ApiError unavailable. */
+  /** @throws OperatorError for tables of another version, ApiError unavailable */
   static async open(options: DatabaseShardsOptions): Promise<DatabaseShards> {
     const { urls, config, fleets, metrics, log } = options;
     const opened: PostgresShard[] = [];
@@ -49,7 +49,7 @@ export class DatabaseShards implements MainShards {
       for (const [shard, url] of urls.entries()) {
         const own = {
           url,
-          place: { index: shard, databases: urls.length },
+          identity: { index: shard, databases: urls.length },
           connectionsMax: config.databaseConnectionsMax,
           timeoutMilliseconds: config.databaseTimeoutMilliseconds,
           keepAliveSeconds: config.streamKeepAliveSeconds,
@@ -60,11 +60,11 @@ export class DatabaseShards implements MainShards {
           metrics,
           log,
         };
-        // Its limits are those of the configuration as they are at any time.
+        // Inherits from the configuration, so that limits can change at run time.
         opened.push(await openPostgresShard(Object.assign(Object.create(config) as ThreadConfig, own)));
       }
       shards = new DatabaseShards(opened, log);
-      await shards.#lookNow();
+      await shards.#poll();
       return shards;
     } catch (error) {
       if (shards !== undefined) clearInterval(shards.#timer);
@@ -77,12 +77,12 @@ export class DatabaseShards implements MainShards {
     return shardFor(this.all, device);
   }
 
-  /** Of limited fleets, as they were a moment ago. */
+  /** Record bytes of limited fleets in all other databases, up to one poll interval old. */
   bytesElsewhere(than: number): Map<string, number> {
     return sumOfBytes(this.#logBytes.filter((_, shard) => shard !== than));
   }
 
-  /** As they were a moment ago. */
+  /** Up to one poll interval old. */
   sizes(): readonly DatabaseSizes[] {
     return this.#sizes;
   }
@@ -101,23 +101,21 @@ export class DatabaseShards implements MainShards {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#looking.settled();
+    await this.#polling.settled();
     for (const shard of this.all) await shard.close();
   }
 
-  async #lookOrSay(): Promise<void> {
+  async #pollOrReport(): Promise<void> {
     try {
-      await this.#lookNow();
+      await this.#poll();
       this.#problems = [];
     } catch (error) {
-      this.#log.warn({ err: error }, 'a database of the store does not answer');
-      this.#problems = [
-        { reason: 'store_refuses', msg: 'A database of the store does not answer, or takes no question.' },
-      ];
+      this.#log.warn({ err: error }, 'a database of the store is unavailable');
+      this.#problems = [{ reason: 'store_refuses', msg: 'A database of the store is unavailable.' }];
     }
   }
 
-  async #lookNow(): Promise<void> {
+  async #poll(): Promise<void> {
     this.#sizes = await Promise.all(this.all.map((shard) => shard.sizes()));
     this.#logBytes = await Promise.all(this.all.map((shard) => shard.logBytes()));
   }

@@ -13,8 +13,8 @@ import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
 import { retentionOf, sumOfBytes } from './worker-shards.ts';
 
 /**
- * LMDB: this worker owns the shard of its number, reads those of the others in place and has their owners write,
- * through memory that all threads share.
+ * LMDB: this worker owns the shard of its number, reads the other shards in place, and sends writes for them to their
+ * owners through shared memory.
  */
 export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
   const { start, config } = options;
@@ -23,11 +23,11 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
     openShardEnvironment(path, shard, shardFolders.length, config, counters),
   );
   const depth = counterCellOf(counters.depths, index);
-  const owner = openOwner(environments, options, () => crossing.drain());
-  const crossing = new WriteRelay({
+  const owner = openOwner(environments, options, () => relay.drain());
+  const relay = new WriteRelay({
     index,
     workers: shardFolders.length,
-    memory: counters.crossing,
+    memory: counters.writeRelay,
     commitDelayMilliseconds: config.commitDelayMilliseconds,
     depth,
     onWrite: (write, completion) => owner.write(write, completion),
@@ -40,32 +40,30 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
     else answer(call, owner, remoteStreams.get(channel)).then(completion.resolve, completion.reject);
   }
 
-  function notice(told: Notice, channel: Channel): void {
-    switch (told.type) {
+  function notice(received: Notice, channel: Channel): void {
+    switch (received.type) {
       case 'wake':
-        crossing.look();
+        relay.poll();
         break;
       case 'answered':
-        crossing.complete(told.call, told.answer);
+        relay.complete(received.call, received.answer);
         break;
       case 'refused':
-        crossing.complete(told.call, new ApiError(told.code, told.options));
+        relay.complete(received.call, new ApiError(received.code, received.options));
         break;
       case 'unsubscribe':
-        remoteStreams.get(channel)?.unsubscribe(told.stream);
+        remoteStreams.get(channel)?.unsubscribe(received.stream);
         break;
       default:
-        remoteOwners.get(channel)?.receive(told);
+        remoteOwners.get(channel)?.receive(received);
     }
   }
 
   const owners = start.peerPorts.map((port, peer): ShardWriter => {
     if (port === undefined) return owner;
     const channel = new Channel(port, serve, notice);
-    crossing.connect(peer, channel);
-    const remote = new RemoteShardWriter(channel, (write, completion) =>
-      crossing.send(peer, write, completion),
-    );
+    relay.connect(peer, channel);
+    const remote = new RemoteShardWriter(channel, (write, completion) => relay.send(peer, write, completion));
     remoteOwners.set(channel, remote);
     remoteStreams.set(channel, new RemoteStreams(owner, channel));
     return remote;
@@ -76,10 +74,10 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
     serve,
     notice,
     async close() {
-      crossing.close();
+      relay.close();
       await owner.close();
       await shards.close();
-      // What answers were on their way to other threads has to leave before.
+      // Lets the answers to other threads leave first.
       setImmediate(() => {
         for (const channel of remoteOwners.keys()) channel.close();
       });
@@ -93,11 +91,11 @@ async function answer(
   streams: RemoteStreams | undefined,
 ): Promise<unknown> {
   if (call.type === 'subscribe') return streams?.subscribe(call.stream, call.device);
-  if (call.type !== 'presence') throw new Error(`${call.type} is nothing for a shard`);
-  return (presence[call.method] as (...given: unknown[]) => unknown).apply(presence, call.given);
+  if (call.type !== 'presence') throw new Error(`a shard does not serve ${call.type}`);
+  return (presence[call.method] as (...params: unknown[]) => unknown).apply(presence, call.params);
 }
 
-/** Of the shard of this worker's number; `collect` brings in what other threads have left for it. */
+/** Opens this worker's own shard; `collect` drains the writes that other threads have queued for it. */
 function openOwner(
   environments: readonly Environment[],
   { start, config, fleets, metrics, log }: WorkerShardsOptions,

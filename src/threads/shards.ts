@@ -18,7 +18,7 @@ import { RemoteShardWriter } from './relay/remote-shard-writer.ts';
 import { allocateWriteRelay } from './relay/ring.ts';
 import { allocateHeartbeats } from './watchdog.ts';
 
-/** Reader slots of LMDB beyond one a thread, for tools that look at a folder in use. */
+/** LMDB reader slots beyond one per thread, for tools that read a folder in use. */
 const spareReaders = 32;
 
 export function allocateCounters(shards: number): SharedCounters {
@@ -28,22 +28,22 @@ export function allocateCounters(shards: number): SharedCounters {
     depths: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     depthBytes: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
-    crossing: allocateWriteRelay(shards),
-    beats: allocateHeartbeats(shards + 1),
+    writeRelay: allocateWriteRelay(shards),
+    heartbeats: allocateHeartbeats(shards + 1),
     connections: allocateConnections(),
     lockouts: allocateLockouts(seed),
     rates: allocateRates(seed),
   };
 }
 
-/** One cell of a counter that all threads share. */
+/** One shard's cell of a counter shared by all threads. */
 export function counterCellOf(buffer: SharedArrayBuffer, shard: number): Int32Array<SharedArrayBuffer> {
   return new Int32Array(buffer, shard * Int32Array.BYTES_PER_ELEMENT, 1);
 }
 
 export function versionsOf(counters: SharedCounters, shard: number): DeviceVersions {
   const buffer = counters.versions[shard];
-  if (buffer === undefined) throw new Error('every shard has its versions');
+  if (buffer === undefined) throw new Error('every shard has versions');
   return new DeviceVersions(new Int32Array(buffer));
 }
 
@@ -64,23 +64,23 @@ export function openShardEnvironment(
   });
 }
 
-/** Why devices are not served as they should be, whatever shard it is. */
+/** Reason why devices are not fully served, whatever the shard. */
 export type ShardProblem = NotReady & { reason: 'disk_full' | 'store_refuses' };
 
-/** Every shard as the main thread sees it, on either engine. */
+/** All shards on the main thread, on either engine. */
 export interface MainShards {
   readonly all: readonly Shard[];
   of(device: DeviceKey): Shard;
-  /** What each holds, as the store counts it: at no cost. */
+  /** Sizes as the store counts them, at no cost. */
   sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
   devicesOf(shard: number): number;
-  /** Of them, those with open event streams; undefined where the shard's worker counts them. */
+  /** Devices with open event streams; undefined where the shard's worker counts them. */
   connectedOf(shard: number): number | undefined;
   problems(): readonly ShardProblem[];
   close(): Promise<void>;
 }
 
-/** Every shard as one thread sees it: reads in place, writes to the owner wherever it is. */
+/** All shards on one thread: reads in place, writes to the owner. */
 export class Shards implements MainShards {
   readonly all: readonly Shard[];
   readonly #environments: readonly Environment[];
@@ -130,7 +130,7 @@ export class Shards implements MainShards {
     return [{ reason: 'disk_full', msg: 'The disk of the data folder is full (diskFreeBytesMin).' }];
   }
 
-  /** How many devices a shard holds, as LMDB counts them. */
+  /** Number of devices, as LMDB counts them. */
   devicesOf(shard: number): number {
     const environment = this.#environments[shard];
     environment?.refresh();
@@ -142,7 +142,7 @@ export class Shards implements MainShards {
   }
 }
 
-/** On the main thread: each shard is read in place, and written to by its owner at the other end of the channel. */
+/** Opens all shards on the main thread: reads in place, writes to the owner at the other end of the channel. */
 export function openEmbedded(
   shardFolders: readonly string[],
   owners: readonly Channel[],

@@ -2,7 +2,7 @@ import type { StoreSetting } from '../storage/config.ts';
 import { DatabaseShards } from './database-shards.ts';
 import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
 
-/** PostgreSQL: this worker talks to every database itself. @throws OperatorError, ApiError unavailable. */
+/** PostgreSQL: this worker queries every database itself. @throws OperatorError, ApiError unavailable */
 export async function openWorkerDatabases(
   { shards: urls }: StoreSetting & { engine: 'postgres' },
   options: WorkerShardsOptions,

@@ -20,8 +20,8 @@ import {
   uws,
 } from '../device-api/uws/uws.ts';
 import type { Completion } from '../domain/write.ts';
+import { connectionCapacity, logCapacity } from './capacity.ts';
 import type { ThreadConfig } from './config.ts';
-import { connectionRoom, logRoom } from './log-room.ts';
 import { Channel, meshOfPorts } from './relay/channel.ts';
 import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
 import { allocateCounters, counterCellOf, type MainShards, openEmbedded } from './shards.ts';
@@ -32,15 +32,15 @@ const talkersMax = 20;
 
 export interface WorkerPoolOptions {
   config: ThreadConfig;
-  /** Of LMDB: one for each worker. */
+  /** LMDB: one per worker. */
   shardFolders: readonly string[];
-  /** Of another engine: what the main thread has open of it; there are `config.shards` workers then. */
+  /** PostgreSQL: the databases opened by the main thread; then there are `config.shards` workers. */
   databases: MainShards | undefined;
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
-  /** A device that registers itself, at whichever worker. */
+  /** Handles a device that registers itself, at any worker. */
   claim(claim: ClaimRequest): Promise<ClaimedDevice>;
-  /** A worker holds no body against it any more. */
+  /** Called when a worker stops validating against a schema. */
   onDisabledSchema(schema: DisabledSchema): void;
   log: Log;
 }
@@ -48,12 +48,12 @@ export interface WorkerPoolOptions {
 interface Member {
   worker: Worker;
   channel: Channel;
-  /** Of the app that new connections go to. */
+  /** Descriptor of the app that new connections go to. */
   descriptor: AppDescriptor;
   exited: Promise<void>;
 }
 
-/** The worker threads and the listener that deals connections to them, from the main thread. */
+/** Worker threads, and the listener that deals connections to them, on the main thread. */
 export class WorkerPool {
   readonly shards: MainShards;
   readonly metrics: readonly WorkerMetrics[];
@@ -64,7 +64,7 @@ export class WorkerPool {
   readonly #acceptor: App;
   readonly #log: Log;
   readonly #census: AddressCensus;
-  #stallWatch: EventLoopWatchdog | undefined;
+  #watchdog: EventLoopWatchdog | undefined;
   #listenSocket: ListenSocket | undefined;
   #stopping = false;
 
@@ -82,11 +82,11 @@ export class WorkerPool {
     this.metrics = metrics;
     this.connections = new ConnectionCounts(counters.connections);
     this.#census = new AddressCensus(this.connections, config.connectionsPerAddressMax, (addresses) => {
-      for (const { channel } of members) channel.tell({ type: 'fullAddresses', addresses });
+      for (const { channel } of members) channel.notify({ type: 'fullAddresses', addresses });
     });
     const channels = members.map(({ channel }) => channel);
     this.shards = options.databases ?? openEmbedded(options.shardFolders, channels, config, counters);
-    // Must speak TLS itself: the library hands a connection on together with its session.
+    // Must speak TLS itself: the library hands a connection over together with its session.
     this.#acceptor = createApp(tls);
     for (const { descriptor, worker } of members) {
       this.#acceptor.addChildAppDescriptor(descriptor);
@@ -99,9 +99,9 @@ export class WorkerPool {
   static async start(options: WorkerPoolOptions): Promise<WorkerPool> {
     const { config, shardFolders, databases } = options;
     const workers = databases === undefined ? shardFolders.length : config.shards;
-    const logBytesByDisk = logRoom(shardFolders, config, options.log);
+    const logBytesByDisk = logCapacity(shardFolders, config, options.log);
     const counters = allocateCounters(workers);
-    // Those of databases have nothing to say to each other.
+    // Workers on databases do not talk to each other.
     const ports = databases === undefined ? meshOfPorts(workers) : [];
     const buffers = Array.from({ length: workers }, () => WorkerMetrics.allocate(routeNames));
     const members = await Promise.all(
@@ -135,18 +135,18 @@ export class WorkerPool {
   /** Opens the port. Answers the one that was taken. @throws OperatorError when it cannot be had. */
   listen(): number {
     const { host, port } = parseHostPort(this.#config.listen);
-    this.connections.max = connectionRoom(this.#config.connectionsMax);
+    this.connections.max = connectionCapacity(this.#config.connectionsMax);
     this.#open(host, port);
     if (port !== 0 || this.#listenSocket === undefined) return this.#port();
-    // The library binds a port of the system's choice in such a way that the next process cannot have it while
-    // connections of this one are ending. So it is bound anew, by its number.
+    // The library binds a port chosen by the system in such a way that the next process cannot bind it while
+    // connections of this one are closing. So it is bound again by its number.
     const chosen = this.#port();
     uws.us_listen_socket_close(this.#listenSocket);
     this.#open(host, chosen);
     return this.#port();
   }
 
-  /** Without this option the library lets any number of servers have the same port. */
+  /** Without `listenExclusively` the library lets several servers share a port. */
   #open(host: string, port: number): void {
     this.#acceptor.listen(host, port, listenExclusively, (socket) => {
       this.#listenSocket = socket || undefined;
@@ -155,32 +155,32 @@ export class WorkerPool {
 
   #port(): number {
     if (this.#listenSocket === undefined) {
-      throw new OperatorError(`${this.#config.listen} cannot be listened on: is another server using it?`);
+      throw new OperatorError(`Cannot listen on ${this.#config.listen}. Is another server using it?`);
     }
     const taken = uws.us_socket_local_port(this.#listenSocket);
     this.#census.start(taken);
     return taken;
   }
 
-  /** Settles when every worker answers requests by it. */
+  /** Settles when every worker applies it. */
   async putFleet(snapshot: FleetSnapshot): Promise<void> {
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'putFleet', snapshot })));
   }
 
-  /** Settles when every worker goes by them. */
+  /** Settles when every worker applies the values. */
   async configure(values: Partial<ThreadConfig>): Promise<void> {
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'configure', values })));
   }
 
   /**
-   * Has new connections served with these files; those that live go on as they are. A worker opens a second
-   * app, whose context the handshake is made with, and no worker and no listener is replaced.
-   * @throws OperatorError when the TLS library does not take them: then the old ones go on.
+   * Serves new connections with these files; open ones continue as they are. Each worker opens a second app, whose
+   * context makes the handshake, and no worker and no listener is replaced.
+   * @throws OperatorError when the TLS library rejects them: then the old ones stay in use.
    */
   async renewCertificate(tls: TlsFiles): Promise<void> {
     for (const member of this.#members) {
       const answer = await member.channel.ask({ type: 'renewCertificate', tls }).catch(() => {
-        throw new OperatorError(`The TLS library does not take ${tls.certFile} with ${tls.keyFile}.`);
+        throw new OperatorError(`The TLS library rejects ${tls.certFile} with ${tls.keyFile}.`);
       });
       if (this.#stopping) return;
       const before = member.descriptor;
@@ -190,10 +190,10 @@ export class WorkerPool {
     }
   }
 
-  /** Not before the server is ready: a start may take its time. */
+  /** Starts once the server is ready, since a start may take long. */
   watchStalls(): void {
-    this.#stallWatch = new EventLoopWatchdog({
-      beats: this.#counters.beats,
+    this.#watchdog = new EventLoopWatchdog({
+      heartbeats: this.#counters.heartbeats,
       thread: this.#members.length,
       watched: this.#members.map((_, thread) => ({ name: `worker ${thread}`, thread })),
       limits: this.#config,
@@ -201,19 +201,19 @@ export class WorkerPool {
     });
   }
 
-  /** Of every thread, by its name. */
+  /** Stalls of every thread, by name. */
   stalls(): { thread: string; stalls: Stalls }[] {
     const names = [...this.#members.map((_, index) => String(index)), 'main'];
-    return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.beats, index) }));
+    return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.heartbeats, index) }));
   }
 
-  /** The devices that ask most, about; each may ask several workers. */
+  /** Approximate top devices by requests; one device may use several workers. */
   async talkers(): Promise<Talker[]> {
-    const asked = this.#members.map(({ channel }) =>
+    const answers = this.#members.map(({ channel }) =>
       channel.ask({ type: 'talkers', limit: talkersPerWorker }),
     );
     const sums = new Map<DeviceKey, number>();
-    for (const talker of ((await Promise.all(asked)) as Talker[][]).flat()) {
+    for (const talker of ((await Promise.all(answers)) as Talker[][]).flat()) {
       sums.set(talker.device, (sums.get(talker.device) ?? 0) + talker.requestsPerSecond);
     }
     return [...sums]
@@ -222,27 +222,27 @@ export class WorkerPool {
       .slice(0, talkersMax);
   }
 
-  /** What the workers have traced since they were asked last. */
+  /** Takes the spans of all workers since the last call. */
   async takeSpans(): Promise<TakenSpans> {
-    const asked = this.#members.map(({ channel }) => channel.ask({ type: 'takeSpans' }));
-    const taken = (await Promise.all(asked)) as TakenSpans[];
+    const answers = this.#members.map(({ channel }) => channel.ask({ type: 'takeSpans' }));
+    const taken = (await Promise.all(answers)) as TakenSpans[];
     const dropped = taken.reduce((sum, one) => sum + one.dropped, 0);
     return { spans: taken.flatMap(({ spans }) => spans), dropped };
   }
 
-  /** Writes under way to a shard, or of a worker to databases. */
+  /** Writes in flight to a shard, or from a worker to databases. */
   queueDepth(shard: number): number {
     return Atomics.load(counterCellOf(this.#counters.depths, shard), 0);
   }
 
-  /** Stops accepting, lets requests in flight finish, ends streams, and has all of it on disk. */
+  /** Stops accepting, lets requests in flight finish, ends streams, and flushes everything to disk. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#census.stop();
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'drain' })));
-    this.#stallWatch?.close();
+    this.#watchdog?.close();
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'close' })));
     await Promise.all(this.#members.map(({ exited }) => exited));
     for (const { channel } of this.#members) channel.close();
@@ -252,9 +252,9 @@ export class WorkerPool {
 }
 
 /**
- * A nursery of 4 MiB in place of 16 (a worker's new objects take three of them in all), so that what requests
- * leave behind stays in the processor's caches: 0.96 times the CPU of a heartbeat, and 0.8 times that of a
- * datapoint where 8 workers share two cores.
+ * A young generation of 4 MiB instead of 16 (a worker's new objects take three of them in all) keeps the garbage of
+ * requests in the processor's caches: 0.96 times the CPU of a heartbeat, and 0.8 times that of a datapoint where 8
+ * workers share two cores.
  */
 const youngGenerationMegabytes = 12;
 
@@ -269,8 +269,8 @@ async function startMember(
     transferList: [start.mainPort, ...start.peerPorts.filter((peer) => peer !== undefined)],
   });
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  // A worker that is gone takes its shard with it, and the library ends the process at the next connection it
-  // deals there: better at once.
+  // A dead worker takes its shard with it, and the library ends the process at the next connection it deals there:
+  // better at once.
   worker.on('error', (error) => endProcess(log, 'a worker thread failed', error));
   const { descriptor } = await new Promise<WorkerReady>((resolve) => worker.once('message', resolve));
   const onCall = (call: Call, { resolve, reject }: Completion<unknown>): void => {

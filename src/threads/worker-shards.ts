@@ -8,12 +8,12 @@ import type { Channel } from './relay/channel.ts';
 import type { Call, Notice, WorkerStart } from './relay/messages.ts';
 import type { Shards } from './shards.ts';
 
-/** What fleets and the configuration say of the log of one of so many shards, whenever it is asked. */
+/** Retention of the log of one of `shards` shards, read at each call, from the fleets and the configuration. */
 export function retentionOf(
   fleets: Fleets,
   shards: number,
   config: Pick<ThreadConfig, 'logRetentionSeconds' | 'logBytesMax'>,
-  /** Where the configuration has none: 0 for no limit. */
+  /** Limit where the configuration has none; 0 for no limit. */
   logBytesByDisk: number,
 ): () => LogRetention {
   return () => {
@@ -30,7 +30,7 @@ export function retentionOf(
   };
 }
 
-/** Of limited fleets, in the logs of so many shards together. */
+/** Adds up the bytes per limited fleet over the logs of several shards. */
 export function sumOfBytes(logs: readonly ReadonlyMap<string, number>[]): Map<string, number> {
   const sum = new Map<string, number>();
   for (const log of logs) {
@@ -47,12 +47,12 @@ export interface WorkerShardsOptions {
   log: Log;
 }
 
-/** The shards of a server as one worker thread has them, on either engine. */
+/** The shards on one worker thread, on either engine. */
 export interface WorkerShards {
   shards: Pick<Shards, 'all' | 'of'>;
-  /** What the main thread asks of the shard of this worker, and says of it. */
+  /** Calls of other threads to the shard of this worker. */
   serve(call: Call, completion: Completion<unknown>, channel: Channel): void;
   notice(notice: Notice, channel: Channel): void;
-  /** Every worker has drained: nothing will be written any more. */
+  /** Called when every worker has drained: nothing is written any more. */
   close(): Promise<void>;
 }

@@ -22,31 +22,31 @@ import { Channel } from './relay/channel.ts';
 import type { Call, WorkerReady, WorkerStart } from './relay/messages.ts';
 import { EventLoopWatchdog } from './watchdog.ts';
 
-/** One worker thread: a front end, and on LMDB the shard of the same number. It wires the rooms together. */
+/** One worker thread: a front end, and on LMDB the shard of the same number. */
 const start = workerData as WorkerStart;
 const { config, counters, index } = start;
 const log = createLog(config.logLevel, { worker: index });
 const metrics = new WorkerMetrics(routeNames, start.metrics);
-const fleets = new Fleets(start.fleets, { limits: config, onDisabled: tellOfDisabled });
+const fleets = new Fleets(start.fleets, { limits: config, onDisabled: reportDisabled });
 
 if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;
 
 const options = { start, config, fleets, metrics, log };
 const { store } = config;
-// Loaded where they are needed: a worker on LMDB has no use for their library.
-const held =
+// Loaded on demand: a worker on LMDB has no use for the PostgreSQL library.
+const shardAccess =
   store.engine === 'lmdb'
     ? openEmbeddedShards(options)
     : await (await import('./worker-databases.ts')).openWorkerDatabases(store, options);
-const { shards } = held;
+const { shards } = shardAccess;
 
 function onCall(call: Call, completion: Completion<unknown>, channel: Channel): void {
   switch (call.type) {
     case 'write':
     case 'subscribe':
     case 'presence':
-      held.serve(call, completion, channel);
+      shardAccess.serve(call, completion, channel);
       break;
     default:
       answer(call).then(completion.resolve, completion.reject);
@@ -64,23 +64,23 @@ async function answer(call: Call): Promise<unknown> {
     case 'takeSpans':
       return spans?.take() ?? { spans: [], dropped: 0 };
     case 'talkers':
-      return talkers.top(call.limit);
+      return topTalkers.top(call.limit);
     case 'drain':
       return drain();
     case 'close':
       return close();
     default:
-      throw new Error(`${call.type} is not asked of a worker`);
+      throw new Error(`a worker does not serve ${call.type}`);
   }
 }
 
 const mainChannel = new Channel(start.mainPort, onCall, (notice, channel) => {
   if (notice.type === 'fullAddresses') connections.setFull(notice.addresses);
-  else held.notice(notice, channel);
+  else shardAccess.notice(notice, channel);
 });
 const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
-const known = new DeviceCache(config.cachedDevicesMax);
+const deviceCache = new DeviceCache(config.cachedDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
 const lockouts = new Lockouts(counters.lockouts, config);
 const rates = new RequestRates(counters.rates);
@@ -88,14 +88,14 @@ const anonymous = new AnonymousRate(config, rates, start.workers);
 const claims = {
   claim: (claim: ClaimRequest) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
-const talkers = new TopTalkers();
+const topTalkers = new TopTalkers();
 const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
   {
     config,
     fleets,
     shards,
-    known,
+    deviceCache,
     connections,
     lockouts,
     rates,
@@ -103,39 +103,39 @@ const server = new DeviceServer(
     activity,
     streams,
     claims,
-    talkers,
+    topTalkers,
     spans,
     metrics,
-    beat: () => stalls.beat(),
+    heartbeat: () => stalls.beat(),
     log,
   },
   start.tls,
 );
 
-/** All threads are to know of it. */
-function tellOfDisabled(schema: DisabledSchema): void {
+/** Disables the schema on all threads. */
+function reportDisabled(schema: DisabledSchema): void {
   logDisabled(log, schema);
-  mainChannel.tell({ type: 'schemaDisabled', schema });
+  mainChannel.notify({ type: 'schemaDisabled', schema });
 }
 
-/** Where a value can change, it is read off `config` each time. */
+/** Values that can change are read off `config` each time. */
 function configure(values: Partial<ThreadConfig>): void {
   Object.assign(config, values);
   log.level = config.logLevel;
 }
 
-/** No connection is dealt here any more. Other workers may still write to this shard. */
+/** Called when no connection is dealt here any more. Other workers may still write to this shard. */
 async function drain(): Promise<void> {
   streams.endAll();
   await server.close(config.shutdownSeconds);
   await activity.close();
 }
 
-/** Every worker has drained: nothing will be written any more. */
+/** Called when every worker has drained: nothing is written any more. */
 async function close(): Promise<void> {
   stalls.close();
-  await held.close();
-  // The answer to this call has to leave before the port is closed.
+  await shardAccess.close();
+  // Lets the answer to this call leave before the port is closed.
   setImmediate(() => {
     mainChannel.close();
     parent.close();
@@ -144,15 +144,15 @@ async function close(): Promise<void> {
 
 const mainThread = start.workers;
 const stalls = new EventLoopWatchdog({
-  beats: counters.beats,
+  heartbeats: counters.heartbeats,
   thread: index,
   watched: index === 0 ? [{ name: 'the main thread', thread: mainThread }] : [],
   limits: config,
   log,
 });
 
-// From here on: a start that fails ends the process.
+// Only from here on, so that a failed start ends the process.
 outliveRejections(log);
-// Holds the thread's event loop open: an app that is only dealt connections does not.
+// Keeps the event loop alive: an app that is only dealt connections does not.
 parent.on('message', () => {});
 parent.postMessage({ descriptor: server.descriptor } satisfies WorkerReady);

@@ -80,7 +80,7 @@ async function search(store: Store, query: Omit<DeviceQuery, 'after'>): Promise<
   let last = '';
   for (let after: string | undefined = ''; after !== undefined; ) {
     const { items, reached } = await store.shard.findDevices({ ...query, after });
-    expect(items.length).toBeLessThanOrEqual(query.looks);
+    expect(items.length).toBeLessThanOrEqual(query.scanMax);
     for (const { device, position } of items) {
       expect(position > last, `${position} behind ${last}`).toBe(true);
       expect(position).toMatch(/^[\0-\xff]{1,60}$/);
@@ -113,16 +113,16 @@ describe.each(engines)('finding devices on $name', (engine) => {
       const expected = fleet.filter((one) => fits(one, asked)).map(({ device }) => deviceIdOf(device));
       for (const by of indexesFor(asked)) {
         const orders = [];
-        for (const looks of [1, 7, 1_000]) orders.push(await search(store, { ...asked, by, looks }));
+        for (const scanMax of [1, 7, 1_000]) orders.push(await search(store, { ...asked, by, scanMax }));
         const [order = []] = orders;
         expect([...order].sort(), JSON.stringify({ by, ...filter })).toEqual(expected);
         expect(orders).toEqual([order, order, order]);
       }
     }
-    expect(await search(store, { fleetId: otherFleetId, by: 'id', looks: 5 })).toEqual([
+    expect(await search(store, { fleetId: otherFleetId, by: 'id', scanMax: 5 })).toEqual([
       deviceIdOf(namesake),
     ]);
-    expect(await search(store, { fleetId: 'FLEET003', by: 'id', looks: 5 })).toEqual([]);
+    expect(await search(store, { fleetId: 'FLEET003', by: 'id', scanMax: 5 })).toEqual([]);
   });
 
   it('what is found is the device with its mailbox and when it was seen', async () => {
@@ -132,7 +132,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     await store.shard.noteActivity([{ device, lastSeenMs: 5_000, address, fetches: [] }]);
     const asked = { fleetId, tags: ['x'], namePrefix: 'o', enabled: false, seenAfterMs: 1 };
     for (const by of indexesFor(asked)) {
-      const { items } = await store.shard.findDevices({ ...asked, by, after: '', looks: 9 });
+      const { items } = await store.shard.findDevices({ ...asked, by, after: '', scanMax: 9 });
       const { position: _, ...status } = items[0] ?? { position: '' };
       expect(status).toEqual(await store.shard.device(device));
       expect(status).toMatchObject({ mailboxSize: 1, lastSeenMs: 5_000, name: 'one' });
@@ -141,10 +141,10 @@ describe.each(engines)('finding devices on $name', (engine) => {
 
   it('in order of id the position is the id, and so in the order of names and times', async () => {
     await createFleet();
-    const byId = await store.shard.findDevices({ fleetId, by: 'id', after: idOf(7), looks: 3 });
+    const byId = await store.shard.findDevices({ fleetId, by: 'id', after: idOf(7), scanMax: 3 });
     expect(byId.items.map(({ position }) => position)).toEqual([8, 9, 10].map(idOf));
     expect(byId.reached).toBe(idOf(10));
-    const asked = { fleetId, looks: 1_000, after: '' };
+    const asked = { fleetId, scanMax: 1_000, after: '' };
     const named = await store.shard.findDevices({ ...asked, by: 'name', namePrefix: 'A' });
     const found = named.items.map(({ name }) => name);
     expect(found).toEqual([...found].sort());
@@ -166,7 +166,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     const found = async (filter: Omit<DeviceFilter, 'fleetId'>): Promise<boolean> => {
       const answers = [];
       for (const by of indexesFor({ fleetId, ...filter })) {
-        answers.push((await search(store, { fleetId, ...filter, by, looks: 5 })).length === 1);
+        answers.push((await search(store, { fleetId, ...filter, by, scanMax: 5 })).length === 1);
       }
       expect(new Set(answers).size).toBe(1);
       return answers[0] === true;
@@ -188,7 +188,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     await createFleet();
     const found: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const step = await store.shard.findDevices({ fleetId, tags: ['hall'], by: 'tag', after, looks: 4 });
+      const step = await store.shard.findDevices({ fleetId, tags: ['hall'], by: 'tag', after, scanMax: 4 });
       found.push(...step.items.map(({ device }) => deviceIdOf(device)));
       const [last] = step.items.slice(-1);
       if (last !== undefined) await store.shard.deleteDevice(last.device);
@@ -237,13 +237,13 @@ describe.each(engines)('finding devices on $name', (engine) => {
   it('devices that were seen since some time are counted exactly, in steps of any size', async () => {
     await createFleet();
     for (const n of [1, 13, 40, 59, 70]) {
-      for (const looks of [1, 7, 1_000]) {
+      for (const scanMax of [1, 7, 1_000]) {
         for (const offMs of [-1, 0, 1]) {
           const seenAfterMs = n * (hourMs / 12) + n + offMs;
           let total = 0;
           for (let after: string | undefined = ''; after !== undefined; ) {
-            const step = await store.shard.countSeen({ fleetId, seenAfterMs }, after, looks);
-            expect(step.count).toBeLessThanOrEqual(looks);
+            const step = await store.shard.countSeen({ fleetId, seenAfterMs }, after, scanMax);
+            expect(step.count).toBeLessThanOrEqual(scanMax);
             total += step.count;
             after = step.reached;
           }

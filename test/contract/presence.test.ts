@@ -80,7 +80,7 @@ describe.each(engines)('presence on $name', (engine) => {
           tags: tag === undefined ? undefined : [tag],
           by,
           after,
-          looks: 2,
+          scanMax: 2,
         };
         const { items, reached } = await store.shard.findDevices(query);
         found.push(...items.map(({ device }) => deviceIdOf(device)));

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { RpcServer } from '../../src/nodes/rpc-server.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 
-/** A node that has the jobs, as a process that can be killed: it says what it was asked, and answers the half of it. */
+/** A leader, as a process that can be killed: it says what it was asked, and answers the half of it. */
 const [url = ''] = process.argv.slice(2);
 const log = pino({ level: 'silent' });
 const timeoutMilliseconds = 10_000;

@@ -147,7 +147,7 @@ describe('calls between nodes', () => {
     expect((await ask('constructor')).code).toBe('unavailable');
   });
 
-  it('where nobody has the jobs a call ends in time, and is not done by whoever gets them later', async () => {
+  it('without a leader a call ends in time, and is not run by a later one', async () => {
     const caller = newCaller();
     const failure = await failureOf(caller.call('count', [], { timeoutMilliseconds: 300 }));
     expect(failure).toMatchObject({ code: 'unavailable', status: 503, options: { retryAfterSeconds: 5 } });

@@ -62,7 +62,9 @@ async function isServed(to: readonly string[]): Promise<boolean> {
     } else DataFolder.openStopped(place).close();
     return true;
   } catch (error) {
-    expect((error as Error).message).toMatch(/has not come to its end|"fleetpost migrate"|no data folder/);
+    expect((error as Error).message).toMatch(
+      /is unfinished|is incomplete|"fleetpost migrate"|[Nn]o data folder/,
+    );
     return false;
   }
 }

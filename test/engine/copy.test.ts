@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const ofAll = [
   ...['devices', 'tags', 'last seen', 'mailboxes', 'mails', 'delayed mails', 'receipts', 'dead letters'],
   ...['sent once', 'idempotency keys', 'records', 'audit', 'registry fleets', 'registry forwarders'],
-  ...['control consumerPositions', 'actions state', 'actions parked'],
+  ...['control consumerPositions', 'actions state', 'actions deadLetters'],
 ];
 
 const shardOfFolder = (data: string, shard: number): string => join(data, 'shards', String(shard));
@@ -167,7 +167,7 @@ describe.each([
   });
 });
 
-/** Devices are known, mail waits, consumers and parked runs go on from where they were. */
+/** Devices are known, mail waits, consumers and dead letters go on from where they were. */
 async function expectServed(
   data: string,
   shards: number,
@@ -200,8 +200,8 @@ async function expectServed(
     await server.admin('POST', `${at}/consumers/billing/acknowledge`, { batch_id: body.batch_id });
   }
   expect([...schemas]).toEqual(expect.arrayContaining(['reading', 'later']));
-  const { body } = await server.admin<{ items: unknown[] }>('GET', `${at}/actions/relay/parked`);
-  expect(body.items.length).toBe(rest.parked);
+  const { body } = await server.admin<{ items: unknown[] }>('GET', `${at}/actions/relay/dead-letters`);
+  expect(body.items.length).toBe(rest.deadLetters);
 }
 
 it('a database that a copy has not come to its end with is not served', async () => {
@@ -214,7 +214,7 @@ it('a database that a copy has not come to its end with is not served', async ()
     Buffer.from('another'),
   ]);
   await database.close();
-  await expect(openPostgresShard(optionsOf(url))).rejects.toThrow(/has not come to its end/);
+  await expect(openPostgresShard(optionsOf(url))).rejects.toThrow(/is unfinished/);
   const { status, stderr } = await fleetpost(['copy', '--from', data, '--to', url]);
   expect({ status, stderr }).toMatchObject({ status: 1, stderr: expect.stringMatching(/must be empty/) });
 });

@@ -12,14 +12,11 @@ import {
   exclusiveDeviceOperations,
 } from '../../src/storage/postgres/devices/device-operations.ts';
 import { DeviceReads } from '../../src/storage/postgres/devices/device-reads.ts';
+import { ingestOperations } from '../../src/storage/postgres/log/ingest.ts';
 import { RecordReads } from '../../src/storage/postgres/log/record-reads.ts';
 import { RecordTrimmer } from '../../src/storage/postgres/log/record-trimmer.ts';
-import { keepKeys } from '../../src/storage/postgres/mail/key-claims.ts';
-import {
-  exclusiveMailOperations,
-  ingestOperations,
-  mailOperations,
-} from '../../src/storage/postgres/mail/mail-operations.ts';
+import { maintainKeyPartitions } from '../../src/storage/postgres/mail/key-claims.ts';
+import { exclusiveMailOperations, mailOperations } from '../../src/storage/postgres/mail/mail-operations.ts';
 import type { OperationType, OperationWrites } from '../../src/storage/postgres/writes/operation.ts';
 import { Writer } from '../../src/storage/postgres/writes/writer.ts';
 import { createMigrated, dropDatabase } from '../harness/postgres.ts';
@@ -81,8 +78,8 @@ export class DeviceNode {
     this.#writer = new Writer({
       database: this.database,
       operations: { ...deviceOperations, ...ingestOperations(config), ...mailOperations(config) },
-      errands: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(config) },
-      lanes: 3,
+      exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(config) },
+      concurrency: 3,
       limits: { shardQueueMax: 10_000, shardQueueBytesMax: 1e9 },
       metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
       log,
@@ -91,16 +88,16 @@ export class DeviceNode {
 
   static async open(url: string): Promise<DeviceNode> {
     const node = new DeviceNode(url);
-    await keepKeys(node.database, node.limits);
+    await maintainKeyPartitions(node.database, node.limits);
     await node.trimmer.prepare();
     return node;
   }
 
   write<T extends OperationType>(
     type: T,
-    given: OperationWrites[T]['given'],
+    params: OperationWrites[T]['params'],
   ): Promise<OperationWrites[T]['answer']> {
-    return this.#writer.write(type, given);
+    return this.#writer.write(type, params);
   }
 
   ingest(more: Partial<Ingest> = {}): Promise<IngestOutcome> {

@@ -150,7 +150,7 @@ describe('a database that fails', () => {
     ['postgres://hidden:hidden@hidden/hidden?sslmode=no-verify&sslrootcert=/hidden', 'verifies nothing'],
     ['postgres://hidden:hidden@hidden/hidden?sslmode=verify-ca&sslrootcert=system', 'verifies nothing'],
     ['postgres://hidden:hidden@hidden/hidden?sslmode=verify-full&sslrootcert=/hidden', 'sslrootcert'],
-    ['postgres://hidden:hidden@hidden/hidden?sslrootcert=/hidden', 'no sslmode'],
+    ['postgres://hidden:hidden@hidden/hidden?sslrootcert=/hidden', 'Add sslmode'],
   ])('an URL that cannot be used is refused in words of our own: %s', (text, why) => {
     expect(() => checkUrl(text)).toThrow(OperatorError);
     expect(() => checkUrl(text)).toThrow(why);

@@ -43,8 +43,8 @@ export class MailNode {
     this.#writer = new Writer({
       database: this.database,
       operations: mailOperations(options),
-      errands: exclusiveMailOperations(options),
-      lanes: 3,
+      exclusiveOperations: exclusiveMailOperations(options),
+      concurrency: 3,
       limits: { shardQueueMax: 10_000, shardQueueBytesMax: 1e9 },
       metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
       log,
@@ -54,9 +54,9 @@ export class MailNode {
 
   write<T extends OperationType>(
     type: T,
-    given: OperationWrites[T]['given'],
+    params: OperationWrites[T]['params'],
   ): Promise<OperationWrites[T]['answer']> {
-    return this.#writer.write(type, given);
+    return this.#writer.write(type, params);
   }
 
   /** A mail that must be taken. Answers its id. */

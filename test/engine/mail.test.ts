@@ -138,7 +138,7 @@ describe('mail of two nodes on one database', () => {
     expect(await valuesOf('SELECT letters FROM letter_count')).toEqual([82]);
     expect((await nodes[0].reads.mailboxHead(second)).mail?.id).toEqual(Buffer.from(delayed));
     expect(await nodes[1].reads.receipt(second, over)).toMatchObject({ state: 'mailbox_full' });
-    const announced = nodes.flatMap(({ done }) => done.flatMap(({ given }) => given));
+    const announced = nodes.flatMap(({ done }) => done.flatMap(({ mailboxEvents }) => mailboxEvents));
     expect(announced.filter(({ announcement }) => announcement?.mailId === formatUuid(delayed))).toHaveLength(
       1,
     );
@@ -187,7 +187,7 @@ describe('mail of two nodes on one database', () => {
       if (chance < 0.3 || mail === undefined) {
         const life = one([{ ttlSeconds: 0 }, {}, {}]);
         const time = one([{ deliverAtMs: Date.now() + 30 }, {}, {}]);
-        const rule = one([{ once: one(onces) }, { requeuesMax: 1 }, {}, {}]);
+        const rule = one([{ dedupeKey: one(onces) }, { requeuesMax: 1 }, {}, {}]);
         const given = mailFor(device, { mailboxMailsMax: 15, ...life, ...time, ...rule });
         const outcome = await node.write('enqueue', given);
         if (outcome.result === 'queued') known.push({ device, mailId: outcome.mailId });

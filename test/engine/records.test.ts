@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { generateUuid, uuidTimeMs } from '../../src/core/uuid.ts';
-import { keepKeys } from '../../src/storage/postgres/mail/key-claims.ts';
+import { maintainKeyPartitions } from '../../src/storage/postgres/mail/key-claims.ts';
 import {
   dropPartition,
   keyPartitions,
@@ -83,7 +83,9 @@ describe('records of several nodes in one database', () => {
     const before = await partitionsOf(nodes[0].database, keyPartitions);
     for (const hours of [24, 36, 1]) {
       const limits = { idempotencyWindowSeconds: hours * 3_600, idempotencySkewSeconds };
-      await Promise.all([...nodes, ...nodes].map(({ database }) => tried(() => keepKeys(database, limits))));
+      await Promise.all(
+        [...nodes, ...nodes].map(({ database }) => tried(() => maintainKeyPartitions(database, limits))),
+      );
       await Promise.all(nodes.map((node) => tried(() => node.trimmer.pass())));
     }
     isOver.now = true;
@@ -101,9 +103,12 @@ describe('records of several nodes in one database', () => {
     const [key, other] = [generateUuid(oldMs), generateUuid(oldMs)];
     const send = (one: Buffer) => node.ingest({ idempotency: { key: one, digest: Buffer.alloc(32) } });
     expect(await send(key)).toBe('stored');
-    await keepKeys(node.database, { idempotencyWindowSeconds: 3_600, idempotencySkewSeconds: 300 });
+    await maintainKeyPartitions(node.database, {
+      idempotencyWindowSeconds: 3_600,
+      idempotencySkewSeconds: 300,
+    });
     expect([await send(key), await send(other)]).toEqual(['key_too_old', 'key_too_old']);
-    await keepKeys(node.database, node.limits);
+    await maintainKeyPartitions(node.database, node.limits);
     expect([await send(key), await send(other)]).toEqual(['key_too_old', 'key_too_old']);
     expect(await send(generateUuid(Date.now() - 60_000))).toBe('stored');
     expect(await node.log()).toHaveLength(2);

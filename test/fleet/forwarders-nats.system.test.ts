@@ -49,7 +49,7 @@ it('every record is in the stream once and in order, though NATS says no, is kil
   await send(1, 5);
   await vi.waitFor(async () => expect(await lastError()).toContain('credentials'), patience);
   expect(await put({ subject, credentials: { token: nats.token } })).toMatchObject({ status: 200 });
-  await vi.waitFor(async () => expect(await lastError()).toContain('No stream of JetStream'), patience);
+  await vi.waitFor(async () => expect(await lastError()).toContain('No JetStream stream'), patience);
   await nats.addStream('readings', 't.>');
   await vi.waitFor(
     async () => expect((await ask('GET', '/bus')).body.delivered).toBeGreaterThan(0),
@@ -58,7 +58,7 @@ it('every record is in the stream once and in order, though NATS says no, is kil
 
   const sending = send(6, 40);
   await nats.kill();
-  await vi.waitFor(async () => expect(await lastError()).toContain('reached'), patience);
+  await vi.waitFor(async () => expect(await lastError()).toContain('unreachable'), patience);
   await nats.run();
   await sending;
   await vi.waitFor(async () => {
@@ -130,15 +130,15 @@ it('by TLS it gives records and credentials to the server alone that the certifi
     [{ tls: { ...client } }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     [{ tls: { ...client, ca: stranger.cert } }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     [{ servers: [`tls://127.0.0.1:${secure.port}`] }, 'ERR_TLS_CERT_ALTNAME_INVALID'],
-    [{ tls: { ca: own.cert } }, 'cannot be reached'],
+    [{ tls: { ca: own.cert } }, 'is unreachable'],
     // Asked for TLS by name or by a file, it never speaks without.
-    [{ servers: [`tls://localhost:${nats.port}`] }, 'cannot be reached'],
-    [{ servers: [`nats://localhost:${nats.port}`] }, 'cannot be reached'],
+    [{ servers: [`tls://localhost:${nats.port}`] }, 'is unreachable'],
+    [{ servers: [`nats://localhost:${nats.port}`] }, 'is unreachable'],
     [{ credentials: { ...user, password: 'wrong' } }, 'credentials'],
-    [{ subject: 'elsewhere.{kind}' }, 'publish there'],
+    [{ subject: 'elsewhere.{kind}' }, 'publish to this subject'],
   ];
   await send(51, 52);
-  const to = { type: 'nats', subject: 'w.{kind}', timeout_seconds: 2, credentials: user, start: 'beginning' };
+  const to = { type: 'nats', subject: 'w.{kind}', timeout_seconds: 2, credentials: user, start: 'earliest' };
   for (const [index, [change, reason]] of refusals.entries()) {
     const made = await ask('PUT', '/refused', { ...to, ...known, ...change });
     expect(made.status).toBe(201);
@@ -220,7 +220,7 @@ it('a record that no stream takes becomes a dead letter while others are taken, 
     expect((await ask('GET', '/some')).body).toMatchObject({ state: 'running', behind: 0, dead_letters: 1 });
   }, patience);
   const { items } = (await ask('GET', '/some/dead-letters')).body;
-  expect(items).toMatchObject([{ schema: 'other', reason: 'No stream of JetStream takes this subject.' }]);
+  expect(items).toMatchObject([{ schema: 'other', reason: 'No JetStream stream accepts this subject.' }]);
   const kept = await nats.messages('some');
   expect(new Set(kept.map(({ json }) => json.record_id)).size).toBe(20);
   // Nothing takes any while the stream is gone: that is no record's fault.

@@ -21,10 +21,10 @@ export interface FullFolder {
   /** Of records that the consumer `billing` has acknowledged. */
   acknowledged: Set<string>;
   /** Of runs of the action `relay`. */
-  parked: number;
+  deadLetters: number;
 }
 
-/** A run that fails once is parked. */
+/** A run that fails once is a dead letter. */
 export const fullConfig = { actionAttemptsMax: 1, forwardHosts: '127.0.0.1' };
 
 /** A real server makes it, by its own interfaces, but for what takes a second server: mail that was sent for something. */
@@ -86,11 +86,11 @@ export async function fillFolder(data: string, shards: number): Promise<FullFold
   await ask('PATCH', third.adminPath, { enabled: false });
   await ask('POST', `${second.adminPath}/rotate-secret`, { grace_seconds: 3_600 });
   await ask('DELETE', (devices.pop() as TestDevice).adminPath);
-  let parked = 0;
+  let deadLetters = 0;
   await vi.waitFor(async () => {
-    const { items } = (await ask('GET', `${at}/actions/relay/parked`)) as { items: unknown[] };
-    parked = items.length;
-    expect(parked).toBe(devicesCount / 2);
+    const { items } = (await ask('GET', `${at}/actions/relay/dead-letters`)) as { items: unknown[] };
+    deadLetters = items.length;
+    expect(deadLetters).toBe(devicesCount / 2);
   }, patience);
 
   const acknowledged = new Set<string>();
@@ -106,7 +106,7 @@ export async function fillFolder(data: string, shards: number): Promise<FullFold
   await server.stop();
   await fillShards(server.report);
   await markBroadcast(server.report);
-  return { fleet, devices, disabled: third, acknowledged, parked };
+  return { fleet, devices, disabled: third, acknowledged, deadLetters };
 }
 
 /** As a broadcast that is under way leaves it. */
@@ -119,7 +119,7 @@ async function markBroadcast(report: ServerReport): Promise<void> {
     );
     const mail = { name: 'all', payload: Buffer.from('{}'), ttlSeconds: 86_400, mailboxMailsMax: 1_000 };
     await environment.write(() => {
-      state.apply({ type: 'broadcast', given: { broadcast, devices, mail } });
+      state.apply({ type: 'broadcast', params: { broadcast, devices, mail } });
       state.flush();
     });
   });

@@ -4,7 +4,7 @@ import { type TestDevice, TestFleet } from './device.ts';
 import { queryDatabase } from './log.ts';
 import { createStore, TestServer } from './server.ts';
 
-/** Two nodes on one store, of which the first has the jobs. */
+/** Two nodes on one store, of which the first is the leader. */
 export interface Nodes {
   first: TestServer;
   second: TestServer;
@@ -39,7 +39,7 @@ export function useNodes(): (databasesCount?: number) => Promise<Nodes> {
       started.push(server);
       return server;
     };
-    // One after the other: whoever comes first has the jobs.
+    // One after the other: the first one becomes the leader.
     return { first: await start(), second: await start(), urls: store.shards };
   };
 }
@@ -47,7 +47,7 @@ export function useNodes(): (databasesCount?: number) => Promise<Nodes> {
 /** The same fleet towards another node. */
 export const at = (server: TestServer, { fleetId }: TestFleet): TestFleet => new TestFleet(server, fleetId);
 
-/** The node that has the jobs, as the first database knows it. */
+/** The leader, as the first database knows it. */
 export async function holderOfJobs([url = '']: readonly string[]): Promise<string | undefined> {
   const rows = await queryDatabase<{ holder: string }>(url, "SELECT holder FROM lease WHERE name = 'jobs'");
   return rows[0]?.holder;

@@ -4,6 +4,7 @@ import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { account, owner, program, runProgram } from './postgres-program.ts';
+import { killTree } from './process-tree.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** To who runs the server. */
@@ -152,12 +153,16 @@ export class Postgres {
     }
   }
 
-  /** SIGINT: at once but in order. SIGKILL: as a crash of this process; its children end by themselves. */
+  /**
+   * SIGINT: at once but in order. SIGKILL: all of its processes, as if the machine were gone: a backend by itself would
+   * go on committing for some moments.
+   */
   async end(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
     const ending = this.#process;
     if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = new Promise((resolve) => ending.once('exit', resolve));
-    ending.kill(signal);
+    if (signal === 'SIGKILL' && ending.pid !== undefined) killTree(ending.pid);
+    else ending.kill(signal);
     await exited;
   }
 

@@ -26,10 +26,10 @@ export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
     ofFleets.push({
       counts: await shard.fleetCounts(fleetId),
       tagged: await shard.devicesWithTag(fleetId, 'row 1', '', 100),
-      named: (await shard.findDevices({ by: 'name', fleetId, namePrefix: 'Sen', after: '', looks: 100 }))
+      named: (await shard.findDevices({ by: 'name', fleetId, namePrefix: 'Sen', after: '', scanMax: 100 }))
         .items,
-      seen: (await shard.findDevices({ by: 'seen', fleetId, seenAfterMs: 1, after: '', looks: 100 })).items,
-      disabled: (await shard.findDevices({ by: 'disabled', fleetId, after: '', looks: 100 })).items,
+      seen: (await shard.findDevices({ by: 'seen', fleetId, seenAfterMs: 1, after: '', scanMax: 100 })).items,
+      disabled: (await shard.findDevices({ by: 'disabled', fleetId, after: '', scanMax: 100 })).items,
       letters: await allOf((after) => shard.deadLetters(fleetId, {}, after, 3)),
     });
   }

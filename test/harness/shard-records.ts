@@ -104,7 +104,7 @@ export async function fillShards(report: ServerReport): Promise<void> {
           const payload = Buffer.from(`{"batch":${batch}}`);
           const record = encodeLogRecord({ device, kind: 'datapoint', schema: 'reading', payload });
           const idempotency = { key: generateUuid(), digest: Buffer.alloc(32, batch) };
-          state.apply({ type: 'ingest', given: { device, record, idempotency } });
+          state.apply({ type: 'ingest', params: { device, record, idempotency } });
         }
         state.flush();
       });
@@ -113,13 +113,13 @@ export async function fillShards(report: ServerReport): Promise<void> {
       for (const device of devices) {
         const ids = Array.from({ length: mailsPerDevice }, (_, index) => enqueue(state, device, index));
         const [first, second, third] = ids as [Uint8Array, Uint8Array, Uint8Array];
-        state.apply({ type: 'settle', given: { device, mailId: first, verb: 'requeue' } });
-        state.apply({ type: 'settle', given: { device, mailId: second, verb: 'ack' } });
-        state.apply({ type: 'settle', given: { device, mailId: third, verb: 'reject' } });
+        state.apply({ type: 'settle', params: { device, mailId: first, verb: 'requeue' } });
+        state.apply({ type: 'settle', params: { device, mailId: second, verb: 'ack' } });
+        state.apply({ type: 'settle', params: { device, mailId: third, verb: 'reject' } });
         enqueue(state, device, mailsPerDevice, { deliverAtMs: Date.now() + 86_400_000 });
         state.apply({
           type: 'noteActivity',
-          given: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
+          params: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
         });
       }
       state.flush();
@@ -134,9 +134,17 @@ function enqueue(
   more: Partial<Enqueue> = {},
 ): Uint8Array {
   const payload = Buffer.from(`{"index":${index}}`);
-  const once = new Uint8Array([...generateUuid(), index]);
-  const given = { device, name: 'note', payload, ttlSeconds: 86_400, mailboxMailsMax: 1_000, once, ...more };
-  const outcome = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
+  const dedupeKey = new Uint8Array([...generateUuid(), index]);
+  const params = {
+    device,
+    name: 'note',
+    payload,
+    ttlSeconds: 86_400,
+    mailboxMailsMax: 1_000,
+    dedupeKey,
+    ...more,
+  };
+  const outcome = state.apply({ type: 'enqueue', params }) as EnqueueOutcome;
   if (outcome.result !== 'queued') throw new Error(outcome.result);
   return outcome.mailId;
 }

@@ -52,7 +52,7 @@ it('so many exports are under way and no more, and none has all: those whose cli
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await refused.json()).toEqual({
       error: 'unavailable',
-      msg: 'Too many exports are under way, of this fleet or of all (exportsMax).',
+      msg: 'Too many exports of this fleet or in total are running (exportsMax). Retry later.',
     });
   }
   // What is no export is not held up by them.

@@ -132,7 +132,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
   for (const { status, body } of refusals) {
     expect({ status, body }).toEqual({
       status: 403,
-      body: { error: 'forbidden', msg: 'This token is of another fleet.' },
+      body: { error: 'forbidden', msg: 'This token is for another fleet.' },
     });
   }
   // Whoever could make tokens or fleets could have more than this fleet.
@@ -143,7 +143,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
     ['GET', '/backup', undefined],
   ] as const) {
     expect((await as(token, method, path, body)).body).toMatchObject({
-      msg: 'This token is of one fleet, and this route is of all.',
+      msg: 'This token is for one fleet, and this route is for all.',
     });
   }
   // Every route that there is, at the other fleet.
@@ -190,7 +190,7 @@ it('a token is listed without its text, and revoking it works with the next requ
   expect((await server.admin('DELETE', `/tokens/${token_id}`)).status).toBe(204);
   expect(await as(token, 'GET', '/fleets')).toMatchObject({
     status: 401,
-    body: { error: 'invalid_token', msg: 'There is no such token, or not any more.' },
+    body: { error: 'invalid_token', msg: 'This token does not exist or was revoked.' },
   });
   expect((await server.admin('DELETE', `/tokens/${token_id}`)).body).toMatchObject({
     error: 'token_not_found',
@@ -268,7 +268,10 @@ it('tokens are made, listed and revoked by commands', async () => {
   expect(JSON.parse(own.stdout).items).toEqual([expect.objectContaining({ fleet_id: fleetId })]);
   await run('token', 'revoke', made.token_id);
   const refused = await fleetpost(['fleet', 'list', '--data', server.report.data, '--token', made.token]);
-  expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('no such token') });
+  expect(refused).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('does not exist or was revoked'),
+  });
   const wrong = await fleetpost(['token', 'create', '--name', 'x', '--scopes', 'read,root']);
   expect(wrong).toMatchObject({ status: 1, stderr: expect.stringContaining('read,mail,provision,admin') });
 });

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { remapActions } from '../../src/maintenance/reshard-folder/move-actions.ts';
+import { remapActions } from '../../src/maintenance/reshard-folder/remap-actions.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { killInMove, openForMoveToOne } from '../harness/moves.ts';
@@ -102,10 +102,10 @@ async function countedRuns(): Promise<number> {
 }
 
 async function expectAllRun(): Promise<void> {
-  type Status = { behind: number; in_hand: number; parked: number };
+  type Status = { behind: number; in_hand: number; dead_letters: number };
   const status = async () => {
     const { body } = await server.admin<Status>('GET', `/fleets/${fleet.fleetId}/actions/relay`);
-    return [body.behind, body.in_hand, body.parked];
+    return [body.behind, body.in_hand, body.dead_letters];
   };
   await expect.poll(status, patience).toEqual([0, 0, 0]);
   for (const receiver of receivers) expect(await arrivedAt(receiver)).toEqual(sent);

@@ -6,11 +6,11 @@ import { TestServer, temporaryFolder } from '../harness/server.ts';
 
 const patience = { timeout: 60_000, interval: 20 };
 const actionQueueMax = 20;
-const actionParkedRunsMax = 10;
+const actionDeadLettersMax = 10;
 const actionTestsMax = 12;
 const config: Partial<Config> = {
   actionQueueMax,
-  actionParkedRunsMax,
+  actionDeadLettersMax,
   actionTestsMax,
   actionAttemptsMax: 2,
   actionRetryMilliseconds: 20,
@@ -37,7 +37,7 @@ async function newFleet(): Promise<TestFleet> {
 interface Status {
   in_hand: number;
   behind: number;
-  parked: number;
+  dead_letters: number;
   devices_behind: number;
   held: string | null;
 }
@@ -72,7 +72,7 @@ async function numbersFrom(target: TestDevice, door: string): Promise<number[]> 
 
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-it('no more runs are parked than may be; the rest waits, and all of it runs once there is room', async () => {
+it('there are no more dead letters than may be; the rest waits, and all of it runs once there is room', async () => {
   const fleet = await newFleet();
   const target = await fleet.createDevice();
   const doors = await Promise.all(upTo(8).map(() => fleet.createDevice()));
@@ -80,39 +80,39 @@ it('no more runs are parked than may be; the rest waits, and all of it runs once
   for (const n of upTo(6)) await Promise.all(doors.map((door) => open(door, n, { door: door.deviceId })));
   await expect
     .poll(async () => {
-      const { parked, held } = await statusOf(fleet);
-      expect(parked).toBeLessThanOrEqual(actionParkedRunsMax);
+      const { dead_letters, held } = await statusOf(fleet);
+      expect(dead_letters).toBeLessThanOrEqual(actionDeadLettersMax);
       return held;
     }, patience)
-    .toBe('parked_full');
+    .toBe('dead_letters_full');
   // Whatever is still under way has its time to end.
   for (let looks = 0; looks < 20; looks += 1) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect((await statusOf(fleet)).parked).toBeLessThanOrEqual(actionParkedRunsMax);
+    expect((await statusOf(fleet)).dead_letters).toBeLessThanOrEqual(actionDeadLettersMax);
   }
-  const { parked: parkedRuns } = await statusOf(fleet);
+  const { dead_letters: count } = await statusOf(fleet);
   // Some room is left for devices that have none yet.
-  expect(parkedRuns).toBeGreaterThanOrEqual(doors.length);
+  expect(count).toBeGreaterThanOrEqual(doors.length);
   await put(fleet, relay(target.deviceId));
-  const parked = `/fleets/${fleet.fleetId}/actions/relay/parked`;
-  expect((await server.admin<{ items: unknown[] }>('GET', parked)).body.items).toHaveLength(parkedRuns);
-  expect((await server.admin('POST', `${parked}/retry`)).body).toEqual({ retried: parkedRuns });
+  const path = `/fleets/${fleet.fleetId}/actions/relay/dead-letters`;
+  expect((await server.admin<{ items: unknown[] }>('GET', path)).body.items).toHaveLength(count);
+  expect((await server.admin('POST', `${path}/replay`)).body).toEqual({ replayed: count });
   await expect.poll(async () => (await target.on(server).mails()).length, patience).toBe(8 * 6);
   for (const { deviceId } of doors) {
     expect((await numbersFrom(target, deviceId)).toSorted((a, b) => a - b)).toEqual(upTo(6));
   }
 });
 
-it('refused mails are parked within the same bound', async () => {
+it('refused mails become dead letters within the same bound', async () => {
   const fleet = await newFleet();
   const doors = await Promise.all(upTo(15).map(() => fleet.createDevice()));
   await put(fleet, relay('NOSUCHDEV1'));
   for (const n of upTo(3)) await Promise.all(doors.map((door) => open(door, n)));
-  await expect.poll(async () => (await statusOf(fleet)).held, patience).toBe('parked_full');
-  expect((await statusOf(fleet)).parked).toBe(actionParkedRunsMax);
-  const path = `/fleets/${fleet.fleetId}/actions/relay/parked`;
-  await server.admin('POST', `${path}/retry`);
-  await expect.poll(async () => (await statusOf(fleet)).parked, patience).toBe(actionParkedRunsMax);
+  await expect.poll(async () => (await statusOf(fleet)).held, patience).toBe('dead_letters_full');
+  expect((await statusOf(fleet)).dead_letters).toBe(actionDeadLettersMax);
+  const path = `/fleets/${fleet.fleetId}/actions/relay/dead-letters`;
+  await server.admin('POST', `${path}/replay`);
+  await expect.poll(async () => (await statusOf(fleet)).dead_letters, patience).toBe(actionDeadLettersMax);
 });
 
 it('the failing records of one device stop nobody else, across kill -9 too, and run in their order later', async () => {
@@ -131,30 +131,30 @@ it('the failing records of one device stop nobody else, across kill -9 too, and 
     }
   }
   await expect.poll(() => numbersFrom(target, good.deviceId), patience).toEqual(upTo(count / 2));
-  // It has its share of what may be parked, and some in hand.
+  // It has its share of the dead letters, and some in hand.
   await expect.poll(async () => (await statusOf(fleet)).devices_behind, patience).toBe(1);
-  const { held, parked, in_hand, behind } = await statusOf(fleet);
-  expect(held).toBe('parked_full');
-  expect(parked).toBeLessThanOrEqual(actionParkedRunsMax / 2);
+  const { held, dead_letters: letters, in_hand, behind } = await statusOf(fleet);
+  expect(held).toBe('dead_letters_full');
+  expect(letters).toBeLessThanOrEqual(actionDeadLettersMax / 2);
   expect(in_hand).toBeLessThanOrEqual(actionQueueMax / 2);
   expect(behind).toBeGreaterThan(0);
   await server.kill();
   server = await TestServer.start(config, folder);
   fleet.server = server;
   await put(fleet, relay(target.deviceId));
-  await server.admin('POST', `/fleets/${fleet.fleetId}/actions/relay/parked/retry`);
+  await server.admin('POST', `/fleets/${fleet.fleetId}/actions/relay/dead-letters/replay`);
   await expect.poll(async () => (await numbersFrom(target, bad.deviceId)).length, patience).toBe(count);
-  // What was parked is older than what waited, and either is in its order.
+  // What was a dead letter is older than what waited, and either is in its order.
   const arrived = await numbersFrom(target, bad.deviceId);
   const inOrder = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
-  expect(arrived.filter((n) => n < parked)).toEqual(upTo(parked));
-  expect(arrived.filter((n) => n >= parked)).toEqual(upTo(count).slice(parked));
+  expect(arrived.filter((n) => n < letters)).toEqual(upTo(letters));
+  expect(arrived.filter((n) => n >= letters)).toEqual(upTo(count).slice(letters));
   expect(inOrder(arrived)).toEqual(upTo(count));
   expect(await numbersFrom(target, good.deviceId)).toEqual(upTo(count / 2));
   await expect
     .poll(async () => {
       const status = await statusOf(fleet);
-      return [status.in_hand, status.behind, status.parked, status.devices_behind];
+      return [status.in_hand, status.behind, status.dead_letters, status.devices_behind];
     }, patience)
     .toEqual([0, 0, 0, 0]);
 });

@@ -84,14 +84,14 @@ it('an action that is deleted while it is put again runs for nothing from before
   expect(await numbers(target)).toEqual([1, 2, 3, 4]);
 });
 
-it('a parcel of mails that is damaged ends neither the server nor the actions', async () => {
+it('a damaged outbox entry ends neither the server nor the actions', async () => {
   const [door, target] = [await fleet.createDevice(), await fleet.createDevice()];
   await server.stop();
-  await putInOutbox(generateUuid(), Buffer.from('not a parcel'));
+  await putInOutbox(generateUuid(), Buffer.from('not an entry'));
   server = await TestServer.start({}, folder);
   fleet.server = server;
   await fleet.putAction('relay', relay(target.deviceId));
   await open(door, 1);
   await expect.poll(() => numbers(target), patience).toEqual([1]);
-  expect(server.stderr).toContain('a damaged parcel of mails is passed over');
+  expect(server.stderr).toContain('damaged outbox entry skipped');
 });

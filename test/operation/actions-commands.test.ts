@@ -60,7 +60,7 @@ it('an action is tried, deployed, watched, changed, brought back and deleted by 
   const tried = await shown('test', 'check', record, '--file', code, '--on', 'opened');
   expect(tried).toMatchObject({ status: 0, stderr: '' });
   expect(tried.stdout).toContain(`${lock.deviceId}  lock_check`);
-  expect(tried.stdout).toMatch(/opened by guest\nIt is done: /);
+  expect(tried.stdout).toMatch(/opened by guest\nIt succeeded: /);
   expect(await mailboxSize(lock)).toBe(0);
 
   const wrongTest = file('wrong.json', { ...test, mails: [] });
@@ -133,26 +133,26 @@ it('runs that were given up are read as the device sent them, tried again and th
   expect((await ask('PATCH', '/broken', { enabled: true })).body).toMatchObject({ enabled: true });
   const payload = '{"n": 12345678901234567890}';
   for (let n = 0; n < 3; n += 1) await sensor.request('POST', '/v1/msg/opened', payload);
-  await expect.poll(async () => (await ask('GET', '/broken')).body.parked, patience).toBe(3);
-  const { items } = (await ask('GET', '/broken/parked')).body;
+  await expect.poll(async () => (await ask('GET', '/broken')).body.dead_letters, patience).toBe(3);
+  const { items } = (await ask('GET', '/broken/dead-letters')).body;
   expect(items).toMatchObject(
     Array(3).fill({ device: sensor.deviceId, kind: 'message', error: { code: 'threw' } }),
   );
   const run = String(items[0].run);
-  const one = await shown('parked', 'broken', run, '--json');
+  const one = await shown('dead-letters', 'broken', run, '--json');
   expect(one.stdout).toContain(`"payload":${payload}`);
 
   const metrics = await (await fetch(`${server.report.admin_url}/metrics`)).text();
-  expect(metrics).toContain(`fleetpost_action_parked{fleet="${fleet.fleetId}",action="broken"} 3`);
+  expect(metrics).toContain(`fleetpost_action_dead_letters{fleet="${fleet.fleetId}",action="broken"} 3`);
 
   const forgotten = await shown('drop', 'broken');
   expect(forgotten).toMatchObject({ status: 1, stdout: '' });
   expect(forgotten.stderr).toMatch(/--all/);
   await ask('PUT', '/broken', good);
-  expect(await action('retry', 'broken', run)).toEqual({ retried: 1 });
-  await expect.poll(async () => (await ask('GET', '/broken')).body.parked, patience).toBe(2);
+  expect(await action('replay', 'broken', run)).toEqual({ replayed: 1 });
+  await expect.poll(async () => (await ask('GET', '/broken')).body.dead_letters, patience).toBe(2);
   expect(await action('drop', 'broken', '--all')).toEqual({ dropped: 2 });
-  expect((await ask('GET', '/broken/parked')).body).toEqual({ items: [], next: null });
+  expect((await ask('GET', '/broken/dead-letters')).body).toEqual({ items: [], next: null });
   await ask('DELETE', '/broken');
 }, 120_000);
 
@@ -215,10 +215,17 @@ const refused: [what: string, method: string, path: string, body: unknown, statu
     ],
     ['a version that is not there', 'GET', '/kept/versions/9', undefined, 404, 'action_version_not_found'],
     ['going back to none', 'POST', '/kept/rollback', { version: 9 }, 404, 'action_version_not_found'],
-    ['a parked run that is not there', 'GET', '/kept/parked/9', undefined, 404, 'run_not_found'],
-    ['retrying none', 'POST', '/kept/parked/9/retry', undefined, 404, 'run_not_found'],
-    ['dropping none', 'DELETE', '/kept/parked/9', undefined, 404, 'run_not_found'],
-    ['a run that is no number', 'GET', '/kept/parked/x', undefined, 400, 'bad_request'],
+    [
+      'a dead letter that is not there',
+      'GET',
+      '/kept/dead-letters/9',
+      undefined,
+      404,
+      'dead_letter_not_found',
+    ],
+    ['replaying none', 'POST', '/kept/dead-letters/9/replay', undefined, 404, 'dead_letter_not_found'],
+    ['dropping none', 'DELETE', '/kept/dead-letters/9', undefined, 404, 'dead_letter_not_found'],
+    ['a run that is no number', 'GET', '/kept/dead-letters/x', undefined, 400, 'bad_request'],
     ['a rate of nothing', 'PATCH', '/kept', { runs_per_second_max: 0 }, 400, 'invalid_body'],
   ];
 
@@ -231,7 +238,12 @@ it('what cannot be is refused with its code, and nothing comes of it', async () 
     expect(answer.body.msg, what).toMatch(/^[A-Z]/);
   }
   expect((await ask('GET', '')).body.items.map((one: { name: string }) => one.name)).toEqual(['kept']);
-  expect((await ask('GET', '/kept')).body).toMatchObject({ version: 2, filter: {}, held: null, parked: 0 });
+  expect((await ask('GET', '/kept')).body).toMatchObject({
+    version: 2,
+    filter: {},
+    held: null,
+    dead_letters: 0,
+  });
   const other = await server.admin('GET', '/fleets/NOFLEET1/actions');
   expect(other.body).toMatchObject({ error: 'fleet_not_found' });
 });
@@ -253,10 +265,10 @@ it('the OpenAPI document has every route of actions', async () => {
       'post /{name}/test',
       'get /{name}/runs',
       'get /{name}/logs',
-      'delete get /{name}/parked',
-      'delete get /{name}/parked/{run}',
-      'post /{name}/parked/retry',
-      'post /{name}/parked/{run}/retry',
+      'delete get /{name}/dead-letters',
+      'delete get /{name}/dead-letters/{run}',
+      'post /{name}/dead-letters/replay',
+      'post /{name}/dead-letters/{run}/replay',
     ].sort(),
   );
 });
@@ -287,12 +299,12 @@ it('an error is told with its lines, each by the file of its action, and in a li
   await action('put', 'door-open', code, '--on', 'opened');
   await sensor.request('POST', '/v1/msg/opened', { at: null });
   await sensor.request('POST', '/v1/msg/opened', { at: 'evil' });
-  await expect.poll(async () => (await ask('GET', '/door-open')).body.parked, patience).toBe(2);
-  const [evil, first] = (await ask('GET', '/door-open/parked')).body.items;
+  await expect.poll(async () => (await ask('GET', '/door-open')).body.dead_letters, patience).toBe(2);
+  const [evil, first] = (await ask('GET', '/door-open/dead-letters')).body.items;
   expect(evil.error.msg).toMatch(/^Error: \\u\{1b\}\[2J one\\r\ntwo\n {4}at /);
   const listed = await shown('runs', 'door-open');
   expect(listed.stdout).toMatch(/threw: TypeError: cannot read property 'length' of null\n/);
   for (const character of ['\u{fffd}', '\u{1b}', '\r']) expect(listed.stdout).not.toContain(character);
-  const detail = await shown('parked', 'door-open', String(first.run));
+  const detail = await shown('dead-letters', 'door-open', String(first.run));
   expect(detail.stdout).toMatch(/error +threw: TypeError: .* of null\n +at \S+ \(door-open\.ts:4:\d+\)\n/);
 });

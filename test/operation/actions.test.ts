@@ -114,9 +114,9 @@ describe('a message that makes things happen', () => {
       .poll(async () => (await ask('moody')).behind + (await ask('moody')).in_hand, patience)
       .toBe(0);
     const arrived = await numbers(target);
-    const { items: parked } = await ask('moody/parked');
+    const { items: letters } = await ask('moody/dead-letters');
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
-    expect(arrived.length + parked.length).toBe(30);
+    expect(arrived.length + letters.length).toBe(30);
   });
 
   it('state is counted right by runs of many devices side by side', async () => {
@@ -138,25 +138,25 @@ describe('a message that makes things happen', () => {
 });
 
 describe('what fails', () => {
-  it('a run that always fails is parked, can be read, retried with better code, and dropped', async () => {
+  it('a run that always fails becomes a dead letter, can be read, replayed with better code, and dropped', async () => {
     const door = await fleet.createDevice();
     const target = await fleet.createDevice();
     await putAction('broken', `export default () => { throw new TypeError('no such lock'); }`);
     await open(door, { n: 1 });
     await open(door, { n: 2 });
-    await expect.poll(async () => (await ask('broken')).parked, patience).toBe(2);
-    const { items } = await ask('broken/parked');
+    await expect.poll(async () => (await ask('broken')).dead_letters, patience).toBe(2);
+    const { items } = await ask('broken/dead-letters');
     expect(items[1]).toMatchObject({ device: door.deviceId, attempts: 5, error: { code: 'threw' } });
     expect(items[1].error.msg).toContain('no such lock');
     expect((await ask('broken/runs?outcome=failed')).items).toHaveLength(8);
     await putAction('broken', relay(target.deviceId));
-    expect(await ask(`broken/parked/${items[1].run}/retry`, 'POST')).toMatchObject({ retried: 1 });
+    expect(await ask(`broken/dead-letters/${items[1].run}/replay`, 'POST')).toMatchObject({ replayed: 1 });
     await expect.poll(() => numbers(target), patience).toEqual([1]);
-    expect(await ask('broken/parked', 'DELETE')).toMatchObject({ dropped: 1 });
-    await expect.poll(async () => (await ask('broken')).parked, patience).toBe(0);
+    expect(await ask('broken/dead-letters', 'DELETE')).toMatchObject({ dropped: 1 });
+    await expect.poll(async () => (await ask('broken')).dead_letters, patience).toBe(0);
   });
 
-  it('mail that a mailbox does not take is parked by itself, and sent again when there is room', async () => {
+  it('mail that a mailbox does not take becomes a dead letter by itself, and sent again when there is room', async () => {
     const door = await fleet.createDevice();
     const target = await fleet.createDevice();
     const gone = 'NOSUCHDEV1';
@@ -169,8 +169,8 @@ describe('what fails', () => {
     );
     await open(door, { n: 1 });
     await open(door, { n: 2 });
-    await expect.poll(async () => (await ask('full')).parked, patience).toBe(2);
-    const { items } = await ask('full/parked');
+    await expect.poll(async () => (await ask('full')).dead_letters, patience).toBe(2);
+    const { items } = await ask('full/dead-letters');
     expect(items[0].error.code).toBe('mail_refused');
     expect(items[0].refused).toEqual([
       { device: target.deviceId, name: 'relayed', reason: 'mailbox_full' },
@@ -178,9 +178,11 @@ describe('what fails', () => {
     ]);
     const head = await target.next();
     await target.settle('ack', String(head.headers.get('x-mail-id')));
-    await ask(`full/parked/${items[0].run}/retry`, 'POST');
+    await ask(`full/dead-letters/${items[0].run}/replay`, 'POST');
     await expect.poll(() => numbers(target), patience).toEqual([2]);
-    await expect.poll(async () => (await ask('full/parked')).items[0]?.refused.length, patience).toBe(1);
+    await expect
+      .poll(async () => (await ask('full/dead-letters')).items[0]?.refused.length, patience)
+      .toBe(1);
   });
 
   it('an action that computes without end, one that takes all memory and one that floods hold up nobody', async () => {

@@ -190,7 +190,7 @@ it('pages and the export have the same entries, and a token of one fleet sees th
   const [, after = '', from = ''] = /--after (\S+) --from (\S+)/.exec(people.stdout) ?? [];
   expect((await fleetpost([...list, '--after', after, '--from', from])).stdout).toContain('outcome');
   expect((await fleetpost([...list, '--after', after, '--from', '1h'])).stderr).toContain(
-    'no `next` of this',
+    'not a `next` of this',
   );
 });
 

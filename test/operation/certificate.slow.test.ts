@@ -133,7 +133,7 @@ it('a pair that is half written, or does not belong together, is not taken, and 
   copyFileSync(certFile, files.certFile);
   copyFileSync(keyFile, files.keyFile);
   await using other = await TestServer.start({ tlsCertFile: files.certFile, tlsKeyFile: files.keyFile });
-  const refused = () => other.stderr.split('the certificate in service stays').length - 1;
+  const refused = () => other.stderr.split('keeping the current certificate').length - 1;
 
   writeFileSync(files.certFile, cert);
   await until(() => refused() === 1, lookTimeoutMs);

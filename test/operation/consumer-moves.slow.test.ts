@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { shardOf } from '../../src/domain/placement.ts';
-import { remapConsumers } from '../../src/maintenance/reshard-folder/move-consumers.ts';
+import { remapConsumers } from '../../src/maintenance/reshard-folder/remap-consumers.ts';
 import { loadConfig } from '../../src/server/configuration/config.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';

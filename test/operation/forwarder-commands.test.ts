@@ -74,7 +74,7 @@ it('forwarders are put, looked at, paused, and their dead letters dealt with by 
   expect(await forwarder('drop', 'hook', '--all')).toEqual({ dropped: 0 });
   expect(await forwarder('pause', 'hook')).toMatchObject({ state: 'paused' });
   expect((await shown('rotate-secret', 'hook', '--grace', '60')).stdout).toContain('whsec_');
-  expect((await shown('resume', 'hook')).stdout).toBe('hook goes on.\n');
+  expect((await shown('resume', 'hook')).stdout).toBe('hook is resumed.\n');
   expect((await shown('put', 'hook')).stderr).toContain('--webhook URL or --nats SERVER');
   expect(await forwarder('delete', 'hook')).toEqual({ ok: true });
   expect((await shown('list')).stdout).toBe('This fleet has no forwarders.\n');

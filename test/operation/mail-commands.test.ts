@@ -58,7 +58,7 @@ it('D16, D17: a mail is sent, followed, withdrawn, and as a dead letter shown, r
   expect(await command('mail', 'withdraw', delayed.mail_id, ...ofDevice())).toMatchObject({
     mailbox_size: 0,
   });
-  expect(await refused('mail', 'withdraw', newId, ...ofDevice())).toContain('rejected already');
+  expect(await refused('mail', 'withdraw', newId, ...ofDevice())).toContain('already rejected');
   expect(await refused('mail', 'send', ...ofDevice(), '--name', 'x', '--deliver-at', 'noon')).toContain(
     'deliver_at',
   );

@@ -101,7 +101,7 @@ it('a server that is killed is started again where it was, and says once on stdo
     process.kill(before, 'SIGKILL');
     await until(() => server.child !== undefined && server.child !== before);
     await until(() => isAnswered(device), 60_000);
-    expect(server.stderr.split('is started again')).toHaveLength(kill + 1);
+    expect(server.stderr.split('; restarting')).toHaveLength(kill + 1);
     await until(() => server.stderr.split('"msg":"ready"').length === kill + 2);
   }
   const child = server.child ?? 0;
@@ -175,8 +175,8 @@ it('SIGHUP is passed on, and waits for a server that is starting', async () => {
   await until(() => server.child !== undefined);
   server.process.kill('SIGHUP');
   await server.ready();
-  await until(() => server.stderr.includes('read again'));
+  await until(() => server.stderr.includes('configuration reloaded'));
   server.process.kill('SIGHUP');
-  await until(() => server.stderr.split('read again').length === 3);
+  await until(() => server.stderr.split('configuration reloaded').length === 3);
   expect(await server.end('SIGTERM')).toEqual([0, null]);
 });

@@ -30,7 +30,7 @@ it('SIGHUP takes what can change, names what cannot, and refuses a bad file whol
     commitDelayMilliseconds: 7,
     bodyBytesMax: 2_048,
   };
-  const said = await reload(changed, 'with a restart only');
+  const said = await reload(changed, 'changed keys need a restart');
   expect(said).toContain('"keys":["commitDelayMilliseconds","bodyBytesMax"]');
   expect((await device.sendMail()).status).toBe(409);
 
@@ -39,11 +39,11 @@ it('SIGHUP takes what can change, names what cannot, and refuses a bad file whol
     [{ mailboxMailsMax: 9, mailBoxes: 1 }, 'there is no key'],
     [{ mailboxMailsMax: 9, tlsCertFile: '/nowhere.pem', tlsKeyFile: '/nowhere.key' }, 'nowhere.pem'],
   ] as const) {
-    expect(await reload(bad, 'nothing has changed')).toContain(reason);
+    expect(await reload(bad, 'nothing changed')).toContain(reason);
     expect((await device.sendMail()).status).toBe(409);
   }
 
-  expect(await reload({ mailboxMailsMax: 9 }, 'read again')).toContain('"mailboxMailsMax":9');
+  expect(await reload({ mailboxMailsMax: 9 }, 'configuration reloaded')).toContain('"mailboxMailsMax":9');
   expect((await device.sendMail()).status).toBe(201);
   expect(server.isRunning).toBe(true);
 });
@@ -54,7 +54,7 @@ it('SIGHUP reaches the workers', async () => {
   const device = await (await createFleet(server)).createDevice();
   put({ hostSuffix: 'device.example.com', streamsPerWorkerMax: 10 });
   server.process.kill('SIGHUP');
-  await until(() => server.stderr.includes('read again'));
+  await until(() => server.stderr.includes('configuration reloaded'));
   for (let worker = 0; worker < shards; worker += 1) {
     const answer = await ask(
       server,

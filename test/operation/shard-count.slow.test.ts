@@ -88,7 +88,7 @@ async function expectKnown(known: Known, server: TestServer): Promise<void> {
 async function sendOnce(
   report: ServerReport,
   devices: readonly DeviceKey[],
-  onces: readonly Uint8Array[],
+  dedupeKeys: readonly Uint8Array[],
 ): Promise<string[]> {
   const answers: string[] = [];
   let shard = 0;
@@ -104,8 +104,8 @@ async function sendOnce(
           ttlSeconds: 86_400,
           mailboxMailsMax: 1_000,
         };
-        const given = { device, ...mail, dedupeKey: onces[index] as Uint8Array };
-        const answer = state.apply({ type: 'enqueue', given }) as EnqueueOutcome;
+        const params = { device, ...mail, dedupeKey: dedupeKeys[index] as Uint8Array };
+        const answer = state.apply({ type: 'enqueue', params }) as EnqueueOutcome;
         if (answer.result !== 'queued') throw new Error(answer.result);
         answers[index] = answer.repeated ? 'repeated' : formatUuid(answer.mailId);
       }
@@ -144,10 +144,10 @@ it('a start with another shard count moves every device with all that is its own
   disabled.disabled = true;
   await server.admin('PATCH', disabled.device.adminPath, { enabled: false });
   const keys = all.map(({ device }) => deviceKeyOf(device.fleetId, device.deviceId));
-  const onces = keys.map(() => new Uint8Array([...generateUuid(), 1]));
+  const dedupeKeys = keys.map(() => new Uint8Array([...generateUuid(), 1]));
   for (const [index, count] of counts.entries()) {
     expect(await server.stop()).toBe(0);
-    const sent = await sendOnce(server.report, keys, onces);
+    const sent = await sendOnce(server.report, keys, dedupeKeys);
     if (index > 0) expect(sent).toEqual(all.map(() => 'repeated'));
     else for (const [which, id] of sent.entries()) all[which]?.mailIds.push(id);
     server = await TestServer.start({ shards: count }, data);
@@ -158,7 +158,7 @@ it('a start with another shard count moves every device with all that is its own
     await Promise.all(all.slice(1).map((known) => goOn(known, server)));
   }
   await server.stop();
-  expect(await sendOnce(server.report, keys, onces)).toEqual(all.map(() => 'repeated'));
+  expect(await sendOnce(server.report, keys, dedupeKeys)).toEqual(all.map(() => 'repeated'));
   expect(await withTag(server.report, fleet.fleetId, 'moved')).toEqual(
     all.map(({ device }) => device.deviceId).sort(),
   );

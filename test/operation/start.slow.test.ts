@@ -24,7 +24,7 @@ async function serve(
   let text = '';
   for await (const chunk of child.stdout) {
     text += chunk;
-    if (/(Found|Made) .*Certificate.*\n/.test(text) || text.includes('/v1/events\n')) break;
+    if (/(Opened|Created) .*Certificate.*\n/.test(text) || text.includes('/v1/events\n')) break;
   }
   return {
     text,
@@ -52,7 +52,7 @@ it('a first start with --demo makes everything and prints five commands; the sec
   expect(statSync(join(data, 'admin.json')).mode & 0o777).toBe(0o600);
 
   const second = await serve(data, ['--demo', '--shards', String(shards)]);
-  expect(second.text).toMatch(new RegExp(`Found .*: ${shards} shards?, 1 fleet`));
+  expect(second.text).toMatch(new RegExp(`Opened .*: ${shards} shards?, 1 fleet`));
   expect(second.text).not.toContain('FOS-');
   expect(await second.stop()).toBe(0);
 });
@@ -66,7 +66,7 @@ it('a first start makes no fleet and prints no secret: the output of a service i
   }
   await expect
     .poll(() => printed.join(''), { timeout: 30_000 })
-    .toMatch(/Made .*, 0 fleets.*\n.*fleet create/);
+    .toMatch(/Created .*, 0 fleets.*\n.*fleet create/);
   const { token } = JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8')) as { token: string };
   const { stdout } = await fleetpost(['fleet', 'list', '--data', data, '--json']);
   expect(JSON.parse(stdout)).toEqual({ items: [], next: null });
@@ -110,7 +110,7 @@ it('the token stays the same over a restart, and a folder keeps its shard count 
   const { token } = first;
   await first.stop();
   const second = await serve(data, []);
-  expect(second.text).toMatch(new RegExp(`Found .*: ${count} shards, 0 fleets`));
+  expect(second.text).toMatch(new RegExp(`Opened .*: ${count} shards, 0 fleets`));
   expect(JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8'))).toMatchObject({ token });
   expect(await second.stop()).toBe(0);
 });
@@ -135,7 +135,7 @@ it('certificate files that do not fit are named', async () => {
   writeFileSync(join(folder, 'key.pem'), 'nonsense');
   const environment = { FLEETPOST_TLS_CERT_FILE: join(folder, 'cert.pem') };
   const half = await fleetpost(['serve', '--data', join(folder, 'a'), ...loopback], environment);
-  expect(half.stderr).toMatch(/go together/);
+  expect(half.stderr).toMatch(/Set both or neither/);
   const bad = await fleetpost(['serve', '--data', join(folder, 'b'), ...loopback], {
     ...environment,
     FLEETPOST_TLS_KEY_FILE: join(folder, 'key.pem'),
@@ -157,7 +157,7 @@ it('a data folder that is in use, damaged, foreign or of another format is refus
   for (const format of [0, 2]) {
     const manifest = `{"format":${format},"shards":1,"complete":true}`;
     expect((await start(withManifest(`of ${format}`, manifest))).stderr).toMatch(
-      new RegExp(`another version of Fleetpost \\(format ${format}; this one knows 1\\)`),
+      new RegExp(`another version of Fleetpost \\(format ${format}; this one reads 1\\)`),
     );
   }
   mkdirSync(join(folder, 'foreign'));
@@ -180,14 +180,14 @@ it('a port that is taken is refused, and the folder is free again', async () => 
   const serveOn = (listen: string, admin: string) =>
     fleetpost(['serve', '--data', data, '--listen', listen, '--admin', admin]);
   const refused = await serveOn(taken, '127.0.0.1:0');
-  expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/another server using it/) });
+  expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/another server using it/i) });
   const admin = new URL(server.report.admin_url).host;
   const refusedToo = await serveOn('127.0.0.1:0', admin);
   expect(refusedToo).toMatchObject({ status: 1, stderr: expect.stringMatching(/admin API/) });
   // By its number, a port is no more shared than one that the system chose.
   await using numbered = await TestServer.start({ listen: taken.replace(/\d+$/, String(await freePort())) });
   expect((await serveOn(new URL(numbered.url).host, '127.0.0.1:0')).stderr).toMatch(
-    /another server using it/,
+    /another server using it/i,
   );
   // Nothing was answered yet, so this is still a first start, with whatever shard count is asked for now.
   await using after = await TestServer.start({}, data, { flags: ['--demo'] });

@@ -97,6 +97,6 @@ it('sampled requests become spans that an OTLP receiver is sent; others, and uns
   expect(await metrics()).toContain('fleetpost_spans_exported_total 4');
   expect(await server.stop()).toBe(0);
   expect(server.stderr.trim().split('\n')).toHaveLength(1);
-  expect(server.stderr).toContain('traceUrl does not take them');
+  expect(server.stderr).toContain('span export to traceUrl failed');
   receiver.close();
 });

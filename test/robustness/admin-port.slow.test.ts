@@ -373,7 +373,7 @@ describe('D26: the probe', () => {
       /speaks plain HTTP and cannot listen on 0.0.0.0/,
     );
     const taken = new URL(server.report.admin_url).host;
-    await expect(TestServer.start({ probe: taken })).rejects.toThrow(/cannot be listened on for probe/);
+    await expect(TestServer.start({ probe: taken })).rejects.toThrow(/Cannot listen on .* for probe/);
     await expect(TestServer.start({ probe: 'nowhere' })).rejects.toThrow(/probe must be HOST:PORT/);
   });
 });

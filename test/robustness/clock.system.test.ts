@@ -40,7 +40,7 @@ async function restart(): Promise<void> {
 
 /** Settles when every shard has noticed. */
 async function jumpTo(offsetSeconds: number): Promise<void> {
-  const noticed = (): number => server.stderr.split('has jumped').length - 1;
+  const noticed = (): number => server.stderr.split('clock jumped').length - 1;
   const before = noticed();
   clock.set(offsetSeconds);
   await until(() => noticed() >= before + server.report.shards);

@@ -86,14 +86,14 @@ it.runIf(engine === 'lmdb')(
     await first.stop();
 
     const second = await TestServer.start(config, folder);
-    const line = second.stderr.split('\n').find((one) => one.includes('half of the disk')) ?? '';
+    const line = second.stderr.split('\n').find((one) => one.includes('half of the available disk')) ?? '';
     const { bytes } = JSON.parse(line) as { bytes: number };
     expect(bytes / 1_048_576).toBeGreaterThan(20);
     expect(bytes / 1_048_576).toBeLessThanOrEqual(24);
     const bytesOf = async (): Promise<number> =>
       (await readRecords(second.report)).reduce((sum, { payload }) => sum + payload.length, 0);
     await expect.poll(bytesOf, { timeout: 60_000, interval: 1_000 }).toBeLessThan(bytes);
-    expect(second.stderr).toContain('the oldest records go before their time (logBytesMax)');
+    expect(second.stderr).toContain('log full; removing the oldest records early (logBytesMax)');
     expect(await second.stop()).toBe(0);
     const after = await readRecords(second.report);
     expect(after.length).toBeGreaterThan(before / 3);

@@ -179,7 +179,7 @@ describe('changing many devices', () => {
     const refused = await fleetpost([...twice, '--data', server.report.data]);
     expect(refused).toMatchObject({
       status: 1,
-      stderr: "fleetpost: option '--tag <tag>' can be given once\n",
+      stderr: "fleetpost: option '--tag <tag>' may be given only once\n",
     });
     const unknown = await server.admin('POST', path, { select: { device_ids: ['NODEVICE00'] }, change });
     expect(unknown.body).toMatchObject({ changed: 0, refused: [{ error: 'device_not_found' }] });
@@ -286,7 +286,7 @@ describe('import and export', () => {
         '--resume',
       ];
       const { status, stderr } = await fleetpost([...mixed, '--data', server.report.data]);
-      expect([status, stderr]).toEqual([1, expect.stringContaining('begun with --digests')]);
+      expect([status, stderr]).toEqual([1, expect.stringContaining('started with --digests')]);
       const importArgs = ['device', 'import', out, '--fleet', to.fleetId, '--out', results];
       expect(await fleetpostJson(server, importArgs)).toMatchObject({ created: 40, error: 0 });
       const answers = readFileSync(results, 'utf8');
@@ -382,7 +382,7 @@ describe('import and export', () => {
     const { status, stdout } = await fleetpost(going);
     expect(status).toBe(1);
     expect(stdout).toContain('Created 1, updated 0, unchanged 0, skipped 2');
-    expect(stdout).toMatch(/Rotate the secret of 1 .*: LOST000002\n$/);
+    expect(stdout).toMatch(/existed already: 1\. .*: LOST000002\n$/);
   });
 
   it('an import of ids and secrets that goes on over lines which were done ends with 0', async () => {
@@ -418,9 +418,9 @@ describe('import and export', () => {
     const args = ['device', 'import', file, '--fleet', fleet.fleetId, '--out', out];
     const connection = ['--data', server.report.data];
     const { status, stdout } = await fleetpost([...args, ...connection]);
-    expect([status, stdout]).toEqual([1, expect.stringMatching(/^Created 0, .* refused 1: /)]);
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/^Created 0, .* refused 1\. /)]);
     const again = await fleetpost([...args, ...connection]);
-    expect(again).toMatchObject({ status: 1, stderr: expect.stringMatching(/is there already/) });
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringMatching(/already exists/) });
   });
 });
 

@@ -124,7 +124,8 @@ describe('D7: each code has its one status, and a body of error and msg', () => 
 
   it('D7: 413 request_too_large and 415 unsupported_media_type', async () => {
     const large = await device.request('POST', '/v1/msg/note', bodyOf(limit + 1));
-    expectError(large, 413, 'request_too_large');
+    const msg = `The body is larger than ${limit} bytes (bodyBytesMax).`;
+    expectError(large, 413, 'request_too_large', { msg });
     const text = { 'Content-Type': 'text/plain' };
     const typed = await device.request('POST', '/v1/msg/note', refused, text);
     expectError(typed, 415, 'unsupported_media_type');

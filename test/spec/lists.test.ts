@@ -39,7 +39,7 @@ const others: Record<string, string> = {
   from: '2020-01-01T00:00:00Z',
   to: '2099-01-01T00:00:00Z',
   token: 'bootstrap',
-  outcome: 'parked',
+  outcome: 'dead',
   text: 'a',
   run: '1',
 };
@@ -107,7 +107,7 @@ function listsOf(
     [`get ${of}/broadcasts/{broadcast_id}/refusals`]: asked(`${at}/broadcasts/${broadcastId}/refusals`),
     [`get ${of}/actions/{name}/runs`]: asked(`${at}/actions/act/runs`),
     [`get ${of}/actions/{name}/logs`]: asked(`${at}/actions/act/logs`),
-    [`get ${of}/actions/{name}/parked`]: asked(`${at}/actions/act/parked`),
+    [`get ${of}/actions/{name}/dead-letters`]: asked(`${at}/actions/act/dead-letters`),
     [`get ${of}/forwarders/{name}/dead-letters`]: asked(`${at}/forwarders/hook/dead-letters`),
     [`post ${of}/devices:change`]: {
       ...asked(`${at}/devices:change`),
@@ -144,7 +144,7 @@ async function expectRefused(operation: string, asked: Asked, after: string, why
   const { status, body } = await page(operation, asked, after);
   expect({ status, body }, `${operation}: ${why}`).toEqual({
     status: 400,
-    body: { error: 'bad_request', msg: expect.stringMatching(/^`after` is no `next` of this list/) },
+    body: { error: 'bad_request', msg: expect.stringMatching(/^`after` is not a `next` of this list/) },
   });
 }
 

@@ -158,7 +158,7 @@ it('D7, section 7: 500 internal_error for what the server cannot handle, and onl
   expect(JSON.parse(second.stderr)).toMatchObject({
     request_id: requestId,
     route: 'GET /v1/mailbox/next',
-    msg: 'a handler failed',
+    msg: 'request handler failed',
   });
   expect((await moved.heartbeat()).headers.get('x-request-id')).toBeNull();
 });

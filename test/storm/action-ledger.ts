@@ -10,7 +10,7 @@ export interface Signal {
   isDoomed: boolean;
   /** Those that it came to. */
   reached: Set<string>;
-  parked: number;
+  deadLetters: number;
 }
 
 /** What became of signals, held against what was sent, whenever no action has anything left to do. */
@@ -28,7 +28,7 @@ export class ActionLedger {
   }
 
   sending(record: SentRecord, receivers: readonly string[], isDoomed: boolean): void {
-    this.#open.set(record.token, { record, receivers, isDoomed, reached: new Set(), parked: 0 });
+    this.#open.set(record.token, { record, receivers, isDoomed, reached: new Set(), deadLetters: 0 });
   }
 
   /** One mail of a mailbox that is gone through from its head, and emptied. */
@@ -52,14 +52,14 @@ export class ActionLedger {
   }
 
   /** One of the runs that were given up. */
-  parked(token: string): void {
+  deadLetter(token: string): void {
     const signal = this.#open.get(token);
     if (signal === undefined) {
-      this.#findings.violation(`a run is parked for ${token}, which ${this.#pastOf(token)}`);
-    } else signal.parked += 1;
+      this.#findings.violation(`there is a dead letter for ${token}, which ${this.#pastOf(token)}`);
+    } else signal.deadLetters += 1;
   }
 
-  /** With everything counted in that arrived or was parked, and how many runs the action has counted itself. */
+  /** With everything counted in that arrived or became a dead letter, and how many runs the action has counted itself. */
   check(counted: number): void {
     for (const signal of this.#open.values()) this.#close(signal);
     this.#open.clear();
@@ -69,7 +69,7 @@ export class ActionLedger {
     );
   }
 
-  #close({ record: { token, state }, receivers, isDoomed, reached, parked }: Signal): void {
+  #close({ record: { token, state }, receivers, isDoomed, reached, deadLetters }: Signal): void {
     const findings = this.#findings;
     const isRun = reached.size > 0;
     this.#closed.set(token, isRun);
@@ -78,12 +78,12 @@ export class ActionLedger {
       reached.size === (isRun ? receivers.length : 0),
       () => `${token} came to ${[...reached]}, not to all of ${receivers}`,
     );
-    const parkedExpected = isDoomed && isRun ? 1 : 0;
+    const deadLettersExpected = isDoomed && isRun ? 1 : 0;
     findings.expect(
-      parked === parkedExpected,
-      () => `${token} is parked ${parked} times, not ${parkedExpected} times`,
+      deadLetters === deadLettersExpected,
+      () => `${token} has ${deadLetters} dead letters, not ${deadLettersExpected}`,
     );
-    findings.count('actions: runs parked, each once', parked);
+    findings.count('actions: dead letters, each once', deadLetters);
     if (state === 'answered') {
       findings.expect(isRun, () => `${token} was answered 201 and not run for`);
       if (isRun) findings.count('signal: answered 201, its mails there once each');

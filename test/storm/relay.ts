@@ -7,8 +7,8 @@ import type { Random } from './random.ts';
 import type { RecordLedger, SentRecord } from './record-ledger.ts';
 
 /**
- * For the servers of a storm: failed runs are tried again soon, and often enough that chance parks none; nor does a
- * machine on which a thread waits long for its turn.
+ * For the servers of a storm: failed runs are tried again soon, and often enough that chance makes none a dead letter;
+ * nor does a machine on which a thread waits long for its turn.
  */
 export const relayConfig = {
   actionRetryMilliseconds: 10,
@@ -119,18 +119,18 @@ export class Relay {
     await Promise.all(['relay', 'doomed'].map((name) => this.#settled(client, name)));
     const { addressed, tagged } = this.#receivers;
     await Promise.all([...addressed, ...tagged].map((receiver) => this.#empty(client, receiver)));
-    for (const { run } of await this.#list<{ run: number }>(client, this.#path('doomed/parked'))) {
-      const one = await this.#ask<{ payload: { token: string } }>(client, `doomed/parked/${run}`);
-      this.#ledger.parked(one.payload.token);
+    for (const { run } of await this.#list<{ run: number }>(client, this.#path('doomed/dead-letters'))) {
+      const one = await this.#ask<{ payload: { token: string } }>(client, `doomed/dead-letters/${run}`);
+      this.#ledger.deadLetter(one.payload.token);
     }
-    for (const { error } of await this.#list<{ error: object }>(client, this.#path('relay/parked'))) {
-      this.#findings.violation(`a run of the relay is parked: ${JSON.stringify(error)}`);
+    for (const { error } of await this.#list<{ error: object }>(client, this.#path('relay/dead-letters'))) {
+      this.#findings.violation(`a run of the relay is a dead letter: ${JSON.stringify(error)}`);
     }
     const record = { device: this.#sensors[0]?.deviceId, payload: {} };
     const draft = { source: countSource, language: 'javascript' };
     const trial = await client.admin('POST', this.#path('relay/test'), JSON.stringify({ record, draft }));
     this.#ledger.check(Number((JSON.parse(trial.text) as { log: string[] }).log[0]));
-    await client.admin('DELETE', this.#path('doomed/parked'));
+    await client.admin('DELETE', this.#path('doomed/dead-letters'));
   }
 
   async #send(client: Requester, sensor: TestDevice): Promise<void> {

@@ -54,7 +54,7 @@ class Subject {
   readonly log: StoredRecord[] = [];
   readonly failing = new Set<DeviceKey>();
   readonly done: StoredRecord[] = [];
-  lane: ActionQueue;
+  queue: ActionQueue;
   readonly #action: Action = {
     id: formatUuid(generateUuid()),
     fleetId: 'FLEET001',
@@ -66,7 +66,7 @@ class Subject {
   };
 
   constructor() {
-    this.lane = this.#start();
+    this.queue = this.#start();
   }
 
   #start(): ActionQueue {
@@ -74,16 +74,16 @@ class Subject {
       config,
       journal,
       logEnds: [this.log.length],
-      parked: new DeadLetterCount(),
-      onTheirWay: () => 0,
+      deadLetters: new DeadLetterCount(),
+      inFlight: () => 0,
       devicesBehindMax,
     });
   }
 
   /** As after a kill: what was not committed never was. */
   restart(): void {
-    this.lane.isStopped = true;
-    this.lane = this.#start();
+    this.queue.isStopped = true;
+    this.queue = this.#start();
   }
 
   send(device: DeviceKey | undefined, count = 1): void {
@@ -102,7 +102,7 @@ class Subject {
   }
 
   look(): void {
-    const { intake } = this.lane;
+    const { intake } = this.queue;
     intake.makeRoom();
     for (let pages = 0; pages < 4 && intake.wants(0); pages += 1) {
       const page = this.#page(intake.progress[0]?.scanned ?? 0);
@@ -113,29 +113,29 @@ class Subject {
       if (from === undefined) break;
       intake.offerAgain(0, from, this.#page(from), new Map());
     }
-    expect(this.lane.inHand).toBeLessThanOrEqual(actionQueueMax);
+    expect(this.queue.inHand).toBeLessThanOrEqual(actionQueueMax);
     expect(intake.progress[0]?.behind.size).toBeLessThanOrEqual(devicesBehindMax);
     expect(intake.progress[0]?.marks).toBeLessThanOrEqual(actionQueueMax + 1);
   }
 
   /** One attempt; false: nothing can start. */
   async run(): Promise<boolean> {
-    if (!this.lane.hasReady(performance.now())) return false;
-    const run = this.lane.next() as PendingRun;
+    if (!this.queue.hasReady(performance.now())) return false;
+    const run = this.queue.next() as PendingRun;
     if (this.failing.has(run.record.device)) {
-      this.lane.delay(run, retryMs);
+      this.queue.delay(run, retryMs);
       return true;
     }
-    await journal.commit(() => this.lane.store(run));
+    await journal.commit(() => this.queue.store(run));
     this.done.push(run.record);
-    this.lane.decided(run);
-    this.lane.finish(run);
+    this.queue.decided(run);
+    this.queue.finish(run);
     return true;
   }
 
   /** What is done now and then. */
   async store(): Promise<void> {
-    await journal.commit(() => this.lane.intake.progress[0]?.store());
+    await journal.commit(() => this.queue.intake.progress[0]?.store());
   }
 
   /** Until nothing more can be done without time passing. */
@@ -153,8 +153,8 @@ class Subject {
   }
 
   get #state(): string {
-    const [progress] = this.lane.intake.progress;
-    return `${this.done.length} ${progress?.scanned} ${progress?.lookedAt} ${this.lane.inHand} ${[...(progress?.behind.passed() ?? [])]}`;
+    const [progress] = this.queue.intake.progress;
+    return `${this.done.length} ${progress?.scanned} ${progress?.lowestScanned} ${this.queue.inHand} ${[...(progress?.behind.passed() ?? [])]}`;
   }
 
   #page(from: number): LogPage {
@@ -174,7 +174,7 @@ it('a device that fails and has thousands of records waiting holds nobody up, an
   }
   expect(subject.positionsOf(other)).toHaveLength(100);
   expect(subject.positionsOf(third)).toHaveLength(100);
-  expect(subject.lane.devicesBehind).toBe(1);
+  expect(subject.queue.devicesBehind).toBe(1);
   // Of what is done nothing is kept but how far the others are, and where the device is.
   journal.refresh();
   expect(journal.tables.done.getKeysCount({})).toBeLessThanOrEqual(actionQueueMax);
@@ -190,7 +190,7 @@ it('a device that fails and has thousands of records waiting holds nobody up, an
   await subject.store();
   journal.refresh();
   expect(journal.tables.behind.getKeysCount({})).toBe(0);
-  expect(subject.lane.intake.progress[0]?.isStored).toBe(true);
+  expect(subject.queue.intake.progress[0]?.isStored).toBe(true);
 });
 
 it('with more devices behind than may be the action waits, and goes on when one has caught up', async () => {
@@ -205,7 +205,7 @@ it('with more devices behind than may be the action waits, and goes on when one 
   }
   subject.send(other);
   await subject.settle();
-  expect(subject.lane.held).toBe('devices_full');
+  expect(subject.queue.held).toBe('devices_full');
   expect(subject.done).toEqual([]);
   subject.failing.delete(stuck[1] as DeviceKey);
   vi.advanceTimersByTime(retryMs);

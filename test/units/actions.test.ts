@@ -83,7 +83,7 @@ it.each([
   [`fleet.sendToTag('t'.repeat(65), 'x')`, 'TypeError: sendToTag: the tag'],
   [`fleet.device(3)`, 'TypeError: device: a device id'],
   [`fleet.state.set('', 1)`, 'TypeError: state.set: the key must be a text of 1 to 128 characters.'],
-  [`fleet.state.set('k')`, 'TypeError: state.set: the value must be one that JSON has.'],
+  [`fleet.state.set('k')`, 'TypeError: state.set: the value must be JSON.'],
   [`fleet.state.set('k', 'v'.repeat(63))`, 'RangeError: state.set: the value is larger than 64 bytes'],
   [`fleet.state.delete('k'.repeat(129))`, 'TypeError: state.delete: the key'],
 ])('a wrong call throws where it is made: %s', async (call, message) => {
@@ -265,14 +265,14 @@ it.each([
   ['typescript', 'const a: = 3', 'Type expected. (door-open.ts:1:10)'],
   ['typescript', '('.repeat(100_000), 'nested too deeply'],
   ['javascript', 'export default (\n', 'door-open.js:'],
-  ['javascript', 'export const action = () => {}', 'no function as its default export'],
-  ['javascript', 'export default 3', 'no function as its default export'],
+  ['javascript', 'export const action = () => {}', 'default export of the module must be a function'],
+  ['javascript', 'export default 3', 'default export of the module must be a function'],
   ['javascript', `throw new Error('at once'); export default () => {}`, 'at once'],
-  ['javascript', 'await new Promise(() => {}); export default () => {}', 'waits for something'],
+  ['javascript', 'await new Promise(() => {}); export default () => {}', 'awaits something'],
   [
     'javascript',
     `import fs from 'node:fs'; export default () => fs`,
-    `can import nothing, also not 'node:fs'`,
+    `cannot import anything, including 'node:fs'`,
   ],
 ] as const)('code that cannot be run is refused: %s %s', async (language, source, message) => {
   const compiled = await pool.compile({ source, language, name: 'door-open' }, limits);

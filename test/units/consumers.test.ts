@@ -292,7 +292,7 @@ it('a stop that cannot store the last places says so', async () => {
   const options = { recordsMax: 1, bytesMax: 1_000, worker: 'tester' };
   expect(await second.find(fleetId, 'hall')?.fetch(options, AbortSignal.abort())).toBeUndefined();
   await second.stop();
-  expect(lines.join()).toContain('their last places are not stored');
+  expect(lines.join()).toContain('storing the last cursors failed');
   await full.close();
   await opened.close();
   rmSync(folder, { recursive: true });

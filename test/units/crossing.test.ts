@@ -42,7 +42,7 @@ beforeEach(() => {
       onWrite,
     });
     const onNotice = (notice: Notice): void => {
-      if (notice.type === 'wake') crossing.look();
+      if (notice.type === 'wake') crossing.poll();
       else if (notice.type === 'answered') crossing.complete(notice.call, notice.answer);
       else if (notice.type === 'refused') {
         crossing.complete(notice.call, new ApiError(notice.code, notice.options));
@@ -64,7 +64,7 @@ afterEach(() => {
 function datapoint(number: number, idempotency?: { key: Uint8Array; digest: Uint8Array }): Write {
   const payload = Buffer.from(`{"n":${number}}`);
   const record = encodeLogRecord({ device, kind: 'datapoint', schema: 'reading', payload });
-  return { type: 'ingest', given: { device, record, ...(idempotency && { idempotency }) } };
+  return { type: 'ingest', params: { device, record, ...(idempotency && { idempotency }) } };
 }
 
 /** Undefined when the ring does not take it. */
@@ -83,7 +83,7 @@ it('each kind of write arrives as it was sent, and so does its answer', async ()
     datapoint(1),
     datapoint(2, idempotency),
     ...(['ack', 'reject', 'requeue'] as const).map(
-      (verb): Write => ({ type: 'settle', given: { device, mailId, verb } }),
+      (verb): Write => ({ type: 'settle', params: { device, mailId, verb } }),
     ),
   ];
   const answers: WriteAnswer[] = [
@@ -148,7 +148,7 @@ it('answers that come later, and out of order, find their calls, whether the end
 });
 
 it('writes with no frame of their own, and too large ones, are left to the port', () => {
-  expect(send({ type: 'sweep', given: 'due' })).toBeUndefined();
+  expect(send({ type: 'sweep', params: 'due' })).toBeUndefined();
   const large = { device, record: Buffer.alloc(70_000) };
-  expect(send({ type: 'ingest', given: large })).toBeUndefined();
+  expect(send({ type: 'ingest', params: large })).toBeUndefined();
 });

@@ -7,9 +7,9 @@ import { isHostAllowed, isLinkLocal } from '../../src/features/forwarders/declar
 import type { Forwarder } from '../../src/features/forwarders/declaration/forwarder.ts';
 import { ByteBudget } from '../../src/features/forwarders/delivery/byte-budget.ts';
 import {
+  backoffMs,
   DeliveryLoop,
   ForwarderStats,
-  waitOf,
 } from '../../src/features/forwarders/delivery/delivery-loop.ts';
 import type { Source } from '../../src/features/forwarders/delivery/source.ts';
 import { allowedLookup } from '../../src/features/forwarders/senders/allowed-lookup.ts';
@@ -99,12 +99,12 @@ it('no fleet holds all the bytes of forwarders, and who waits is woken when he m
   expect(takeAll('b')).toBe(30);
   void budget.freed('c', 60, signal).then(() => woken.push('c'));
   void budget.freed('d', 30, signal).then(() => woken.push('d'));
-  budget.give('b', 10);
+  budget.release('b', 10);
   await expect.poll(() => woken).toEqual(['d']);
-  for (let n = 0; n < 3; n += 1) budget.give('a', 10);
+  for (let n = 0; n < 3; n += 1) budget.release('a', 10);
   await expect.poll(() => woken).toEqual(['d', 'a', 'c']);
   // More than there is, once nobody has any.
-  for (const owner of ['a', 'a', 'b', 'b']) budget.give(owner, 10);
+  for (const owner of ['a', 'a', 'b', 'b']) budget.release(owner, 10);
   expect(budget.take('e', 1_000)).toBe(true);
 });
 
@@ -116,13 +116,13 @@ it('waits double up to a bound, are spread, and are as long as the receiver asks
     [5, 1_600],
     [50, 10_000],
   ] as const) {
-    const waits = Array.from({ length: 100 }, () => waitOf(attempt, limits));
+    const waits = Array.from({ length: 100 }, () => backoffMs(attempt, limits));
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(nominal / 2);
     expect(Math.max(...waits)).toBeLessThanOrEqual(nominal);
     expect(new Set(waits).size).toBeGreaterThan(1);
   }
-  expect(waitOf(1, limits, 5_000)).toBe(5_000);
-  expect(waitOf(1, limits, 1e9)).toBe(10_000);
+  expect(backoffMs(1, limits, 5_000)).toBe(5_000);
+  expect(backoffMs(1, limits, 1e9)).toBe(10_000);
 });
 
 /** Records of 1,000 bytes, the first ones of which are given again until they are acknowledged. */
@@ -156,11 +156,11 @@ class Records implements Source {
   }
 }
 
-it('a lane that waits for another attempt lets go of its bytes for one that needs them, and sends the same batch then', async () => {
+it('a delivery loop in backoff releases its bytes to one that needs them, and sends the same batch again', async () => {
   const budget = new ByteBudget(4_000);
   const stop = new AbortController();
-  const progress = new ForwarderStats();
-  const lane = (sender: Sender['send'], source: Source, retryMs: number): DeliveryLoop =>
+  const stats = new ForwarderStats();
+  const loop = (sender: Sender['send'], source: Source, retryMs: number): DeliveryLoop =>
     new DeliveryLoop({
       forwarder: {
         fleetId: 'FLEET001',
@@ -172,18 +172,18 @@ it('a lane that waits for another attempt lets go of its bytes for one that need
       sender: { send: sender, close: async () => {} },
       budget,
       backoff: { firstMs: retryMs, longestMs: retryMs },
-      progress,
+      stats,
       log: createLog('silent'),
-      bury: async () => 'kept',
+      deadLetter: async () => 'stored',
       signal: stop.signal,
     });
   const failing = new Records();
   let isMended = false;
   const failed: Outcome = { result: 'failed', reason: 'not now' };
-  const slow = lane(async () => (isMended ? { result: 'delivered' } : failed), failing, 300).run();
-  await expect.poll(() => progress.backingOff).toBe(1);
+  const slow = loop(async () => (isMended ? { result: 'delivered' } : failed), failing, 300).run();
+  await expect.poll(() => stats.backingOff).toBe(1);
   const well = new Records();
-  const quick = lane(async () => ({ result: 'delivered' }), well, 10).run();
+  const quick = loop(async () => ({ result: 'delivered' }), well, 10).run();
   // It would else have waited until the other one is mended.
   await expect.poll(() => well.at, { timeout: 5_000 }).toBe(1);
   isMended = true;
@@ -191,5 +191,5 @@ it('a lane that waits for another attempt lets go of its bytes for one that need
   expect(failing.asked.slice(0, 2)).toEqual([100, 3]);
   stop.abort();
   await Promise.all([slow, quick]);
-  expect(progress).toMatchObject({ backingOff: 0, held: 0, counts: { delivered: 6, dead: 0 } });
+  expect(stats).toMatchObject({ backingOff: 0, blocked: 0, counts: { delivered: 6, dead: 0 } });
 });

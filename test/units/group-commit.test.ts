@@ -74,7 +74,7 @@ function ingest(payload: string, from: DeviceKey = device): Promise<unknown> {
     schema: 'reading',
     payload: Buffer.from(payload),
   });
-  return submit({ type: 'ingest', given: { device: from, record } });
+  return submit({ type: 'ingest', params: { device: from, record } });
 }
 
 function payloads(): string[] {
@@ -96,7 +96,7 @@ it('a poisoned record fails its own write alone; the others of the batch are sto
   const mailId = Buffer.alloc(16, 7);
   const results = await Promise.allSettled([
     ingest('before'),
-    submit({ type: 'settle', given: { device, mailId, verb: 'ack' } }),
+    submit({ type: 'settle', params: { device, mailId, verb: 'ack' } }),
     ingest('after'),
   ]);
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -113,19 +113,19 @@ it('one write more, or one byte more, than the queue holds is refused, and the q
     presence: new ConnectedDevices(),
   };
   const shard = new LmdbShard(new ShardReader(environment, versions), owner, depth, depthBytes, limits);
-  const given: Ingest = { device, kind: 'datapoint', schema: 'reading', payload: Buffer.from('{}') };
-  const waiting = Array.from({ length: 1_000 }, () => shard.ingest(given));
+  const params: Ingest = { device, kind: 'datapoint', schema: 'reading', payload: Buffer.from('{}') };
+  const waiting = Array.from({ length: 1_000 }, () => shard.ingest(params));
   expect(shard.accepts()).toBe(false);
-  await expect(shard.ingest(given)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(shard.ingest(params)).rejects.toMatchObject({ code: 'unavailable' });
   await Promise.all(waiting);
   await commits.drain();
   expect(shard.accepts()).toBe(true);
   expect(payloads()).toHaveLength(1_000);
 
-  const large: Ingest = { ...given, payload: Buffer.alloc(60_000, 'x') };
+  const large: Ingest = { ...params, payload: Buffer.alloc(60_000, 'x') };
   const larger = Array.from({ length: 17 }, () => shard.ingest(large));
   expect(shard.accepts()).toBe(false);
-  await expect(shard.ingest(given)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(shard.ingest(params)).rejects.toMatchObject({ code: 'unavailable' });
   await Promise.all(larger);
   await commits.drain();
   expect([shard.accepts(), Atomics.load(depthBytes, 0)]).toEqual([true, 0]);
@@ -148,7 +148,7 @@ it('a full map refuses what adds records, and takes the rest; what is there stay
   }
   expect(refusal).toMatchObject({ code: 'unavailable', options: { retryAfterSeconds: 30 } });
   expect(stored).toBeGreaterThan(200);
-  const settle = submit({ type: 'settle', given: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
+  const settle = submit({ type: 'settle', params: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
   await expect(settle).resolves.toMatchObject({ result: 'not_found' });
   expect(new ShardReader(environment, versions).mailboxSize(device)).toBe(0);
   expect(payloads()).toHaveLength(stored);

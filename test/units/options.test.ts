@@ -45,7 +45,7 @@ function twice(command: Command, option: Option): 'refused' | 'collected' | 'rep
   try {
     command.parseOptions([`${option.long}=${second}`]);
   } catch (error) {
-    return (error as Error).message === `error: option '${option.flags}' can be given once`
+    return (error as Error).message === `error: option '${option.flags}' may be given only once`
       ? 'refused'
       : 'replaced';
   }

@@ -133,7 +133,7 @@ describe('only keywords of JSON Schema 2020-12 are taken', () => {
           '?',
         );
         expect(() => checkSchema(JSON.parse(text), manySteps)).toThrow(
-          `${shown.slice(0, 200)} is no keyword`,
+          `${shown.slice(0, 200)} is not a keyword`,
         );
       }),
       { numRuns: 200 },

@@ -11,19 +11,19 @@ import {
 import { type AdminApp, type AdminContext, routeOf } from '../request/context.ts';
 import type { Principal } from '../request/scope.ts';
 
-/** How many seconds' worth may come at once: a script that sets something up is not to be slowed. */
+/** Length of a burst, so that a setup script is not slowed down. */
 const burstSeconds = 10;
-/** Of tokens that were revoked, what is left of them is forgotten so often. */
-const forgetMs = 60_000;
+/** Interval at which full limiters, as of revoked tokens, are removed. */
+const pruneMs = 60_000;
 
 /**
- * So many changes a second of each token: each is written to the audit log twice, and a token that floods it would
- * have pushed out of it in minutes what its own fleet did. Mail is no change.
+ * Limits the changes per second of each token: each is written to the audit log twice, and a flood would within minutes
+ * displace its fleet's earlier entries. Mail does not count as a change.
  */
 class ChangeRate {
   readonly #config: { readonly tokenChangesPerSecondMax: number };
   readonly #limiters = new Map<string, RateLimiter>();
-  #forgottenAtMs = 0;
+  #prunedAtMs = 0;
 
   constructor(config: { readonly tokenChangesPerSecondMax: number }) {
     this.#config = config;
@@ -33,23 +33,23 @@ class ChangeRate {
   take({ id }: Pick<Principal, 'id'>): void {
     const { tokenChangesPerSecondMax: perSecondMax } = this.#config;
     if (perSecondMax === 0) return;
-    this.#forget();
+    this.#prune();
     const name = id ?? 'bootstrap';
     const limiter = this.#limiters.get(name) ?? new RateLimiter(burstSeconds);
     this.#limiters.set(name, limiter);
     const wait = limiter.take(perSecondMax);
     if (wait === 0) return;
     throw rateLimited(
-      `This token makes more than ${perSecondMax} changes a second (tokenChangesPerSecondMax).`,
+      `This token makes more than ${perSecondMax} changes a second (tokenChangesPerSecondMax). Retry later.`,
       wait,
     );
   }
 
-  /** Those that are full again are as if they had never been there. */
-  #forget(): void {
+  /** Removes limiters that are full again, which equal new ones. */
+  #prune(): void {
     const nowMs = performance.now();
-    if (nowMs - this.#forgottenAtMs < forgetMs) return;
-    this.#forgottenAtMs = nowMs;
+    if (nowMs - this.#prunedAtMs < pruneMs) return;
+    this.#prunedAtMs = nowMs;
     for (const [name, limiter] of this.#limiters) if (limiter.isFull()) this.#limiters.delete(name);
   }
 }
@@ -57,18 +57,18 @@ class ChangeRate {
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Where requests of this route have their entry: what senders of mail do all the time is `traffic`. Not given, what
-     * may change something is a `change`.
+     * Book of the audit log for requests of this route: `traffic` for what senders of mail do all the time. By default,
+     * whatever may change something is a `change`.
      */
     book?: AuditBook | ((request: FastifyRequest) => AuditBook | undefined);
   }
   interface FastifyRequest {
-    /** What a handler has to say of what it did: ids that it gave out, counts. Never a secret. */
+    /** Details that a handler adds to its audit entry: ids it assigned, counts. Never a secret. */
     audited: { begun?: BegunEntry; about: Record<string, string | number>; error?: ErrorCode };
   }
 }
 
-/** Of one value: names are outside text. */
+/** Maximum length of one value: names are user input. */
 const textLengthMax = 256;
 
 function cut(text: string): string {
@@ -82,14 +82,14 @@ function bounded(about: AuditEvent['about']): AuditEvent['about'] {
   );
 }
 
-/** How often there is each: what became of the items of a bulk change. */
+/** Counts each outcome of a bulk change. */
 export function countsOf(results: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const result of results) counts[result] = (counts[result] ?? 0) + 1;
   return counts;
 }
 
-/** None for what changes nothing: a route whose scope is `read` does not, whatever its method. */
+/** Returns undefined for what changes nothing: a route with scope `read` does not, whatever its method. */
 function bookOf(request: FastifyRequest): AuditBook | undefined {
   const { method, routeOptions } = request;
   const { book, scope } = routeOptions.config;
@@ -121,7 +121,7 @@ function eventOf(request: FastifyRequest): AuditEvent {
   };
 }
 
-/** On every route: what a request is refused for before its own hooks run has an entry too. */
+/** Prepares every request, because one refused before the audit hooks run gets an entry too. */
 export function prepareAudit(app: AdminApp): void {
   app.addHook('onRequest', async (request) => {
     request.audited = { about: {} };
@@ -129,12 +129,12 @@ export function prepareAudit(app: AdminApp): void {
 }
 
 /**
- * Has every change that is asked of the routes added from here on in the audit log, with its outcome, and every
- * request that is refused for want of a token or a scope.
+ * Writes every change requested on the routes added from here on to the audit log, with its outcome, and every request
+ * refused for lack of a token or a scope.
  */
 export function auditChanges(app: AdminApp, { audit, config }: Pick<AdminContext, 'audit' | 'config'>): void {
   const rate = new ChangeRate(config);
-  // Behind all checks: what is not well-formed could change nothing.
+  // After validation: a malformed request changes nothing.
   app.addHook('preHandler', async (request) => {
     const book = bookOf(request);
     if (book === 'change' && request.principal !== null) rate.take(request.principal);
@@ -154,9 +154,9 @@ export function auditChanges(app: AdminApp, { audit, config }: Pick<AdminContext
       const outcome = { status: reply.statusCode, error: cutOff ? 'cut_off' : error };
       return audit.end(begun, { ...outcome, about: bounded(about) });
     };
-    // What a stream has done is known when it ends; by then its status is sent, however it ends.
+    // The outcome of a stream is known when it ends, after its status was sent.
     if (isStream(payload)) reply.raw.once('close', () => void end(!reply.raw.writableFinished));
-    // Mail has a receipt, and its senders are many: its outcome follows, where other changes wait for it.
+    // Mail has a receipt and many senders, so its answer does not wait for the entry; that of other changes does.
     else if (begun.entry.book === 'traffic') void end();
     else await end();
     return payload;

@@ -5,13 +5,13 @@ import type { AdminApp, AdminContext } from '../request/context.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 
-/** Lets in, on every route that is added from here on, who bears a token for it. */
+/** Requires a token with the right scope on every route added from here on. */
 export function requireToken(
   app: AdminApp,
   context: Pick<AdminContext, 'tokens' | 'bootstrap'>,
   open: OpenRequests,
 ): void {
-  app.addHook('onRoute', nameScope);
+  app.addHook('onRoute', checkScopeDeclared);
   app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
     const [, bearer = ''] = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
     const { scope } = request.routeOptions.config;
@@ -19,7 +19,7 @@ export function requireToken(
       request.principal = principalOf(bearer, context);
       checkScope(request.principal, request.routeOptions.config, request.params as { fleet_id?: string });
       const { id: tokenId } = request.principal;
-      open.add({ reply, tokenId, mayGoOn: () => isLetIn(bearer, context) });
+      open.add({ reply, tokenId, isAuthorized: () => isAuthorized(bearer, context) });
     } catch (error) {
       const isForbidden = error instanceof ApiError && error.code === 'forbidden';
       const why = isForbidden ? ` error="insufficient_scope", scope="${scope}"` : '';
@@ -29,15 +29,18 @@ export function requireToken(
   });
 }
 
-/** A route that nobody has thought of who may use it must not come into service; the document says who may. */
-function nameScope(route: RouteOptions): void {
+/** Refuses to add a route without a scope, and puts the scope into the OpenAPI document. */
+function checkScopeDeclared(route: RouteOptions): void {
   const { scope } = route.config ?? {};
-  if (scope === undefined) throw new Error(`${route.method} ${route.url} names no scope`);
+  if (scope === undefined) throw new Error(`${route.method} ${route.url} has no scope`);
   route.schema = { ...route.schema, security: [{ token: [scope] }] };
 }
 
-/** As `principalOf`, of one who is in: nothing is told, and it is no use of the token. */
-function isLetIn(bearer: string, { tokens, bootstrap }: Pick<AdminContext, 'tokens' | 'bootstrap'>): boolean {
+/** Whether a token still holds, for an open request. Unlike `principalOf`, does not count as a use of the token. */
+function isAuthorized(
+  bearer: string,
+  { tokens, bootstrap }: Pick<AdminContext, 'tokens' | 'bootstrap'>,
+): boolean {
   const token = tokens.find(bearer);
   return token === undefined ? bootstrap.check(bearer) === 'accepted' : !isExpired(token);
 }
@@ -50,7 +53,7 @@ function principalOf(
   const token = tokens.find(bearer);
   if (token !== undefined) {
     if (isExpired(token)) throw new ApiError('invalid_token', { msg: 'This token has expired.' });
-    tokens.used(token);
+    tokens.noteUse(token);
     const { id, name, scopes, fleetId } = token;
     return { kind: 'token', id, name, scopes, fleetId };
   }
@@ -58,7 +61,7 @@ function principalOf(
   if (answer === 'accepted') return bootstrapPrincipal;
   if (answer === 'unknown' && bearer === '') throw new ApiError('invalid_token');
   if (answer === 'unknown')
-    throw new ApiError('invalid_token', { msg: 'There is no such token, or not any more.' });
+    throw new ApiError('invalid_token', { msg: 'This token does not exist or was revoked.' });
   throw new ApiError('invalid_token', {
     msg: 'The bootstrap token is turned off (bootstrapToken): use an API token, with --token or FLEETPOST_TOKEN.',
   });

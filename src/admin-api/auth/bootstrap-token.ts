@@ -2,19 +2,19 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Bootstrap } from '../request/context.ts';
 
 /**
- * The token that a first start makes, so that an operator on the server's machine can begin. It stays the same over
- * restarts, so that scripts keep working; each time it is turned on again there is a new one.
+ * The token that the first start creates, so that an operator on the server's machine can begin. It survives restarts,
+ * so that scripts keep working; turning it off and on creates a new one.
  */
 export class BootstrapToken implements Bootstrap {
   /** Undefined while it is off. */
   #token: string | undefined;
   #digest: Buffer | undefined;
-  /** Of the one that was turned off, so that its bearer can be told why. */
+  /** Digest of the token that was turned off, so that its bearer can be told why. */
   #offDigest: Buffer | undefined;
 
-  /** `known`: as it was found. */
-  constructor(known: string | undefined, isOn: boolean) {
-    if (known !== undefined) this.#put(known);
+  /** `stored` is the token of an earlier start. */
+  constructor(stored: string | undefined, isOn: boolean) {
+    if (stored !== undefined) this.#put(stored);
     this.turn(isOn);
   }
 
@@ -32,7 +32,7 @@ export class BootstrapToken implements Bootstrap {
     }
   }
 
-  /** Digests are compared, so that the time it takes tells neither a length nor a common beginning. */
+  /** Compares digests, so that timing reveals neither a length nor a common prefix. */
   check(bearer: string): 'accepted' | 'off' | 'unknown' {
     const digest = hash('sha256', bearer, 'buffer');
     if (this.#digest !== undefined && timingSafeEqual(digest, this.#digest)) return 'accepted';

@@ -10,11 +10,11 @@ const tokenDocument = Type.Object({
   token_id: Type.String(),
   name: Type.String(),
   scopes: Type.Array(Type.Enum([...scopes])),
-  fleet_id: nullable('string', { description: 'The one fleet that it is for; null for all.' }),
+  fleet_id: nullable('string', { description: 'The only fleet it is valid for; null for all.' }),
   created_at: time,
   expires_at: nullable('string'),
   expired: Type.Boolean(),
-  last_used_at: nullable('string', { description: 'Since the server was started.' }),
+  last_used_at: nullable('string', { description: 'Since the server started.' }),
 });
 const createdToken = Type.Interface([tokenDocument], {
   token: Type.String({ description: 'Shown once.' }),
@@ -23,7 +23,7 @@ const createdToken = Type.Interface([tokenDocument], {
 const newToken = Type.Object(
   {
     name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
-    // Without its type, every two of them would be compared.
+    // With a type, the validator checks uniqueness by hash instead of comparing all pairs.
     scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
     fleet_id: Type.Optional(
       Type.Unsafe<string | null>({
@@ -66,7 +66,7 @@ const listTokens =
 
 const creation = {
   summary: 'Create an API token',
-  description: 'A new API token; its text is answered this once and kept nowhere.',
+  description: 'Creates an API token. Its text is shown only once and not stored.',
   body: newToken,
   response: { 201: createdToken, ...errorAnswers },
 };
@@ -82,7 +82,7 @@ const createToken =
       fleetId,
       expiresAtMs: expiryOf(body.expires_at),
     });
-    // Not as fleet_id: the entry is of all fleets' book, which who has a token of one fleet does not read.
+    // Not as fleet_id: the entry belongs to the server, so tokens for one fleet must not read it.
     audited.about = {
       token_id: token.id,
       scopes: token.scopes.join(','),
@@ -95,8 +95,7 @@ const createToken =
 
 const revocation = {
   summary: 'Revoke an API token',
-  description:
-    'Revokes it: once this is answered it lets nobody in, and what was being answered to it is cut.',
+  description: 'Revokes an API token. From the answer on, it is refused, and its open requests are cut off.',
   params: Type.Object({ token_id: Type.String() }),
   response: { 204: Type.Null(), ...errorAnswers },
 };

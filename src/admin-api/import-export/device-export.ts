@@ -11,8 +11,8 @@ import { deviceFilter, deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { csvLine, nameCell, tagsCell } from './device-lines.ts';
 
-/** Devices of one piece of the answer: some milliseconds of this thread. */
-const devicesPerPiece = 250;
+/** Devices per chunk of the answer, which takes some milliseconds of this thread. */
+const devicesPerChunk = 250;
 
 const formats = ['ndjson', 'csv'] as const;
 type Format = (typeof formats)[number];
@@ -26,7 +26,7 @@ const exportQuery = Type.Object({
   after: Type.String({
     default: '',
     pattern: '^[A-Za-z0-9]{0,10}$',
-    description: 'Goes on behind that device id; only where all devices are asked for, in order of id.',
+    description: 'Continue after this device id; only for an export of all devices, which is in order of id.',
   }),
 });
 
@@ -57,11 +57,11 @@ function line(status: DeviceStatus, format: Format, withDigests: boolean): strin
   return `${JSON.stringify({ ...document, created_at: createdAt, secret_digest: digestText })}\n`;
 }
 
-/** Devices that fit come in the order of the index that finds them. @throws ApiError bad_request. */
+/** Refuses `after` with filters: matching devices come in the order of the index that finds them. @throws ApiError bad_request. */
 function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exportQuery>): void {
   if (after === '' || Object.keys(filter).length === 0) return;
   throw new ApiError('bad_request', {
-    msg: '`after` goes with an export of all devices: leave the filters out.',
+    msg: '`after` works only for an export of all devices. Omit the filters.',
   });
 }
 
@@ -77,7 +77,7 @@ async function* lines(
   let after: string | null = query.after;
   while (after !== null) {
     signal.throwIfAborted();
-    const { items, next } = await listDevices(shards.all, filter, after, devicesPerPiece);
+    const { items, next } = await listDevices(shards.all, filter, after, devicesPerChunk);
     onDevices(items.length);
     if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
     after = next;
@@ -87,7 +87,7 @@ async function* lines(
 const exporting = {
   summary: 'Export devices',
   description:
-    'All devices of the fleet, or those that fit, a line each: in order of device id where nothing is asked for. What an import takes.',
+    'Exports all devices of the fleet, or those that match, one per line, in the format that an import takes. In order of device id if there are no filters.',
   params: fleetPath,
   querystring: exportQuery,
   response: {
@@ -118,14 +118,14 @@ const exportDevices =
     return reply.type(`${type}; charset=utf-8`).send(answer);
   };
 
-/** `/fleets/{fleet_id}/devices:export`. An export that cannot be finished breaks the transfer off. */
+/** Adds `/fleets/{fleet_id}/devices:export`. An export that fails midway aborts the transfer. */
 export function addExportRoute(app: AdminApp, context: AdminContext, exports: Exports): void {
   app.get(
     '/fleets/:fleet_id/devices::export',
     {
       config: {
         scope: 'provision',
-        // Whoever has digests can make the same devices elsewhere.
+        // With digests, the same devices can be created elsewhere.
         book: ({ query }) =>
           (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
       },

@@ -19,9 +19,9 @@ import {
   readJsonLine,
 } from './device-lines.ts';
 
-/** Lines of one write: some milliseconds of this thread and of each shard. */
+/** Lines per write, which takes some milliseconds of this thread and of each shard. */
 const linesPerWrite = 500;
-/** Longest line: a device with a long name and many long tags has a tenth of it. */
+/** Maximum line length, ten times that of a device with a long name and many long tags. */
 const lineBytesMax = 65_536;
 
 export const importTypes = ['text/csv', 'application/x-ndjson'] as const;
@@ -30,18 +30,18 @@ export const existingPolicies = ['error', 'skip', 'update'] as const;
 export interface ImportOptions {
   fleetId: string;
   onExisting: (typeof existingPolicies)[number];
-  /** Earlier lines are passed over: an earlier import has done them. */
+  /** Skips earlier lines, which an earlier import has stored. */
   fromLine: number;
-  /** Lines that an earlier import has done, and nobody was told, may come again. */
+  /** Accepts lines that an earlier import stored without its answer having arrived. */
   isResumed: boolean;
 }
 
-/** What became of one line. */
+/** The outcome of one line. */
 interface LineAnswer {
   line: number;
   device_id: string;
   result: 'created' | 'updated' | 'unchanged' | 'skipped' | 'error';
-  /** Only of a secret that was made here. */
+  /** Set only if the secret was generated here. */
   device_secret: string;
   error: string;
   msg: string;
@@ -51,24 +51,24 @@ const answerColumns = ['line', 'device_id', 'result', 'device_secret', 'error', 
 
 function answerText(answer: LineAnswer, isCsv: boolean): string {
   if (isCsv) return csvLine(answerColumns.map((column) => String(answer[column])));
-  const given = answerColumns.filter((column) => answer[column] !== '');
-  return `${JSON.stringify(Object.fromEntries(given.map((column) => [column, answer[column]])))}\n`;
+  const filled = answerColumns.filter((column) => answer[column] !== '');
+  return `${JSON.stringify(Object.fromEntries(filled.map((column) => [column, answer[column]])))}\n`;
 }
 
-const nothing = { device_id: '', device_secret: '', error: '', msg: '' };
+const emptyAnswer = { device_id: '', device_secret: '', error: '', msg: '' };
 
 function refused(line: number, error: string, msg: string): LineAnswer {
-  return { ...nothing, line, result: 'error', error, msg };
+  return { ...emptyAnswer, line, result: 'error', error, msg };
 }
 
 interface Put extends DevicePut {
   line: number;
-  /** The secret, where it was made here. */
-  made: string;
+  /** Empty unless the secret was generated here. */
+  generatedSecret: string;
 }
 
-function putOf(line: number, given: DeviceLine, { fleetId, onExisting }: ImportOptions): Put {
-  const { device_id: deviceId, name, tags, enabled = true, secret, secret_digest: digestText } = given;
+function putOf(line: number, input: DeviceLine, { fleetId, onExisting }: ImportOptions): Put {
+  const { device_id: deviceId, name, tags, enabled = true, secret, secret_digest: digestText } = input;
   const fresh = newDevice(fleetId, { deviceId, name, tags });
   const digest =
     secret !== undefined
@@ -78,42 +78,42 @@ function putOf(line: number, given: DeviceLine, { fleetId, onExisting }: ImportO
         : undefined;
   const device = { ...fresh.device, enabled, ...(digest && { secretDigests: [digest] }) };
   const change: DeviceChange = {
-    ...(given.enabled !== undefined && { enabled }),
+    ...(input.enabled !== undefined && { enabled }),
     ...(name !== undefined && { name }),
     ...(tags !== undefined && { tags }),
     ...(digest !== undefined && { secretDigests: [digest] }),
   };
-  const made = digest === undefined ? fresh.secret : '';
-  return { line, device, change: onExisting === 'update' ? change : undefined, made };
+  const generatedSecret = digest === undefined ? fresh.secret : '';
+  return { line, device, change: onExisting === 'update' ? change : undefined, generatedSecret };
 }
 
 function answerOf(
-  { line, device, made }: Put,
+  { line, device, generatedSecret }: Put,
   outcome: PutOutcome,
   { onExisting }: ImportOptions,
 ): LineAnswer {
   const device_id = deviceIdOf(device.device);
   switch (outcome) {
     case 'created':
-      return { ...nothing, line, device_id, result: 'created', device_secret: made };
+      return { ...emptyAnswer, line, device_id, result: 'created', device_secret: generatedSecret };
     case 'changed':
-      return { ...nothing, line, device_id, result: 'updated' };
+      return { ...emptyAnswer, line, device_id, result: 'updated' };
     case 'unchanged':
-      return { ...nothing, line, device_id, result: 'unchanged' };
+      return { ...emptyAnswer, line, device_id, result: 'unchanged' };
     case 'exists':
-      if (onExisting === 'skip') return { ...nothing, line, device_id, result: 'skipped' };
+      if (onExisting === 'skip') return { ...emptyAnswer, line, device_id, result: 'skipped' };
       return { ...refused(line, 'already_exists', 'This id is taken.'), device_id };
     default:
       return { ...refused(line, outcome, `A device has ${tagsMax} tags at most.`), device_id };
   }
 }
 
-/** All of a device that a line says. */
+/** The fields of a device that a line can set. */
 function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
   return [name, [...tags], enabled, secretDigests.map((digest) => Buffer.from(digest).toString('hex'))];
 }
 
-/** Devices that a body lists, a line each. Each line is answered once its device is on disk. */
+/** Imports the devices of a body, one per line. Answers each line once its device is on disk. */
 export class DeviceImport {
   readonly #shards: AdminContext['shards'];
   #isStopping = false;
@@ -126,7 +126,7 @@ export class DeviceImport {
     this.#isStopping = true;
   }
 
-  /** Pulls of the body as the client takes the answers. */
+  /** Reads the body as fast as the client takes the answers. */
   answer(
     { audited: { about }, body, headers }: FastifyRequest,
     options: ImportOptions,
@@ -170,9 +170,9 @@ export class DeviceImport {
     }
   }
 
-  /** Whether the device is what the line makes; with a secret that was made here it never is. */
-  async #isAsGiven({ device, made }: Put): Promise<boolean> {
-    if (made !== '') return false;
+  /** Whether the stored device equals its line; never if the secret was generated here. */
+  async #matchesLine({ device, generatedSecret }: Put): Promise<boolean> {
+    if (generatedSecret !== '') return false;
     const found = await this.#shards.of(device.device).device(device.device);
     return found !== undefined && isDeepStrictEqual(identityOf(found), identityOf(device));
   }
@@ -198,7 +198,7 @@ export class DeviceImport {
     const mayBeDone = options.isResumed && options.onExisting === 'error';
     for (const [index, put] of puts.entries()) {
       const outcome = outcomes[index] ?? 'not_found';
-      const isDone = outcome === 'exists' && mayBeDone && (await this.#isAsGiven(put));
+      const isDone = outcome === 'exists' && mayBeDone && (await this.#matchesLine(put));
       answers.push(answerOf(put, isDone ? 'unchanged' : outcome, options));
     }
     return answers.sort((a, b) => a.line - b.line);

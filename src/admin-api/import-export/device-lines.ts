@@ -7,17 +7,17 @@ import { deviceId, name, tags } from '../request/documents.ts';
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
-/** One line of a body, without its end. */
+/** One line of a body, without its line break. */
 export interface BodyLine {
-  /** From 1. */
+  /** Counted from 1. */
   number: number;
-  /** Undefined of a line that is longer than it may be; what came of it was thrown away. */
+  /** Undefined if the line was too long and discarded. */
   bytes: Buffer | undefined;
 }
 
 /**
- * The lines of a body as they arrive: each answer has those that one piece of it has completed. No more is kept
- * than one line of that length and the piece.
+ * Splits a body into lines as it arrives, yielding those that each chunk completes. Buffers at most one line of that
+ * length and the chunk.
  */
 export async function* bodyLines(
   body: AsyncIterable<Buffer>,
@@ -26,9 +26,9 @@ export async function* bodyLines(
   let number = 0;
   let begun: Buffer[] = [];
   let begunBytes = 0;
-  const take = (piece: Buffer): void => {
-    begunBytes += piece.length;
-    if (begunBytes <= lineBytesMax) begun.push(Buffer.from(piece));
+  const take = (part: Buffer): void => {
+    begunBytes += part.length;
+    if (begunBytes <= lineBytesMax) begun.push(Buffer.from(part));
     else begun = [];
   };
   const end = (): BodyLine => {
@@ -38,21 +38,21 @@ export async function* bodyLines(
     [begun, begunBytes] = [[], 0];
     return { number, bytes: bytes?.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes };
   };
-  for await (const piece of body) {
+  for await (const chunk of body) {
     const lines: BodyLine[] = [];
     let from = 0;
-    for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, from)) {
-      take(piece.subarray(from, at));
+    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
+      take(chunk.subarray(from, at));
       lines.push(end());
       from = at + 1;
     }
-    if (from < piece.length) take(piece.subarray(from));
+    if (from < chunk.length) take(chunk.subarray(from));
     if (lines.length > 0) yield lines;
   }
   if (begunBytes > 0) yield [end()];
 }
 
-/** A device as a line of an import gives it, and as a line of an export does. */
+/** A device as one line of an import or an export. */
 const deviceLine = Type.Partial(
   Type.Object({
     device_id: deviceId,
@@ -66,14 +66,14 @@ const deviceLine = Type.Partial(
 );
 export type DeviceLine = Static<typeof deviceLine>;
 
-/** What an export says besides, and an import does not take. */
+/** Fields of an export that an import ignores. */
 const ignoredFields: readonly string[] = ['fleet_id', 'created_at'];
 const lineFields = Object.keys(deviceLine.properties);
 
 const validate = validatorOf(deviceLine, 'body');
 const isDeviceLine = (fields: Record<string, unknown>): fields is DeviceLine => validate(fields);
 
-/** A line that is wrong in itself. */
+/** A malformed line. */
 export class BadLine extends Error {}
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -95,11 +95,9 @@ function checked(fields: Record<string, unknown>): DeviceLine {
   }
   const [first] = validate.errors ?? [];
   const field = first?.instancePath.slice(1).split('/')[0] ?? '';
-  // A name that is not known comes from outside and is not repeated.
+  // An unknown field name is user input and is not repeated.
   throw new BadLine(
-    field === ''
-      ? `A field is not known; these are: ${lineFields.join(', ')}.`
-      : `${field} ${first?.message}.`,
+    field === '' ? `Unknown field. Known fields: ${lineFields.join(', ')}.` : `${field} ${first?.message}.`,
   );
 }
 
@@ -121,22 +119,24 @@ export function readJsonLine(line: Buffer): DeviceLine {
 
 function splitCsv(line: Buffer): string[] {
   const text = textOf(line);
-  // Most lines have no quotes, and then need no parser.
+  // Most lines have no quotes and need no parser.
   if (!text.includes('"')) return text.split(',');
   try {
     const [cells = []] = parse(text, { relax_column_count: true }) as string[][];
     return cells;
   } catch {
-    throw new BadLine('The quotes of the line do not match; a field cannot hold a line break.');
+    throw new BadLine('The quotes of the line do not match. A field must not contain a line break.');
   }
 }
 
-/** By its header, the first line. An empty cell is a field that is not given. @throws BadLine */
+/** Creates a reader from the header, the first line. An empty cell is an absent field. @throws BadLine */
 export function csvReader(header: Buffer): LineReader {
   const columns = splitCsv(header).map((cell) => cell.replace(/^\ufeff/, '').trim());
   const unknown = columns.find((column) => !lineFields.includes(column) && !ignoredFields.includes(column));
   if (unknown !== undefined || new Set(columns).size < columns.length) {
-    throw new BadLine(`The first line names the columns, each once; there are ${lineFields.join(', ')}.`);
+    throw new BadLine(
+      `The first line must name the columns, each once. Known columns: ${lineFields.join(', ')}.`,
+    );
   }
   return (line) => {
     const cells = splitCsv(line);
@@ -150,7 +150,7 @@ export function csvReader(header: Buffer): LineReader {
   };
 }
 
-/** name: without the mark that an export puts in front of a formula. tags: separated by semicolons, or a JSON array where one of them has a semicolon. */
+/** Parses a cell. name: without the mark that an export puts before a formula. tags: separated by semicolons, or a JSON array if one contains a semicolon. */
 function ofCell(column: string, cell: string): unknown {
   if (column === 'name') return ofNameCell(cell);
   if (column === 'enabled') return cell === 'true' ? true : cell === 'false' ? false : cell;
@@ -159,7 +159,7 @@ function ofCell(column: string, cell: string): unknown {
   try {
     return JSON.parse(cell);
   } catch {
-    throw new BadLine('tags begins like a JSON array and is none.');
+    throw new BadLine('tags starts like a JSON array but is not one.');
   }
 }
 
@@ -167,21 +167,21 @@ export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\n`;
 }
 
-/** How a cell begins that a spreadsheet would take for a formula, or that has the mark of one already. */
+/** Matches a cell that a spreadsheet would take for a formula, or that already has the mark. */
 const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
 const formulaMark = "'";
 
-/** With a mark in front of what would be a formula to a spreadsheet: devices may name themselves. */
+/** Formats a name, with a mark before what a spreadsheet would take for a formula: devices may name themselves. */
 export function nameCell(name: string): string {
   return formula.test(name) ? formulaMark + name : name;
 }
 
-/** The other way of `nameCell`. */
+/** Reverses `nameCell`. */
 function ofNameCell(cell: string): string {
   return cell.startsWith(formulaMark) && formula.test(cell) ? cell.slice(1) : cell;
 }
 
-/** The other way of `ofCell`. */
+/** Formats tags as `ofCell` parses them. */
 export function tagsCell(tags: readonly string[]): string {
   const isPlain =
     tags.every((tag) => !/[;\p{Cc}]/u.test(tag) && !formula.test(tag)) && !tags[0]?.startsWith('[');

@@ -8,15 +8,15 @@ import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath, tags } from '../request/documents.ts';
 import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
 
-/** Devices made in one go: some milliseconds of this thread, and one commit of each shard. */
+/** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
 const chunkDevices = 1_000;
 
 const newDevices = Type.Object(
   { count: Type.Integer({ minimum: 1, maximum: 1_000_000 }), tags: Type.Optional(tags) },
   { additionalProperties: false },
 );
-/** Of lines each is checked by itself. */
-const lines = Type.Unsafe<Readable>({ description: 'One device a line.' });
+/** Has no schema, because each line is validated by itself. */
+const lines = Type.Unsafe<Readable>({ description: 'One device per line.' });
 const importBody = {
   content: {
     'application/json': { schema: newDevices },
@@ -29,24 +29,23 @@ const importQuery = Type.Object({
     enum: [...existingPolicies],
     default: 'error',
     description:
-      'Of a listed device that is there: an error, passed over, or changed to what its line gives.',
+      'What to do with a listed device that exists: answer an error, skip it, or update it from its line.',
   }),
   resume: Type.Boolean({
     default: false,
     description:
-      'An earlier import of the same lines ended early: a device that is as its line says, its secret included, is `unchanged`, where it would be taken otherwise.',
+      'Resume an earlier import of the same lines: a device that equals its line, including its secret, is `unchanged` instead of `already_exists`.',
   }),
   from_line: Type.Integer({
     minimum: 1,
     default: 1,
-    description:
-      'Earlier lines are passed over: the answers of an import that ended early tell which are done.',
+    description: 'Skip earlier lines. The answers of an import that ended early tell which are stored.',
   }),
 });
 
 const answerText = Type.Unsafe<Readable>({ type: 'string' });
 const importAnswer = {
-  description: 'A line each.',
+  description: 'One line per device.',
   content: Object.fromEntries(importTypes.map((type) => [type, { schema: answerText }])),
 };
 const header = 'fleet_id,device_id,device_secret\n';
@@ -55,7 +54,6 @@ function line({ device: { device }, secret }: NewDevice): string {
   return `${fleetIdOf(device)},${deviceIdOf(device)},${secret}\n`;
 }
 
-/** The devices by the shard that they belong to. */
 function byShard(devices: readonly NewDevice[], shards: AdminContext['shards']): Map<Shard, NewDevice[]> {
   const groups = new Map<Shard, NewDevice[]>();
   for (const one of devices) {
@@ -67,7 +65,7 @@ function byShard(devices: readonly NewDevice[], shards: AdminContext['shards']):
   return groups;
 }
 
-/** Stores devices under generated ids; where one is taken, it gets another. Answers them as they were stored. */
+/** Stores devices under generated ids, replacing ids that are taken. Returns the devices as stored. */
 async function store(devices: readonly NewDevice[], shards: AdminContext['shards']): Promise<NewDevice[]> {
   const groups = [...byShard(devices, shards)];
   const stored = await Promise.all(
@@ -84,7 +82,7 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
   return stored.flat();
 }
 
-async function* made(
+async function* generate(
   shards: AdminContext['shards'],
   { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
   stopping: AbortSignal,
@@ -96,19 +94,19 @@ async function* made(
   for (let left = count; left > 0; left -= chunkDevices) {
     if (stopping.aborted) throw unavailable('The server is stopping.');
     const storing = store(next, shards);
-    // This thread makes the next ones while the shards write.
+    // This thread generates the next devices while the shards write.
     next = make(left - next.length);
     const stored = await storing;
     onStored(stored.length);
-    // The header waits for the first devices: a refusal until then still gets its own status.
+    // The header waits for the first devices, so that a refusal until then still gets its own status.
     yield (left === count ? header : '') + stored.map(line).join('');
   }
 }
 
 const importing = {
-  summary: 'Make or import devices',
+  summary: 'Create or import devices',
   description:
-    'JSON: makes devices and answers their secrets, shown once: a CSV with a line each, as they are stored. CSV or NDJSON: makes the devices that it lists, and answers what became of each line once it is on disk.',
+    'JSON: creates devices and answers a CSV with one line per device as it is stored, including its secret, which is shown only once. CSV or NDJSON: imports the listed devices and answers the outcome of each line once it is on disk.',
   params: fleetPath,
   querystring: importQuery,
   body: importBody,
@@ -131,10 +129,10 @@ const importDevices =
       return reply.type(type).send(stream);
     }
     const { count, tags = [] } = request.body as Static<typeof newDevices>;
-    // Pulls the next chunk when the client has taken the last; ends the generator when the client leaves.
+    // Pulls the next chunk when the client has read the last; ends the generator when the client disconnects.
     let devices = 0;
     const csv = Readable.from(
-      made(shards, { fleetId, count, tags }, stopping, (stored) => {
+      generate(shards, { fleetId, count, tags }, stopping, (stored) => {
         devices += stored;
         request.audited.about.devices = devices;
       }),
@@ -143,8 +141,8 @@ const importDevices =
   };
 
 /**
- * `/fleets/{fleet_id}/devices:import`. A line is sent once its device is on disk. An import that cannot be
- * finished breaks the transfer off, so that nobody takes it for whole; the devices of its lines are there.
+ * Adds `/fleets/{fleet_id}/devices:import`. A line is sent once its device is on disk. An import that fails midway
+ * aborts the transfer, so that no client takes it for complete; the devices of the lines sent are stored.
  */
 export function addImportRoute(app: AdminApp, context: AdminContext): void {
   const listed = new DeviceImport(context.shards);

@@ -2,20 +2,20 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { parseJson } from '../../declarations/schemas/payload.ts';
 
-/** Largest JSON body of the routes that take a document of ours. */
+/** Maximum size of a JSON document; the default for all routes. */
 export const documentBytesMax = 65_536;
 
-/** The texts that documents were parsed from, while they are at hand. */
+/** Source texts of parsed documents. */
 const texts = new WeakMap<object, Buffer>();
 
-/** The text of a document that `takeDocuments` has parsed. */
+/** Returns the source text of a document that `takeDocuments` has parsed. */
 export function bodyTextOf(document: object): Buffer {
   const text = texts.get(document);
   if (text === undefined) throw new Error('this document was not parsed from a body');
   return text;
 }
 
-/** Bodies of these routes are JSON documents; no body is an empty one. */
+/** Parses bodies as JSON documents; an absent body is an empty one. */
 export function takeDocuments(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
     const document = bytes.length === 0 ? undefined : parseJson(bytes);
@@ -27,14 +27,14 @@ export function takeDocuments(app: FastifyInstance): void {
   });
 }
 
-/** Bodies of these routes are kept as they are sent, byte for byte (D11). */
+/** Keeps bodies as they are sent, byte for byte (D11). */
 export function takeBytes(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
     done(null, bytes);
   });
 }
 
-/** Types and documents a body that `takeBytes` reads. Without a body there is nothing to read: null. */
+/** Types and documents a body that `takeBytes` reads; null without a body. */
 export function bytesBody(description: string) {
   return Type.Unsafe<Buffer | null | undefined>({ description });
 }

@@ -2,8 +2,7 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Shard } from '../../domain/shard.ts';
 
 /**
- * Has each shard do its part at once, and answers in the order of the items: `act` is given those of one shard
- * and answers one outcome each.
+ * Runs `act` on all shards concurrently, each with its own items, and returns the outcomes in the order of the items.
  */
 export async function onEachShard<T, R>(
   shards: { of(device: DeviceKey): Shard },

@@ -29,44 +29,44 @@ import type { ForwarderService } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
 
-/** One backup: the one under way, or else the last one. */
+/** A backup, running or ended. */
 export interface Backup {
   folder: string;
   state: 'running' | 'done' | 'failed';
   startedAtMs: number;
   endedAtMs: number | undefined;
   bytes: number;
-  /** About, until it is done. */
+  /** An estimate until it is done. */
   bytesTotal: number;
-  /** Why it failed. */
+  /** Set if it failed. */
   reason: string | undefined;
 }
 
 export interface Backups {
   /** @throws ApiError backup_running, unusable_folder. */
   start(folder: string): Backup;
-  /** Undefined when there was none since the server started. */
+  /** Returns the running or the last backup; undefined if there was none since the server started. */
   last(): Backup | undefined;
 }
 
-/** What the watching of a server needs to know of its shards and devices. */
+/** Live figures of shards and devices, for `/top`. */
 export interface ActivityView {
-  /** What each shard holds, as its store counts it. */
+  /** Sizes of each shard, as its store counts them. */
   sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
-  /** Devices that ask most, about, over all workers; the loudest first. */
-  talkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
+  /** Estimates the busiest devices over all workers, busiest first. */
+  topTalkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
 }
 
-/** The token in DATA/admin.json, for whoever can read the data folder. */
+/** The token in DATA/admin.json, for those who can read the data folder. */
 export interface Bootstrap {
-  /** `off`: it is that token, and it is not accepted. */
+  /** Returns `off` if the bearer is that token but it is turned off. */
   check(bearer: string): 'accepted' | 'off' | 'unknown';
 }
 
-/** Everything the admin server is given. */
+/** Everything the admin server needs. */
 export interface AdminContext {
   config: AdminApiConfig;
-  /** Who may use `/admin/v1`. */
+  /** API tokens, for `/admin/v1`. */
   tokens: Tokens;
   bootstrap: Bootstrap;
   audit: AuditLog;
@@ -80,22 +80,22 @@ export interface AdminContext {
   consumers: ConsumerService;
   broadcasts: BroadcastService;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
-  /** One a worker; worker k owns shard k. */
+  /** One per worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];
-  /** Of the device API. */
+  /** Connections of the device API. */
   connections: { readonly open: number; readonly refused: number };
-  /** Writes under way to a shard. */
+  /** Writes in flight to a shard. */
   queueDepth(shard: number): number;
   /** Devices of a shard that have open event streams. */
   connectedOf(shard: number): number;
   /** Devices that a shard holds. */
   devicesOf(shard: number): number;
-  /** How often, and how long in all, the event loop of each thread stood still. */
+  /** Number and total duration of each thread's event-loop stalls. */
   stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
-  /** Why devices should not be sent here now; empty when they should. */
+  /** Reasons why devices should not be routed here now; empty if ready. */
   notReady(): readonly NotReady[];
   activity: ActivityView;
-  /** Undefined where nothing is traced. */
+  /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;
   log: Log;
@@ -110,7 +110,7 @@ export type AdminApp = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** What answers a route: the route's schema types the request, and the answer. */
+/** A route handler, with request and answer typed by the route's schema. */
 export type Handler<S extends FastifySchema> = RouteHandlerMethod<
   RawServerDefault,
   IncomingMessage,
@@ -123,7 +123,7 @@ export type Handler<S extends FastifySchema> = RouteHandlerMethod<
 >;
 
 /**
- * The device a path names. The fleet is known to exist then; whether the device does, its shard says.
+ * Returns the device key of a path. Checks that the fleet exists; whether the device does, its shard knows.
  * @throws ApiError fleet_not_found; device_not_found for an id that no device can have (D1).
  */
 export function deviceOfRequest(
@@ -135,7 +135,7 @@ export function deviceOfRequest(
   return deviceKeyOf(fleet.fleetId, path.device_id);
 }
 
-/** As the OpenAPI document has it: the router wants a colon doubled that begins no name. */
+/** Returns the route as in the OpenAPI document: the router doubles a colon that starts no parameter. */
 export function routeOf({ routeOptions }: FastifyRequest): string | undefined {
   return routeOptions.url?.replaceAll('::', ':');
 }

@@ -19,7 +19,7 @@ import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { AdminApiConfig } from '../config.ts';
 
-/** The shapes of the admin API, as its OpenAPI document has them, and how each is made. */
+/** Schemas of the admin API's documents, and the functions that create them. */
 export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>
   Type.Unsafe<(T extends 'string' ? string : number) | null>({ type: [type, 'null'], ...options });
 
@@ -32,7 +32,7 @@ export const tags = Type.Array(tag, {
   maxItems: tagsMax,
   uniqueItems: true,
 });
-/** Of a query: a parameter that is given again for each value. */
+/** A query parameter that is repeated for each value. */
 export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, description: string) {
   return Type.Optional(Type.Array(item, { minItems: 1, maxItems, description }));
 }
@@ -43,14 +43,14 @@ export const mailboxMailsMax = { minimum: 1, maximum: 65_535 };
 export const mailTtlSeconds = { minimum: 1, maximum: mailTtlSecondsMax };
 export const requeuesMaxDocument = { minimum: 0, maximum: requeuesMaxMax };
 
-/** 0 for no limit. */
+/** 0: no limit. */
 const requestsPerSecondMax = { minimum: 0, maximum: 100_000_000 };
 const bytesPerSecondMax = { minimum: 0, maximum: 1_073_741_824 };
 
 const logRetentionSeconds = { minimum: 60, maximum: 315_360_000 };
 const logBytesMax = { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER };
 
-/** Null goes back to the configuration's. */
+/** Null resets a limit to that of the configuration. */
 export const fleetLimits = Type.Object({
   mailbox_mails_max: nullable('integer', mailboxMailsMax),
   mail_ttl_seconds: nullable('integer', mailTtlSeconds),
@@ -81,7 +81,7 @@ const errorDocument = Type.Object({
   errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), msg: Type.String() }))),
 });
 
-/** What every route may answer besides its success. */
+/** Error answers of every route. */
 export const errorAnswers = { '4xx': errorDocument, '5xx': errorDocument };
 
 export const fleetDocument = Type.Object({
@@ -99,7 +99,7 @@ export const fleetDocument = Type.Object({
   log_bytes_max: nullable('integer', { description: 'Null for no limit of its own.' }),
 });
 
-/** With the limits that hold: the fleet's own or the configuration's. */
+/** Describes a fleet with its effective limits: its own, or those of the configuration. */
 export function describeFleet(fleet: Fleet, config: AdminApiConfig): Static<typeof fleetDocument> {
   return {
     fleet_id: fleet.fleetId,
@@ -121,7 +121,7 @@ function isoTime(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
 }
 
-/** Of a device: the first that fits. */
+/** States of a device; the first that applies. */
 export const deviceStates = ['connected', 'active', 'offline'] as const;
 
 export const deviceDocument = Type.Object({
@@ -132,7 +132,7 @@ export const deviceDocument = Type.Object({
   enabled: Type.Boolean(),
   created_at: time,
   old_secret_until: nullable('string', {
-    description: 'While an old secret still works beside the new one.',
+    description: 'When the old secret expires, while it is still valid beside the new one.',
   }),
   state: Type.Unsafe<(typeof deviceStates)[number]>({
     type: 'string',
@@ -141,7 +141,7 @@ export const deviceDocument = Type.Object({
   }),
   last_seen: nullable('string'),
   last_address: nullable('string', {
-    description: 'Of the client, or of the load balancer before it.',
+    description: 'Address of the client, or of the load balancer in front.',
   }),
   mailbox_size: Type.Integer(),
 });
@@ -165,7 +165,7 @@ export function describeDevice(
   };
 }
 
-/** The only document with a secret in it: shown once, when the secret is made. */
+/** The only document with a secret, shown once, when the secret is generated. */
 export const secretDocument = Type.Object({
   fleet_id: fleetId,
   device_id: deviceId,

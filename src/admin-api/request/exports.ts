@@ -5,8 +5,8 @@ import { FairShare } from '../../core/fair-share.ts';
 import type { AdminApp } from './context.ts';
 
 /**
- * The exports under way: so many at once, for each is work for this thread, and none for longer than its client
- * is there. A stream alone does not see to that, for a search that finds nothing hands it nothing.
+ * Bounds concurrent exports, because each is work for this thread, and aborts one when its client disconnects. A stream
+ * alone does not notice that while a search finds nothing to write.
  */
 export class Exports {
   readonly #share: FairShare;
@@ -20,18 +20,18 @@ export class Exports {
   }
 
   /**
-   * What to send as the answer, to `owner`: a fleet, or `*`. Each piece is asked for when the client has taken the last; the end of the signal
-   * breaks the transfer off.
+   * Returns the answer to send to `owner`: a fleet, or `*`. Pulls the next chunk when the client has read the last;
+   * aborting the signal aborts the transfer.
    * @throws ApiError unavailable.
    */
   begin(
     reply: FastifyReply,
     owner: string,
-    pieces: (signal: AbortSignal) => AsyncIterable<string>,
+    chunks: (signal: AbortSignal) => AsyncIterable<string>,
   ): Readable {
     if (reply.raw.destroyed) throw new ApiError('bad_request');
     if (!this.#share.take(owner)) {
-      throw unavailable('Too many exports are under way, of this fleet or of all (exportsMax).');
+      throw unavailable('Too many exports of this fleet or in total are running (exportsMax). Retry later.');
     }
     const controller = new AbortController();
     this.#open.add(controller);
@@ -40,6 +40,6 @@ export class Exports {
       this.#share.release(owner);
       controller.abort();
     });
-    return Readable.from(pieces(controller.signal));
+    return Readable.from(chunks(controller.signal));
   }
 }

@@ -5,19 +5,19 @@ import { type AdminApp, routeOf } from './context.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Digest of what a list was asked for; empty on routes that are no lists. */
+    /** Digest of a list's query; empty on routes that are not lists. */
     list: string;
   }
 }
 
-/** Enough to tell one list from another. It keeps nobody from making a cursor up: places are checked by themselves. */
+/** Enough to tell lists apart. It does not prevent forged cursors: routes check positions themselves. */
 const digestCharacters = 8;
 
 interface Described {
   properties?: Record<string, unknown>;
 }
 
-/** The part of a request that has the cursor of a list, by the schemas of its route; undefined for what is no list. */
+/** Returns the part of a request that has a list's cursor, by its route's schemas; undefined if it is not a list. */
 export function cursorPart({ querystring, body, response }: FastifySchema): 'query' | 'body' | undefined {
   const { 200: page } = (response ?? {}) as { 200?: Described };
   if (page?.properties?.next === undefined) return undefined;
@@ -26,8 +26,8 @@ export function cursorPart({ querystring, body, response }: FastifySchema): 'que
 }
 
 /**
- * Makes every cursor of a list begin with a digest of what the list was asked for (route, fleet, values of filters), and
- * refuses one that begins with another. Routes have to do with the places behind the digest alone.
+ * Prefixes every cursor with a digest of its list's query (route, fleet, values of filters), and refuses one with
+ * another prefix. Routes see only the position after the digest.
  */
 export function bindCursors(app: AdminApp): void {
   app.decorateRequest('list', '');
@@ -48,9 +48,9 @@ export function bindCursors(app: AdminApp): void {
   });
 }
 
-/** For a page that its route writes itself. */
-export function sealCursor({ list }: FastifyRequest, place: string | null): string | null {
-  return place === null ? null : list + place;
+/** Adds the digest to a position; to be called by a route that serializes its page itself. */
+export function sealCursor({ list }: FastifyRequest, position: string | null): string | null {
+  return position === null ? null : list + position;
 }
 
 /** @throws ApiError bad_request for a cursor of another list. */
@@ -66,12 +66,12 @@ function openCursor(request: FastifyRequest, part: 'query' | 'body'): void {
   if (after === '') delete asked.after;
   else if (after.startsWith(request.list)) asked.after = after.slice(digestCharacters);
   else {
-    const msg = '`after` is no `next` of this list: it belongs to another one, or to other filters.';
+    const msg = '`after` is not a `next` of this list: it belongs to another list or other filters.';
     throw new ApiError('bad_request', { msg });
   }
 }
 
-/** Members in order of name: a filter is the same in whatever order it is written. */
+/** Sorts members by name, so that their order in a filter does not matter. */
 function sorted(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -5,22 +5,22 @@ import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/ide
 import type { EnqueueOutcome } from '../../domain/mail/mail.ts';
 import { parseTime } from './times.ts';
 
-/** For routes that take a sender's key, as devices have it (D18). */
+/** Headers of routes that take an idempotency key (D18). */
 export const idempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       description:
-        'A UUIDv7 made within idempotencyWindowSeconds. The same request again is answered as before, with Idempotent-Replayed: true.',
+        'A UUIDv7 generated within idempotencyWindowSeconds. A repeated request is answered as before, with Idempotent-Replayed: true.',
     }),
   ),
 });
 
-/** What an answer that was given before carries. */
+/** Header of the answer to a repeated request. */
 export const replayHeader = ['Idempotent-Replayed', 'true'] as const;
 
 /**
- * The key of a request and the digest of all that must be the same when it comes again: `what` names what is asked
- * for, `options` how, in whatever order. Undefined without a key.
+ * Returns the key of a request and the digest of all that must be equal when it is repeated: the operation `what`, its
+ * `options` in any order, and the body. Undefined without a key.
  * @throws ApiError invalid_idempotency_key.
  */
 export function idempotencyOf(
@@ -31,21 +31,21 @@ export function idempotencyOf(
 ): { key: Uint8Array; digest: Uint8Array } | undefined {
   const header = headers['idempotency-key'];
   if (header === undefined) return undefined;
-  const given = JSON.stringify(Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1)));
-  // Memory of their own: a view of Node's pool would cross threads with all of the pool around it.
+  const sorted = JSON.stringify(Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1)));
+  // Copied: a view of Node's pool would cross threads together with the whole pool.
   return {
     key: new Uint8Array(parseIdempotencyKey(header)),
-    digest: new Uint8Array(requestDigest(`${what} ${given}`, body)),
+    digest: new Uint8Array(requestDigest(`${what} ${sorted}`, body)),
   };
 }
 
-/** Those that a mail was sent under. */
+/** Effective limits of one mail. */
 export interface Limits {
   mailboxMailsMax: number;
   delayedMailsMax: number;
 }
 
-/** Why a mail was not taken, for its sender. */
+/** Converts a refused mail to the error for its sender. */
 export function refusal(
   { result }: Exclude<EnqueueOutcome, { result: 'queued' }>,
   { mailboxMailsMax, delayedMailsMax }: Limits,
@@ -55,7 +55,7 @@ export function refusal(
       return new ApiError('device_not_found');
     case 'delayed_full':
       return new ApiError('limit_reached', {
-        msg: `${delayedMailsMax} mails of this device wait for their time (delayedMailsPerDeviceMax).`,
+        msg: `This device has ${delayedMailsMax} delayed mails or more (delayedMailsPerDeviceMax).`,
       });
     case 'mailbox_full':
       return new ApiError('mailbox_full', {

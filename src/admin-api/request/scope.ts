@@ -3,18 +3,18 @@ import type { Scope } from '../../core/scope.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a token must have for this route: a route of `/admin/v1` without one keeps the server from starting. */
+    /** Scope that a token needs for this route. A route of `/admin/v1` without one prevents the server from starting. */
     scope?: Scope;
-    /** Names no fleet in its path, and answers a token of one fleet with what is of that fleet alone. */
+    /** Has no fleet in its path, and answers a token for one fleet with data of that fleet only. */
     narrowsToFleet?: boolean;
   }
   interface FastifyRequest {
-    /** Who asks; known on every route of `/admin/v1`, and null on the others. */
+    /** The authenticated client on every route of `/admin/v1`; null on the others. */
     principal: Principal | null;
   }
 }
 
-/** Who a bearer is. */
+/** The bearer of a token. */
 export interface Principal {
   kind: 'bootstrap' | 'token';
   /** Null for the bootstrap token. */
@@ -34,9 +34,9 @@ export const bootstrapPrincipal: Principal = {
 };
 
 /**
- * `admin` may do everything; the others imply nothing, so that whoever sends mail need not be able to read what
- * devices have sent. A token of one fleet may go where the path names that fleet, and nowhere else.
- * @throws ApiError forbidden, telling nothing of what there is.
+ * Checks a token against a route. `admin` may do everything; other scopes imply nothing, so that a sender of mail need
+ * not be able to read what devices have sent. A token for one fleet is valid only where the path names that fleet.
+ * @throws ApiError forbidden, revealing nothing about what exists.
  */
 export function checkScope(
   { scopes, fleetId }: Principal,
@@ -52,7 +52,7 @@ export function checkScope(
   throw new ApiError('forbidden', {
     msg:
       path.fleet_id === undefined
-        ? 'This token is of one fleet, and this route is of all.'
-        : 'This token is of another fleet.',
+        ? 'This token is for one fleet, and this route is for all.'
+        : 'This token is for another fleet.',
   });
 }

@@ -8,12 +8,12 @@ import type { Page, Shard } from '../../domain/shard.ts';
 import { deviceId, listOf, nullable, time } from '../request/documents.ts';
 import { parseTime, timeTextOf } from '../request/times.ts';
 
-/** What this thread may be held for before its other work has its turn. */
-const heldMsMax = 5;
+/** Time after which listing yields to the other work of this thread. */
+const turnMsMax = 5;
 
 /**
- * A page of a fleet's dead letters in order of mail id, over all shards. Each look of a shard is bounded, so a page may
- * be short, or empty, and yet have a next one: what is sure to be in order is answered, and where to go on.
+ * Returns a page of a fleet's dead letters in order of mail id, over all shards. Each shard scans a bounded number, so a
+ * page may be short or empty and still have a next one: it has only what is certain to be in order.
  */
 export async function listDeadLetters(
   shards: readonly Shard[],
@@ -23,14 +23,14 @@ export async function listDeadLetters(
   limit: number,
 ): Promise<Page<DeadLetter>> {
   const found: { cursor: string; letter: DeadLetter }[] = [];
-  /** The least place up to which a shard has looked that may have more. */
+  /** The smallest position reached by a shard that may have more letters. */
   let horizon: string | undefined;
   let sinceMs = performance.now();
   for (const shard of shards) {
     const { items, next } = await shard.deadLetters(fleetId, filter, after, limit);
     for (const letter of items) found.push({ cursor: cursorOf(letter), letter });
     if (next !== null && (horizon === undefined || next < horizon)) horizon = next;
-    if (performance.now() - sinceMs < heldMsMax) continue;
+    if (performance.now() - sinceMs < turnMsMax) continue;
     await yieldToEventLoop();
     sinceMs = performance.now();
   }
@@ -41,24 +41,24 @@ export async function listDeadLetters(
   return { items: page.map(({ letter }) => letter), next };
 }
 
-/** As shards have it: mail id and device in hexadecimal digits, which sort as they do. */
+/** Formats a cursor as shards do: mail id and device in hexadecimal digits, which sort like them. */
 function cursorOf({ mailId, device }: DeadLetter): string {
   return mailId.toString('hex') + Buffer.from(device, 'latin1').toString('hex');
 }
 
 const reasons: readonly DeathReason[] = ['rejected', 'expired', 'over_requeued', 'mailbox_full'];
 
-/** Which letters: the same in a query and in the bodies of `:replay` and `:drop`. */
+/** Filter of letters: the same in a query and in the bodies of `:replay` and `:drop`. */
 export const letterFilter = {
   device_id: Type.Optional(deviceId),
   name: Type.Optional(Type.String({ maxLength: 255 })),
   reason: Type.Optional(Type.Enum([...reasons])),
-  from: Type.Optional(Type.String({ description: 'Dead at that time or later, ISO 8601 with a time zone.' })),
-  to: Type.Optional(Type.String({ description: 'Dead before that time.' })),
+  from: Type.Optional(Type.String({ description: 'Died at that time or later, ISO 8601 with a time zone.' })),
+  to: Type.Optional(Type.String({ description: 'Died before that time.' })),
 };
 const filterDocument = Type.Object(letterFilter, { additionalProperties: false });
 
-/** A place among the letters: mail id and device in hexadecimal digits. */
+/** Position in a list of letters: mail id and device in hexadecimal digits. */
 export const letterCursor = Type.String({ default: '', pattern: '^([0-9a-f]{68})?$' });
 
 const letterDocument = Type.Object({
@@ -78,15 +78,15 @@ const cursorDigits = 68;
 const boundDigits = 12;
 
 /**
- * Where a walk over letters goes on, and up to which time of death it takes them: that of its first call. For whatever
- * a walk queues anew may die again, as a newer mail further on, and would be taken again, and again.
+ * Position of a bulk operation over several calls, and the time of its first call, after which dead letters are not
+ * selected: a replayed mail may die again, as a newer mail further on, and would be replayed forever.
  */
-interface Walk {
+interface BulkCursor {
   after: string;
   diedBeforeMs: number;
 }
 
-export function walkOf(cursor: string): Walk {
+export function parseBulkCursor(cursor: string): BulkCursor {
   const bound = cursor.slice(cursorDigits);
   return {
     after: cursor.slice(0, cursorDigits),
@@ -94,12 +94,11 @@ export function walkOf(cursor: string): Walk {
   };
 }
 
-/** The cursor of the next call. */
-export function walkText({ after, diedBeforeMs }: Walk): string {
+export function formatBulkCursor({ after, diedBeforeMs }: BulkCursor): string {
   return after + diedBeforeMs.toString(16).padStart(boundDigits, '0');
 }
 
-/** By their ids, or all that match a filter, some at a time. */
+/** Selects letters by id, or all that match a filter, some at a time. */
 export const letterSelection = Type.Object(
   {
     letters: Type.Optional(
@@ -115,11 +114,11 @@ export const letterSelection = Type.Object(
     after: Type.Optional(
       Type.String({
         pattern: '^([0-9a-f]{68}([0-9a-f]{12})?)?$',
-        description: '`next` of the call before. Letters that died since the first call are not taken.',
+        description: '`next` of the previous call. Letters that died since the first call are not selected.',
       }),
     ),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Letters of one call; 100 unless given.' }),
+      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Maximum letters per call; 100 by default.' }),
     ),
   },
   { additionalProperties: false },
@@ -139,10 +138,12 @@ export function deadLetterFilterOf(
   };
 }
 
-/** One of both, for to replay or drop everything must be said. @throws ApiError invalid_body. */
+/** Requires letters or a filter, so that nobody replays or drops everything by accident. @throws ApiError invalid_body. */
 export function checkSelection({ letters, filter }: Static<typeof letterSelection>): void {
   if ((letters === undefined) === (filter === undefined)) {
-    throw new ApiError('invalid_body', { msg: 'Give either letters or a filter; {} as filter takes all.' });
+    throw new ApiError('invalid_body', {
+      msg: 'Give either letters or a filter; {} as the filter selects all.',
+    });
   }
 }
 

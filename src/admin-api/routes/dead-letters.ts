@@ -11,23 +11,23 @@ import {
   checkSelection,
   deadLetterFilterOf,
   describeLetter,
+  formatBulkCursor,
   letterCursor,
   letterFilter,
   letterList,
   letterSelection,
   listDeadLetters,
-  walkOf,
-  walkText,
+  parseBulkCursor,
 } from './dead-letter-documents.ts';
 import { mailIdOf } from './receipts.ts';
 
 const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
 const payloadDocument = Type.Unsafe<Buffer>({ type: 'object', description: 'Byte for byte as it was sent.' });
 const limitDefault = 100;
-/** 1,000 letters by name, which take some 80 bytes each. */
+/** Fits 1,000 letters by id, of some 80 bytes each. */
 const selectionBytesMax = 2 * documentBytesMax;
-/** Letters of one call that are under way at once. */
-const atOnce = 32;
+/** Devices of one call whose letters are processed concurrently. */
+const concurrency = 32;
 
 const letterOutcome = {
   mail_id: Type.String(),
@@ -52,7 +52,7 @@ interface Letter {
   mailId: Buffer;
 }
 
-/** What a call is for, and where the next one goes on. */
+/** Resolves a selection to the letters of this call and the cursor of the next one. */
 async function select(
   { shards }: AdminContext,
   fleetId: string,
@@ -61,11 +61,11 @@ async function select(
   checkSelection(selection);
   const { letters, filter, limit = limitDefault } = selection;
   if (letters === undefined) {
-    const { after, diedBeforeMs } = walkOf(selection.after ?? '');
-    const { toMs = diedBeforeMs, ...given } = deadLetterFilterOf(fleetId, filter ?? {});
-    const wanted = { ...given, toMs: Math.min(toMs, diedBeforeMs) };
-    const page = await listDeadLetters(shards.all, fleetId, wanted, after, limit);
-    const next = page.next && walkText({ after: page.next, diedBeforeMs });
+    const { after, diedBeforeMs } = parseBulkCursor(selection.after ?? '');
+    const { toMs = diedBeforeMs, ...rest } = deadLetterFilterOf(fleetId, filter ?? {});
+    const bounded = { ...rest, toMs: Math.min(toMs, diedBeforeMs) };
+    const page = await listDeadLetters(shards.all, fleetId, bounded, after, limit);
+    const next = page.next && formatBulkCursor({ after: page.next, diedBeforeMs });
     return { letters: page.items, next };
   }
   const named = letters.map(({ device_id, mail_id }) => ({
@@ -85,7 +85,7 @@ async function replay(
   if (letter === undefined) return { ...about, result: 'not_found' };
   const fleet = fleets.get(fleetIdOf(device));
   try {
-    // Its schema may be another one by now.
+    // The schema may have changed since.
     const { name, payload } = letter;
     fleets.checkMail(fleetIdOf(device), name, parseMessage(payload) ?? {}, payload.length);
     const outcome = await shard.replayMail({
@@ -115,7 +115,7 @@ async function drop({ shards }: AdminContext, { device, mailId }: Letter): Promi
   }
 }
 
-/** For the audit log. */
+/** Details for the audit log. */
 function aboutOf(
   { filter }: Static<typeof letterSelection>,
   items: readonly { mail_id: string; device_id: string; result: string }[],
@@ -131,14 +131,14 @@ function refusalOf(result: 'mailbox_full' | 'delayed_full' | 'mail_not_found'): 
   return result === 'mail_not_found' ? 'not_found' : 'mailbox_full';
 }
 
-/** What goes wrong with one letter is told for that one; what is nobody's fault is thrown. */
+/** Converts an error of one letter to its result; unexpected errors are rethrown. */
 function resultOf(error: unknown): 'schema_mismatch' | 'unavailable' {
   if (error instanceof ApiError && error.code === 'schema_mismatch') return 'schema_mismatch';
   if (isUnavailable(error)) return 'unavailable';
   throw error;
 }
 
-/** Some devices side by side, the letters of one after another, so that they arrive as they were sent. */
+/** Processes several devices concurrently, but the letters of each in sequence, so that they keep their order. */
 async function inOrderOfDevice<T>(
   letters: readonly Letter[],
   act: (letter: Letter) => Promise<T>,
@@ -156,14 +156,14 @@ async function inOrderOfDevice<T>(
       for (const index of own) results[index] = await act(letters[index] as Letter);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
   return results;
 }
 
 const listing = {
   summary: 'List dead letters',
   description:
-    'Rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short, or empty, and have a next one.',
+    'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short or empty and still have a next one.',
   params: fleetPath,
   querystring: Type.Object({ ...letterFilter, after: letterCursor, limit: pageLimit }),
   response: { 200: letterList, ...errorAnswers },
@@ -186,7 +186,7 @@ const listLetters =
 
 const showing = {
   summary: 'Show a dead letter with its payload',
-  description: 'One letter: its payload as the body, the rest in headers named X-Mail-….',
+  description: 'Answers the payload of a letter as the body, the rest in X-Mail-… headers.',
   params: letterPath,
   response: { 200: payloadDocument, ...errorAnswers },
 };
@@ -206,7 +206,7 @@ const showLetter =
 const replaying = {
   summary: 'Replay dead letters',
   description:
-    "Queues letters anew, each as a new mail with the fleet's life time and limits, and removes them: those named, or those that a filter takes. One call handles `limit` of them at most; `next` is the `after` of the next call.",
+    "Queues letters again, each as a new mail with the fleet's TTL and limits, and removes them: those listed, or those that match a filter. One call handles at most `limit` letters; `next` is the `after` of the next call.",
   params: fleetPath,
   body: letterSelection,
   response: { 200: listOf(replayed), ...errorAnswers },
@@ -224,7 +224,7 @@ const replayLetters =
 
 const dropping = {
   summary: 'Drop dead letters',
-  description: 'Removes letters for good: those named, or those that a filter takes, as in :replay.',
+  description: 'Removes letters permanently: those listed, or those that match a filter, as in :replay.',
   params: fleetPath,
   body: letterSelection,
   response: { 200: listOf(dropped), ...errorAnswers },
@@ -240,7 +240,7 @@ const dropLetters =
     return { items, next };
   };
 
-/** `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
+/** Adds `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
 export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/dead-letters',

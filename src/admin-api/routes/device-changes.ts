@@ -10,7 +10,7 @@ import { deviceId, errorAnswers, fleetPath, nullable, tag, tags } from '../reque
 import { deviceFilter, deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 
-/** Devices that one call changes: some milliseconds of each shard. */
+/** Maximum devices per call, which takes some milliseconds of each shard. */
 const devicesPerCallMax = 500;
 
 const selection = Type.Object(
@@ -23,7 +23,7 @@ const selection = Type.Object(
   {
     additionalProperties: false,
     minProperties: 1,
-    description: 'Ids, or what a list can be asked for, or all.',
+    description: 'Ids, the filters of a list, or all.',
   },
 );
 const changes = Type.Partial(Type.Object({ enabled: Type.Boolean(), add_tags: tags, remove_tags: tags }), {
@@ -33,9 +33,9 @@ const changes = Type.Partial(Type.Object({ enabled: Type.Boolean(), add_tags: ta
 const refusal = Type.Object({ device_id: deviceId, error: Type.String(), msg: Type.String() });
 const changedDevices = Type.Object({
   changed: Type.Integer(),
-  unchanged: Type.Integer({ description: 'These were so already.' }),
+  unchanged: Type.Integer({ description: 'Devices that were already so.' }),
   refused: Type.Array(refusal),
-  next: nullable('string', { description: 'Pass as `after` to go on; null when all are done.' }),
+  next: nullable('string', { description: 'Pass as `after` to continue; null when all are done.' }),
 });
 
 const refusals: Partial<Record<ChangeOutcome, { error: string; msg: string }>> = {
@@ -54,7 +54,7 @@ function changeOf({ enabled, add_tags, remove_tags }: Static<typeof changes>): D
 const changing = {
   summary: 'Change many devices',
   description:
-    'Changes all devices that are selected, some at a call: call again with `next` as `after` until it is null. To do it again does no harm. Disabling ends streams within a second.',
+    'Changes all selected devices, some per call: call again with `next` as `after` until it is null. Idempotent. Disabling ends streams within a second.',
   params: fleetPath,
   body: Type.Object(
     {
@@ -73,17 +73,17 @@ const changeDevices =
   async ({ params, audited, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { device_ids, all, tag: tagged, ...rest } = select;
-    const given = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
+    const filter = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
     let devices: DeviceKey[];
     let next: string | null = null;
     if (device_ids !== undefined) {
-      if (all || Object.keys(given).length > 0) {
-        const msg = 'Select by device_ids, or by what a list can be asked for, not both.';
+      if (all || Object.keys(filter).length > 0) {
+        const msg = 'Select by device_ids or by filters, not both.';
         throw new ApiError('invalid_body', { msg });
       }
       devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
     } else {
-      const page = await listDevices(shards.all, deviceFilterOf(fleet, given, config), after, limit);
+      const page = await listDevices(shards.all, deviceFilterOf(fleet, filter, config), after, limit);
       devices = page.items.map(({ device }) => device);
       next = page.next;
     }
@@ -107,7 +107,7 @@ const changeDevices =
     return { changed, unchanged, refused, next };
   };
 
-/** `/fleets/{fleet_id}/devices:change`. */
+/** Adds `/fleets/{fleet_id}/devices:change`. */
 export function addDeviceChangeRoute(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices::change',

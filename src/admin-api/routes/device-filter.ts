@@ -7,29 +7,29 @@ import { name, repeatedParameter, tag } from '../request/documents.ts';
 import { parseTime, timeText } from '../request/times.ts';
 import { activeSinceMs, stateParameter, withState } from './device-state.ts';
 
-/** Which devices of a fleet: all of what is given must fit. */
+/** Filter of a fleet's devices; all parameters must match. */
 export const deviceFilter = Type.Object({
-  tag: repeatedParameter(tag, tagsMax, 'It has all of these tags.'),
+  tag: repeatedParameter(tag, tagsMax, 'The device has all of these tags.'),
   name_prefix: Type.Optional(name),
   enabled: Type.Optional(Type.Boolean()),
   state: stateParameter,
-  seen_after: Type.Optional(timeText('Last seen then or later.')),
-  seen_before: Type.Optional(timeText('Last seen earlier, or never.')),
+  seen_after: Type.Optional(timeText('Last seen at that time or later.')),
+  seen_before: Type.Optional(timeText('Last seen before that time, or never.')),
 });
 
-/** @throws ApiError bad_request for a time that is none. */
+/** @throws ApiError bad_request for an invalid time. */
 export function deviceFilterOf(
   fleet: Fleet,
-  given: Partial<Static<typeof deviceFilter>>,
+  input: Partial<Static<typeof deviceFilter>>,
   config: AdminApiConfig,
 ): DeviceFilter {
   const filter: DeviceFilter = {
     fleetId: fleet.fleetId,
-    tags: given.tag,
-    namePrefix: given.name_prefix,
-    enabled: given.enabled,
-    seenAfterMs: parseTime('seen_after', given.seen_after),
-    seenBeforeMs: parseTime('seen_before', given.seen_before),
+    tags: input.tag,
+    namePrefix: input.name_prefix,
+    enabled: input.enabled,
+    seenAfterMs: parseTime('seen_after', input.seen_after),
+    seenBeforeMs: parseTime('seen_before', input.seen_before),
   };
-  return given.state === undefined ? filter : withState(filter, given.state, activeSinceMs(fleet, config));
+  return input.state === undefined ? filter : withState(filter, input.state, activeSinceMs(fleet, config));
 }

@@ -10,16 +10,16 @@ import type {
 } from '../../domain/devices/device-query.ts';
 import type { Page, Shard } from '../../domain/shard.ts';
 
-/** What a shard is asked for beyond its even share, since shares are never quite even. */
+/** Devices requested of a shard beyond its even share, since shares are never quite even. */
 const spareDevices = 16;
-/** Entries of an index that one page looks at, over all shards: then it is answered with what it has. */
-const looksPerPageMax = 20_000;
-/** Of these in one turn of this thread, which also accepts the connections of devices: some milliseconds. */
-const looksPerTurnMax = 1_000;
-/** Entries that are counted of each index to find the one with the fewest. */
+/** Maximum index entries scanned for one page, over all shards; then the page is answered as it is. */
+const scannedPerPageMax = 20_000;
+/** Maximum entries scanned in one turn of this thread, which also accepts devices' connections: some milliseconds. */
+const scannedPerTurnMax = 1_000;
+/** Entries counted per index to find the most selective one. */
 const estimateMax = 2_000;
 
-/** Where a page goes on: in the order of which index, behind which position. */
+/** Start of a page: the index that gives the order, and the position after which it starts. */
 interface Cursor {
   by: DeviceIndex;
   after: string;
@@ -41,7 +41,7 @@ function formatCursor({ by, after }: Cursor): string {
   return `${letters[by]}.${Buffer.from(after, 'latin1').toString('base64url')}`;
 }
 
-/** Indexes that have all that the filter asks for. */
+/** Lists the indexes that contain every device that matches the filter. */
 function candidates(filter: DeviceFilter): DeviceIndex[] {
   const possible: DeviceIndex[] = [];
   if (filter.connected === true) possible.push('connected');
@@ -52,25 +52,25 @@ function candidates(filter: DeviceFilter): DeviceIndex[] {
   return possible;
 }
 
-/** @throws ApiError bad_request for a cursor that somebody made up. */
+/** @throws ApiError bad_request for a forged cursor. */
 async function begin(shards: readonly Shard[], filter: DeviceFilter, cursor: string): Promise<Cursor> {
   const possible = candidates(filter);
   if (plainId.test(cursor)) return { by: 'id', after: cursor };
   const [letter, text] = cursor.split('.', 2);
   if (text === undefined) {
     if (cursor !== '') return { by: 'id', after: cursor };
-    return { by: await narrowest(shards, filter, possible), after: '' };
+    return { by: await mostSelective(shards, filter, possible), after: '' };
   }
   const by = possible.find((index) => letters[index] === letter);
   const after = Buffer.from(text, 'base64url').toString('latin1');
   if (by === undefined || (by === 'connected' && !/^[0-9a-f]{3}[A-Za-z0-9]{10}$/.test(after))) {
-    throw new ApiError('bad_request', { msg: '`after` is no place of this list.' });
+    throw new ApiError('bad_request', { msg: '`after` is not a position of this list.' });
   }
   return { by, after };
 }
 
-/** Devices are spread evenly over shards, so one of these tells which index has the fewest to look at. */
-async function narrowest(
+/** Finds the index with the fewest entries. Devices are spread evenly over shards, so one shard is enough. */
+async function mostSelective(
   shards: readonly Shard[],
   filter: DeviceFilter,
   possible: readonly DeviceIndex[],
@@ -88,10 +88,9 @@ async function narrowest(
 }
 
 /**
- * A page of a fleet's devices over all shards, in the order of the index that has the fewest to look at. No
- * shard is asked for a whole page, of which it holds only a part: in rounds, each gives its share, and what is
- * sure to be in order is taken. A page looks at a bounded number of devices, and may so hold fewer than wanted,
- * or none, and still have a next one.
+ * Returns a page of a fleet's devices over all shards, in the order of the most selective index. No shard is asked for a
+ * whole page, of which it holds only a part: in rounds, each returns its share, and those certain to be in order are
+ * taken. A page scans a bounded number of devices, so it may have fewer than `limit`, or none, and still have a next one.
  */
 export async function listDevices(
   shards: readonly Shard[],
@@ -102,12 +101,12 @@ export async function listDevices(
   const { by, after } = await begin(shards, filter, cursor);
   const found: FoundDevice[] = [];
   let from = after;
-  let looked = 0;
+  let scanned = 0;
   let share = Math.ceil((limit + 1) / shards.length) + spareDevices;
-  const shareMax = Math.max(Math.floor(looksPerTurnMax / shards.length), spareDevices);
+  const shareMax = Math.max(Math.floor(scannedPerTurnMax / shards.length), spareDevices);
   for (;;) {
     share = Math.min(share, shareMax);
-    const round = await takeRound(shards, { ...filter, by, after: from, looks: share });
+    const round = await takeRound(shards, { ...filter, by, after: from, scanMax: share });
     found.push(...round.items);
     if (found.length > limit) {
       const items = found.slice(0, limit);
@@ -115,8 +114,8 @@ export async function listDevices(
     }
     if (round.reached === undefined) return { items: found, next: null };
     from = round.reached;
-    looked += share * shards.length;
-    if (looked >= looksPerPageMax) return { items: found, next: formatCursor({ by, after: from }) };
+    scanned += share * shards.length;
+    if (scanned >= scannedPerPageMax) return { items: found, next: formatCursor({ by, after: from }) };
     share *= 2;
     await yieldToEventLoop();
   }
@@ -124,7 +123,7 @@ export async function listDevices(
 
 async function takeRound(shards: readonly Shard[], query: DeviceQuery): Promise<FoundDevices> {
   const parts = await Promise.all(shards.map((shard) => shard.findDevices(query)));
-  // Past the end of a part that may go on, its shard may have devices that come first.
+  // Beyond the end of an unfinished part, its shard may have devices that come first.
   const reached = parts.flatMap(({ reached }) => (reached === undefined ? [] : [reached])).sort(byText)[0];
   const items = parts.flatMap(({ items }) => items);
   const sure = items.filter(({ position }) => reached === undefined || position <= reached);

@@ -9,23 +9,21 @@ import { describeDevice, type deviceDocument, deviceStates } from '../request/do
 
 type DeviceState = (typeof deviceStates)[number];
 
-/** How long a device counts as active after it was seen. */
 function activeSecondsOf(fleet: Fleet, config: AdminApiConfig): number {
   return fleet.activeSeconds ?? config.activeSeconds;
 }
 
-/** The earliest time at which a device that is active now was seen last. */
+/** Returns the earliest last-seen time with which a device counts as active. */
 export function activeSinceMs(fleet: Fleet, config: AdminApiConfig): number {
   return Date.now() - activeSecondsOf(fleet, config) * 1_000;
 }
 
-/** connected: an event stream is open; active: seen a short time ago; else offline. The first that fits. */
 function stateOf(isConnected: boolean, { lastSeenMs }: DeviceStatus, sinceMs: number): DeviceState {
   if (isConnected) return 'connected';
   return lastSeenMs !== undefined && lastSeenMs >= sinceMs ? 'active' : 'offline';
 }
 
-/** What a filter asks of a state, besides what it asks already. */
+/** Adds a state to a filter. */
 export function withState(filter: DeviceFilter, state: DeviceState, sinceMs: number): DeviceFilter {
   const { seenAfterMs, seenBeforeMs } = filter;
   if (state === 'connected') return { ...filter, connected: true };
@@ -40,7 +38,7 @@ export const stateParameter = Type.Optional(
   Type.Unsafe<DeviceState>({ type: 'string', enum: [...deviceStates] }),
 );
 
-/** Devices of one fleet as documents: each shard is asked once which of its devices are connected. */
+/** Describes devices of one fleet. Asks each shard once which of its devices are connected. */
 export async function describeDevices(
   { config, shards }: Pick<AdminContext, 'config' | 'shards'>,
   fleet: Fleet,
@@ -56,8 +54,8 @@ export async function describeDevices(
   const connected = new Set<DeviceStatus>();
   await Promise.all(
     [...byShard].map(async ([shard, group]) => {
-      const known = await shard.presence.areConnected(group.map(({ device }) => device));
-      for (const [index, status] of group.entries()) if (known[index]) connected.add(status);
+      const areConnected = await shard.presence.areConnected(group.map(({ device }) => device));
+      for (const [index, status] of group.entries()) if (areConnected[index]) connected.add(status);
     }),
   );
   const sinceMs = activeSinceMs(fleet, config);

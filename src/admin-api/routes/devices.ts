@@ -34,7 +34,7 @@ const createdDevice = Type.Interface(
 
 const rotatedSecret = Type.Interface([secretDocument], { old_secret_until: nullable('string') });
 
-/** An absent field is left out, for the shard takes one that is there as a change. */
+/** Omits absent fields, because the shard takes a present one, even if undefined, as a change. */
 function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceChange {
   return {
     ...(enabled !== undefined && { enabled }),
@@ -60,7 +60,7 @@ async function readDevice(
 const listing = {
   summary: 'List or find devices',
   description:
-    'In order of device id, or of the index that finds the fewest. A page looks at a bounded number of devices: it may hold fewer than `limit`, or none, and have a `next` all the same.',
+    'In order of device id, or of the most selective index. A page scans a bounded number of devices, so it may have fewer than `limit`, or none, and still have a `next`.',
   params: fleetPath,
   querystring: Type.Object({
     ...deviceFilter.properties,
@@ -152,9 +152,9 @@ const deleteDevice =
   };
 
 const renewal = {
-  summary: 'Give a device a new secret',
+  summary: 'Rotate the secret of a device',
   description:
-    'A new secret, shown once. The old one stops working at once, or after `grace_seconds` in which both work.',
+    'Generates a new secret, shown only once. The old one expires at once, or after `grace_seconds`, during which both are valid.',
   params: devicePath,
   body: Type.Partial(Type.Object({ grace_seconds: Type.Integer({ minimum: 0 }) }), {
     additionalProperties: false,
@@ -184,7 +184,7 @@ const rotateSecret =
     };
   };
 
-/** `/fleets/{fleet_id}/devices`, each device under it, and the renewal of its secret. */
+/** Adds `/fleets/{fleet_id}/devices`, each device under it, and the rotation of its secret. */
 export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/devices',

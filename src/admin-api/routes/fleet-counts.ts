@@ -6,52 +6,52 @@ import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { errorAnswers, fleetPath, time } from '../request/documents.ts';
 import { activeSinceMs } from './device-state.ts';
 
-/** Entries that are counted in one turn of this thread: some milliseconds. */
-const looksPerTurn = 2_000;
-/** An answer is good for this long, and for as long as ten times the counting took. */
+/** Entries counted in one turn of this thread: some milliseconds. */
+const countedPerTurn = 2_000;
+/** A count is cached for this long, or for ten times as long as the counting took. */
 const freshMs = 5_000;
 const freshPerCost = 10;
-/** Fleets whose counts are kept. */
-const keptMax = 1_000;
+/** Maximum fleets whose counts are cached. */
+const cachedMax = 1_000;
 
 const countsDocument = Type.Object({
   devices: Type.Integer(),
   disabled: Type.Integer(),
-  connected: Type.Integer({ description: 'With an open event stream.' }),
-  active: Type.Integer({ description: 'Seen within active_seconds, connected or not.' }),
+  connected: Type.Integer({ description: 'Devices with an open event stream.' }),
+  active: Type.Integer({ description: 'Devices seen within active_seconds, connected or not.' }),
   counted_at: time,
 });
 
-interface Counted {
+interface ActiveCount {
   active: Promise<number>;
   atMs: number;
   freshUntilMs: number;
 }
 
-/** How many devices were seen lately: counted over the index, a piece at a time, once for all who ask meanwhile. */
+/** Counts recently seen devices by the index, in steps; concurrent and later requests share a count. */
 class ActiveCounts {
   readonly #shards: readonly Shard[];
-  readonly #counted = new Map<string, Counted>();
+  readonly #cache = new Map<string, ActiveCount>();
 
   constructor(shards: readonly Shard[]) {
     this.#shards = shards;
   }
 
-  of(fleetId: string, sinceMs: number): Counted {
-    const known = this.#counted.get(fleetId);
-    if (known !== undefined && Date.now() < known.freshUntilMs) return known;
+  of(fleetId: string, sinceMs: number): ActiveCount {
+    const cached = this.#cache.get(fleetId);
+    if (cached !== undefined && Date.now() < cached.freshUntilMs) return cached;
     const atMs = Date.now();
-    const counted: Counted = { active: this.#count(fleetId, sinceMs), atMs, freshUntilMs: Infinity };
+    const counted: ActiveCount = { active: this.#count(fleetId, sinceMs), atMs, freshUntilMs: Infinity };
     counted.active.then(
       () => {
         counted.freshUntilMs = Date.now() + Math.max(freshMs, freshPerCost * (Date.now() - atMs));
       },
-      () => this.#counted.delete(fleetId),
+      () => this.#cache.delete(fleetId),
     );
-    this.#counted.delete(fleetId);
-    this.#counted.set(fleetId, counted);
-    const [oldest] = this.#counted.keys();
-    if (this.#counted.size > keptMax && oldest !== undefined) this.#counted.delete(oldest);
+    this.#cache.delete(fleetId);
+    this.#cache.set(fleetId, counted);
+    const [oldest] = this.#cache.keys();
+    if (this.#cache.size > cachedMax && oldest !== undefined) this.#cache.delete(oldest);
     return counted;
   }
 
@@ -60,7 +60,7 @@ class ActiveCounts {
     for (const shard of this.#shards) {
       let after: string | undefined = '';
       while (after !== undefined) {
-        const { count, reached } = await shard.countSeen({ fleetId, seenAfterMs }, after, looksPerTurn);
+        const { count, reached } = await shard.countSeen({ fleetId, seenAfterMs }, after, countedPerTurn);
         active += count;
         after = reached;
         await yieldToEventLoop();
@@ -82,7 +82,7 @@ async function totals(
 const counting = {
   summary: 'Count the devices of a fleet',
   description:
-    'Devices of the fleet. `active` was counted at `counted_at`, some seconds ago at most, or ten times as long as counting takes; the others are as of now.',
+    'Counts the devices of a fleet. `active` was counted at `counted_at`, at most some seconds ago, or ten times as long as counting takes; the others are current.',
   params: fleetPath,
   response: { 200: countsDocument, ...errorAnswers },
 };
@@ -103,7 +103,7 @@ const countDevices =
     };
   };
 
-/** `/fleets/{fleet_id}/counts`. */
+/** Adds `/fleets/{fleet_id}/counts`. */
 export function addFleetCountRoute(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/counts',

@@ -21,7 +21,7 @@ const newFleet = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }),
 });
 const fleetChange = Type.Partial(Type.Object(changeable), { additionalProperties: false });
 
-/** An absent field is left out, for the registry takes one that is there as a change. */
+/** Omits absent fields, because the registry takes a present one, even if undefined, as a change. */
 function changeOf(body: Static<typeof fleetChange>): FleetChange {
   const fields: [keyof FleetChange, string | number | null | undefined][] = [
     ['name', body.name],
@@ -38,7 +38,7 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }
 
-/** A new fleet has no limits of its own to go back from. */
+/** Omits null limits: a new fleet has none to reset. */
 function limitsOf(body: Static<typeof newFleet>): Partial<Fleet> {
   return Object.fromEntries(Object.entries(changeOf(body)).filter(([, value]) => value !== null));
 }
@@ -105,7 +105,7 @@ const changeFleet =
   async ({ params, body }) =>
     describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config);
 
-/** `/fleets` and `/fleets/{fleet_id}`. */
+/** Adds `/fleets` and `/fleets/{fleet_id}`. */
 export function addFleetRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets',

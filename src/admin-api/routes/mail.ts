@@ -37,7 +37,7 @@ const waitingMail = Type.Object({
   first_fetched_at: nullable('string'),
   requeue_count: Type.Integer(),
 });
-/** Documented by its shape, sent as the bytes of `describePage`. */
+/** Documented as a list, but sent as the bytes of `describePage`. */
 const mailPage = Type.Unsafe<Buffer>(listOf(waitingMail));
 const sentMail = Type.Object({
   mail_id: Type.String(),
@@ -51,7 +51,7 @@ function answer(outcome: EnqueueOutcome, limits: Limits): Static<typeof sentMail
   return { mail_id: formatUuid(mailId), mailbox_size: mailboxSize, state: isDelayed ? 'delayed' : 'queued' };
 }
 
-/** One mail as JSON, with the payload's own bytes in it (D11): numbers beyond 2^53 would not survive parsing. */
+/** Formats one mail as JSON with the payload's own bytes (D11): numbers beyond 2^53 would not survive parsing. */
 function describeMail(mail: Mail): Buffer {
   const front = JSON.stringify({ mail_id: formatUuid(mail.id), name: mail.name });
   const back = JSON.stringify({
@@ -91,10 +91,10 @@ const sending = {
     mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
     requeues_max: Type.Optional(Type.Integer(requeuesMaxDocument)),
     deliver_at: Type.Optional(
-      Type.String({ description: 'When its mailbox is to accept it: ISO 8601 with a time zone.' }),
+      Type.String({ description: 'When the mailbox accepts it: ISO 8601 with a time zone.' }),
     ),
   }),
-  body: bytesBody('The payload itself, a JSON object, delivered byte for byte; none is {}.'),
+  body: bytesBody('The payload, a JSON object, delivered byte for byte. An empty body is {}.'),
   response: { 201: sentMail, ...errorAnswers },
 };
 
@@ -117,7 +117,7 @@ const sendMail =
       name,
       ...(requeuesMax !== undefined && { requeuesMax }),
       ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
-      // Memory of its own: a view of Node's pool would cross threads with all of the pool around it.
+      // Copied: a view of Node's pool would cross threads together with the whole pool.
       payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
       ttlSeconds: query.ttl_seconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
       mailboxMailsMax: limit,
@@ -134,8 +134,8 @@ const sendMail =
   };
 
 const listing = {
-  summary: 'List the mail that waits for a device',
-  description: 'The mailbox in its order, head first: a list of mails, each with its payload.',
+  summary: 'List the mail in a mailbox',
+  description: 'Lists the mails of a mailbox in order, head first, each with its payload.',
   params: devicePath,
   querystring: Type.Object({
     after: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 48 - 2 })),
@@ -159,11 +159,15 @@ const listMail =
     return reply.type('application/json').send(describePage(items, sealCursor(request, next)));
   };
 
-/** `…/devices/{device_id}/mail`: sending one, and looking at what waits. */
+/** Adds `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
 export function addMailRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
     '/fleets/:fleet_id/devices/:device_id/mail/:name',
-    { config: { scope: 'mail', book: 'traffic' }, bodyLimit: context.config.bodyBytesMax, schema: sending },
+    {
+      config: { scope: 'mail', book: 'traffic', bodyLimitKey: 'bodyBytesMax' },
+      bodyLimit: context.config.bodyBytesMax,
+      schema: sending,
+    },
     sendMail(context),
   );
   app.get(

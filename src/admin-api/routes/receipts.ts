@@ -25,13 +25,13 @@ const receiptDocument = Type.Object({
   device_id: deviceId,
   name: Type.String(),
   state: Type.Enum([...states]),
-  deliver_at: nullable('string', { description: 'Of mail that is delayed.' }),
-  queued_at: nullable('string', { description: 'When its mailbox accepted it.' }),
-  expires_at: nullable('string', { description: 'Of mail that is queued.' }),
+  deliver_at: nullable('string', { description: 'Only of delayed mail.' }),
+  queued_at: nullable('string', { description: 'When the mailbox accepted it.' }),
+  expires_at: nullable('string', { description: 'Only of queued mail.' }),
   fetch_count: Type.Integer(),
   first_fetched_at: nullable('string'),
   requeue_count: Type.Integer(),
-  settled_at: nullable('string', { description: 'When it came to its end.' }),
+  settled_at: nullable('string', { description: 'When it was settled, expired or withdrawn.' }),
 });
 
 const withdrawal = Type.Object({ mail_id: Type.String(), mailbox_size: Type.Integer(), withdrawn_at: time });
@@ -62,7 +62,7 @@ export function mailIdOf(text: string): Buffer {
 const showing = {
   summary: 'Show the receipt of a mail',
   description:
-    'The receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
+    'Shows the receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
   params: mailPath,
   response: { 200: receiptDocument, ...errorAnswers },
 };
@@ -74,14 +74,16 @@ const showReceipt =
     const device = deviceOfRequest(context, params);
     const receipt = await shards.of(device).receipt(device, mailIdOf(params.mail_id));
     if (receipt === undefined) {
-      throw new ApiError('mail_not_found', { msg: 'There is no receipt of such a mail, or not any more.' });
+      throw new ApiError('mail_not_found', {
+        msg: 'There is no receipt for this mail, or it has expired (receiptRetentionSeconds).',
+      });
     }
     return describe(receipt);
   };
 
 const withdrawing = {
-  summary: 'Withdraw a mail that waits',
-  description: 'Withdraws a mail that waits, in its mailbox or for its time of delivery.',
+  summary: 'Withdraw a mail',
+  description: 'Withdraws a mail that is queued in its mailbox or delayed.',
   params: mailPath,
   response: { 200: withdrawal, ...errorAnswers },
 };
@@ -98,7 +100,7 @@ const withdrawMail =
     const receipt = await shard.receipt(device, mailId);
     if (result === 'already_settled') {
       const how = receipt === undefined ? 'settled' : receipt.state.replace('_', '-');
-      throw new ApiError('mail_already_settled', { msg: `This mail is ${how} already.` });
+      throw new ApiError('mail_already_settled', { msg: `This mail is already ${how}.` });
     }
     return {
       mail_id: formatUuid(mailId),
@@ -107,7 +109,7 @@ const withdrawMail =
     };
   };
 
-/** `…/devices/{device_id}/mail/{mail_id}`: what became of a mail (D17), and taking it back. */
+/** Adds `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), and withdrawing it. */
 export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',

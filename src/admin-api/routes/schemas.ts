@@ -9,13 +9,13 @@ import { errorAnswers, fleetPath, listOf, nullable } from '../request/documents.
 
 const kind = Type.Enum([...schemaKinds]);
 const schemaPath = Type.Object({ fleet_id: Type.String(), kind, name: Type.String() });
-/** Sent as it is, not made of an object. */
-const schemaText = Type.Unsafe<string>({ type: 'object', description: 'The JSON Schema as it was put.' });
+/** Sent as stored, not serialized from an object. */
+const schemaText = Type.Unsafe<string>({ type: 'object', description: 'The JSON Schema as it was stored.' });
 const schemaDocument = Type.Object({
   kind,
   name: Type.String(),
   disabled: nullable('string', {
-    description: 'Why bodies for it are answered 503, until it is put again or the server restarts.',
+    description: 'Why bodies for it are answered 503, until it is stored again or the server restarts.',
   }),
 });
 
@@ -43,7 +43,7 @@ const listSchemas =
 const storing = {
   summary: 'Store a schema',
   params: schemaPath,
-  body: bytesBody('The JSON Schema 2020-12 itself, kept byte for byte.'),
+  body: bytesBody('The JSON Schema 2020-12, stored byte for byte.'),
   response: { 200: schemaDocument, 201: schemaDocument, ...errorAnswers },
 };
 
@@ -82,12 +82,16 @@ const deleteSchema =
     return reply.code(204).send(null);
   };
 
-/** `/fleets/{fleet_id}/schemas` and each schema under its kind and name. */
+/** Adds `/fleets/{fleet_id}/schemas`, and each schema under its kind and name. */
 export function addSchemaRoutes(app: AdminApp, context: AdminContext): void {
   app.get('/fleets/:fleet_id/schemas', { config: { scope: 'read' }, schema: listing }, listSchemas(context));
   app.put(
     '/fleets/:fleet_id/schemas/:kind/:name',
-    { config: { scope: 'provision' }, bodyLimit: context.config.schemaBytesMax, schema: storing },
+    {
+      config: { scope: 'provision', bodyLimitKey: 'schemaBytesMax' },
+      bodyLimit: context.config.schemaBytesMax,
+      schema: storing,
+    },
     putSchema(context),
   );
   app.get(

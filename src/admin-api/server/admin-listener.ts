@@ -6,24 +6,24 @@ import { HttpListener, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
 import type { Probe } from './probe.ts';
 
-/** Time that requests under way have when the admin server closes. */
+/** Time for requests in flight to end when the admin server closes. */
 const closeTimeoutMs = 2_000;
 
 export interface AdminListenerOptions {
   address: { host: string; port: number };
-  /** Closed with it. */
+  /** Closed with the listener. */
   probe: Probe | undefined;
   config: ListenerLimits & Pick<AdminApiConfig, 'adminHosts'>;
   reasons: () => readonly NotReady[];
 }
 
 /**
- * The admin address, held from the beginning of a start to the very end: `/healthz` and `/readyz` are answered
- * also while data moves for minutes and no route of the admin API is there yet, and while requests end.
+ * Listens on the admin address from the beginning of a start to the very end: answers `/healthz` and `/readyz` also
+ * while a reshard takes minutes and the admin API is not attached yet, and while requests drain.
  */
 export class AdminListener {
   readonly #options: AdminListenerOptions;
-  readonly #underWay = new Set<ServerResponse>();
+  readonly #inFlight = new Set<ServerResponse>();
   #listener: HttpListener | undefined;
   #handler: RequestListener | undefined;
 
@@ -31,34 +31,34 @@ export class AdminListener {
     this.#options = options;
   }
 
-  /** @throws Error when the address cannot be had. */
+  /** @throws Error when it cannot listen on the address. */
   static async open(options: AdminListenerOptions): Promise<AdminListener> {
-    const door = new AdminListener(options);
-    door.#listener = await HttpListener.open(options.address, options.config, (request, response) =>
-      door.#take(request, response),
+    const listener = new AdminListener(options);
+    listener.#listener = await HttpListener.open(options.address, options.config, (request, response) =>
+      listener.#handle(request, response),
     );
-    return door;
+    return listener;
   }
 
   get port(): number {
-    if (this.#listener === undefined) throw new Error('the door is closed');
+    if (this.#listener === undefined) throw new Error('the listener is closed');
     return this.#listener.port;
   }
 
-  /** From now on every request goes to the admin server, and there are metrics. */
+  /** Routes every request to the admin server from now on, and makes metrics available. */
   attach(handler: RequestListener, scrape: Scrape): void {
     this.#handler = handler;
-    this.#options.probe?.admit(scrape);
+    this.#options.probe?.attach(scrape);
   }
 
-  /** No request goes there any more; settles when those under way have ended, or were ended. */
+  /** Stops routing requests to the admin server; settles when those in flight have ended or were cut off. */
   async drain(): Promise<void> {
     this.#handler = undefined;
-    const responses = [...this.#underWay];
+    const responses = [...this.#inFlight];
     const ended = Promise.all(
       responses.map((response) => new Promise((resolve) => response.once('close', resolve))),
     );
-    // A client that neither reads nor leaves must not hold up the end of the server.
+    // A client that neither reads nor disconnects must not delay the shutdown.
     const timer = setTimeout(() => {
       for (const { socket } of responses) socket?.destroy();
     }, closeTimeoutMs);
@@ -70,13 +70,13 @@ export class AdminListener {
     await Promise.all([this.#listener?.close(), this.#options.probe?.close()]);
   }
 
-  #take(request: IncomingMessage, response: ServerResponse): void {
+  #handle(request: IncomingMessage, response: ServerResponse): void {
     if (this.#handler === undefined) {
       this.#answer(request, response);
       return;
     }
-    this.#underWay.add(response);
-    response.once('close', () => this.#underWay.delete(response));
+    this.#inFlight.add(response);
+    response.once('close', () => this.#inFlight.delete(response));
     this.#handler(request, response);
   }
 
@@ -84,8 +84,8 @@ export class AdminListener {
     const { config, reasons } = this.#options;
     const isHealth = request.url?.split('?', 1)[0] === '/healthz';
     const refusal = hostRefusal(request, config.adminHosts);
-    const said = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons());
-    const { status, body } = refusal === undefined ? said : { status: refusal.status, body: refusal };
+    const answer = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons());
+    const { status, body } = refusal === undefined ? answer : { status: refusal.status, body: refusal };
     const head = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' };
     response.writeHead(status, head).end(JSON.stringify(body));
   }

@@ -3,20 +3,27 @@ import { ApiError, type FieldError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { describeRequest } from './request-log.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Config key of the route's body limit; undefined if it is fixed. */
+    bodyLimitKey?: 'bodyBytesMax' | 'schemaBytesMax';
+  }
+}
+
 const reportedErrorsMax = 20;
 const reportedPathLengthMax = 256;
 
-/** Answers whatever a route, a hook or Fastify itself throws, in D7's shape. */
+/** Creates the handler that answers every error of a route, a hook or Fastify itself, in D7's shape. */
 export function errorHandler(
   log: Log,
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => void {
   return (error, request, reply) => {
-    const known = error instanceof ApiError ? error : fromFastify(error as FastifyError);
+    const known = error instanceof ApiError ? error : fromFastify(error as FastifyError, request);
     if (known.code === 'internal_error') {
       const { requestId } = known.options;
       log.error(
         { err: error, ...describeRequest(request), ...(requestId && { caused_by: requestId }) },
-        'an admin request failed',
+        'admin request failed',
       );
     }
     if (request.audited !== undefined) request.audited.error = known.code;
@@ -26,18 +33,23 @@ export function errorHandler(
   };
 }
 
-function fromFastify(error: FastifyError): ApiError {
+function fromFastify(error: FastifyError, request: FastifyRequest): ApiError {
   if (error.validation !== undefined) {
     const code = error.validationContext === 'body' ? 'invalid_body' : 'bad_request';
     return new ApiError(code, { errors: error.validation.slice(0, reportedErrorsMax).map(report) });
   }
   const { statusCode = 500 } = error;
-  if (statusCode === 413) return new ApiError('request_too_large');
+  if (statusCode === 413) return tooLarge(request);
   if (statusCode === 415) return new ApiError('unsupported_media_type');
   return new ApiError(statusCode >= 400 && statusCode < 500 ? 'bad_request' : 'internal_error');
 }
 
-/** A key that is not wanted is named, since most often it is one that was mistyped. */
+function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): ApiError {
+  const key = config.bodyLimitKey === undefined ? '' : ` (${config.bodyLimitKey})`;
+  return new ApiError('request_too_large', { msg: `The body is larger than ${bodyLimit} bytes${key}.` });
+}
+
+/** Converts an error of Ajv. Names an unknown key, since most often it is mistyped. */
 function report({ instancePath, params, message }: FastifySchemaValidationError): FieldError {
   const { additionalProperty, allowedValues } = params;
   const key = typeof additionalProperty === 'string' ? `/${escaped(additionalProperty)}` : '';
@@ -47,7 +59,7 @@ function report({ instancePath, params, message }: FastifySchemaValidationError)
   return { path, msg: message ?? 'is not valid' };
 }
 
-/** RFC 6901. */
+/** Escapes a key for a JSON Pointer (RFC 6901). */
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -9,17 +9,17 @@ const notReady = Type.Object({
   reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
 });
 
-const health = { summary: 'Tell whether the process answers', security: [], response: { 200: ok } };
+const health = { summary: 'Check whether the process answers', security: [], response: { 200: ok } };
 
-const tellHealth: Handler<typeof health> = async () => ({ ok: true });
+const answerHealth: Handler<typeof health> = async () => ({ ok: true });
 
 const readiness = {
-  summary: 'Tell whether devices are served',
+  summary: 'Check whether devices are served',
   security: [],
   response: { 200: ok, 503: notReady },
 };
 
-const tellReadiness =
+const answerReadiness =
   ({ notReady: reasons }: AdminContext): Handler<typeof readiness> =>
   async (_request, reply) => {
     const { status, body } = readyAnswer(reasons());
@@ -28,8 +28,8 @@ const tellReadiness =
     return body as never;
   };
 
-/** For HEAD too, which some balancers ask with. `/healthz`: the process answers. `/readyz`: devices are answered too, and what they send is taken. */
+/** Adds `/healthz`: the process answers; and `/readyz`: devices are served, and their writes accepted. Both also for HEAD, which some balancers use. */
 export function addHealthRoutes(app: AdminApp, context: AdminContext): void {
-  app.get('/healthz', { exposeHeadRoute: true, schema: health }, tellHealth);
-  app.get('/readyz', { exposeHeadRoute: true, schema: readiness }, tellReadiness(context));
+  app.get('/healthz', { exposeHeadRoute: true, schema: health }, answerHealth);
+  app.get('/readyz', { exposeHeadRoute: true, schema: readiness }, answerReadiness(context));
 }

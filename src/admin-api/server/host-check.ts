@@ -3,15 +3,15 @@ import { ApiError } from '../../core/errors.ts';
 import { isLoopback } from '../../core/host-port.ts';
 
 /**
- * Why a request must not reach a listener that whoever is on this machine can open a connection to (D27): a page of some
- * site, in a browser here, whose name was made to lead to this address, or which asks across sites.
+ * Returns why a request must not reach a listener that is open to everything on this machine (D27): against pages in a
+ * local browser, by DNS rebinding or by cross-site requests.
  */
 export function hostRefusal({ headers, socket }: IncomingMessage, adminHosts: string): ApiError | undefined {
   const { host, 'sec-fetch-site': site } = headers;
   if (site === 'cross-site' || site === 'same-site') {
-    return new ApiError('host_refused', { msg: 'A page of another site may not ask the admin API.' });
+    return new ApiError('host_refused', { msg: 'The admin API refuses requests of pages of other sites.' });
   }
-  // A balancer that speaks HTTP/1.0 sends none; a browser always does.
+  // A balancer that speaks HTTP/1.0 sends no Host; a browser always does.
   if (host === undefined) return undefined;
   const name = host
     .toLowerCase()

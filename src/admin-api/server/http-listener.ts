@@ -8,50 +8,50 @@ import {
 import type { Socket } from 'node:net';
 import type { AdminApiConfig } from '../config.ts';
 
-/** Longer than proxies keep a connection that nobody uses, so that it is they who close it. */
+/** Longer than the idle timeout of proxies, so that they close the connection and not the server. */
 const keepAliveTimeoutMs = 72_000;
-/** A client that takes nothing of its answer for so long is gone. */
+/** Time after which a client that reads nothing of its answer is cut off. */
 const unreadTimeoutMs = 120_000;
-/** What a stream has under way to a client that reads: nothing is won by ending it. */
+/** Buffered bytes that are normal for a client that reads: ending its answer would free little. */
 const fewBytes = 262_144;
-/** Time the head of a request may take: some hundred bytes, over loopback or from the proxy in front. */
+/** Timeout for the head of a request: some hundred bytes, over loopback or from the proxy in front. */
 const headMs = 10_000;
-/** Requests that wait behind another on their connection. Clients that pipeline at all are content with fewer. */
+/** Maximum pipelined requests per connection. Clients that pipeline at all use fewer. */
 const pipelinedMax = 16;
-/** How often heads are looked at that arrive slowly. */
+/** Interval of checks for slow heads. */
 const checkIntervalMs = 1_000;
-/** Time to read its answer for a client that still sends a body that nobody reads. */
+/** Time for a client to read its answer while it still sends a body that is not read. */
 const lingerMs = 2_000;
 
 export type ListenerLimits = Pick<AdminApiConfig, 'adminConnectionsMax' | 'adminUnreadBytesMax'>;
 
-/** A plain HTTP server that strangers cannot make keep more than its limits: connections, waiting requests, unread answers. */
+/** A plain HTTP server that bounds what clients can make it hold: connections, pipelined requests, unread answers. */
 export class HttpListener {
   readonly #server: Server;
   readonly #limits: ListenerLimits;
   readonly #handler: RequestListener;
   readonly #sockets = new Set<Socket>();
-  /** Of each connection that has a request under way, those behind it; whose answer was begun first is in front. */
-  readonly #waiting = new Map<Socket, [IncomingMessage, ServerResponse][]>();
-  /** What the client of each had taken when room was last looked for. */
-  readonly #takenBytes = new WeakMap<Socket, number>();
+  /** Pipelined requests of each connection that has one in flight, in the order of their answers' start. */
+  readonly #pipelined = new Map<Socket, [IncomingMessage, ServerResponse][]>();
+  /** Bytes that each client had read at the last eviction. */
+  readonly #readBytes = new WeakMap<Socket, number>();
 
   private constructor(limits: ListenerLimits, handler: RequestListener) {
     this.#limits = limits;
     this.#handler = handler;
-    const take: RequestListener = (request, response) => this.#queue(request, response);
-    this.#server = createServer({ connectionsCheckingInterval: checkIntervalMs }, take);
+    const onRequest: RequestListener = (request, response) => this.#queue(request, response);
+    this.#server = createServer({ connectionsCheckingInterval: checkIntervalMs }, onRequest);
     this.#server.headersTimeout = headMs;
-    // Bodies have a time by route: an import may be sent for as long as it takes.
+    // Bodies have a timeout by route: an import may take any time.
     this.#server.requestTimeout = 0;
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
     this.#server.maxConnections = limits.adminConnectionsMax;
-    this.#server.on('connection', (socket) => this.#greet(socket));
-    // Whoever reads the body asks for it: nobody does before the token is known.
-    this.#server.on('checkContinue', take);
+    this.#server.on('connection', (socket) => this.#onConnection(socket));
+    // 100 Continue is sent where the body is read: not before the token is checked.
+    this.#server.on('checkContinue', onRequest);
   }
 
-  /** @throws Error when the address cannot be had. */
+  /** @throws Error when it cannot listen on the address. */
   static async open(
     address: { host: string; port: number },
     limits: ListenerLimits,
@@ -77,12 +77,12 @@ export class HttpListener {
     await closed;
   }
 
-  #greet(socket: Socket): void {
+  #onConnection(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#sockets.size >= this.#limits.adminConnectionsMax) this.#server.closeIdleConnections();
-    // Node closes at once where an answer is the last one. The reset that a client gets which is still sending would cost
-    // it that answer (RFC 9112, 9.6).
+    // Lingers: after a last answer Node would close at once, and a client that is still sending would get a reset and
+    // lose that answer (RFC 9112, 9.6).
     socket.destroySoon = () => {
       if (socket.writableEnded) return;
       socket.end();
@@ -92,34 +92,34 @@ export class HttpListener {
   }
 
   /**
-   * Requests of one connection one after another: the answer to a pipelined one has no socket before its turn comes, and
-   * if the connection ends first nothing ever tells whoever works at it. So no connection has more than one unread answer.
+   * Handles the requests of a connection one at a time: the answer to a pipelined request has no socket before its turn,
+   * and if the connection ends first, its handler is never notified. So a connection has at most one unread answer.
    */
   #queue(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    // Of a connection that is being closed nothing is read any more.
+    // Ignores further requests of a connection that is being closed.
     if (socket.writableEnded || socket.destroyed) return;
-    const waiting = this.#waiting.get(socket);
-    if (waiting === undefined) this.#take(request, response, []);
-    else if (waiting.length < pipelinedMax) waiting.push([request, response]);
-    // At once, since Node keeps whatever else came in the same piece, hundreds of requests, until the connection ends.
+    const pipelined = this.#pipelined.get(socket);
+    if (pipelined === undefined) this.#handle(request, response, []);
+    else if (pipelined.length < pipelinedMax) pipelined.push([request, response]);
+    // At once, since Node keeps the rest of the same chunk, hundreds of requests, until the connection ends.
     else socket.destroy();
   }
 
-  #take(
+  #handle(
     request: IncomingMessage,
     response: ServerResponse,
-    waiting: [IncomingMessage, ServerResponse][],
+    pipelined: [IncomingMessage, ServerResponse][],
   ): void {
     const { socket } = request;
-    this.#waiting.set(socket, waiting);
-    response.once('prefinish', () => this.#makeRoom());
+    this.#pipelined.set(socket, pipelined);
+    response.once('prefinish', () => this.#evict());
     response.once('close', () => {
-      this.#waiting.delete(socket);
-      // Answered before its body was there, which nobody wants any more.
+      this.#pipelined.delete(socket);
+      // Answered before its body was complete, which is not needed any more.
       if (!request.complete) socket.destroySoon();
-      const next = waiting.shift();
-      if (next !== undefined && !socket.writableEnded && !socket.destroyed) this.#take(...next, waiting);
+      const next = pipelined.shift();
+      if (next !== undefined && !socket.writableEnded && !socket.destroyed) this.#handle(...next, pipelined);
     });
     response.setTimeout(unreadTimeoutMs, () => {
       if (socket.writableLength > 0) socket.destroy();
@@ -128,18 +128,18 @@ export class HttpListener {
   }
 
   /**
-   * While answers that nobody reads take too much, the oldest go: first of those whose clients have taken nothing since
-   * the last look, for a new one may be read yet.
+   * Cuts off the oldest answers while unread ones take too much memory: first those whose clients have read nothing
+   * since the last time, because a new one may still be read.
    */
-  #makeRoom(): void {
+  #evict(): void {
     let unread = 0;
     const stalled: Socket[] = [];
     const moving: Socket[] = [];
-    for (const socket of this.#waiting.keys()) {
+    for (const socket of this.#pipelined.keys()) {
       unread += socket.writableLength;
-      const takenBytes = socket.bytesWritten - socket.writableLength;
-      (this.#takenBytes.get(socket) === takenBytes ? stalled : moving).push(socket);
-      this.#takenBytes.set(socket, takenBytes);
+      const readBytes = socket.bytesWritten - socket.writableLength;
+      (this.#readBytes.get(socket) === readBytes ? stalled : moving).push(socket);
+      this.#readBytes.set(socket, readBytes);
     }
     for (const socket of [...stalled, ...moving]) {
       if (unread <= this.#limits.adminUnreadBytesMax) return;

@@ -8,7 +8,7 @@ import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
 import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 
-/** How the export of spans is doing; nothing where it is off. */
+/** Adds metrics of the export of spans, unless it is off. */
 function addTraceMetrics(registry: Registry, { traces }: AdminContext): void {
   if (traces === undefined) return;
   const registers = [registry];
@@ -23,14 +23,14 @@ function addTraceMetrics(registry: Registry, { traces }: AdminContext): void {
       },
     });
   };
-  add('fleetpost_spans_exported_total', 'Spans that traceUrl has taken.', () => traces.exported);
-  add('fleetpost_spans_dropped_total', 'Spans dropped: too many, or not taken.', () => traces.dropped);
+  add('fleetpost_spans_exported_total', 'Spans accepted by traceUrl.', () => traces.exported);
+  add('fleetpost_spans_dropped_total', 'Spans dropped: too many, or not accepted.', () => traces.dropped);
 }
 
-/** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
+/** Counts by bucket, not cumulative, the last for values beyond all bounds; and the sum of all values. */
 type Buckets = { counts: number[]; sum: number };
 
-/** A histogram whose counts are kept elsewhere: prom-client's own can only be filled one value at a time. */
+/** A histogram whose counts are read from elsewhere: prom-client's own can only observe one value at a time. */
 class SharedHistogram {
   readonly type = 'histogram';
   readonly aggregator = 'sum';
@@ -40,7 +40,7 @@ class SharedHistogram {
   readonly #label: string;
   readonly #read: () => Buckets[];
 
-  /** `read` answers one histogram for each value of the label, which is its index. */
+  /** `read` returns one histogram for each value of the label, which is its index. */
   constructor(name: string, help: string, bounds: readonly number[], label: string, read: () => Buckets[]) {
     this.name = name;
     this.help = help;
@@ -49,7 +49,7 @@ class SharedHistogram {
     this.#read = read;
   }
 
-  /** What prom-client asks of a metric. */
+  /** Called by prom-client on each scrape. */
   get() {
     const { name, help, type, aggregator } = this;
     return {
@@ -82,7 +82,7 @@ class SharedHistogram {
 
 type Values = Iterable<readonly [label: string | number, value: number]>;
 
-/** Counted elsewhere, for each value of a label. */
+/** Adds a counter that is read from elsewhere, for each value of a label. */
 function addCounter(registry: Registry, name: string, help: string, label: string, read: () => Values): void {
   new Counter({
     name,
@@ -96,7 +96,7 @@ function addCounter(registry: Registry, name: string, help: string, label: strin
   });
 }
 
-/** Known elsewhere, for each value of a label. */
+/** Adds a gauge that is read from elsewhere, for each value of a label. */
 function addGauge(registry: Registry, name: string, help: string, label: string, read: () => Values): void {
   new Gauge({
     name,
@@ -139,7 +139,7 @@ function addDeviceApiMetrics(registry: Registry, { metrics, connections }: Admin
   );
   new Gauge({
     name: 'fleetpost_connections_open',
-    help: 'Open connections of the device API, from their acceptance on.',
+    help: 'Open connections of the device API, including those in their TLS handshake.',
     registers,
     collect() {
       this.set(connections.open);
@@ -147,7 +147,7 @@ function addDeviceApiMetrics(registry: Registry, { metrics, connections }: Admin
   });
   new Counter({
     name: 'fleetpost_connections_refused_total',
-    help: 'Connections closed at once: connectionsMax, connectionsPerAddressMax.',
+    help: 'Connections closed on arrival: connectionsMax, connectionsPerAddressMax.',
     registers,
     collect() {
       this.reset();
@@ -168,28 +168,28 @@ function addShardMetrics(registry: Registry, context: AdminContext): void {
 
   ofShards(
     'fleetpost_devices_connected',
-    'Devices of the shard with open event streams, on whatever worker.',
+    'Devices of the shard with open event streams, on any worker.',
     connectedOf,
   );
   ofShards('fleetpost_devices', 'Devices of all fleets.', devicesOf);
-  addGauge(registry, 'fleetpost_shard_queue_depth', 'Writes under way.', 'shard', () =>
+  addGauge(registry, 'fleetpost_shard_queue_depth', 'Writes in flight.', 'shard', () =>
     metrics.map((_, shard) => [shard, queueDepth(shard)]),
   );
-  ofOwners('fleetpost_commits_total', 'Transactions on disk.', ({ commits }) => commits);
+  ofOwners('fleetpost_commits_total', 'Transactions committed.', ({ commits }) => commits);
   ofOwners(
     'fleetpost_commit_failures_total',
-    'Transactions taken back.',
+    'Transactions rolled back.',
     ({ failedCommits }) => failedCommits,
   );
-  ofOwners('fleetpost_committed_writes_total', 'Writes on disk.', ({ committedWrites }) => committedWrites);
+  ofOwners('fleetpost_committed_writes_total', 'Writes committed.', ({ committedWrites }) => committedWrites);
   ofOwners(
     'fleetpost_writes_refused_total',
-    'Writes answered 503 since the disk, the shard or its store had no room for them.',
+    'Writes answered 503 because the disk, the shard or its store was full.',
     ({ refusedWrites }) => refusedWrites,
   );
   ofOwners(
     'fleetpost_dead_letters_dropped_total',
-    'Dead letters that went for newer ones: deadLettersPerFleetMax.',
+    'Dead letters dropped for newer ones: deadLettersPerFleetMax.',
     ({ droppedLetters }) => droppedLetters,
   );
   addHistogram(
@@ -218,7 +218,7 @@ function addServerMetrics(registry: Registry, context: AdminContext): void {
   });
   new Gauge({
     name: 'fleetpost_schemas_disabled',
-    help: 'Schemas that no body is held against, since a check took too long or they cannot be compiled.',
+    help: 'Schemas disabled because a check took too long or they cannot be compiled.',
     registers,
     collect() {
       const schemas = context.registry.snapshots().flatMap((fleet) => fleet.schemas);
@@ -228,16 +228,20 @@ function addServerMetrics(registry: Registry, context: AdminContext): void {
   addCounter(
     registry,
     'fleetpost_event_loop_stalls_total',
-    'Times that the event loop of a thread stood still for longer than stallMilliseconds.',
+    'Event-loop stalls of a thread longer than stallMilliseconds.',
     'thread',
     () => stalls().map(({ thread, stalls: { count } }) => [thread, count]),
   );
-  addCounter(registry, 'fleetpost_event_loop_stalled_seconds_total', 'How long those took.', 'thread', () =>
-    stalls().map(({ thread, stalls: { seconds } }) => [thread, seconds]),
+  addCounter(
+    registry,
+    'fleetpost_event_loop_stalled_seconds_total',
+    'Total duration of event-loop stalls.',
+    'thread',
+    () => stalls().map(({ thread, stalls: { seconds } }) => [thread, seconds]),
   );
 }
 
-/** All metrics, read out of shared memory when they are asked for: a scrape disturbs no worker. */
+/** Registers all metrics of the server. They are read from shared memory, so that a scrape disturbs no worker. */
 function createMetrics(context: AdminContext): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -247,21 +251,21 @@ function createMetrics(context: AdminContext): Registry {
   return registry;
 }
 
-/** All metrics in Prometheus' text format, as they are now. */
+/** Returns all current metrics in Prometheus' text format. */
 export type Scrape = () => Promise<{ type: string; text: string }>;
 
 export function createScrape(context: AdminContext): Scrape {
   const registry = createMetrics(context);
   addBroadcastMetrics(registry, context);
   addTraceMetrics(registry, context);
-  const lookAtActions = addActionMetrics(registry, context);
-  const lookAtForwarders = addForwarderMetrics(registry, context);
-  const lookAtConsumers = addConsumerMetrics(registry, context);
-  // Whoever asks while one is under way shares it: each takes its figures anew, over some turns of the event loop.
+  const readActions = addActionMetrics(registry, context);
+  const readForwarders = addForwarderMetrics(registry, context);
+  const readConsumers = addConsumerMetrics(registry, context);
+  // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {
-    await lookAtActions();
-    await lookAtForwarders();
-    await lookAtConsumers();
+    await readActions();
+    await readForwarders();
+    await readConsumers();
     return { type: registry.contentType, text: await registry.metrics() };
   });
   return () => scraping.run();
@@ -280,7 +284,7 @@ const answerScrape =
     return reply.type(type).send(text);
   };
 
-/** `/metrics`. */
+/** Adds `/metrics`. */
 export function addMetricsRoute(app: AdminApp, scrape: Scrape): void {
   app.get('/metrics', { schema: scraping }, answerScrape(scrape));
 }

@@ -1,29 +1,28 @@
 import type { FastifyReply } from 'fastify';
 
-/** How often it is looked whether those who are being answered still may. */
-const lookMs = 1_000;
+/** Interval of checks whether tokens of open requests are still valid. */
+const checkMs = 1_000;
 
 interface OpenRequest {
   reply: FastifyReply;
   /** Null for the bootstrap token. */
   tokenId: string | null;
-  mayGoOn: () => boolean;
+  isAuthorized: () => boolean;
 }
 
 /**
- * What is being answered, so that a token that is revoked, expires or is turned off gets no more of a stream
- * that is open.
+ * Tracks requests in flight, so that a token that is revoked, expires or is turned off gets no more of an open stream.
  */
 export class OpenRequests {
   readonly #open = new Set<OpenRequest>();
-  readonly #timer = setInterval(() => this.#look(), lookMs).unref();
+  readonly #timer = setInterval(() => this.#check(), checkMs).unref();
 
   add(request: OpenRequest): void {
     this.#open.add(request);
     request.reply.raw.once('close', () => this.#open.delete(request));
   }
 
-  /** All but the one that asks for it. */
+  /** Cuts off all requests of a token except the one that revokes it. */
   cut(tokenId: string, except: FastifyReply): void {
     for (const open of this.#open) {
       if (open.tokenId === tokenId && open.reply !== except) open.reply.raw.destroy();
@@ -34,7 +33,7 @@ export class OpenRequests {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
-    for (const { reply, mayGoOn } of this.#open) if (!mayGoOn()) reply.raw.destroy();
+  #check(): void {
+    for (const { reply, isAuthorized } of this.#open) if (!isAuthorized()) reply.raw.destroy();
   }
 }

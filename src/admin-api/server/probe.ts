@@ -5,8 +5,8 @@ import { HttpListener, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
 
 /**
- * `/healthz`, `/readyz` and `/metrics` on an address of their own, for a balancer or Prometheus on another machine, and
- * nothing else (D26).
+ * Serves only `/healthz`, `/readyz` and `/metrics`, on an address of their own, for a balancer or Prometheus on another
+ * machine (D26).
  */
 export class Probe {
   readonly #reasons: () => readonly NotReady[];
@@ -17,7 +17,7 @@ export class Probe {
     this.#reasons = reasons;
   }
 
-  /** @throws Error when the address cannot be had. */
+  /** @throws Error when it cannot listen on the address. */
   static async open(
     address: { host: string; port: number },
     limits: ListenerLimits,
@@ -30,8 +30,8 @@ export class Probe {
     return probe;
   }
 
-  /** From now on there are metrics. */
-  admit(scrape: Scrape): void {
+  /** Makes metrics available. */
+  attach(scrape: Scrape): void {
     this.#scrape = scrape;
   }
 

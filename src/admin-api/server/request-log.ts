@@ -4,7 +4,7 @@ import type { Log } from '../../core/telemetry/log.ts';
 import type { RequestTrace, SpanBuffer } from '../../core/telemetry/trace.ts';
 import { type AdminApp, routeOf } from '../request/context.ts';
 
-/** What tells a request in the log: its route and not its path, nothing of its query, headers or body. */
+/** Log fields that identify a request: its route, not its path; nothing of its query, headers or body. */
 export function describeRequest(request: FastifyRequest): Record<string, unknown> {
   const { fleet_id: fleet } = (request.params ?? {}) as { fleet_id?: string };
   return {
@@ -15,10 +15,10 @@ export function describeRequest(request: FastifyRequest): Record<string, unknown
   };
 }
 
-/** Follows requests that their sender wants to see again, where that is on. */
+/** Traces requests whose client asks for it. */
 export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
   const traces = new WeakMap<FastifyRequest, RequestTrace>();
-  // Behind the check of the token, which is of onRequest.
+  // After the check of the token in onRequest.
   app.addHook('preParsing', async (request, reply) => {
     const { traceparent } = request.headers;
     if (request.principal === null || typeof traceparent !== 'string') return;
@@ -34,7 +34,7 @@ export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
   });
 }
 
-/** Names every answer's request, and logs it: what may have changed something as `info`, the rest as `debug`. */
+/** Adds X-Request-Id to every answer, and logs requests: those that may have changed something as `info`, others as `debug`. */
 export function logRequests(app: AdminApp, log: Log): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id);
@@ -51,7 +51,7 @@ export function logRequests(app: AdminApp, log: Log): void {
         address: request.ip,
         ...(principal && { principal: principal.id ?? principal.kind }),
       },
-      'an admin request',
+      'admin request',
     );
   });
 }

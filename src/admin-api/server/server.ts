@@ -49,12 +49,12 @@ interface ObjectSchema {
   properties?: Record<string, { default?: unknown }>;
 }
 
-/** Opaque: the digits that stand behind the digest are nobody's but the list's. */
-const cursor = { type: 'string', description: '`next` of the page before.' };
+/** Documented as opaque: the position in it concerns only its list. */
+const cursor = { type: 'string', description: '`next` of the previous page.' };
 
 /**
- * The schemas of a route as the document has them. What has a default is always there for its handler, so the schema that
- * checks a request requires it, once defaults are filled in; nobody has to send it.
+ * Converts a route's schema for the OpenAPI document. The schema that validates requires parameters with defaults, since
+ * these are filled in first; clients need not send them.
  */
 function documented(schema: FastifySchema): FastifySchema {
   const query = schema.querystring as ObjectSchema | undefined;
@@ -78,48 +78,48 @@ function withCursor(schema: ObjectSchema): ObjectSchema {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Its body may take any time, while pieces of it come. */
+    /** Its body may take any time as long as chunks keep arriving. */
     hasLongBody?: boolean;
   }
 }
 
-/** Bounds how long bodies take to arrive, on all routes that are added from here on. */
+/** Adds a timeout for receiving bodies to all routes added from here on. */
 function limitBodyTimes(app: AdminApp, config: { readonly bodyTimeoutSeconds: number }): void {
   app.addHook('preParsing', async (request: FastifyRequest, reply: FastifyReply) => {
     if (request.raw.complete) return;
     if (request.headers.expect !== undefined) reply.raw.writeContinue();
-    watch(request, reply, config.bodyTimeoutSeconds * 1_000);
+    watchBody(request, reply, config.bodyTimeoutSeconds * 1_000);
   });
   app.addHook('onSend', async ({ raw }: FastifyRequest, reply: FastifyReply) => {
-    // Its body is not read: the listener closes the connection behind the answer.
+    // The body is not read, so the listener closes the connection after the answer.
     if (!raw.complete && reply.statusCode >= 400) reply.header('Connection', 'close');
   });
 }
 
-function watch({ raw, routeOptions }: FastifyRequest, reply: FastifyReply, timeoutMs: number): void {
+function watchBody({ raw, routeOptions }: FastifyRequest, reply: FastifyReply, timeoutMs: number): void {
   const { hasLongBody = false } = routeOptions.config;
   const { socket } = raw;
   let bytesBefore = socket.bytesRead;
-  const look = (): void => {
+  const check = (): void => {
     if (raw.complete) return;
-    // What has come and is not taken yet is the server's own delay.
+    // Received but unread bytes are the server's own delay.
     if (hasLongBody && (socket.bytesRead > bytesBefore || raw.readableLength > 0)) {
       bytesBefore = socket.bytesRead;
       timer.refresh();
     } else if (hasLongBody) socket.destroy();
     else {
-      // For whoever reads the body: to destroy the request would take the connection away before it is answered.
+      // Fails the reader of the body; destroying the request would close the connection before it is answered.
       const msg = 'The body did not arrive in time (bodyTimeoutSeconds).';
       raw.emit('error', new ApiError('bad_request', { msg }));
     }
   };
-  const timer = setTimeout(look, timeoutMs);
+  const timer = setTimeout(check, timeoutMs);
   const clear = (): void => clearTimeout(timer);
   raw.once('end', clear);
   reply.raw.once('close', clear);
 }
 
-/** The admin API, ready to be admitted to (control plane only: on the main thread, where no device is slowed by it). */
+/** Creates the admin API, to be attached to a listener. Part of the control plane: on the main thread, where it slows no device. */
 export async function createAdminServer(
   context: AdminContext,
 ): Promise<{ app: FastifyInstance; scrape: Scrape }> {
@@ -144,7 +144,7 @@ export async function createAdminServer(
   return { app, scrape };
 }
 
-/** Without routes: what holds for all of them. */
+/** Creates the app with everything that applies to all routes. */
 function newApp(context: AdminContext): AdminApp {
   const { config } = context;
   const onError = errorHandler(context.log);
@@ -153,9 +153,9 @@ function newApp(context: AdminContext): AdminApp {
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
     genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
-    // A HEAD of an export would walk all of it, for nobody.
+    // A HEAD of an export would read all of it for nothing.
     exposeHeadRoutes: false,
-    // No name of a path is cut off before it is looked at; Node bounds the whole head of a request.
+    // Path parameters are validated whole; Node bounds the whole head of a request.
     routerOptions: { maxParamLength: 16_384 },
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.setValidatorCompiler<object>(({ schema, httpPart }) => validatorOf(schema, httpPart));
@@ -177,7 +177,7 @@ function newApp(context: AdminContext): AdminApp {
   return app;
 }
 
-/** Everything that asks for a token; in groups, by what bodies each takes. */
+/** Adds all routes that require a token, grouped by the kind of their bodies. */
 async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<void> {
   auditChanges(admin, context);
   const open = new OpenRequests();

@@ -7,18 +7,20 @@ import { errorAnswers } from '../request/documents.ts';
 const count = Type.Integer({ minimum: 0 });
 const topDocument = Type.Object({
   time: Type.String(),
-  reasons: Type.Array(Type.String(), { description: 'Why the server is not ready; empty when it is.' }),
+  reasons: Type.Array(Type.String(), { description: 'Why the server is not ready; empty if it is.' }),
   connections: count,
   streams: count,
   requests: Type.Array(
     Type.Object(
       { route: Type.String(), answered: count, failed: count },
-      { description: 'Since the start.' },
+      { description: 'Since the server started.' },
     ),
   ),
   latency: Type.Object({
     bounds_seconds: Type.Array(Type.Number()),
-    counts: Type.Array(count, { description: 'Since the start, by bucket; one more for what is beyond.' }),
+    counts: Type.Array(count, {
+      description: 'Since the server started, by bucket; the last for values beyond all bounds.',
+    }),
   }),
   shards: Type.Array(
     Type.Object({
@@ -38,12 +40,15 @@ const topDocument = Type.Object({
   ),
 });
 
-const showing = { summary: 'Show what the server does now', response: { 200: topDocument, ...errorAnswers } };
+const showing = {
+  summary: 'Show the current activity of the server',
+  response: { 200: topDocument, ...errorAnswers },
+};
 
 const showTop =
   ({ metrics, connections, queueDepth, notReady, activity }: AdminContext): Handler<typeof showing> =>
   async () => {
-    const talkers = await activity.talkers();
+    const talkers = await activity.topTalkers();
     const sizes = activity.sizes();
     const routes = new Map<string, { route: string; answered: number; failed: number }>();
     const latencies = Array<number>(latencyBounds.length + 1).fill(0);
@@ -78,7 +83,7 @@ const showTop =
     };
   };
 
-/** `/top`: what `fleetpost top` shows. Counts run from the start; who asks twice has rates. */
+/** Adds `/top`, for `fleetpost top`. Counts are cumulative; the difference of two answers gives rates. */
 export function addTopRoute(app: AdminApp, context: AdminContext): void {
   app.get('/top', { config: { scope: 'read' }, schema: showing }, showTop(context));
 }

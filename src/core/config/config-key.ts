@@ -1,4 +1,4 @@
-/** One key as JSON Schema. By hand: TypeBox would cost every command of the program 300 ms at its start. */
+/** One configuration key as JSON Schema. Hand-written: TypeBox would add 300 ms to the start of every command. */
 export interface Key<T> {
   type: 'integer' | 'string' | 'boolean' | 'object';
   default: T;
@@ -8,10 +8,10 @@ export interface Key<T> {
   minLength?: number;
   maxLength?: number;
   pattern?: string;
-  /** What the pattern wants, for whoever gave something else. */
+  /** The expected format in words, for the error message. */
   patternText?: string;
   enum?: readonly T[];
-  /** SIGHUP changes it: it is read where it is used, each time. Every other key is built into something at the start. */
+  /** Reloaded on SIGHUP: read at each use. All other keys are fixed at start. */
   isReloadable?: true;
   required?: readonly string[];
   properties?: Readonly<Record<string, unknown>>;
@@ -49,14 +49,14 @@ export const boolean = (value: boolean, description: string): Key<boolean> => ({
   description,
 });
 export const reloadable = <T>(key: Key<T>): Key<T> => ({ ...key, isReloadable: true });
-/** HOST:PORT; empty only where the default is. */
+/** HOST:PORT; may be empty only if the default is. */
 export const address = (value: string, description: string): Key<string> =>
   text(value, description, {
     pattern: value === '' ? `^$|${hostPort}` : hostPort,
     patternText: 'HOST:PORT',
   });
 
-/** The values of a group of keys, as they are once the configuration is checked. */
+/** The values of a group of keys after validation. */
 export type ValuesOf<Keys extends Record<string, Key<unknown>>> = {
   readonly [K in keyof Keys]: Keys[K]['default'];
 };

@@ -1,2 +1,2 @@
-/** Where the commands that talk to a server find a token; no key of the configuration. */
+/** Environment variable with the token of the client commands; not a configuration key. */
 export const tokenVariable = 'FLEETPOST_TOKEN';

@@ -3,11 +3,11 @@ import { isUnavailable } from '../errors.ts';
 
 export type Log = Logger;
 
-/** Secrets of devices and tokens of operators, wherever they stand: what is logged names neither, but a library's error might. */
+/** Device secrets and operators' tokens: our own lines contain neither, but a library's error might. */
 const secrets = /\b(FOS-[A-Za-z0-9]{4})[A-Za-z0-9]{28}\b|\b(Bearer )[^\s"\\]+/gi;
 const messageLengthMax = 1_000;
 
-/** Not whatever else hangs on an error of a library, such as the request it failed over. */
+/** Omits a library's extra error properties, such as the request that failed. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error).slice(0, messageLengthMax);
   const { name, message, stack } = error;
@@ -20,7 +20,7 @@ function describeError(error: unknown): unknown {
   };
 }
 
-/** JSON lines on stderr, so that stdout stays free for what a command prints. */
+/** Writes JSON lines to stderr; stdout stays free for command output. */
 export function createLog(level: string, bindings: Record<string, unknown> = {}): Log {
   const options = {
     level,
@@ -31,7 +31,7 @@ export function createLog(level: string, bindings: Record<string, unknown> = {})
   return pino(options, pino.destination({ fd: 2, sync: true }));
 }
 
-/** Of work that is tried again. A store that is away, or full, is no defect of the server: a warning. */
+/** Logs a failure that will be retried. An unavailable or full store is no defect of the server: a warning. */
 export function logFailure(log: Log, error: unknown, msg: string, about: Record<string, unknown> = {}): void {
   log[isUnavailable(error) ? 'warn' : 'error']({ err: error, ...about }, msg);
 }

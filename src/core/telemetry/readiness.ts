@@ -1,10 +1,10 @@
-/** Why devices are not served as they should be. A new one is a new word of `/readyz`, which monitors may read. */
+/** Why devices are not served normally. A new reason is a new word of `/readyz`, which monitors may parse. */
 export interface NotReady {
   reason: 'starting' | 'moving' | 'stopping' | 'disk_full' | 'shard_full' | 'store_refuses' | 'queue_full';
   msg: string;
 }
 
-/** What `/readyz` answers. Without the admin server's libraries, for it answers before they are loaded. */
+/** The answer of `/readyz`. Free of the admin server's libraries, since it answers before they are loaded. */
 export function readyAnswer(reasons: readonly NotReady[]): { status: 200 | 503; body: object } {
   const [first] = reasons;
   if (first === undefined) return { status: 200, body: { ok: true } };

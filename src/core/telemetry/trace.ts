@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** One timed piece of work for one request, as OpenTelemetry has it. */
+/** One timed operation of a request, as OpenTelemetry defines it. */
 export interface Span {
   traceId: string;
   spanId: string;
@@ -13,15 +13,15 @@ export interface Span {
   attributes: Record<string, string | number>;
 }
 
-/** W3C Trace Context, level 1: version, trace, parent, flags. Later versions may have more behind. */
+/** W3C Trace Context, level 1: version, trace, parent, flags. Later versions may append more. */
 const traceparentPattern =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
 const sampledFlag = 1;
 
-/** Spans that wait to be fetched; one more is dropped and counted. */
+/** Spans buffered for export; further ones are dropped and counted. */
 const spansMax = 2_048;
 
-/** A request that its sender wants to see again. */
+/** A request that its sender has sampled. */
 export class RequestTrace {
   readonly #spans: SpanBuffer;
   readonly #traceId: string;
@@ -38,7 +38,7 @@ export class RequestTrace {
     this.#parentSpanId = parentSpanId;
   }
 
-  /** From here on the shard is waited for: its queue and its commit. */
+  /** Starts the span of the shard's queue and commit. */
   waits(): void {
     this.#writeStartMs = Date.now();
   }
@@ -80,14 +80,14 @@ export class RequestTrace {
   }
 }
 
-/** The spans of one thread until they are exported. */
+/** Buffers the spans of one thread until export. */
 export class SpanBuffer {
   #spans: Span[] = [];
   #dropped = 0;
 
   /**
-   * Once it is known who asks, for strangers must not fill this. Undefined for a request that its sender has not
-   * sampled, or that carries no sound traceparent.
+   * Begins a trace; call it only after authentication, since strangers must not fill the buffer. Undefined if the
+   * request is not sampled or has no valid traceparent.
    */
   begin(traceparent: string, millisecondsAgo: number): RequestTrace | undefined {
     const [, traceId = '', parentSpanId = '', flags = ''] = traceparentPattern.exec(traceparent) ?? [];

@@ -1,9 +1,9 @@
 /**
- * Counters that worker threads write and the main thread reads, in shared memory: counting costs an array
- * access, and a scrape disturbs no worker. Each worker has a block of its own and is its only writer.
+ * Counters in shared memory, written by worker threads and read by the main thread: counting costs an array access,
+ * and a scrape does not disturb workers. Each worker is the only writer of its own block.
  */
 const statuses = [200, 201, 204, 400, 401, 403, 404, 409, 413, 415, 429, 500, 503];
-/** Upper bounds of the latency histogram, in seconds; one more cell holds what is beyond. */
+/** Upper bounds of the latency histogram, in seconds; one more cell counts what exceeds them. */
 export const latencyBounds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
 ] as const;
@@ -11,28 +11,28 @@ export const latencyBounds = [
 export const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096] as const;
 
 const commitCells = 8;
-/** Of each route; the last is for a status that is not listed. */
+/** Cells per route; the last is for unlisted statuses. */
 const statusCells = statuses.length + 1;
 
-/** Why a shard refuses writes: its disk is full, it is, or its store does not take them. */
+/** Why a shard refuses writes: disk full, its map full, or the store does not accept them. */
 const refusals = ['none', 'disk', 'map', 'store'] as const;
 export type CommitRefusal = (typeof refusals)[number];
 
-/** What a group commit counts. */
+/** Metrics of group commit. */
 export interface CommitMetrics {
   committed(writes: number): void;
   failed(): void;
   refused(writes: number, refusal: CommitRefusal): void;
-  /** What it refused last, it takes again. */
+  /** Writes like those refused last are accepted again. */
   recovered(): void;
 }
 
-/** What a shard counts of its dead letters. */
+/** Metrics of dead letters. */
 export interface LetterMetrics {
   lettersDropped(count: number): void;
 }
 
-/** One worker's block. Both sides are made with the same routes and so agree on the layout. */
+/** One worker's block. Both sides must use the same routes, which determine the layout. */
 export class WorkerMetrics implements CommitMetrics, LetterMetrics {
   readonly #cells: Float64Array<SharedArrayBuffer>;
   readonly #routes: readonly string[];
@@ -90,7 +90,7 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
     this.#add(6, change);
   }
 
-  /** Devices of the shard that have open event streams. */
+  /** Devices of the shard with open event streams. */
   get connectedDevices(): number {
     return this.#read(6);
   }
@@ -119,7 +119,7 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
     return this.#read(4);
   }
 
-  /** Why it refused the last write that it did, until it takes one again. */
+  /** Why the last write was refused, until one is accepted again. */
   get refusal(): CommitRefusal {
     return refusals[this.#read(5)] ?? 'none';
   }
@@ -128,7 +128,7 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
     return this.#read(7);
   }
 
-  /** Every count of requests that is not zero. */
+  /** Yields all request counts that are not zero. */
   *requests(): Generator<{ route: string; status: number | 'other'; count: number }> {
     for (const [routeIndex, route] of this.#routes.entries()) {
       for (let cell = 0; cell < statusCells; cell += 1) {
@@ -138,7 +138,7 @@ export class WorkerMetrics implements CommitMetrics, LetterMetrics {
     }
   }
 
-  /** Counts by bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
+  /** Counts per bucket, not cumulative, the last one beyond all bounds; and the sum of all values. */
   latency(): { counts: number[]; sum: number } {
     return this.#histogram(this.#latencyAt, latencyBounds.length);
   }

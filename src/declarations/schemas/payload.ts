@@ -4,12 +4,11 @@ import { isNestedOver, jsonDepthMax } from '../../core/json-depth.ts';
 
 export type JsonObject = Record<string, unknown>;
 
-/** How a message or mail without fields is stored and delivered (D13). Crosses threads: no view of Node's pool. */
+/** A message or mail without fields, as stored and delivered (D13). It crosses threads: no view of Node's pool. */
 export const emptyPayload: Buffer = Buffer.alloc(2, '{}');
 
 /**
- * The value of a body for checking; what is stored is always the bytes themselves (D11). What is nested deeper than
- * `jsonDepthMax` is refused.
+ * Parses a body for checking; the bytes themselves are stored (D11). Refuses nesting deeper than `jsonDepthMax`.
  * @throws ApiError invalid_json for what is not JSON or not UTF-8, or nested too deeply.
  */
 export function parseJson(bytes: Buffer): unknown {
@@ -18,7 +17,7 @@ export function parseJson(bytes: Buffer): unknown {
       msg: `The body is nested over ${jsonDepthMax} levels.`,
     });
   }
-  // Most bodies are ASCII, which becomes a string without decoding.
+  // Most bodies are ASCII, which needs no decoding.
   const encoding = isAscii(bytes) ? 'latin1' : 'utf8';
   if (encoding === 'utf8' && !isUtf8(bytes)) throw new ApiError('invalid_json');
   try {
@@ -33,7 +32,7 @@ function asObject(value: unknown): JsonObject {
   throw new ApiError('invalid_body', { msg: 'The body must be a JSON object.' });
 }
 
-/** D10: an object with at least one member. */
+/** Parses a datapoint: an object with at least one member (D10). */
 export function parseDatapoint(bytes: Buffer): JsonObject {
   const object = asObject(parseJson(bytes));
   if (isEmpty(object))
@@ -41,7 +40,7 @@ export function parseDatapoint(bytes: Buffer): JsonObject {
   return object;
 }
 
-/** D10: an object; or undefined for no body and for `null`, which both count as `{}`. */
+/** Parses a message: an object (D10); undefined for no body and for `null`, which both count as `{}`. */
 export function parseMessage(bytes: Buffer): JsonObject | undefined {
   if (bytes.length === 0) return undefined;
   const value = parseJson(bytes);

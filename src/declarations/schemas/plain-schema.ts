@@ -3,18 +3,18 @@ import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-
 import { SchemaReferences } from './schema-references.ts';
 
 /**
- * The same schema, as much of it as a check goes by: what Ajv is given, and what the cost is counted of, so that both
- * are of one mind. All references are `#` or `#/$defs/N`; whatever else names a place, and all annotations, are gone.
- * @throws Error for what is no keyword of JSON Schema 2020-12, and for a reference that leads nowhere.
+ * Reduces a schema to what validation uses. Both Ajv and the cost analysis get the result, so that they agree. All
+ * references become `#` or `#/$defs/N`; other identifiers and all annotations are removed.
+ * @throws Error for unknown keywords of JSON Schema 2020-12, and for dangling references.
  */
 export function plainSchema(root: JsonObject): JsonObject {
-  return new Rewriting(root).rewritten();
+  return new Rewriter(root).rewritten();
 }
 
-class Rewriting {
+class Rewriter {
   readonly #root: JsonObject;
   readonly #references: SchemaReferences;
-  /** Numbers of the subschemas that are referred to, by their pointers. */
+  /** Numbers of referenced subschemas, by pointer. */
   readonly #numbers = new Map<string, number>();
 
   constructor(root: JsonObject) {
@@ -40,8 +40,8 @@ class Rewriting {
     for (const [, member] of membersOf(schema)) this.#number(member);
   }
 
-  /** A subschema in its place: a reference, where others refer to it too, so that no text is there twice. */
-  #place(schema: Subschema, pointer: string): Subschema {
+  /** Rewrites a subschema, or replaces it by a reference if others refer to it too, so that nothing is duplicated. */
+  #embed(schema: Subschema, pointer: string): Subschema {
     return this.#numbers.has(pointer) ? { $ref: this.#referenceTo(pointer) } : this.#rewrite(schema, pointer);
   }
 
@@ -54,17 +54,19 @@ class Rewriting {
     const rewritten: JsonObject = {};
     for (const [keyword, value] of Object.entries(schema)) {
       if (keyword === '$defs' || keyword === 'definitions' || keyword === 'contentSchema') continue;
-      const place = (name: string, member: Subschema): [string, Subschema] => [
+      const rewriteMember = (name: string, member: Subschema): [string, Subschema] => [
         name,
-        this.#place(member, `${pointer}/${keyword}/${escapeToken(name)}`),
+        this.#embed(member, `${pointer}/${keyword}/${escapeToken(name)}`),
       ];
       const form = formOfKeyword(keyword);
       if (form === 'check') rewritten[keyword] = value;
       else if (form === 'schema')
-        rewritten[keyword] = this.#place(value as Subschema, `${pointer}/${keyword}`);
+        rewritten[keyword] = this.#embed(value as Subschema, `${pointer}/${keyword}`);
       else if (form === 'list')
-        rewritten[keyword] = (value as Subschema[]).map((item, index) => place(String(index), item)[1]);
-      else if (form === 'map') rewritten[keyword] = mapped(value as Record<string, Subschema>, place);
+        rewritten[keyword] = (value as Subschema[]).map(
+          (item, index) => rewriteMember(String(index), item)[1],
+        );
+      else if (form === 'map') rewritten[keyword] = mapped(value as Record<string, Subschema>, rewriteMember);
     }
     this.#refer(schema, rewritten);
     requireBySchemas(rewritten);
@@ -80,7 +82,7 @@ class Rewriting {
   }
 }
 
-/** Ajv takes seconds to compile `dependentRequired` of some thousand names, but not `required` of as many. */
+/** Ajv takes seconds to compile `dependentRequired` with thousands of names, but not `required` with as many. */
 function requireBySchemas(schema: JsonObject): void {
   const { dependentRequired, dependentSchemas, allOf } = schema;
   if (dependentRequired === undefined) return;
@@ -93,7 +95,7 @@ function requireBySchemas(schema: JsonObject): void {
   else schema.allOf = [...((allOf ?? []) as Subschema[]), { dependentSchemas: requiring }];
 }
 
-/** As own members, `__proto__` too. */
+/** Maps to own members, `__proto__` included. */
 function mapped<T>(
   values: Readonly<Record<string, T>>,
   map: (name: string, value: T) => [string, Subschema],

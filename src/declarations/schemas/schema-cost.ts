@@ -2,49 +2,55 @@ import { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
 import type { Subschema } from './schema-keywords.ts';
 
-/** Why a schema is refused, as a sentence for whoever put it. */
+/** The reason for refusing a schema, as a sentence for its author. */
 export class SchemaTooCostly extends Error {}
 
-/** A string of 64 KiB takes a pattern of 200 states a second, and so do 65 of 1,000 characters. */
+/**
+ * Calibration: a string of 64 KiB takes a second with a pattern of 200 states, or with 65 strings of 1,000
+ * characters.
+ */
 const stepsPerState = 5;
-/** The length of text that a step of a pattern is measured by: that of the largest body. */
+/** Text length that pattern steps are calibrated to: that of the largest body. */
 const measuredLength = 65_536;
-/** Numbering all values of a list of 64 KiB takes up to 8 ms. */
+/** Numbering all values of a 64 KiB list takes up to 8 ms. */
 const uniqueItemsSteps = 10;
-/** Values compared or names looked up in the time of one subschema. */
+/** Values compared or names looked up in the time of one step. */
 const namesPerStep = 10;
-/** A body has one value at the end of each path of names, but thousands in lists and under names of its own. */
+/**
+ * Factor for values in lists and under arbitrary names: a body can have thousands of them, but only one at each fixed
+ * path.
+ */
 const repeatedFactor = 10;
-/** Work of the analysis itself, as a multiple of the steps that one value may take. */
+/** Limit on the analysis itself, as a multiple of the steps allowed per value. */
 const analysisFactor = 1_000;
 
-/** The subschemas that one value is held against, and how often each. */
+/** The subschemas applied to one value, and how often each. */
 type Load = Map<Subschema, number>;
 
-/** What one subschema costs by itself. */
+/** Cost of one subschema by itself. */
 interface Cost {
-  /** Whatever the value is. */
-  looks: number;
-  /** By the length of the value: of names and items, and of its pattern. */
+  /** Constant cost. */
+  base: number;
+  /** Costs that grow with the value's length: names and items, and its pattern. */
   text: number;
   pattern: number;
-  /** Of its pattern where a `maxLength` keeps longer text from it: of one value. */
+  /** Cost of its pattern for one value if `maxLength` bounds the text. */
   shortText: number | undefined;
 }
 
 /**
- * The most steps that checking any one value of a body takes: subschemas it is held against, however it is
- * reached, weighed by what they do. `anyOf` in `anyOf`, or a schema that refers to itself twice, would else
- * double the work at each level. Multiplied by the values of a body it bounds the time of a check: the worst
- * that was found within 1,000 steps and 64 KiB is a second. Patterns of short text are counted by that text where
- * a body has one such value, and their sum is bounded likewise.
- * @throws SchemaTooCostly where that is more than `stepsMax`, or cannot be told.
+ * The maximum steps for checking any one value of a body: the subschemas applied to it, on any path, weighted by
+ * their cost. Nested `anyOf`, or a schema that refers to itself twice, could otherwise double the work at each level.
+ * Multiplied by the number of values it bounds the time of a check: the worst case found within 1,000 steps and 64
+ * KiB is a second. Patterns on short text are counted by that text if a body has only one such value, and their sum
+ * is bounded likewise.
+ * @throws SchemaTooCostly if it exceeds `stepsMax`, or cannot be determined.
  */
 export function schemaSteps(schema: JsonObject, stepsMax: number): number {
   return new Analysis(schema, stepsMax, true).most();
 }
 
-/** The same where a check goes on behind a `maxLength` that does not hold. */
+/** The same for validation that continues after a failed `maxLength`. */
 export function exhaustiveSteps(schema: JsonObject): number {
   return new Analysis(schema, Number.MAX_SAFE_INTEGER, false).most();
 }
@@ -52,20 +58,20 @@ export function exhaustiveSteps(schema: JsonObject): number {
 class Analysis {
   readonly #root: JsonObject;
   readonly #stepsMax: number;
-  readonly #heedsLengths: boolean;
+  readonly #respectsLengths: boolean;
   readonly #costs = new Map<JsonObject, Cost>();
-  /** Numbers of subschemas, to know a load again. */
+  /** Numbers of subschemas, to recognize equal loads. */
   readonly #numbers = new Map<Subschema, number>();
-  /** Loads that were followed, with the steps of short texts from there on, and those whose members are being followed. */
+  /** Loads done, with the steps of short texts from there on, and loads in progress. */
   readonly #done = new Map<string, number>();
   readonly #open = new Set<string>();
   #most = 0;
   #workLeft: number;
 
-  constructor(root: JsonObject, stepsMax: number, heedsLengths: boolean) {
+  constructor(root: JsonObject, stepsMax: number, respectsLengths: boolean) {
     this.#root = root;
     this.#stepsMax = stepsMax;
-    this.#heedsLengths = heedsLengths;
+    this.#respectsLengths = respectsLengths;
     this.#workLeft = stepsMax * analysisFactor;
   }
 
@@ -75,7 +81,7 @@ class Analysis {
   }
 
   /**
-   * Each load is followed once, or twice where it is found to be repeated: from there on all is as before. Answers
+   * Visits each load once, or twice if it turns out to be repeated: from there on everything is as before. Returns
    * the steps of all short texts that a body can have there once.
    */
   #follow(load: Load, isRepeated: boolean): number {
@@ -114,12 +120,12 @@ class Analysis {
   }
 
   #costOf(schema: JsonObject): Cost {
-    const cost = this.#costs.get(schema) ?? costOf(schema, this.#heedsLengths);
+    const cost = this.#costs.get(schema) ?? costOf(schema, this.#respectsLengths);
     this.#costs.set(schema, cost);
     return cost;
   }
 
-  /** All subschemas that a value under this load is held against, counting their steps. */
+  /** Collects all subschemas applied to a value under this load, counting their steps. */
   #apply(load: Load, isRepeated: boolean): { applied: Load; shortText: number } {
     const applied: Load = new Map();
     const path = new Set<Subschema>();
@@ -130,10 +136,10 @@ class Analysis {
       if (path.has(schema)) throw new SchemaTooCostly('it refers to itself without going deeper');
       this.#work(1);
       const cost = this.#costOf(schema);
-      // Where they are repeated there can be as many short texts as the body has room for.
+      // If repeated, there can be as many short texts as the body has space for.
       const isShort = cost.shortText !== undefined && !isRepeated;
       const text = cost.text + (isShort ? 0 : cost.pattern);
-      steps += times * (cost.looks * (isRepeated ? repeatedFactor : 1) + text);
+      steps += times * (cost.base * (isRepeated ? repeatedFactor : 1) + text);
       if (isShort) shortText += times * (cost.shortText ?? 0);
       if (steps > this.#stepsMax) throw this.#tooMany('checking one value may take');
       applied.set(schema, (applied.get(schema) ?? 0) + times);
@@ -146,7 +152,7 @@ class Analysis {
     return { applied, shortText };
   }
 
-  /** Subschemas that are applied to the same value. */
+  /** Subschemas applied to the same value. */
   #inPlace(schema: JsonObject): Subschema[] {
     return [
       ...['allOf', 'anyOf', 'oneOf'].flatMap((keyword) => listOf(schema[keyword])),
@@ -156,7 +162,7 @@ class Analysis {
     ];
   }
 
-  /** `#` or `#/$defs/N`: there are no others in a plain schema. */
+  /** Plain schemas have no references but `#` and `#/$defs/N`. */
   #referredTo({ $ref }: JsonObject): Subschema[] {
     if (typeof $ref !== 'string') return [];
     if ($ref === '#') return [this.#root];
@@ -178,7 +184,7 @@ class Analysis {
         add(own, member, times);
         for (const other of rest) add(own, other, -times);
       }
-      // As if every pattern fitted every name.
+      // Assumes that every pattern matches every name.
       for (const member of [...Object.values(mapOf(schema.patternProperties)), ...rest])
         add(others, member, times);
       for (const member of oneOf(schema.propertyNames)) add(names, member, times);
@@ -194,19 +200,19 @@ class Analysis {
   }
 
   #followItems(applied: Load): number {
-    const places: Load[] = [];
+    const byIndex: Load[] = [];
     const others: Load = new Map();
     for (const [schema, times] of applied) {
       if (typeof schema === 'boolean') continue;
       const rest = ['items', 'unevaluatedItems'].flatMap((keyword) => oneOf(schema[keyword]));
       for (const [index, item] of listOf(schema.prefixItems).entries()) {
-        places[index] ??= new Map();
-        add(places[index], item, times);
-        for (const other of rest) add(places[index], other, -times);
+        byIndex[index] ??= new Map();
+        add(byIndex[index], item, times);
+        for (const other of rest) add(byIndex[index], other, -times);
       }
       for (const item of [...rest, ...oneOf(schema.contains)]) add(others, item, times);
     }
-    for (const own of places) {
+    for (const own of byIndex) {
       this.#work(others.size);
       this.#follow(sum(own, others), true);
     }
@@ -215,21 +221,21 @@ class Analysis {
   }
 }
 
-function costOf(schema: JsonObject, heedsLengths: boolean): Cost {
+function costOf(schema: JsonObject, respectsLengths: boolean): Cost {
   const listed = ['required', 'enum'].map((keyword) => listOf(schema[keyword]));
   const named = ['properties', 'dependentSchemas'].map((keyword) => Object.keys(mapOf(schema[keyword])));
   const names = [...listed, ...named].reduce((count, { length }) => count + length, 0);
-  const looks = 1 + Math.floor(names / namesPerStep);
-  // Each name is tried twice where it matters to `additionalProperties` too.
+  const base = 1 + Math.floor(names / namesPerStep);
+  // Each name is tried twice if `additionalProperties` depends on it.
   const tries = schema.additionalProperties === undefined ? 1 : 2;
   const ofNames = Object.keys(mapOf(schema.patternProperties)).map((source) => tries * stepsOf(source));
   const ofItems = schema.uniqueItems === true ? uniqueItemsSteps : 0;
   const text = ofNames.reduce((sum, steps) => sum + steps, ofItems);
   const pattern = typeof schema.pattern === 'string' ? stepsOf(schema.pattern) : 0;
-  // Text that is too long is refused before its pattern is tried.
-  const length = heedsLengths ? Number(schema.maxLength) : Number.NaN;
+  // Text beyond `maxLength` is refused before its pattern is tried.
+  const length = respectsLengths ? Number(schema.maxLength) : Number.NaN;
   const shortText = length < measuredLength ? (pattern * length) / measuredLength : undefined;
-  return { looks, text, pattern, shortText };
+  return { base, text, pattern, shortText };
 }
 
 function stepsOf(source: string): number {
@@ -253,7 +259,7 @@ function sum(a: Load, b: Load): Load {
   return both;
 }
 
-/** The meta-schema has seen to it that what is there has the right form. */
+/** The meta-schema guarantees the right type. */
 function listOf(value: unknown): Subschema[] {
   return Array.isArray(value) ? value : [];
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from './payload.ts';
 /** A subschema: an object, or true or false. */
 export type Subschema = JsonObject | boolean;
 
-/** What stands behind a keyword: subschemas, what a check goes by, what names a place, or what says nothing to a check. */
+/** Kinds of keyword values: subschemas, validation, identifiers and references, or annotations. */
 type Form = 'schema' | 'list' | 'map' | 'check' | 'address' | 'annotation';
 
 const forms: Readonly<Record<Form, readonly string[]>> = {
@@ -12,7 +12,7 @@ const forms: Readonly<Record<Form, readonly string[]>> = {
     ...['unevaluatedProperties', 'not', 'if', 'then', 'else', 'contentSchema'],
   ],
   list: ['prefixItems', 'allOf', 'anyOf', 'oneOf'],
-  // `definitions` is reserved there for what earlier drafts had under this name, and generators still write it.
+  // `definitions` is reserved in 2020-12 for this former name, which generators still use.
   map: ['$defs', 'definitions', 'properties', 'patternProperties', 'dependentSchemas'],
   check: [
     ...['type', 'enum', 'const', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'multipleOf'],
@@ -25,19 +25,19 @@ const forms: Readonly<Record<Form, readonly string[]>> = {
     ...['readOnly', 'writeOnly', 'format', 'contentEncoding', 'contentMediaType'],
   ],
 };
-/** All of JSON Schema 2020-12, and nothing else. */
+/** Exactly the keywords of JSON Schema 2020-12. */
 const formOf: ReadonlyMap<string, Form> = new Map(
   Object.entries(forms).flatMap(([form, keywords]) => keywords.map((keyword) => [keyword, form as Form])),
 );
-/** Annotations of an operator's own: they say nothing to a check, and are looked into by nobody. */
+/** Custom annotations: ignored by validation. */
 const extensionPrefix = 'x-';
 
-/** Undefined for what is no keyword. */
+/** Undefined for unknown keywords. */
 export function formOfKeyword(keyword: string): Form | undefined {
   return formOf.get(keyword) ?? (keyword.startsWith(extensionPrefix) ? 'annotation' : undefined);
 }
 
-/** The subschemas directly within one, each with the rest of its JSON Pointer (RFC 6901). */
+/** Direct subschemas, each with the rest of its JSON Pointer (RFC 6901). */
 export function* membersOf(schema: JsonObject): Generator<[pointer: string, member: Subschema]> {
   for (const [keyword, value] of Object.entries(schema)) {
     const form = formOfKeyword(keyword);

@@ -1,24 +1,24 @@
 import type { JsonObject } from './payload.ts';
 import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-keywords.ts';
 
-/** Schemas without an `$id` lie here; nothing is ever fetched. */
+/** Base URI of schemas without an `$id`; nothing is ever fetched. */
 const nowhere = 'schema://fleetpost/';
 const dialect = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 
 /**
- * The subschemas of one schema by their JSON Pointers, and where its references lead (JSON Schema Core 2020-12, 8.2):
- * JSON Pointers, anchors, and the `$id`s of subschemas. Only within the schema: there is nothing else that one could
- * refer to; and only to a subschema: a value of `const`, say, was never looked at as one.
+ * The subschemas of a schema by JSON Pointer, and the targets of its references (JSON Schema Core 2020-12, 8.2): JSON
+ * Pointers, anchors, and the `$id`s of subschemas. References must stay within the schema, and lead to a subschema: a
+ * value of `const`, say, was never checked as one.
  */
 export class SchemaReferences {
   readonly #subschemas = new Map<string, Subschema>();
-  /** The URI that a subschema's references are relative to. */
+  /** Base URIs of subschemas. */
   readonly #bases = new Map<JsonObject, string>();
-  /** Pointers by URI, with the anchor behind it or without. */
+  /** Pointers by URI, with or without an anchor. */
   readonly #addresses = new Map<string, string>();
   readonly #dynamicAnchors = new Map<string, number>();
 
-  /** @throws Error for a member that is no keyword of JSON Schema 2020-12, with its path. */
+  /** @throws Error naming the path of an unknown keyword. */
   constructor(root: JsonObject) {
     this.#addresses.set(nowhere, '');
     this.#collect(root, '', nowhere);
@@ -28,7 +28,7 @@ export class SchemaReferences {
     return this.#subschemas.get(pointer) ?? false;
   }
 
-  /** The pointers of what `$ref` and `$dynamicRef` of a subschema apply. @throws Error where one leads nowhere. */
+  /** Resolves `$ref` and `$dynamicRef` of a subschema to pointers. @throws Error for a dangling reference. */
   targets(schema: JsonObject): string[] {
     const { $ref, $dynamicRef } = schema;
     const base = this.#bases.get(schema) ?? nowhere;
@@ -36,7 +36,7 @@ export class SchemaReferences {
     if (typeof $ref === 'string') pointers.push(this.#resolve($ref, base));
     if (typeof $dynamicRef === 'string') {
       const name = $dynamicRef.replace(/^.*#/, '');
-      // Which one it is would depend on the way taken to it.
+      // With several, the target would depend on the evaluation path.
       if ((this.#dynamicAnchors.get(name) ?? 0) > 1)
         throw new Error(`the $dynamicAnchor that a $dynamicRef leads to must be the only one of its name`);
       pointers.push(this.#resolve($dynamicRef, base));
@@ -49,12 +49,12 @@ export class SchemaReferences {
     if (typeof value === 'boolean') return;
     for (const keyword of Object.keys(value)) {
       if (formOfKeyword(keyword) === undefined) {
-        throw new Error(`${shown(`${pointer}/${escapeToken(keyword)}`)} is no keyword of it`);
+        throw new Error(`${quoted(`${pointer}/${escapeToken(keyword)}`)} is not a keyword`);
       }
     }
     const { $id, $anchor, $dynamicAnchor, $schema } = value;
     if (typeof $schema === 'string' && !dialect.test($schema))
-      throw new Error(`${shown(`${pointer}/$schema`)} names another dialect`);
+      throw new Error(`${quoted(`${pointer}/$schema`)} names another dialect`);
     const base = typeof $id === 'string' ? absolute($id, outerBase) : outerBase;
     this.#bases.set(value, base);
     if (base !== outerBase) this.#name(base, pointer);
@@ -69,7 +69,7 @@ export class SchemaReferences {
   #name(address: string, pointer: string): void {
     const known = this.#addresses.get(address);
     if (known !== undefined && known !== pointer)
-      throw new Error(`${shown(pointer)} has an $id or anchor that another subschema has too`);
+      throw new Error(`${quoted(pointer)} has an $id or anchor that another subschema has too`);
     this.#addresses.set(address, pointer);
   }
 
@@ -80,7 +80,7 @@ export class SchemaReferences {
     const start = this.#addresses.get(isPointer ? uri : `${uri}#${fragment}`);
     const pointer = start === undefined || !isPointer ? start : start + canonical(fragment);
     if (pointer === undefined || !this.#subschemas.has(pointer))
-      throw new Error(`the reference ${shown(reference)} does not lead to one of its subschemas`);
+      throw new Error(`the reference ${quoted(reference)} does not lead to one of its subschemas`);
     return pointer;
   }
 }
@@ -91,26 +91,26 @@ function absolute(uri: string, base: string): string {
     url.hash = '';
     return url.href;
   } catch {
-    throw new Error(`${shown(uri)} is no URI reference`);
+    throw new Error(`${quoted(uri)} is not a URI reference`);
   }
 }
 
-/** RFC 6901, 6: percent-encoding of the fragment; then as this file writes it. */
+/** Decodes the fragment's percent-encoding (RFC 6901, 6) and escapes it as this file does. */
 function canonical(fragment: string): string {
-  const tokens = decoded(fragment).split('/');
+  const tokens = decodedFragment(fragment).split('/');
   return tokens.map((token) => escapeToken(token.replaceAll('~1', '/').replaceAll('~0', '~'))).join('/');
 }
 
-function decoded(fragment: string): string {
+function decodedFragment(fragment: string): string {
   try {
     return decodeURIComponent(fragment);
   } catch {
-    // Not encoded, then.
+    // It was not encoded.
     return fragment;
   }
 }
 
-/** An operator's text, for a sentence to an operator. */
-function shown(text: string): string {
+/** Makes an operator's text safe to quote. */
+function quoted(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200);
 }

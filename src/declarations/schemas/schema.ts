@@ -9,12 +9,14 @@ import { numberUniqueItems } from './unique-items.ts';
 export const schemaKinds = ['datapoint', 'message', 'mail'] as const;
 export type SchemaKind = (typeof schemaKinds)[number];
 
-/** Enough to mend a device by; and a path can be as long as the body. */
+/** Limits of an error report; a path can be as long as the body. */
 const reportedErrorsMax = 20;
 const reportedPathLengthMax = 256;
-/** Steps that may be spent on finding every failing place of a body in place of the first: a millisecond's. */
+/** Budget for reporting every failing path instead of the first: about a millisecond. */
 const reportStepsMax = 250_000;
-/** A check that took longer than this many times its limit is not done again to make sure: it stalls the thread. */
+/**
+ * A check that took longer than this multiple of its limit is not repeated to confirm it, since it stalls the thread.
+ */
 const repeatedCheckFactor = 10;
 const disabledRetrySeconds = 60;
 
@@ -22,20 +24,21 @@ const metaSchema = new Ajv2020({ strict: false, validateFormats: false });
 const metaSchemaId = 'https://json-schema.org/draft/2020-12/schema';
 
 /**
- * JSON Schema 2020-12 (D12); `format` is an annotation there. Each schema has an instance, so ids never clash.
- * @throws Error for what cannot be compiled, and for what compiles to a promise.
+ * Compiles JSON Schema 2020-12 (D12) with `format` as an annotation. One Ajv instance per schema, so that ids never
+ * clash.
+ * @throws Error if it does not compile, or compiles to a promise.
  */
 function compile(plain: JsonObject, allErrors: boolean): ValidateFunction {
   const ajv = new Ajv2020({
     allErrors,
     code: {
       regExp: Object.assign((source: string) => new Pattern(source), { code: 'new Pattern' }),
-      // Takes four times as long as all the rest, for the same speed.
+      // Optimizing takes four times as long as all the rest, for the same speed.
       optimize: false,
     },
-    // Else a large subschema that a thousand others refer to is compiled a thousand times.
+    // Otherwise a large subschema with a thousand references is compiled a thousand times.
     inlineRefs: false,
-    // Else `required: ["constructor"]` would be met by every object.
+    // Otherwise every object would satisfy `required: ["constructor"]`.
     ownProperties: true,
     strict: false,
     validateFormats: false,
@@ -50,13 +53,13 @@ function compile(plain: JsonObject, allErrors: boolean): ValidateFunction {
 }
 
 /**
- * Refuses what is no schema, and one that would let a body take more than `stepsMax` steps for each of its
- * values, so that no device can hold up a worker with what it sends.
- * @throws ApiError invalid_schema, saying why.
+ * Refuses invalid schemas, and those with which a body could take more than `stepsMax` steps for one value, so that
+ * no device can stall a worker.
+ * @throws ApiError invalid_schema, with the reason.
  */
 export function checkSchema(schema: JsonObject, stepsMax: number): void {
   try {
-    // Not by its own `$schema`, which may name a part of the meta-schema.
+    // Ignores its own `$schema`, which may name just a part of the meta-schema.
     if (!metaSchema.validate(metaSchemaId, schema)) {
       throw new Error(metaSchema.errorsText(metaSchema.errors, { dataVar: 'schema' }));
     }
@@ -69,28 +72,28 @@ export function checkSchema(schema: JsonObject, stepsMax: number): void {
   }
 }
 
-/** What a schema goes by, and whom it tells. */
+/** Limits and notification of a schema. */
 export interface SchemaWatch {
   readonly limits: { readonly schemaCheckMillisecondsMax: number };
-  /** Told once, why no body is held against it any more. */
+  /** Called once, with the reason for disabling it. */
   onDisabled(reason: string): void;
 }
 
-/** Of a schema that nothing is held against. */
+/** For a schema that nothing is checked against. */
 export const unwatched: SchemaWatch = {
   limits: { schemaCheckMillisecondsMax: Number.POSITIVE_INFINITY },
   onDisabled() {},
 };
 
-/** A stored schema, compiled when it is first needed. */
+/** A stored schema, compiled on first use. */
 export class Schema {
   readonly text: string;
-  /** Why no body is held against it. */
+  /** Why it is disabled. */
   #disabled: string | undefined;
   readonly #watch: SchemaWatch;
   #plain: JsonObject | undefined;
   #validate: ValidateFunction | undefined;
-  /** Goes on after the first failing place; made, as is the next, when there is one. */
+  /** Continues after the first error; compiled, like `#steps`, on the first failure. */
   #validateAll: ValidateFunction | undefined;
   #steps: number | undefined;
 
@@ -105,29 +108,29 @@ export class Schema {
   }
 
   /**
-   * `bytes` is the length of the body that the value was read from.
-   * @throws ApiError schema_mismatch with the failing paths: with the first alone where to find all of them
-   * would take long; unavailable where it is disabled.
+   * `bytes` is the length of the parsed body.
+   * @throws ApiError schema_mismatch with the failing paths, or only the first if finding all would take long;
+   * unavailable if the schema is disabled.
    */
   check(value: JsonObject, bytes: number): void {
-    const validate = this.#validate ?? this.#open();
+    const validate = this.#validate ?? this.#compiled();
     const startedAtMs = performance.now();
     const errors = this.#errorsOf(validate, value, bytes);
     const milliseconds = performance.now() - startedAtMs;
     if (milliseconds > this.#watch.limits.schemaCheckMillisecondsMax)
-      this.#makeSure(value, bytes, milliseconds);
+      this.#confirmSlow(value, bytes, milliseconds);
     if (errors !== undefined) throw new ApiError('schema_mismatch', { errors });
   }
 
-  /** Compiles it. @throws ApiError unavailable where it is disabled, or has to be. */
-  #open(): ValidateFunction {
+  /** Compiles the schema. @throws ApiError unavailable if it is disabled, or becomes so. */
+  #compiled(): ValidateFunction {
     if (this.#disabled === undefined) {
       try {
         this.#plain = plainSchema(JSON.parse(this.text) as JsonObject);
         this.#validate = compile(this.#plain, false);
         return this.#validate;
       } catch {
-        // Devices read this too; whoever puts it again is told why.
+        // Devices read this too; the reason is shown when it is put again.
         this.#disable('it cannot be compiled');
       }
     }
@@ -139,8 +142,11 @@ export class Schema {
     throw unavailable(msg, disabledRetrySeconds);
   }
 
-  /** Not for a thread that stood still for another reason in the midst of a check: the machine slept, say. */
-  #makeSure(value: JsonObject, bytes: number, milliseconds: number): void {
+  /**
+   * Confirms a slow check by repeating it: the thread may have been suspended in the middle, by a sleeping machine,
+   * say.
+   */
+  #confirmSlow(value: JsonObject, bytes: number, milliseconds: number): void {
     const { schemaCheckMillisecondsMax: limit } = this.#watch.limits;
     let least = milliseconds;
     if (milliseconds <= limit * repeatedCheckFactor && this.#validate !== undefined) {

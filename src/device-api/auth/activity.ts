@@ -6,40 +6,39 @@ import type { Activity } from '../../domain/devices/device.ts';
 import type { Fetches } from '../../domain/mail/mail.ts';
 import type { Shard } from '../../domain/shard.ts';
 
-/** What is noted of one device until the next flush. */
+/** Unflushed activity of one device. */
 export interface Note {
-  /** False once it is being written: the next sight of the device makes another. */
+  /** False once it is being written: the device's next request opens another note. */
   isOpen: boolean;
   lastSeenMs: number;
-  /** Of its first request of these: taken once a note, for to ask for it costs. */
+  /** Client address of the note's first request; read once a note because the lookup is costly. */
   address: Uint8Array | undefined;
   fetches: Map<string, { mailId: Buffer } & Fetches> | undefined;
 }
 
-/** Who a request came from. */
 interface Client {
-  /** 4 or 16 bytes; undefined of one that has gone. */
+  /** 4 or 16 bytes; undefined once the client has disconnected. */
   readonly addressBytes: Uint8Array | undefined;
 }
 
-/** A device, and where it was last noted, if it was. */
+/** A device and its latest note. */
 export interface NotedDevice {
   readonly device: DeviceKey;
   note: Note | undefined;
 }
 
-/** Devices whose notes wait at once; one more has them written early, or drops the oldest while a write lasts. */
+/** Maximum unflushed notes. One more triggers an early flush, or drops the oldest while a flush is running. */
 const notesMax = 100_000;
-/** Notes in one write, so that no transaction holds up a shard for long. */
+/** Notes per write, so that no transaction blocks a shard for long. */
 const notesPerWrite = 1_000;
 
-/** Last-seen times and fetch counts change on every request, so they wait here and are written together (D13). */
+/** Buffers last-seen times and fetch counts, which change on every request, and writes them in batches (D13). */
 export class ActivityNotes {
   readonly #shards: { of(device: DeviceKey): Shard };
   readonly #log: Log;
   readonly #timer: NodeJS.Timeout;
   #notes = new Map<DeviceKey, Note>();
-  /** One at a time: a store that stands still must not let one batch after another pile up here. */
+  /** One flush at a time, so that batches do not pile up while the store is stalled. */
   readonly #writing = new SingleFlight(() => this.#flush());
 
   constructor(shards: { of(device: DeviceKey): Shard }, flushSeconds: number, log: Log) {
@@ -48,14 +47,14 @@ export class ActivityNotes {
     this.#timer = setInterval(() => void this.#writing.run(), flushSeconds * 1_000);
   }
 
-  /** `client` is asked for its address only where a note is opened. */
+  /** Records a request of the device. Reads the client's address only when it opens a note. */
   seen(known: NotedDevice, client?: Client): Note {
     if (known.note?.isOpen) known.note.lastSeenMs = Date.now();
     else known.note = this.#note(known.device, client);
     return known.note;
   }
 
-  /** `id` is the text of `mailId`. */
+  /** Counts a fetch of a mail; `id` is the text of `mailId`. */
   fetched(known: NotedDevice, id: string, mailId: Uint8Array): void {
     const note = this.seen(known);
     note.fetches ??= new Map();
@@ -64,7 +63,7 @@ export class ActivityNotes {
     else note.fetches.set(id, { mailId: copyUuid(mailId), count: 1, firstMs: note.lastSeenMs });
   }
 
-  /** What is noted of a mail and not written yet goes along with its settling, which takes it off here. */
+  /** Removes and returns a mail's unflushed fetches, to be written along with its settling. */
   takeFetches({ note }: NotedDevice, mailId: Uint8Array): Fetches | undefined {
     if (!note?.isOpen || note.fetches === undefined) return undefined;
     const id = formatUuid(mailId);
@@ -73,8 +72,8 @@ export class ActivityNotes {
     return fetches && { count: fetches.count, firstMs: fetches.firstMs };
   }
 
-  /** When it was not settled after all. */
-  giveBack(known: NotedDevice, mailId: Uint8Array, { count, firstMs }: Fetches): void {
+  /** Puts fetches back after a settling that failed. */
+  restoreFetches(known: NotedDevice, mailId: Uint8Array, { count, firstMs }: Fetches): void {
     const note = this.seen(known);
     note.fetches ??= new Map();
     const id = formatUuid(mailId);
@@ -82,7 +81,7 @@ export class ActivityNotes {
     note.fetches.set(id, { mailId: copyUuid(mailId), count: count + later, firstMs });
   }
 
-  /** Writes what waits. */
+  /** Flushes the remaining notes. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing.settled();
@@ -102,7 +101,7 @@ export class ActivityNotes {
     return note;
   }
 
-  /** Has them off before it waits for anything. */
+  /** Takes the notes off before its first await, so that none is written twice. */
   async #flush(): Promise<void> {
     const notes = this.#notes;
     if (notes.size === 0) return;
@@ -111,7 +110,7 @@ export class ActivityNotes {
     try {
       await this.#write(notes);
     } catch (error) {
-      this.#log.warn({ err: error }, 'some last-seen times were not written');
+      this.#log.warn({ err: error }, 'activity flush failed; some last-seen times are lost');
     }
   }
 
@@ -133,7 +132,7 @@ export class ActivityNotes {
       else byShard.set(shard, [activity]);
     }
     for (const [shard, activity] of byShard) {
-      // In key order neighbouring devices share a page, which is then written once.
+      // In key order, neighbouring devices share a page, which is then written once.
       activity.sort((a, b) => (a.device < b.device ? -1 : 1));
       for (let start = 0; start < activity.length; start += notesPerWrite) {
         await shard.noteActivity(activity.slice(start, start + notesPerWrite));

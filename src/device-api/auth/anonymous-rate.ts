@@ -7,19 +7,18 @@ export interface AnonymousLimits {
   anonymousRequestsPerSecondMax: number;
 }
 
-/** An exchange, as far as its rate is concerned. */
 interface Client {
   readonly startedAtMs: number;
-  /** Undefined once the client has gone. */
+  /** Undefined once the client has disconnected. */
   readonly addressBytes: Uint8Array | undefined;
 }
 
 const windowMs = 1_000;
 
 /**
- * Bounds how often one address is answered without valid credentials. It is asked once these were looked at, so that
- * whoever shares the address and has them is let in. To look an address up costs half as much as all of `GET /`: that
- * is left out as long as this worker answers no more to all of them than its part of what one may have.
+ * Limits requests per address without valid credentials. Checked after the credentials, so that valid devices behind
+ * the same address are not limited. An address lookup costs half as much as all of `GET /`, so it is skipped while
+ * this worker's anonymous answers in total stay below its share of what one address may have.
  */
 export class AnonymousRate {
   readonly #limits: AnonymousLimits;
@@ -34,7 +33,7 @@ export class AnonymousRate {
     this.#workers = workers;
   }
 
-  /** Counts a request; answers what to refuse it with where it is one too many. */
+  /** Counts a request; returns the error to refuse it with if it exceeds the limit. */
   refusal(client: Client): ApiError | undefined {
     const { anonymousRequestsPerSecondMax: max } = this.#limits;
     const { startedAtMs } = client;
@@ -51,7 +50,7 @@ export class AnonymousRate {
     const wait = this.#rates.take(bucket, max, monotonicSeconds(startedAtMs));
     if (wait === 0) return undefined;
     return rateLimited(
-      `This address sends more than ${max} requests a second without valid credentials (anonymousRequestsPerSecondMax).`,
+      `This address sends more than ${max} requests a second without valid credentials (anonymousRequestsPerSecondMax). Retry later.`,
       wait,
     );
   }

@@ -28,8 +28,8 @@ function refused(detail: CredentialDetail): ApiError {
 }
 
 /**
- * D4's checks in D4's order, and D6's lockout before the secret is looked at. `client` is asked for its address
- * only where there is reason to.
+ * Makes D4's checks in D4's order, with D6's lockout before the secret is compared. Reads the client's address only
+ * when a check needs it.
  * @throws ApiError malformed_credentials, fleet_host_mismatch, unauthorized, rate_limited.
  */
 export function authenticate(
@@ -39,10 +39,10 @@ export function authenticate(
 ): Awaitable<CachedDevice> {
   const { fleetId, deviceId, secret } = headers;
   const { lockouts } = context;
-  const known = context.known.get(deviceId);
-  // Whoever is known by these ids has passed every check below, and nothing of it has changed since.
-  if (known?.isValid && known.fleetId === fleetId && known.accepts(secret)) {
-    if (context.config.hostSuffix === '' && !lockouts.isGuarded(known.fingerprint)) return known;
+  const cached = context.deviceCache.get(deviceId);
+  // A cached device has passed every check below and has not changed since.
+  if (cached?.isValid && cached.fleetId === fleetId && cached.accepts(secret)) {
+    if (context.config.hostSuffix === '' && !lockouts.isGuarded(cached.fingerprint)) return cached;
   }
   if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
   if (!fleetIdPattern.test(fleetId)) throw malformed('invalid_fleet_id');
@@ -58,7 +58,7 @@ export function authenticate(
     throw refused('fleet_not_found');
   }
   const shard = context.shards.of(device);
-  const watch = shard.changeToken(device);
+  const changeToken = shard.changeToken(device);
   const admit = (found: Authentication | undefined, from: { readonly address: string }): CachedDevice => {
     let untilMs: number | undefined;
     try {
@@ -73,21 +73,21 @@ export function authenticate(
       shard,
       secret,
       fingerprint,
-      watch,
+      changeToken,
       untilMs,
       mailboxSize: found?.mailboxSize,
     });
-    if (watch !== undefined) context.known.put(admitted);
+    if (changeToken !== undefined) context.deviceCache.put(admitted);
     return admitted;
   };
   const credentials = shard.credentials(device);
   if (!(credentials instanceof Promise)) return admit(credentials, client);
-  // Of a client that has gone meanwhile it could not be asked any more.
+  // Read now: it is no longer available if the client disconnects meanwhile.
   const { address } = client;
   return credentials.then((found) => admit(found, { address }));
 }
 
-/** D5. @throws ApiError fleet_host_mismatch. */
+/** Checks that a host under the suffix names this fleet (D5). @throws ApiError fleet_host_mismatch. */
 export function checkHost(host: string, suffix: string, fleetId: string): void {
   const name = host.replace(/:\d+$/, '').toLowerCase();
   const ending = `.${suffix.toLowerCase()}`;
@@ -95,20 +95,20 @@ export function checkHost(host: string, suffix: string, fleetId: string): void {
   if (name.slice(0, -ending.length) !== fleetId.toLowerCase()) throw new ApiError('fleet_host_mismatch');
 }
 
-/** As it is stored (D3). */
+/** Hashes a secret as it is stored (D3). */
 export function secretDigest(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
 /**
- * Every digest is compared, in constant time each, whichever of them fits (D3). Answers until when this secret
- * works, if it is one that ends.
+ * Compares with every stored digest, each in constant time, whichever matches (D3). Returns when this secret
+ * expires, if it does.
  * @throws ApiError unauthorized.
  */
 export function checkSecret(digest: Buffer, found: DeviceCredentials | undefined): number | undefined {
   if (found === undefined) throw refused('device_not_found');
   let matching: Uint8Array | undefined;
-  for (const known of found.secretDigests) if (timingSafeEqual(known, digest)) matching = known;
+  for (const stored of found.secretDigests) if (timingSafeEqual(stored, digest)) matching = stored;
   const untilMs = matching === found.secretDigests.at(-1) ? found.oldSecretUntilMs : undefined;
   if (matching === undefined || (untilMs !== undefined && Date.now() >= untilMs))
     throw refused('device_secret_incorrect');

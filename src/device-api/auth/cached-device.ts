@@ -4,27 +4,27 @@ import type { MailboxHead } from '../../domain/mail/mail.ts';
 import type { Awaitable, ChangeToken, Shard } from '../../domain/shard.ts';
 import type { Note } from './activity.ts';
 
-/** Of every device secret (D1). */
+/** Length of every device secret (D1). */
 const secretLength = 36;
-const lanes = 2;
-/** Drawn at each start: one for each lane of each character. */
-const keys = new Int32Array(lanes * secretLength);
+const sumCount = 2;
+/** Random at each start: one key for each sum and character. */
+const keys = new Int32Array(sumCount * secretLength);
 randomBytes(keys.byteLength).copy(Buffer.from(keys.buffer));
 
 /**
- * What is remembered of a secret, so that it is known again without being kept: two sums of its characters, each
- * times a random key, modulo 2^32 (Carter and Wegman's universal hashing). Another secret fits by a chance below
- * 2^-50, and guesses are few (D6). Nearly as cheap as to compare the secret itself, where a SHA-256 costs ten times that.
+ * Recognises a secret without storing it: two sums of its characters, each times a random key, modulo 2^32 (Carter and
+ * Wegman's universal hashing). Another secret matches with probability below 2^-50, and guesses are few (D6). Nearly
+ * as cheap as comparing the secret itself; SHA-256 costs ten times that.
  */
 export class SecretFingerprint {
   readonly #a: number;
   readonly #b: number;
 
-  /** Of a well-formed secret. */
+  /** `secret` must be well-formed. */
   constructor(secret: string) {
     let a = 0;
     let b = 0;
-    for (let i = 0, at = 0; i < secretLength; i += 1, at += lanes) {
+    for (let i = 0, at = 0; i < secretLength; i += 1, at += sumCount) {
       const character = secret.charCodeAt(i);
       a = (a + product(at, character)) | 0;
       b = (b + product(at + 1, character)) | 0;
@@ -33,12 +33,12 @@ export class SecretFingerprint {
     this.#b = b;
   }
 
-  /** In constant time for text of the right length (D3). */
+  /** Takes constant time for text of the right length (D3). */
   fits(text: string): boolean {
     if (text.length !== secretLength) return false;
     let a = this.#a;
     let b = this.#b;
-    for (let i = 0, at = 0; i < secretLength; i += 1, at += lanes) {
+    for (let i = 0, at = 0; i < secretLength; i += 1, at += sumCount) {
       const character = text.charCodeAt(i);
       a = (a - product(at, character)) | 0;
       b = (b - product(at + 1, character)) | 0;
@@ -57,29 +57,29 @@ export interface AdmittedDevice {
   shard: Shard;
   secret: string;
   fingerprint: number;
-  /** Absent: of one request alone. */
-  watch: ChangeToken | undefined;
-  /** Until when its secret works, if it is one that ends. */
+  /** Undefined where changes are not tracked: the device is then good for one request only. */
+  changeToken: ChangeToken | undefined;
+  /** When its secret expires, if it does. */
   untilMs: number | undefined;
-  /** If it was read along. */
+  /** Undefined unless it was read along with the credentials. */
   mailboxSize: number | undefined;
 }
 
 const noMail: MailboxHead = { size: 0, mail: undefined };
 
-/** A device that has shown its secret, and what was read of it since; good while nothing of it has changed. */
+/** An authenticated device and what was read of it since; valid until its row changes. */
 export class CachedDevice {
   readonly device: DeviceKey;
   readonly fleetId: string;
   readonly shard: Shard;
-  /** Where it was last noted that the device is there. */
+  /** Latest note of its activity. */
   note: Note | undefined;
   readonly #secret: SecretFingerprint;
-  /** Under which limits know it. */
+  /** Its key in the shared tables of limits. */
   readonly fingerprint: number;
-  /** Under which its fleet's limit is counted, once it was. */
+  /** Its fleet's bucket in the rate table, once looked up. */
   fleetBucket: number | undefined;
-  readonly #watch: ChangeToken | undefined;
+  readonly #changeToken: ChangeToken | undefined;
   readonly #untilMs: number | undefined;
   #mailboxSize: number | undefined;
 
@@ -89,7 +89,7 @@ export class CachedDevice {
     this.shard = admitted.shard;
     this.#secret = new SecretFingerprint(admitted.secret);
     this.fingerprint = admitted.fingerprint;
-    this.#watch = admitted.watch;
+    this.#changeToken = admitted.changeToken;
     this.#untilMs = admitted.untilMs;
     this.#mailboxSize = admitted.mailboxSize;
   }
@@ -98,30 +98,30 @@ export class CachedDevice {
     return this.device.slice(this.fleetId.length);
   }
 
-  /** Whether the secret was an old one, and has ended. */
-  get isOver(): boolean {
+  /** Whether the secret was an old one that has expired. */
+  get isExpired(): boolean {
     return this.#untilMs !== undefined && Date.now() >= this.#untilMs;
   }
 
   get isCurrent(): boolean {
-    return this.#watch?.isCurrent() ?? false;
+    return this.#changeToken?.isCurrent() ?? false;
   }
 
-  /** Whether what it has shown still stands. */
+  /** Whether its authentication still holds. */
   get isValid(): boolean {
-    return this.isCurrent && !this.isOver;
+    return this.isCurrent && !this.isExpired;
   }
 
-  /** Where nothing tells of changes, what was read along with its credentials is for this request alone, as it is. */
+  /** Where changes are not tracked, the size read with the credentials is used as it is, for this request only. */
   get #isSizeCurrent(): boolean {
-    return this.#watch?.isCurrent() ?? true;
+    return this.#changeToken?.isCurrent() ?? true;
   }
 
   accepts(secret: string): boolean {
     return this.#secret.fits(secret);
   }
 
-  /** Most who ask have no mail, and of a device that asks again that is known without a look at the store. */
+  /** Most polls find an empty mailbox; a cached size of 0 answers them without a read. */
   mailboxHead(): Awaitable<MailboxHead> {
     if (this.#mailboxSize === 0 && this.#isSizeCurrent) return noMail;
     const head = this.shard.mailboxHead(this.device);
@@ -138,9 +138,9 @@ export class CachedDevice {
 }
 
 /**
- * The devices that were seen last, so that the next request of one costs no digest and no read. Two
- * generations: when the young one is full it becomes the old one, and what was not asked for since is dropped.
- * By device id alone, which comes as one string: two fleets that share an id take turns.
+ * Caches the devices seen last, so that their next request costs no digest and no read. Two generations: a full young
+ * one becomes the old one, and entries not used since are dropped. Keyed by device id alone, to build no key per
+ * request: two fleets that share an id evict each other.
  */
 export class DeviceCache {
   readonly #generationMax: number;
@@ -159,11 +159,11 @@ export class DeviceCache {
     return old;
   }
 
-  put(known: CachedDevice): void {
+  put(device: CachedDevice): void {
     if (this.#young.size >= this.#generationMax) {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(known.deviceId, known);
+    this.#young.set(device.deviceId, device);
   }
 }

@@ -3,10 +3,10 @@ import { rateLimited } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import { fingerprint } from './fingerprint.ts';
 
-/** Pairs that are remembered, and how many places one may be in. */
+/** Size of the table of address-device pairs, which is set-associative. */
 const pairCount = 65_536;
 const pairsPerSet = 8;
-/** What is kept of a pair: one cell each. */
+/** Cells of a pair. */
 const fingerprintAt = 0;
 const countedSinceAt = 1;
 const failuresAt = 2;
@@ -14,10 +14,10 @@ const lockedUntilAt = 3;
 const lockSecondsAt = 4;
 const pairCells = 5;
 
-/** Cells for devices, a power of two. Devices that share one only have their secret looked at again. */
+/** Guard cells, a power of two. Devices that share one are only checked in full more often. */
 const guardCount = 65_536;
 
-/** Shared by all workers: a client's connections are dealt to one after another. */
+/** Shared by all workers, because a client's connections are spread over them. */
 export interface LockoutMemory {
   seed: string;
   pairs: SharedArrayBuffer;
@@ -39,13 +39,13 @@ export interface LockoutLimits {
 }
 
 /**
- * Who was answered 401 too often, by address and device (D6). A device that is locked out from nowhere costs
- * one look at its guard. Full memory forgets the pair that failed longest ago. Of two workers that count for
- * the same pair in the same instant one may be lost.
+ * Locks out an address from a device after too many 401s (D6). A device without a lockout costs one read of its guard
+ * cell. A full set evicts the pair that failed longest ago. When two workers count for the same pair at the same
+ * instant, one count may be lost.
  */
 export class Lockouts {
   readonly #pairs: Float64Array<SharedArrayBuffer>;
-  /** Until when a device is locked out from some address; 0 from none. */
+  /** When the last lockout of a device ends, from any address; 0 if there is none. */
   readonly #guards: Float64Array<SharedArrayBuffer>;
   readonly #seed: string;
   readonly #limits: LockoutLimits;
@@ -57,12 +57,12 @@ export class Lockouts {
     this.#limits = limits;
   }
 
-  /** To be kept by whoever asks often. */
+  /** Costs a hash: callers that ask often cache it. */
   fingerprint(device: DeviceKey): number {
     return fingerprint(this.#seed, device);
   }
 
-  /** Whether the device of this fingerprint may be locked out from where it asks. */
+  /** Whether the device of this fingerprint may be locked out from some address. */
   isGuarded(print: number): boolean {
     const guard = print % guardCount;
     const until = this.#guards[guard] ?? 0;
@@ -72,17 +72,17 @@ export class Lockouts {
     return false;
   }
 
-  /** `client` is looked at only where the device is guarded. @throws ApiError rate_limited. */
+  /** Reads the client's address only if the device is guarded. @throws ApiError rate_limited. */
   check(device: DeviceKey, print: number, client: { readonly address: string }): void {
     if (!this.isGuarded(print)) return;
     const at = this.#find(this.#nameOf(device, client.address));
     if (at < 0) return;
     const left = (this.#pairs[at + lockedUntilAt] ?? 0) - monotonicSeconds();
     if (left <= 0) return;
-    // The clocks of two threads agree to a fraction of a millisecond, which rounds up to a second too many.
+    // The clocks of two threads differ by a fraction of a millisecond, which would round up to one second too many.
     const seconds = Math.min(left, this.#pairs[at + lockSecondsAt] ?? 0);
     throw rateLimited(
-      'Too many requests with credentials that were not accepted (unauthorizedMax).',
+      'Too many requests with credentials that were not accepted (unauthorizedMax). Retry later.',
       seconds,
     );
   }
@@ -93,7 +93,7 @@ export class Lockouts {
     if (unauthorizedMax === 0) return;
     const pairs = this.#pairs;
     const now = monotonicSeconds();
-    const at = this.#findOrPlace(this.#nameOf(device, client.address));
+    const at = this.#findOrInsert(this.#nameOf(device, client.address));
     if (now - (pairs[at + countedSinceAt] ?? 0) > unauthorizedWindowSeconds) {
       pairs[at + countedSinceAt] = now;
       pairs[at + failuresAt] = 0;
@@ -101,7 +101,7 @@ export class Lockouts {
     const failures = (pairs[at + failuresAt] ?? 0) + 1;
     pairs[at + failuresAt] = failures;
     const lastSeconds = pairs[at + lockSecondsAt] ?? 0;
-    // Who was locked out lately and fails again has had its tries.
+    // Fails again soon after a lockout: locked out at once, for twice as long.
     const isBack = lastSeconds > 0 && now - (pairs[at + lockedUntilAt] ?? 0) < lockoutSecondsMax;
     if (failures < unauthorizedMax && !isBack) return;
     const seconds = Math.min(isBack ? lastSeconds * 2 : unauthorizedWindowSeconds, lockoutSecondsMax);
@@ -115,7 +115,7 @@ export class Lockouts {
     return fingerprint(this.#seed, `${device} ${address}`);
   }
 
-  /** The pair's first cell, or -1. */
+  /** Returns the index of the pair's first cell, or -1. */
   #find(pair: number): number {
     const first = this.#setOf(pair);
     for (let at = first; at < first + pairsPerSet * pairCells; at += pairCells) {
@@ -124,7 +124,7 @@ export class Lockouts {
     return -1;
   }
 
-  #findOrPlace(pair: number): number {
+  #findOrInsert(pair: number): number {
     const known = this.#find(pair);
     if (known >= 0) return known;
     const pairs = this.#pairs;

@@ -3,14 +3,14 @@ import type { Exchange } from '../server/exchange.ts';
 import type { HttpResponse } from '../uws/uws.ts';
 import { type BodyLimits, BodyReader, checkDeclared } from './body.ts';
 
-/** A body of one's own, which outlives the turn it came in. */
+/** A copy of a body, valid beyond the event-loop turn it arrived in. */
 export interface ArrivedBody {
   bytes: Buffer;
-  /** Whether it was complete only in a later turn of the event loop than its head. */
+  /** Whether it was completed in a later turn of the event loop than its head. */
   isLate: boolean;
 }
 
-/** Where credentials take their time, a body is read meanwhile: the library gives it now or never. */
+/** Reads a body while credentials are being looked up: uWebSockets.js delivers it now or never. */
 export async function arrivedBody(
   declaredBytes: number,
   response: HttpResponse,

@@ -1,23 +1,23 @@
 import { type ApiError, unavailable } from '../../core/errors.ts';
 import { isWithinShare } from '../../core/fair-share.ts';
 
-/** Something that takes memory for as long as a client takes its time: a body, or an answer. */
+/** A body or an answer that takes memory for as long as its client is slow. */
 export interface Holder {
-  /** Of nobody that is known: its address. */
+  /** Its address, unless the device has authenticated. */
   device: string;
   readonly address: string;
-  /** So far. */
+  /** Memory taken so far. */
   bytes: number;
-  /** Has lost its memory. May not write to a socket before the next turn: another one may be in use in this. */
+  /** Called when its memory was taken away. Must not write to a socket in this turn: another one may be in use. */
   evict(): void;
 }
 
-/** What one device, one address or everybody has, oldest first. */
+/** The holders of one device, of one address, or all of them; oldest first. */
 class Owner {
   bytes = 0;
   readonly holders = new Set<Holder>();
 
-  /** The oldest, unless the only one is this. */
+  /** Returns the oldest holder, or undefined if `holder` is the only one. */
   oldestBeside(holder: Holder): Holder | undefined {
     const [oldest] = this.holders;
     return this.holders.size > 1 || oldest !== holder ? oldest : undefined;
@@ -25,9 +25,9 @@ class Owner {
 }
 
 /**
- * Bytes of bodies that one front end keeps: received in part, or answered and not yet taken by the client. An address
- * has a share of it, and a device a share of what its address may have. Who wants more than his share, or more than
- * there is, is given the place of the oldest: the oldest of his device, else of his address, else of all.
+ * Bounds the memory of one front end for bodies that are partly received or partly sent. An address gets a share of
+ * it, and a device a share of what its address may have. Beyond a share, or beyond the whole, the oldest holder is
+ * evicted: of the same device, else of the same address, else of all.
  */
 export class BodyMemory {
   readonly #bytesMax: number;
@@ -36,13 +36,13 @@ export class BodyMemory {
   readonly #addresses = new Map<string, Owner>();
   readonly #all = new Owner();
 
-  /** `key` is what the limit is called. */
+  /** `key` is the config key of the limit. */
   constructor(bytesMax: number, key: string) {
     this.#bytesMax = bytesMax;
     this.#key = key;
   }
 
-  /** So many bytes more. False when the oldest to go is the one that asks: then it has none any more. */
+  /** Reserves more bytes. False if the holder itself was the one to evict: it then has none left. */
   keep(holder: Holder, bytes: number): boolean {
     for (;;) {
       const device = this.#devices.get(holder.device);
@@ -63,15 +63,15 @@ export class BodyMemory {
     return true;
   }
 
-  /** Its device has shown its credentials meanwhile. */
-  belongTo(device: string, holder: Holder): void {
+  /** Moves a holder from its address to its device, once that has authenticated. */
+  assign(device: string, holder: Holder): void {
     const { bytes } = holder;
     this.free(holder);
     holder.device = device;
     if (bytes > 0) this.#add(holder, bytes);
   }
 
-  /** All that it has; it may have none. */
+  /** Releases all its memory; it may have none. */
   free(holder: Holder): void {
     if (holder.bytes === 0) return;
     leave(this.#devices, holder.device, holder);
@@ -81,9 +81,9 @@ export class BodyMemory {
     holder.bytes = 0;
   }
 
-  /** What who was evicted is told. */
+  /** The error for a client whose body was evicted. */
   refusal(): ApiError {
-    return unavailable(`Too many bodies are half received or half sent (${this.#key}). Retry later.`);
+    return unavailable(`Too many bodies are partly received or partly sent (${this.#key}). Retry later.`);
   }
 
   #add(holder: Holder, bytes: number): void {
@@ -108,7 +108,7 @@ function ownerOf(owners: Map<string, Owner>, name: string): Owner {
   return owner;
 }
 
-/** An owner that has nothing is not remembered. */
+/** Removes a holder from its owner, and the owner once it has none. */
 function leave(owners: Map<string, Owner>, name: string, holder: Holder): void {
   const owner = owners.get(name);
   if (owner === undefined) return;

@@ -4,12 +4,14 @@ import type { HttpResponse } from '../uws/uws.ts';
 import { BodyMemory, type Holder } from './body-memory.ts';
 
 const bytesMin = 1_024;
+/** Largest body of a claim: four times what three ids, a token and a name need. */
+const claimBytesMax = 4_096;
 
 /**
- * The pieces of a body that have arrived, in one buffer that doubles: as buffers of their own, pieces of a byte
- * would take a hundred times what the memory counts.
+ * The chunks of a body so far, in one buffer that doubles: with a buffer each, chunks of one byte would take a hundred
+ * times what the memory counts.
  */
-class KeptBody implements Holder {
+class PartialBody implements Holder {
   device: string;
   readonly address: string;
   readonly evict: () => void;
@@ -33,7 +35,7 @@ class KeptBody implements Holder {
     return this.#buffer.subarray(0, this.#filled);
   }
 
-  /** False, and nothing is kept any more, when the memory has no room for it. */
+  /** False if there is no memory for it; all memory is released then. */
   add(piece: ArrayBuffer, bodyBytesMax: number): boolean {
     const needed = this.#filled + piece.byteLength;
     if (needed > this.#buffer.length) {
@@ -48,8 +50,8 @@ class KeptBody implements Holder {
     return true;
   }
 
-  belongTo(device: string): void {
-    this.#memory.belongTo(device, this);
+  assign(device: string): void {
+    this.#memory.assign(device, this);
   }
 
   free(): void {
@@ -58,34 +60,40 @@ class KeptBody implements Holder {
 }
 
 /**
- * What is beyond a body's limit is read and dropped up to here, so that every client sees its 413 (D9): most
- * read no answer before they have sent all. A connection that goes on beyond is closed with its answer.
+ * A body beyond its limit is read and discarded up to this size, so that every client sees its 413 (D9): most read no
+ * answer before they have sent everything. Beyond it, the connection is closed with the answer.
  */
 const discardBytesMax = 32 * 1024 * 1024;
 
-/** What bodies of one kind may take. */
+/** Limits for one kind of body. */
 export interface BodyLimits {
   readonly config: Pick<DeviceApiConfig, 'bodyTimeoutSeconds'>;
   readonly bytesMax: number;
+  /** Config key of `bytesMax`; undefined if it is fixed. */
+  readonly bytesMaxKey: 'bodyBytesMax' | undefined;
   readonly memory: BodyMemory;
 }
 
-type BodyMemoryKey = 'bodyMemoryBytesMax' | 'claimMemoryBytesMax';
-
-export function bodyLimits(config: DeviceApiConfig, bytesMax: number, memoryKey: BodyMemoryKey): BodyLimits {
-  return { config, bytesMax, memory: new BodyMemory(config[memoryKey], memoryKey) };
+export function deviceBodyLimits(config: DeviceApiConfig): BodyLimits {
+  const memory = new BodyMemory(config.bodyMemoryBytesMax, 'bodyMemoryBytesMax');
+  return { config, bytesMax: config.bodyBytesMax, bytesMaxKey: 'bodyBytesMax', memory };
 }
 
-/** Who sends a body. Asked only of one that does not come in one piece. */
+export function claimBodyLimits(config: DeviceApiConfig): BodyLimits {
+  const memory = new BodyMemory(config.claimMemoryBytesMax, 'claimMemoryBytesMax');
+  return { config, bytesMax: claimBytesMax, bytesMaxKey: undefined, memory };
+}
+
+/** The sender of a body; read only if the body comes in several chunks. */
 export type BodySender = Pick<Holder, 'device' | 'address'>;
 
-const tooLarge = ({ bytesMax }: BodyLimits, closeConnection: boolean): ApiError =>
+const tooLarge = ({ bytesMax, bytesMaxKey }: BodyLimits, closeConnection: boolean): ApiError =>
   new ApiError('request_too_large', {
-    msg: `The body is larger than ${bytesMax} bytes.`,
+    msg: `The body is larger than ${bytesMax} bytes${bytesMaxKey === undefined ? '' : ` (${bytesMaxKey})`}.`,
     closeConnection,
   });
 
-/** Of a length that is not worth waiting for the client is told at once. @throws ApiError request_too_large. */
+/** Refuses at once a declared length that would not even be discarded. @throws ApiError request_too_large. */
 export function checkDeclared(declaredBytes: number, limits: BodyLimits): void {
   if (declaredBytes > discardBytesMax) throw tooLarge(limits, true);
 }
@@ -97,10 +105,10 @@ const tooSlow = (): ApiError =>
   });
 
 /**
- * Collects one request body and tells of its end once: with the bytes (the library's own, gone when the
- * callback returns: whoever keeps them copies them), with `request_too_large`, with `bad_request` when it takes
- * longer than its time, or with `unavailable` when its memory is needed. Must be made before the handler returns.
- * Callbacks, for a promise a request is what a datapoint can least afford.
+ * Collects one request body and calls back once: with the bytes (the library's own, valid until the callback returns),
+ * with `request_too_large`, with `bad_request` after its timeout, or with `unavailable` when its memory was taken
+ * away. Must be created before the handler returns. Callbacks, because a promise per request is what a datapoint can
+ * least afford.
  */
 export class BodyReader {
   readonly #response: HttpResponse;
@@ -108,8 +116,8 @@ export class BodyReader {
   readonly #sender: BodySender;
   readonly #onBody: (bytes: Buffer) => void;
   readonly #onError: (error: ApiError) => void;
-  /** Made with the first piece that is not the last. */
-  #kept: KeptBody | undefined;
+  /** Created with the first chunk that is not the last. */
+  #partial: PartialBody | undefined;
   #received = 0;
   readonly #startedAtMs = performance.now();
   #done = false;
@@ -131,63 +139,63 @@ export class BodyReader {
     });
   }
 
-  /** Nobody is waiting any more. */
+  /** Stops reading: nobody waits for the body any more. */
   cancel(): void {
     this.#done = true;
     this.#forget();
   }
 
-  /** Of a sender that was nobody until now. */
-  belongTo(device: string): void {
-    this.#kept?.belongTo(device);
+  /** Counts its memory to the device, once that has authenticated. */
+  assign(device: string): void {
+    this.#partial?.assign(device);
   }
 
-  /** To be called every second: ends a body that has had its time, and keeps one that pauses alive. */
+  /** To be called every second: ends a body after its timeout, and keeps a paused one alive. */
   watch(nowMs: number): void {
     if (this.#done) return;
     if (nowMs - this.#startedAtMs > this.#limits.config.bodyTimeoutSeconds * 1_000) {
       this.#fail(tooSlow());
       return;
     }
-    // Re-arms the library's idle timer of 10 s, which would cut a body that trickles (D22).
+    // Re-arms the library's idle timer of 10 s, which would cut a slow body (D22).
     this.#response.pause();
     this.#response.resume();
   }
 
-  /** Most bodies come in one piece, and that one need not be copied. */
+  /** Most bodies come in one chunk, which need not be copied. */
   #take(chunk: ArrayBuffer, isLast: boolean): void {
     this.#received += chunk.byteLength;
     if (this.#received > this.#limits.bytesMax) {
       this.#forget();
       const isEndless = this.#received > discardBytesMax;
       if (isLast || isEndless) this.#fail(tooLarge(this.#limits, isEndless));
-    } else if (isLast && this.#kept === undefined) {
+    } else if (isLast && this.#partial === undefined) {
       this.#done = true;
       this.#onBody(Buffer.from(chunk));
     } else if (!this.#keep(chunk)) this.#fail(this.#limits.memory.refusal());
     else if (isLast) {
-      const body = (this.#kept as KeptBody).bytesSoFar;
+      const body = (this.#partial as PartialBody).bytesSoFar;
       this.cancel();
       this.#onBody(body);
     }
   }
 
-  /** False when it was its own turn to make room. */
+  /** False if it was itself evicted. */
   #keep(chunk: ArrayBuffer): boolean {
     const { memory, bytesMax } = this.#limits;
-    this.#kept ??= new KeptBody(memory, this.#sender, () => this.#evicted());
-    return this.#kept.add(chunk, bytesMax);
+    this.#partial ??= new PartialBody(memory, this.#sender, () => this.#evicted());
+    return this.#partial.add(chunk, bytesMax);
   }
 
-  /** In the midst of another client's request: its own is told a turn later. */
+  /** Called during another client's request, so this one is answered a turn later. */
   #evicted(): void {
     this.cancel();
     setImmediate(() => this.#onError(this.#limits.memory.refusal()));
   }
 
   #forget(): void {
-    this.#kept?.free();
-    this.#kept = undefined;
+    this.#partial?.free();
+    this.#partial = undefined;
   }
 
   #fail(error: ApiError): void {

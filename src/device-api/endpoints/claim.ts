@@ -12,7 +12,7 @@ import { createReply } from '../server/reply.ts';
 import { isJson, RequestHeaders } from '../server/request-headers.ts';
 import type { HttpRequest, HttpResponse } from '../uws/uws.ts';
 
-/** Under which wrong claim tokens of an address are counted, all together: no device has this key. */
+/** Lockout key for all wrong claim tokens of an address together; no device has this key. */
 const anyToken = 'POST /v1/claim' as DeviceKey;
 
 const fields: Readonly<Record<string, RegExp>> = {
@@ -25,8 +25,7 @@ const fields: Readonly<Record<string, RegExp>> = {
 const required: readonly string[] = ['fleet_id', 'claim_token'];
 
 /**
- * `POST /v1/claim`: a device without credentials registers itself. Everything is read off the request before this
- * returns.
+ * `POST /v1/claim`: a device without credentials registers itself. Reads everything off the request before it returns.
  * @throws ApiError rate_limited, unsupported_media_type, request_too_large, invalid_body.
  */
 export function acceptClaim(
@@ -38,11 +37,11 @@ export function acceptClaim(
 ): void {
   const headers = new RequestHeaders(request);
   const declaredBytes = exchange.frame(headers);
-  // Now: of a client that has gone there is none.
+  // Read now: it is no longer available if the client disconnects.
   const { address } = exchange;
   const client = { address };
   const { anonymous } = context;
-  // Once it is known to be one: behind the same NAT others have good tokens.
+  // Wrong tokens are counted after their check: behind the same NAT others have valid ones.
   const onError = (error: unknown): void =>
     refuse(exchange, isUnauthorized(error) ? error : (anonymous.refusal(exchange) ?? error), anonymous);
   try {
@@ -75,7 +74,7 @@ function checkHead({ contentType }: RequestHeaders, declaredBytes: number, limit
   checkDeclared(declaredBytes, limits);
 }
 
-/** Under which it is counted how often an address sends this token for nothing. */
+/** Lockout key for one wrong token of an address. */
 function tokenKeyOf({ fleetId, claimToken }: ClaimRequest): DeviceKey {
   return `${anyToken} ${fleetId} ${claimToken}` as DeviceKey;
 }
@@ -85,9 +84,9 @@ function isUnauthorized(error: unknown): error is ApiError {
 }
 
 /**
- * Counts a wrong token against its address, and against the two together: a device that goes on with a token of old is
- * refused before anybody is asked. Of an address that guesses only what is wrong is refused: behind the same NAT others
- * have good ones.
+ * Counts a wrong token against its address, and against the pair of both: a device that keeps sending an old token is
+ * refused without a lookup. An address that guesses is refused only its wrong tokens: behind the same NAT others have
+ * valid ones.
  */
 function wrongToken(
   error: ApiError,
@@ -114,16 +113,15 @@ async function answer(claim: ClaimRequest, host: string, { config, claims }: Htt
 
 /** @throws ApiError invalid_json, invalid_body. */
 function parseClaim(bytes: Buffer, address: string): ClaimRequest {
-  const given = parseMessage(bytes) ?? {};
-  for (const [key, value] of Object.entries(given)) {
+  const input = parseMessage(bytes) ?? {};
+  for (const [key, value] of Object.entries(input)) {
     const isField = Object.hasOwn(fields, key) && typeof value === 'string' && fields[key]?.test(value);
-    // A name that is no field's is the device's text, and not repeated.
-    if (!isField)
-      throw invalid(Object.hasOwn(fields, key) ? `${key} is malformed.` : 'There is a field too many.');
+    // The name of an unknown field is the device's own text, so it is not repeated.
+    if (!isField) throw invalid(Object.hasOwn(fields, key) ? `${key} is malformed.` : 'Unknown field.');
   }
-  const missing = required.find((key) => !Object.hasOwn(given, key));
+  const missing = required.find((key) => !Object.hasOwn(input, key));
   if (missing !== undefined) throw invalid(`${missing} is missing.`);
-  const text = given as Record<string, string>;
+  const text = input as Record<string, string>;
   return {
     fleetId: text.fleet_id as string,
     claimToken: text.claim_token as string,

@@ -5,10 +5,10 @@ import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { createStreamReply, type Reply } from '../server/reply.ts';
 
-/** Media ranges that an event stream falls under, the most specific first: it decides. */
+/** Media ranges that match an event stream; the most specific, which decides, first. */
 const ranges = ['text/event-stream', 'text/*', '*/*'];
 
-/** Whether an Accept header allows an event stream; none at all allows everything (RFC 9110, 12.5.1). */
+/** Whether an Accept header allows an event stream; an absent one allows everything (RFC 9110, 12.5.1). */
 function allowsEventStream(accept: string): boolean {
   if (accept === '') return true;
   const refusedByRange = new Map<string, boolean>();
@@ -27,23 +27,23 @@ function allowsEventStream(accept: string): boolean {
 export const events: Endpoint = {
   method: 'GET',
   path: '/v1/events',
-  async handle({ known, given, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
-    if (!allowsEventStream(given.headers.accept)) {
+  async handle({ cached, input, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
+    if (!allowsEventStream(input.headers.accept)) {
       throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
     }
-    const { device } = known;
-    // A stream may be open for days: not with its secret.
-    const digest = secretDigest(given.headers.secret);
+    const { device } = cached;
+    // A stream may be open for days, so it keeps the digest and not the secret.
+    const digest = secretDigest(input.headers.secret);
     let leave: () => void = () => {};
     const check = async (): Promise<void> => {
       checkSecret(digest, await shard.credentials(device));
     };
     const stream = streams.create(device, () => leave(), check);
     try {
-      // Subscribed before the mailbox is read: what arrives between is announced twice rather than never.
+      // Subscribes before reading the mailbox: mail that arrives in between is announced twice rather than never.
       leave = await shard.subscribe(device, stream);
-      // A device that was disabled or re-keyed on the way here had no stream yet that could be ended (D21).
-      if (!known.isCurrent) await check();
+      // A device disabled or re-keyed before the subscription had no stream yet that could be ended (D21).
+      if (!cached.isCurrent) await check();
       const { size, mail } = await shard.mailboxHead(device);
       stream.greet(size, mail && { mailId: formatUuid(mail.id), name: mail.name });
     } catch (error) {

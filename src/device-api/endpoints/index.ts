@@ -6,7 +6,7 @@ import { sendDatapoint, sendMessage } from './send.ts';
 import { ack, reject, requeue } from './settle.ts';
 import { version } from './version.ts';
 
-/** Section 4, but for `GET /`, which alone needs no credentials and is answered by the server itself. */
+/** The routes of section 4 that need credentials; `GET /` is answered by the server itself. */
 export const endpoints: readonly Endpoint[] = [
   version,
   heartbeatEndpoint,

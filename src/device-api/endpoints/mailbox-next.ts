@@ -11,7 +11,7 @@ const empty = createReply(204, undefined, [
   ['X-Mail-Id', ''],
 ]);
 
-/** D13's older shape. The payload goes in as the bytes it came in. */
+/** Wraps a mail in D13's older shape. The payload is copied byte for byte. */
 function envelope(mail: Mail, id: string): Buffer {
   const front = `{"id":"${id}","msg_id":"${id}","name":"${mail.name}","payload":`;
   return Buffer.concat([Buffer.from(front), mail.payload, Buffer.from('}')]);
@@ -25,10 +25,10 @@ function wantsEnvelope(query: string): boolean {
 }
 
 function next(
-  { given, known }: DeviceRequest,
+  { input, cached }: DeviceRequest,
   noteFetch: (id: string, mail: Mail) => void,
 ): Reply | Promise<Reply> {
-  const inEnvelope = given.query !== '' && wantsEnvelope(given.query);
+  const inEnvelope = input.query !== '' && wantsEnvelope(input.query);
   const answer = ({ size, mail }: MailboxHead): Reply => {
     if (mail === undefined) return empty;
     const id = formatUuid(mail.id);
@@ -39,7 +39,7 @@ function next(
       ['X-Mail-Id', id],
     ]);
   };
-  const head = known.mailboxHead();
+  const head = cached.mailboxHead();
   return head instanceof Promise ? head.then(answer) : answer(head);
 }
 
@@ -49,10 +49,10 @@ export const mailboxNext: Endpoint = {
   path: '/v1/mailbox/next',
   takesQuery: true,
   handle: (request: DeviceRequest, { activity }: HttpContext) =>
-    next(request, (id, mail) => activity.fetched(request.known, id, mail.id)),
+    next(request, (id, mail) => activity.fetched(request.cached, id, mail.id)),
 };
 
-/** `HEAD /v1/mailbox/next`: the same without the body, and no fetch, since nothing was delivered. */
+/** `HEAD /v1/mailbox/next`: the same without the body; not counted as a fetch, since nothing was delivered. */
 export const mailboxNextHead: Endpoint = {
   method: 'HEAD',
   path: '/v1/mailbox/next',

@@ -1,12 +1,12 @@
 import type { Endpoint } from '../server/endpoint.ts';
 import { createReply, heartbeat, type Reply } from '../server/reply.ts';
 
-/** `POST /v1/heartbeat`. Seeing the device is its whole effect, and that is noted for every request. */
+/** `POST /v1/heartbeat`: only updates the last-seen time, as every request does. */
 export const heartbeatEndpoint: Endpoint = {
   method: 'POST',
   path: '/v1/heartbeat',
-  handle({ known }) {
-    const size = known.mailboxSize();
+  handle({ cached }) {
+    const size = cached.mailboxSize();
     return typeof size === 'number' ? heartbeat(size > 0) : size.then((later) => heartbeat(later > 0));
   },
 };
@@ -18,8 +18,8 @@ const reply = (size: number): Reply =>
 export const mailboxSize: Endpoint = {
   method: 'GET',
   path: '/v1/mailbox/size',
-  handle({ known }) {
-    const size = known.mailboxSize();
+  handle({ cached }) {
+    const size = cached.mailboxSize();
     return typeof size === 'number' ? reply(size) : size.then(reply);
   },
 };

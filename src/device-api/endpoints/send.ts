@@ -4,7 +4,7 @@ import type { Ingest, IngestKind, IngestOutcome } from '../../domain/records/rec
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, replayed, storedReply } from '../server/reply.ts';
 
-/** `POST /v1/msg/:schema_name`. An empty message needs its schema to exist, not to match (section 2). */
+/** `POST /v1/msg/:schema_name`. The schema of an empty message must exist, but is not applied (section 2). */
 export const sendMessage: Endpoint = {
   method: 'POST',
   path: '/v1/msg/:schema_name',
@@ -12,7 +12,7 @@ export const sendMessage: Endpoint = {
   writes: true,
   handle: (request, context) =>
     send(request, 'message', () => {
-      const { body, parameter } = request.given;
+      const { body, parameter } = request.input;
       const message = parseMessage(body);
       const schema = context.fleets.schema(request.fleetId, 'message', parameter);
       if (message === undefined) return emptyPayload;
@@ -29,7 +29,7 @@ export const sendDatapoint: Endpoint = {
   writes: true,
   handle: (request, context) =>
     send(request, 'datapoint', () => {
-      const { body, parameter } = request.given;
+      const { body, parameter } = request.input;
       const datapoint = parseDatapoint(body);
       context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint, body.length);
       return body;
@@ -48,12 +48,12 @@ function answer(outcome: IngestOutcome): Reply {
 }
 
 /**
- * The two send routes from the body on: body (400), schema (404, 400), idempotency key (400), then store.
- * `check` parses the body, holds it against its schema and answers the payload to keep.
+ * Runs either send route from the body on: body (400), schema (404, 400), idempotency key (400), then store. `check`
+ * parses the body, validates it against its schema and returns the payload to store.
  */
 export function send(request: DeviceRequest, kind: IngestKind, check: () => Buffer): Promise<Reply> {
   const { device, shard } = request;
-  const { headers, parameter: schema } = request.given;
+  const { headers, parameter: schema } = request.input;
   const payload = check();
   const ingest: Ingest = { device, kind, schema, payload };
   if (headers.idempotencyKey !== undefined) {

@@ -11,15 +11,15 @@ function settle(verb: SettleVerb): Endpoint {
     method: 'PUT',
     path: `/v1/mailbox/${verb}/:mail_id`,
     writes: true,
-    async handle({ device, given, known, shard }: DeviceRequest, { activity }: HttpContext): Promise<Reply> {
-      const mailId = parseUuid(given.parameter);
+    async handle({ device, input, cached, shard }: DeviceRequest, { activity }: HttpContext): Promise<Reply> {
+      const mailId = parseUuid(input.parameter);
       if (mailId === undefined) {
         throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mailboxSize(device) });
       }
-      const fetched = activity.takeFetches(known, mailId);
+      const fetched = activity.takeFetches(cached, mailId);
       const settling = fetched === undefined ? { device, mailId, verb } : { device, mailId, verb, fetched };
       const { result, mailboxSize } = await shard.settle(settling).catch((error: unknown) => {
-        if (fetched !== undefined) activity.giveBack(known, mailId, fetched);
+        if (fetched !== undefined) activity.restoreFetches(cached, mailId, fetched);
         throw error;
       });
       if (result === 'not_found') throw new ApiError('mail_not_found', { mailboxSize });

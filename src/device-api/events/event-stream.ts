@@ -5,23 +5,23 @@ import type { Announcement } from '../../domain/mail/mail.ts';
 import type { StreamSink } from '../../domain/shard.ts';
 import type { HttpResponse } from '../uws/uws.ts';
 
-/** D20: drawn for each stream, so that not all come back at once to a server that was started again. */
+/** Reconnection delay, random for each stream, so that clients of a restarted server do not return all at once (D20). */
 const retryMsMin = 2_500;
 const retryMsMax = 7_500;
-/** Announcements kept for a stream that is not open yet; beyond, hints are dropped: the mailbox is the truth. */
+/** Announcements buffered for a stream that is not open yet. More are dropped: they are hints, the mailbox is the truth. */
 const earlyAnnouncementsMax = 64;
-/** What may wait for a client that does not read (D21), some hundred events; then the stream is cut, and opened anew. */
-const waitingMax = 65_536;
+/** Text buffered for a client that does not read (D21), some hundred events. Beyond, the stream is cut, to be reopened. */
+const bufferedMax = 65_536;
 
 /**
- * One event. `data` is JSON made here, and JSON has no raw line break, so nothing from outside can end a
- * line. Browsers drop an event without data (D20).
+ * Formats one event. `data` is JSON, which has no raw line break, so that no input can end a line. Browsers drop an
+ * event without data (D20).
  */
 function formatEvent(name: string, data: object, id?: number): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The mail's place in its mailbox, which its id ends in: the same for the same mail on every connection. */
+/** The mail's sequence in its mailbox, which its id ends in: the same for the same mail on every connection. */
 function eventId(mailId: string): number {
   return Number.parseInt(mailId.slice(-8), 16);
 }
@@ -34,15 +34,15 @@ function newMail({ mailId, name, mailboxSize }: Announcement): string {
 export class EventStream implements StreamSink {
   readonly #device: DeviceKey;
   readonly #onClose: () => void;
-  /** Rejects where the secret that the stream was opened with does not work any more. */
+  /** Rejects if the secret that the stream was opened with is no longer valid. */
   readonly #check: () => Promise<void>;
   #response: HttpResponse | undefined;
   #closed = false;
   #opening = '';
   #early: Announcement[] = [];
-  /** Whether the library has said that the socket takes no more. */
+  /** Whether the socket has signalled backpressure. */
   #isFull = false;
-  #waiting = '';
+  #buffered = '';
 
   constructor(device: DeviceKey, onClose: () => void, check: () => Promise<void>) {
     this.#device = device;
@@ -54,7 +54,7 @@ export class EventStream implements StreamSink {
     return this.#closed;
   }
 
-  /** What the stream opens with: the mailbox as it is once the subscription stands. */
+  /** Sets the opening of the stream: the state of the mailbox, read once the subscription is active. */
   greet(mailboxSize: number, head: { mailId: string; name: string } | undefined): void {
     const connected = {
       fleet_id: fleetIdOf(this.#device),
@@ -70,20 +70,20 @@ export class EventStream implements StreamSink {
     this.#early = [];
   }
 
-  /** Takes the response over, its status and headers written. */
+  /** Takes over the response, whose status and headers are written. */
   open(response: HttpResponse): void {
     if (this.#closed) {
-      // An end with a length: without one the client would wait for the stream to begin.
+      // Ends with a length: without one the client would wait for the stream to begin.
       response.end();
       return;
     }
     this.#response = response;
     response.onAborted(() => this.close());
     response.onWritable(() => {
-      // Without a write here the library would time the stream out, healthy as it is.
-      const text = this.#waiting === '' ? ':\n\n' : this.#waiting;
-      this.#waiting = '';
-      this.#hand(text);
+      // Without a write here the library would time out a healthy stream.
+      const text = this.#buffered === '' ? ':\n\n' : this.#buffered;
+      this.#buffered = '';
+      this.#send(text);
       return true;
     });
     this.#write(this.#opening);
@@ -111,7 +111,7 @@ export class EventStream implements StreamSink {
     if (response !== undefined) response.cork(() => response.end());
   }
 
-  /** Ends the subscription; called when the connection is gone, or going. */
+  /** Ends the subscription; called when the connection is closed or closing. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -119,15 +119,15 @@ export class EventStream implements StreamSink {
     this.#onClose();
   }
 
-  /** While the socket is full, what is to come waits here, where it can be counted, and not in the library. */
+  /** Buffers under backpressure here, where the size can be bounded, and not in the library. */
   #write(text: string): void {
     if (this.#isFull) {
-      this.#waiting += text;
-      if (this.#waiting.length > waitingMax) this.#cut();
-    } else this.#hand(text);
+      this.#buffered += text;
+      if (this.#buffered.length > bufferedMax) this.#cut();
+    } else this.#send(text);
   }
 
-  #hand(text: string): void {
+  #send(text: string): void {
     const response = this.#response;
     response?.cork(() => {
       this.#isFull = !response.write(text);

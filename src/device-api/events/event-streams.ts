@@ -8,37 +8,37 @@ export interface StreamLimits {
   streamsPerWorkerMax: number;
 }
 
-/** The open streams of one front end, and their keep-alive. */
+/** Tracks the open streams of one front end and keeps them alive. */
 export class EventStreams {
   readonly #limits: StreamLimits;
   readonly #metrics: WorkerMetrics;
-  /** One set for each second of the interval: a stream has its turn in the second it was opened in (D20). */
-  readonly #turns: Set<EventStream>[];
+  /** One slot for each second of the interval; a stream is kept alive in the one it was opened in (D20). */
+  readonly #slots: Set<EventStream>[];
   readonly #timer: NodeJS.Timeout;
-  #turn = 0;
+  #slot = 0;
   #count = 0;
 
   constructor(limits: StreamLimits, metrics: WorkerMetrics) {
     this.#limits = limits;
     this.#metrics = metrics;
-    this.#turns = Array.from({ length: limits.streamKeepAliveSeconds }, () => new Set());
+    this.#slots = Array.from({ length: limits.streamKeepAliveSeconds }, () => new Set());
     this.#timer = setInterval(() => this.#keepAlive(), 1_000);
   }
 
-  /** `leave` is called once, when the stream is over. @throws ApiError unavailable at streamsPerWorkerMax. */
+  /** Calls `leave` once, when the stream has ended. @throws ApiError unavailable at streamsPerWorkerMax. */
   create(device: DeviceKey, leave: () => void, check: () => Promise<void>): EventStream {
     if (this.#count >= this.#limits.streamsPerWorkerMax) {
-      throw unavailable('This server has all the event streams it may have (streamsPerWorkerMax).', 30);
+      throw unavailable('Too many open event streams (streamsPerWorkerMax). Retry later.', 30);
     }
-    const turn = this.#turns[this.#turn];
+    const slot = this.#slots[this.#slot];
     const onClose = (): void => {
-      turn?.delete(stream);
+      slot?.delete(stream);
       this.#count -= 1;
       this.#metrics.streamClosed();
       leave();
     };
     const stream = new EventStream(device, onClose, check);
-    turn?.add(stream);
+    slot?.add(stream);
     this.#count += 1;
     this.#metrics.streamOpened();
     return stream;
@@ -46,14 +46,14 @@ export class EventStreams {
 
   endAll(): void {
     clearInterval(this.#timer);
-    for (const turn of this.#turns) {
-      for (const stream of turn) stream.end();
+    for (const slot of this.#slots) {
+      for (const stream of slot) stream.end();
     }
   }
 
   #keepAlive(): void {
-    this.#turn = (this.#turn + 1) % this.#turns.length;
+    this.#slot = (this.#slot + 1) % this.#slots.length;
     const timeMs = Date.now();
-    for (const stream of this.#turns[this.#turn] ?? []) stream.keepAlive(timeMs);
+    for (const stream of this.#slots[this.#slot] ?? []) stream.keepAlive(timeMs);
   }
 }

@@ -4,18 +4,17 @@ import { createInterface } from 'node:readline';
 import { clientAddressOf } from '../../core/address.ts';
 import type { App, HttpResponse } from '../uws/uws.ts';
 
-/** The kernel's own list of connections, one a line, for both families. */
+/** The kernel's lists of connections, one per line, for both address families. */
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 const intervalMs = 1_000;
-/** A census may take this part of the main thread's time. */
+/** Maximum share of the main thread's time for a census. */
 const shareMax = 0.1;
-/** Local port, remote address, and state: established, or ended by the client alone. */
+/** Matches local port, remote address, and state: established, or closed by the client only. */
 const line = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} (?:01|08) /;
 
 /**
- * Finds the addresses that have too many connections open. The HTTP library does not say whose a connection
- * was that ends, so the kernel is asked, and only while there are more connections in all than one address may
- * have.
+ * Finds the addresses with too many open connections. uWebSockets.js does not give the address of a connection that
+ * closes, so the kernel's list is read, and only while more connections are open in total than one address may have.
  */
 export class AddressCensus {
   readonly #counts: { readonly open: number };
@@ -36,7 +35,7 @@ export class AddressCensus {
   }
 
   start(port: number): void {
-    if (this.#perAddressMax > 0) this.#later(port, 0);
+    if (this.#perAddressMax > 0) this.#schedule(port, 0);
   }
 
   stop(): void {
@@ -44,7 +43,7 @@ export class AddressCensus {
     clearTimeout(this.#timer);
   }
 
-  #later(port: number, tookMs: number): void {
+  #schedule(port: number, tookMs: number): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => void this.#take(port), Math.max(intervalMs, tookMs / shareMax));
   }
@@ -54,7 +53,7 @@ export class AddressCensus {
     const full = this.#counts.open < this.#perAddressMax ? [] : await this.#full(port);
     if (full.length > 0 || this.#wasFull) this.#onFull(full);
     this.#wasFull = full.length > 0;
-    this.#later(port, performance.now() - startMs);
+    this.#schedule(port, performance.now() - startMs);
   }
 
   async #full(port: number): Promise<string[]> {
@@ -79,7 +78,7 @@ export class AddressCensus {
   }
 }
 
-/** The kernel prints an address as numbers of 32 bits. */
+/** Parses an address as the kernel prints it: as 32-bit numbers in the byte order of the machine. */
 function bytesOf(hexadecimal: string): Buffer {
   const bytes = Buffer.from(hexadecimal, 'hex');
   return endianness() === 'LE' ? bytes.swap32() : bytes;
@@ -95,7 +94,7 @@ export function allocateConnections(): SharedArrayBuffer {
   return new SharedArrayBuffer(cells * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** How many connections are open, how many may be, and how many were refused: of all workers together. */
+/** Counts open and refused connections, and their maximum, of all workers together. */
 export class ConnectionCounts {
   readonly #cells: Int32Array<SharedArrayBuffer>;
 
@@ -115,7 +114,7 @@ export class ConnectionCounts {
     Atomics.store(this.#cells, maxAt, connections);
   }
 
-  /** False when there are too many with this one. It is to be left in either case. */
+  /** Counts a connection; false if it is one too many. `leave` must be called in either case. */
   enter(): boolean {
     return Atomics.add(this.#cells, openAt, 1) < Atomics.load(this.#cells, maxAt);
   }
@@ -130,14 +129,13 @@ export class ConnectionCounts {
 }
 
 /**
- * Closes connections that are too many, of all or of one address, when they arrive: before their handshake, so
- * that one costs no more than its acceptance. The library tells of every connection from its acceptance on, and
- * of its end, but then no longer whose it was: so what one address has open is counted elsewhere, from time to
- * time.
+ * Closes excess connections, in total or of one address, on arrival: before the TLS handshake, so that one costs no
+ * more than its accept. uWebSockets.js reports every accept and every close, but a close without its address: so
+ * connections per address are counted periodically by AddressCensus.
  */
 export class ConnectionGate {
   readonly #counts: ConnectionCounts;
-  /** Addresses that have all the connections they may have. */
+  /** Addresses at their maximum of connections. */
   #full: ReadonlySet<string> = new Set();
 
   constructor(counts: ConnectionCounts) {

@@ -5,8 +5,8 @@ import type { HttpContext } from '../server/context.ts';
 import type { RequestRates } from './request-rates.ts';
 
 /**
- * Counts a request, and the bytes that are declared of its body, against its device, and the request against its
- * fleet: the device first, so that one that floods uses up no more of its fleet's share than its own.
+ * Counts a request and the declared bytes of its body against its device, and the request against its fleet: the
+ * device first, so that one that floods uses no more of its fleet's rate than its own.
  * @throws ApiError rate_limited, naming the limit (D7).
  */
 export function checkRate(
@@ -23,7 +23,7 @@ export function checkRate(
     const wait = rates.take(known.fingerprint, deviceMax, nowSeconds);
     if (wait > 0) throw tooMany('device', 'requests', 'deviceRequestsPerSecondMax', deviceMax, wait);
   }
-  // One that is too large is not taken, and neither is its number.
+  // A body that is too large is refused, so its bytes are not counted.
   if (declaredBytes > 0 && declaredBytes <= config.bodyBytesMax) {
     const bytesMax = fleet?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
     takeBytes(known, rates, bytesMax, nowSeconds, declaredBytes);
@@ -35,7 +35,7 @@ export function checkRate(
   }
 }
 
-/** The same for a chunked body, once it is known how large it was. @throws ApiError rate_limited. */
+/** Counts the bytes of a chunked body, once its size is known. @throws ApiError rate_limited. */
 export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
   const bytesMax = fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
   takeBytes(known, rates, bytesMax, monotonicSeconds(), bytes);
@@ -60,5 +60,8 @@ function tooMany(
   perSecondMax: number,
   waitSeconds: number,
 ): ApiError {
-  return rateLimited(`This ${who} sends more than ${perSecondMax} ${what} a second (${key}).`, waitSeconds);
+  return rateLimited(
+    `This ${who} sends more than ${perSecondMax} ${what} a second (${key}). Retry later.`,
+    waitSeconds,
+  );
 }

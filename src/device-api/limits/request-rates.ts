@@ -1,57 +1,57 @@
 import { fullAgainAt, secondsUntil } from '../../core/rate-limiter.ts';
 import { fingerprint } from '../auth/fingerprint.ts';
 
-/** Places of the table, and how many of them a fingerprint may be in. */
-const placeCount = 262_144;
-const placesPerSet = 8;
-/** A place: the fingerprint, and when its bucket is full again. */
-const placeCells = 2;
+/** Size of the table, which is set-associative. */
+const slotCount = 262_144;
+const slotsPerSet = 8;
+/** A slot: the fingerprint, and when its bucket is full again. */
+const cellsPerSlot = 2;
 
-/** What may come at once is what may come in this time. */
+/** Length of a burst: the number of requests allowed at once is the number allowed in this time. */
 export const burstSeconds = 2;
 
-/** Fingerprints end below: of what is counted twice, the second bucket lies beside the first. */
+/** Exclusive end of fingerprints; a device's bucket of bytes has its fingerprint plus this. */
 const fingerprintEnd = 2 ** 48;
 
 /** Shared by all workers. */
 export interface RateMemory {
   seed: string;
-  places: SharedArrayBuffer;
+  slots: SharedArrayBuffer;
 }
 
 export function allocateRates(seed: string): RateMemory {
   return {
     seed,
-    places: new SharedArrayBuffer(placeCount * placeCells * Float64Array.BYTES_PER_ELEMENT),
+    slots: new SharedArrayBuffer(slotCount * cellsPerSlot * Float64Array.BYTES_PER_ELEMENT),
   };
 }
 
 /**
- * Token buckets that all workers share, so that a limit holds for all connections of a device together: those of
- * `core/rate-limiter.ts`, in a table. Where more buckets than places are in use the fullest gives way and is full
- * when it comes back: a limit may be overstepped by a burst then, but nobody is ever limited for another. Two
- * workers that take in the same instant may count one request for two.
+ * Table of token buckets (`core/rate-limiter.ts`) shared by all workers, so that a limit holds for all connections of a
+ * device together. When a set is full, its fullest bucket is evicted and starts full when it returns: a limit may then
+ * be exceeded by a burst, but no client is limited for another. Two workers that take at the same instant may count
+ * two requests as one.
  */
 export class RequestRates {
   readonly #cells: Float64Array<SharedArrayBuffer>;
   readonly #seed: string;
 
-  constructor({ seed, places }: RateMemory) {
-    this.#cells = new Float64Array(places);
+  constructor({ seed, slots }: RateMemory) {
+    this.#cells = new Float64Array(slots);
     this.#seed = seed;
   }
 
-  /** Of a fleet or of an address; a device's own is its fingerprint. */
+  /** Bucket of a fleet or an address; that of a device is its fingerprint. */
   bucketOf(owner: string): number {
     return fingerprint(this.#seed, owner);
   }
 
-  /** Of a device's bytes, where its requests have that bucket. */
+  /** Bucket of a device's bytes, from that of its requests. */
   bytesBucket(bucket: number): number {
     return bucket + fingerprintEnd;
   }
 
-  /** 0 when so much may pass, and is counted; else the seconds until it may. A full bucket lets anything pass. */
+  /** Takes an amount and returns 0, or returns the seconds until it may pass. A full bucket lets any amount pass. */
   take(bucket: number, perSecondMax: number, nowSeconds: number, amount = 1): number {
     const cells = this.#cells;
     const at = this.#find(bucket);
@@ -63,13 +63,13 @@ export class RequestRates {
     return 0;
   }
 
-  /** Where the bucket is, or from now on. */
+  /** Returns the index of the bucket, inserting it if absent. */
   #find(bucket: number): number {
     const cells = this.#cells;
-    const first = (bucket % (placeCount / placesPerSet)) * placesPerSet * placeCells;
-    const end = first + placesPerSet * placeCells;
+    const first = (bucket % (slotCount / slotsPerSet)) * slotsPerSet * cellsPerSlot;
+    const end = first + slotsPerSet * cellsPerSlot;
     let fullest = first;
-    for (let at = first; at < end; at += placeCells) {
+    for (let at = first; at < end; at += cellsPerSlot) {
       if (cells[at] === bucket) return at;
       if ((cells[at + 1] ?? 0) < (cells[fullest + 1] ?? 0)) fullest = at;
     }

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../core/identity.ts';
 
-/** One request in so many is looked at: what a device must send to be seen is far above that. */
+/** One request in this many is sampled. A device must send far more than that to matter. */
 const sampleOf = 16;
 /** A power of two. */
 const samplesMax = 4_096;
@@ -12,8 +12,8 @@ export interface Talker {
 }
 
 /**
- * Who sent the last requests, of a sample: a ring that costs a request some nanoseconds and never grows, counted
- * only when somebody asks.
+ * Samples which devices sent the last requests, in a ring that costs some nanoseconds a request and never grows.
+ * Counted only on demand.
  */
 export class TopTalkers {
   readonly #devices: (DeviceKey | undefined)[] = Array(samplesMax).fill(undefined);
@@ -21,7 +21,7 @@ export class TopTalkers {
   #next = 0;
   #random = 1;
 
-  /** On every authenticated request: drawn by lot, for clients may take turns in step. */
+  /** Called on every authenticated request. Samples at random, because clients may alternate regularly. */
   sample(device: DeviceKey): void {
     this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) | 0;
     if (this.#random >>> 28 !== 0) return;
@@ -30,7 +30,7 @@ export class TopTalkers {
     this.#next = (this.#next + 1) & (samplesMax - 1);
   }
 
-  /** Of the last seconds, or of as many samples as there is room for; the loudest first. */
+  /** Returns the busiest devices of the window, or of as many samples as the ring holds; busiest first. */
   top(limit: number): Talker[] {
     const nowMs = performance.now();
     const counts = new Map<DeviceKey, number>();

@@ -15,25 +15,25 @@ import type { ConnectionGate } from '../limits/connection-gate.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
 import type { TopTalkers } from '../limits/top-talkers.ts';
 
-/** Everything a front end is given. Where a device lives is known behind `shards.of` alone. */
+/** Everything a front end needs. Only `shards.of` knows where a device lives. */
 export interface HttpContext {
   config: DeviceApiConfig;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard };
-  known: DeviceCache;
+  deviceCache: DeviceCache;
   connections: ConnectionGate;
   lockouts: Lockouts;
   rates: RequestRates;
   anonymous: AnonymousRate;
   activity: ActivityNotes;
   streams: EventStreams;
-  /** Devices that register themselves: the same on whichever thread they ask. */
+  /** Self-registration of devices; works on every thread. */
   claims: { claim(claim: ClaimRequest): Promise<ClaimedDevice> };
-  talkers: TopTalkers;
-  /** Undefined where nothing is traced. */
+  topTalkers: TopTalkers;
+  /** Undefined if tracing is off. */
   spans: SpanBuffer | undefined;
   metrics: WorkerMetrics;
-  /** Tells whoever watches this thread that it goes on, in the midst of a long turn. */
-  beat: () => void;
+  /** Tells the event-loop watchdog, during a long turn, that this thread makes progress. */
+  heartbeat: () => void;
   log: Log;
 }

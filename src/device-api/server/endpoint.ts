@@ -5,37 +5,37 @@ import type { HttpContext } from './context.ts';
 import type { Reply } from './reply.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
-/** What is read off a request before its handler returns. */
+/** A request's input, read before its handler returns. */
 export interface RequestInput {
   /** The path's parameter, or ''. */
   parameter: string;
-  /** Behind the question mark, as it was sent. */
+  /** The raw query string, without the question mark. */
   query: string;
   headers: RequestHeaders;
-  /** Complete and within its limit; empty where there is none. Gone after the handler's first `await`. */
+  /** Complete and within its limit; empty if there is none. Invalid after the handler's first `await`. */
   body: Buffer;
 }
 
 /** An authenticated request as an endpoint sees it. */
 export class DeviceRequest {
-  readonly known: CachedDevice;
-  readonly given: RequestInput;
+  readonly cached: CachedDevice;
+  readonly input: RequestInput;
 
-  constructor(known: CachedDevice, given: RequestInput) {
-    this.known = known;
-    this.given = given;
+  constructor(cached: CachedDevice, input: RequestInput) {
+    this.cached = cached;
+    this.input = input;
   }
 
   get device(): DeviceKey {
-    return this.known.device;
+    return this.cached.device;
   }
 
   get fleetId(): string {
-    return this.known.fleetId;
+    return this.cached.fleetId;
   }
 
   get shard(): Shard {
-    return this.known.shard;
+    return this.cached.shard;
   }
 }
 
@@ -43,11 +43,11 @@ export class DeviceRequest {
 export interface Endpoint {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT';
   path: string;
-  /** Reads what stands behind the question mark; nobody else is given it. */
+  /** Reads the query string; other endpoints get ''. */
   takesQuery?: boolean;
   /** Takes JSON: the content type and the size are checked before the handler runs. */
   takesBody?: boolean;
-  /** Changes the mailbox or the log: refused early while the shard's queue is full. */
+  /** Changes the mailbox or the log, so it is refused early while the shard's queue is full. */
   writes?: boolean;
   handle(request: DeviceRequest, context: HttpContext): Awaitable<Reply>;
 }

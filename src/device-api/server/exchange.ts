@@ -13,18 +13,18 @@ import { chunked, type RequestHeaders } from './request-headers.ts';
 import type { TurnBudget } from './turn-budget.ts';
 
 /**
- * The rest of an answer that its socket does not take at once, handed over as there is room: what `end` is given the
- * library keeps in memory, and a client may ask again and again and never read. Without memory for it the
- * connection ends.
+ * Sends the rest of an answer under backpressure, as the socket drains. The library would buffer without a bound
+ * whatever `end` gets, for a client that keeps asking and never reads. Without memory for it, the connection is
+ * closed.
  */
-class HalfSentAnswer implements Holder {
+class PartialAnswer implements Holder {
   readonly device: string;
   readonly address: string;
   readonly #response: HttpResponse;
   readonly #memory: BodyMemory;
   bytes = 0;
-  /** The library tells of an abort no more once the answer is over, and it may not be touched after either. */
-  #isOver = false;
+  /** Once the answer has ended, the library reports no abort any more, and the response must not be touched. */
+  #hasEnded = false;
 
   constructor(
     response: HttpResponse,
@@ -37,7 +37,7 @@ class HalfSentAnswer implements Holder {
     this.address = address;
   }
 
-  /** `body` is all of it, of which the socket has taken some. */
+  /** `body` is the whole body, of which the socket has taken a part. */
   send(body: string | Buffer, bytes: number): void {
     const response = this.#response;
     response.onAborted(() => this.#end());
@@ -47,45 +47,45 @@ class HalfSentAnswer implements Holder {
     }
     const whole = Buffer.from(body);
     response.onWritable((offset) => {
-      const [isTaken, isOver] = response.tryEnd(whole.subarray(offset), bytes);
-      if (isOver) this.#end();
+      const [isTaken, isDone] = response.tryEnd(whole.subarray(offset), bytes);
+      if (isDone) this.#end();
       return isTaken;
     });
   }
 
-  /** A turn later: the library may be in the middle of this answer, or of another. */
+  /** Closes a turn later: the library may be in the middle of this answer, or of another. */
   evict(): void {
     setImmediate(() => {
-      if (!this.#isOver) this.#response.close();
+      if (!this.#hasEnded) this.#response.close();
     });
   }
 
   #end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#memory.free(this);
   }
 }
 
-/** Time that a 429 is held back: a client on one connection that floods gets ten of them a second. */
+/** Delay of a 429: a client that floods on one connection gets ten of them a second. */
 const holdMs = 100;
 
-/** What all exchanges of a front end share. */
+/** State shared by all exchanges of a front end. */
 export interface FrontEnd {
   readonly strictStatuses: boolean;
   readonly metrics: WorkerMetrics;
   readonly log: Log;
   readonly routeNames: readonly string[];
-  /** Those whose handler has returned without an answer. */
+  /** Exchanges whose handler has returned without an answer. */
   readonly pending: PendingExchanges;
   readonly bodyMemory: BodyMemory;
   readonly turn: TurnBudget;
-  /** Set when the server stops: connections end with their next answer, so that the last ones can finish. */
+  /** Set while draining: connections end with their next answer, so that the last ones can finish. */
   isClosing: boolean;
 }
 
 /**
- * Exchanges that wait for their answer, in no order. An array and not a Set: V8 links each table of a Set to
- * the one that follows it as entries come and go, and so carried every request through two garbage collections.
+ * Exchanges that wait for their answer, in no order. An array and not a Set: V8 links each table of a Set to its
+ * successor as entries come and go, which kept every request alive through two garbage collections.
  */
 export class PendingExchanges {
   readonly #exchanges: Exchange[] = [];
@@ -98,7 +98,7 @@ export class PendingExchanges {
     exchange.pendingIndex = this.#exchanges.push(exchange) - 1;
   }
 
-  /** The last takes its place. */
+  /** Moves the last exchange into the freed slot. */
   remove(exchange: Exchange): void {
     const last = this.#exchanges.pop();
     if (last === undefined || last === exchange) return;
@@ -106,15 +106,15 @@ export class PendingExchanges {
     last.pendingIndex = exchange.pendingIndex;
   }
 
-  /** As they are now: whoever goes over them may end them. */
+  /** Returns a copy, because the caller may end exchanges while iterating. */
   all(): Exchange[] {
     return [...this.#exchanges];
   }
 }
 
 /**
- * One request and its one answer. Only this class writes to the socket, at most once, and never after the
- * client has gone: uWebSockets.js ends the process over either.
+ * One request and its one answer. Only this class writes to the socket, at most once and never after an abort:
+ * uWebSockets.js ends the process over either.
  */
 export class Exchange {
   readonly #response: HttpResponse;
@@ -122,23 +122,23 @@ export class Exchange {
   readonly #isHead: boolean;
   readonly #frontEnd: FrontEnd;
   readonly startedAtMs = performance.now();
-  /** Since when nothing but the engine is waited for, where that may take its time. */
+  /** Since when only the engine is waited for, if that is asynchronous. */
   waitsForEngineSinceMs = Number.POSITIVE_INFINITY;
   #open = true;
   /** Whether its handler has returned without an answer. */
   #deferred = false;
   #clientCloses = false;
-  /** Of a chunked body. */
+  /** State of a chunked body. */
   #chunks: 'arriving' | 'ended' | undefined;
-  /** What waits for their end. */
+  /** Reply that waits for the end of a chunked body. */
   #due: Reply | undefined;
-  /** Its place among the pending. */
+  /** Index among the pending exchanges. */
   pendingIndex = 0;
-  /** Once it has shown its credentials. */
-  known: DeviceKey | undefined;
-  /** Being read; nobody waits for it once the exchange is over. */
+  /** Set once the device has authenticated. */
+  deviceKey: DeviceKey | undefined;
+  /** Reader of the body; cancelled when the exchange ends. */
   body: BodyReader | undefined;
-  /** Only where its sender asked to trace it. */
+  /** Set only if the client asked for a trace. */
   trace: RequestTrace | undefined;
 
   constructor(response: HttpResponse, routeIndex: number, isHead: boolean, frontEnd: FrontEnd) {
@@ -153,27 +153,27 @@ export class Exchange {
     return this.#open;
   }
 
-  /** Of the client, or of the proxy before it. */
+  /** Address of the client, or of the proxy in front. */
   get address(): string {
     return clientAddressOf(new Uint8Array(this.#response.getRemoteAddress()));
   }
 
-  /** Whose memory it takes: of nobody that is known, its address's. */
+  /** Owner of its memory: the device, or its address until the device has authenticated. */
   get device(): string {
-    return this.known ?? this.address;
+    return this.deviceKey ?? this.address;
   }
 
-  /** Not to be asked of a response that is over. */
+  /** Undefined once the response has ended, which must not be asked any more. */
   get addressBytes(): Uint8Array | undefined {
     return this.#open ? new Uint8Array(this.#response.getRemoteAddress()) : undefined;
   }
 
   /**
-   * What the headers say of the request's end: answers the length of its body. What the library makes of a chunked body
-   * can differ from what others do: it parses trailers as a request, and passes sizes that are none. So a request
-   * that has one is the last of its connection, and answered a turn after its end: what came behind it finds an
-   * answer due, and the library closes the connection.
-   * @throws ApiError bad_request for a request that can be read in two ways.
+   * Reads the request's framing and returns the length of its body. The library may parse a chunked body differently
+   * from a proxy: it parses trailers as a request and accepts invalid sizes. To prevent request smuggling, a chunked
+   * request is the last of its connection, and answered a turn after its end: a request that follows finds an answer
+   * due, and the library closes the connection.
+   * @throws ApiError bad_request for ambiguous framing.
    */
   frame(headers: RequestHeaders): number {
     this.#clientCloses = headers.asksToClose;
@@ -181,7 +181,7 @@ export class Exchange {
     if (bodyBytes === chunked) {
       this.#chunks = 'arriving';
       this.defer();
-      // Unless somebody reads the body, who then takes the place of this.
+      // A BodyReader, if one is made, replaces this handler.
       this.#response.onData((_, isLast) => {
         if (isLast) this.#endChunks();
       });
@@ -189,7 +189,7 @@ export class Exchange {
     return bodyBytes;
   }
 
-  /** Must be called before a handler returns that has not answered: the library ends the process else. */
+  /** Must be called before a handler returns without an answer; otherwise the library ends the process. */
   defer(): void {
     if (this.#deferred) return;
     this.#deferred = true;
@@ -208,7 +208,7 @@ export class Exchange {
     setImmediate(() => this.#answer(reply));
   }
 
-  /** A client reads no answer before it has sent all. A second reply is the deadline's, and waits for nothing. */
+  /** Delays the reply: a client reads no answer before it has sent all. A second reply is the timeout's and does not wait. */
   #replyBehindChunks(reply: Reply): void {
     const isRead = this.#chunks === 'ended' || this.body !== undefined;
     if (isRead || this.#due !== undefined) this.#replyLater(reply);
@@ -232,21 +232,21 @@ export class Exchange {
       (performance.now() - this.startedAtMs) / 1_000,
     );
     this.trace?.end(this.#frontEnd.routeNames[this.#routeIndex] ?? '', reply.status);
-    // Inside its handler the library has corked the socket already.
+    // Inside the handler, the library has already corked the socket.
     if (this.#deferred) this.#response.cork(() => this.#write(reply));
     else this.#write(reply);
   }
 
   /**
-   * Refuses a request of which it is unclear where it ends, a turn later: what the client sent behind it may
-   * be here already, and the library would still answer that, but closes a connection that has an answer due.
+   * Refuses a request whose end is unclear, a turn later: pipelined data behind it may already be here, which the
+   * library would still answer, but it closes a connection that has an answer due.
    */
   refuse(error: unknown): void {
     this.defer();
     setImmediate(() => this.fail(error));
   }
 
-  /** Refuses who comes too often, but not at once: whoever waits for an answer cannot ask again meanwhile. */
+  /** Refuses with a delay: a rate-limited client that waits for its answer cannot send again meanwhile. */
   hold(error: ApiError): void {
     this.defer();
     setTimeout(() => this.fail(error), holdMs);
@@ -257,11 +257,14 @@ export class Exchange {
     this.reply(errorReply(known, this.#frontEnd.strictStatuses));
   }
 
-  /** What is no answer but a defect, or damage of the store. */
+  /** Logs an unexpected error, which is a defect or a damaged store. */
   #logged(error: unknown): ApiError {
     const requestId = newRequestId();
     const { log, routeNames } = this.#frontEnd;
-    log.error({ err: error, request_id: requestId, route: routeNames[this.#routeIndex] }, 'a handler failed');
+    log.error(
+      { err: error, request_id: requestId, route: routeNames[this.#routeIndex] },
+      'request handler failed',
+    );
     return new ApiError('internal_error', { requestId });
   }
 
@@ -283,15 +286,16 @@ export class Exchange {
   }
 
   /**
-   * An answer without a body. The library closes no connection with one, unless the client has asked for it; and it
-   * does not say how many of them wait for a client that reads none, so whoever is not known gets one alone.
+   * Writes an answer without a body. With one, the library closes the connection only if the client has asked for it;
+   * and it does not report how many are buffered for a client that does not read, so an unauthenticated client gets
+   * only one.
    */
   #writeHead(head: string, isLast: boolean): void {
     const response = this.#response;
     if (this.#clientCloses) {
       response.writeStatus(lastHead(head, true));
       response.endWithoutBody();
-    } else if (isLast || this.known === undefined) {
+    } else if (isLast || this.deviceKey === undefined) {
       response.writeStatus(`${lastHead(head, true)}\r\nDate: ${new Date().toUTCString()}\r\n`);
       this.#cut();
     } else {
@@ -300,21 +304,21 @@ export class Exchange {
     }
   }
 
-  /** Hands over as much as the socket takes, the rest when there is room. */
+  /** Writes as much as the socket takes, and the rest as it drains. */
   #end(body: string | Buffer): void {
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const [, isDone] = this.#response.tryEnd(body, bytes);
-    if (!isDone) new HalfSentAnswer(this.#response, this.#frontEnd.bodyMemory, this).send(body, bytes);
+    if (!isDone) new PartialAnswer(this.#response, this.#frontEnd.bodyMemory, this).send(body, bytes);
   }
 
-  /** A turn later: the library is still in the middle of the answer. */
+  /** Closes the connection a turn later: the library is still in the middle of the answer. */
   #cut(): void {
-    let isGone = false;
+    let isAborted = false;
     this.#response.onAborted(() => {
-      isGone = true;
+      isAborted = true;
     });
     setImmediate(() => {
-      if (!isGone) this.#response.close();
+      if (!isAborted) this.#response.close();
     });
   }
 

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import type { Reply } from './reply.ts';
 import { RequestHeaders } from './request-headers.ts';
 
-/** Routes without credentials: the same answer for all, unless it is unclear where the request ends. */
+/** Answers a route without credentials, unless the request's framing is ambiguous or its address is rate-limited. */
 export function answerAnyone(
   exchange: Exchange,
   request: HttpRequest,
@@ -23,10 +23,10 @@ export function answerAnyone(
   else exchange.hold(refusal);
 }
 
-/** Of callers of whom nothing is known: no device's limit counts their requests. */
+/** Errors of unauthenticated clients, whose requests no device's limit counts. */
 const anonymousCodes: readonly ErrorCode[] = ['malformed_credentials', 'unauthorized', 'fleet_host_mismatch'];
 
-/** Refuses a request before it is handled: as an answer, at once; but see what each of the two others is for. */
+/** Refuses a request before it is handled: at once, or as `Exchange.refuse` and `Exchange.hold` explain. */
 export function refuse(exchange: Exchange, cause: unknown, anonymous: AnonymousRate): void {
   let error = cause;
   if (error instanceof ApiError && anonymousCodes.includes(error.code))

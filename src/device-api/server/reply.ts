@@ -3,15 +3,15 @@ import type { EventStream } from '../events/event-stream.ts';
 
 export type ReplyHeaders = readonly (readonly [name: string, value: string])[];
 
-/** What a handler returns; made by `createReply`. */
+/** A handler's result; made by `createReply`. */
 export interface Reply {
   readonly status: number;
-  /** Status line and headers as they go out, but for what the library adds: Date, Content-Length. */
+  /** Status line and headers, except those that the library adds: Date, Content-Length. */
   readonly head: string;
-  /** Absent: no body byte and no Content-Length. */
+  /** If absent, neither a body nor a Content-Length is sent. */
   readonly body?: string | Buffer;
   readonly closeConnection?: boolean;
-  /** In place of a body: the response stays open and belongs to the stream. */
+  /** Takes over the response, which stays open, in place of a body. */
   readonly stream?: EventStream;
 }
 
@@ -32,28 +32,28 @@ const statusLines: Readonly<Record<number, string>> = {
 };
 
 /** D22: the library ends an idle connection after 8 to 12 s. */
-const keptConnection = 'Connection: keep-alive\r\nKeep-Alive: timeout=8\r\n';
+const keepAliveHeaders = 'Connection: keep-alive\r\nKeep-Alive: timeout=8\r\n';
 
 /**
- * Status line and headers in one text, which the library takes in one call: each call into it costs as much
- * as all the rest of a heartbeat. It filters no line break, so every value must be of our own making or have
- * been checked for its characters.
+ * Builds status line and headers as one text, for one call into the library: each call costs as much as all the rest of
+ * a heartbeat. The library filters no line breaks, so every value must be our own or have been checked for its
+ * characters.
  */
 function headOf(status: number, contentType: string, headers: ReplyHeaders): string {
-  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\n${keptConnection}Content-Type: ${contentType}`;
+  let head = `${statusLines[status] ?? status}\r\nCache-Control: no-store\r\n${keepAliveHeaders}Content-Type: ${contentType}`;
   for (const [name, value] of headers) head += `\r\n${name}: ${value}`;
   return head;
 }
 
 /**
- * The head of an answer that is the last of its connection. Unless the client has asked for that, the library adds the
- * header that says so.
+ * Returns the head for the last answer of a connection. Unless the client has requested the close, the library adds the
+ * header itself.
  */
-export function lastHead(head: string, isAskedFor: boolean): string {
-  return head.replace(keptConnection, isAskedFor ? 'Connection: close\r\n' : '');
+export function lastHead(head: string, isRequested: boolean): string {
+  return head.replace(keepAliveHeaders, isRequested ? 'Connection: close\r\n' : '');
 }
 
-/** A reply with the headers that every response carries (D22). */
+/** Creates a reply with the headers that every response has (D22). */
 export function createReply(
   status: number,
   body: string | Buffer | undefined,
@@ -64,12 +64,12 @@ export function createReply(
   return body === undefined ? { status, head, closeConnection } : { status, head, body, closeConnection };
 }
 
-/** The opening of an event stream. */
+/** Creates the reply that opens an event stream. */
 export function createStreamReply(stream: EventStream): Reply {
   return { status: 200, head: headOf(200, 'text/event-stream', []), stream };
 }
 
-/** D8: for devices that know only the specification's table. */
+/** Status replacements for devices that know only the specification's table (D8). */
 const strictStatuses: Readonly<Record<number, number>> = {
   403: 401,
   409: 400,
@@ -79,7 +79,7 @@ const strictStatuses: Readonly<Record<number, number>> = {
   503: 500,
 };
 
-/** D7. */
+/** Creates an error's reply (D7). */
 export function errorReply(error: ApiError, strict: boolean): Reply {
   const { mailboxSize, retryAfterSeconds, requestId, closeConnection } = error.options;
   const headers: [string, string][] = [];
@@ -92,7 +92,7 @@ export function errorReply(error: ApiError, strict: boolean): Reply {
 
 const okBody = '{"ok":true}';
 
-/** 201 of the send routes. */
+/** Reply of the send routes. */
 export const storedReply: Reply = createReply(201, okBody);
 export const replayed: Reply = createReply(201, okBody, [['Idempotent-Replayed', 'true']]);
 

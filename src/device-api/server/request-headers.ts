@@ -1,13 +1,13 @@
 import { ApiError } from '../../core/errors.ts';
 import type { HttpRequest } from '../uws/uws.ts';
 
-/** D10: application/json, with or without parameters. */
+/** Whether a content type is application/json, with or without parameters (D10). */
 export function isJson(contentType: string): boolean {
   if (contentType === 'application/json') return true;
   return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }
 
-/** What `bodyBytes` is for a chunked body, whose length is not known before its end. */
+/** `bodyBytes` of a chunked body, whose length is unknown before its end. */
 export const chunked = -1;
 
 function refused(msg: string): ApiError {
@@ -15,9 +15,8 @@ function refused(msg: string): ApiError {
 }
 
 /**
- * The headers that this server reads, in one pass over all of them: only so is it seen that one comes twice
- * or is there and empty, which the library's own lookup does not tell. Of a header that comes twice the first
- * counts, but for the two that say where the request ends.
+ * Reads the headers that this server uses, in one pass over all: only so does it see duplicates and empty values, which
+ * the library's own lookup hides. Of duplicates the first counts, except for the two headers that frame the body.
  */
 export class RequestHeaders {
   fleetId = '';
@@ -26,7 +25,7 @@ export class RequestHeaders {
   host = '';
   accept = '';
   contentType = '';
-  /** Empty is a key too, and a wrong one (D18). */
+  /** An empty value is a key too, an invalid one (D18). */
   idempotencyKey: string | undefined;
   traceparent = '';
   #connection: string | undefined;
@@ -40,19 +39,19 @@ export class RequestHeaders {
     });
   }
 
-  /** Whether the client wants no further answer here: by the library's own test, which then ends the connection. */
+  /** Whether the client asked to close the connection: by the same test as the library's, which then closes it. */
   get asksToClose(): boolean {
     return this.#connection?.length === 'close'.length;
   }
 
   /**
-   * The declared length of the body: 0 for none, `chunked`, or its bytes. The library takes the first of two
-   * lengths, where a proxy in front might take the last: a request that can be read in two ways is refused
-   * and its connection closed (D9; RFC 9112, 6.3 and 11.2).
+   * The declared length of the body: 0 for none, `chunked`, or its bytes. The library takes the first of two lengths
+   * where a proxy in front might take the last, so ambiguous framing is refused and the connection closed, against
+   * request smuggling (D9; RFC 9112, 6.3 and 11.2).
    */
   get bodyBytes(): number {
     if (this.#framings === 0) return 0;
-    if (this.#framings > 1) throw refused('A request has one Content-Length or one Transfer-Encoding.');
+    if (this.#framings > 1) throw refused('Send either one Content-Length or one Transfer-Encoding.');
     if (this.#encoding !== undefined) {
       if (this.#encoding.toLowerCase() !== 'chunked') throw refused('Transfer-Encoding must be chunked.');
       return chunked;
@@ -61,7 +60,7 @@ export class RequestHeaders {
     return Number(this.#length);
   }
 
-  /** By length first: most headers of a request are none of these, and names are fresh strings each time. */
+  /** Switches on the length first: most headers are none of these, and names are fresh strings each time. */
   #take(name: string, value: string): void {
     switch (name.length) {
       case 4:

@@ -3,7 +3,13 @@ import { ApiError, queueFull, unavailable } from '../../core/errors.ts';
 import { authenticate } from '../auth/authentication.ts';
 import type { CachedDevice } from '../auth/cached-device.ts';
 import { arrivedBody } from '../body/arrived-body.ts';
-import { type BodyLimits, BodyReader, bodyLimits, checkDeclared } from '../body/body.ts';
+import {
+  type BodyLimits,
+  BodyReader,
+  checkDeclared,
+  claimBodyLimits,
+  deviceBodyLimits,
+} from '../body/body.ts';
 import { acceptClaim } from '../endpoints/claim.ts';
 import { endpoints } from '../endpoints/index.ts';
 import { checkBytes, checkRate } from '../limits/rate-limit.ts';
@@ -24,53 +30,53 @@ import { createReply, errorReply } from './reply.ts';
 import { isJson, RequestHeaders } from './request-headers.ts';
 import { TurnBudget } from './turn-budget.ts';
 
-/** An app with one certificate, and what its exchanges share. */
+/** An app with one certificate, and the state its exchanges share. */
 interface FrontApp {
   readonly app: App;
   readonly frontEnd: FrontEnd;
 }
 
-/** Apps with an earlier certificate whose connections live on; of one more, the oldest has to go. */
+/** Maximum apps with an earlier certificate whose connections live on. One more drains the oldest. */
 const earlierMax = 2;
-/** Time that the connections of one that goes have to end by themselves: the library's idle timer has it too. */
-const leaveMs = 15_000;
+/** Time for the connections of a draining app to end by themselves; covers the library's idle timer. */
+const drainMs = 15_000;
 
 /**
- * The apps of a front end, oldest first: the last gets the new connections, those before it keep theirs for as
- * long as these last. One that has to go ends each connection with its next answer, and then closes what is
- * left: idle connections, and event streams, whose devices open them again.
+ * The apps of a front end, oldest first: the last gets the new connections, earlier ones keep theirs. A draining app
+ * ends each connection with its next answer and then closes the rest: idle connections, and event streams, which
+ * devices reopen.
  */
 class FrontApps {
   readonly #apps: FrontApp[] = [];
-  #leaving: { one: FrontApp; closeAtMs: number } | undefined;
+  #draining: { one: FrontApp; closeAtMs: number } | undefined;
 
   add(one: FrontApp): void {
     this.#apps.push(one);
     if (this.#apps.length <= earlierMax + 1) return;
-    // Two at once, so that what renewals hold is bounded however fast they come.
+    // Closes the previous draining app, so that fast renewals do not pile up apps.
     this.#close();
     const oldest = this.#apps.shift() as FrontApp;
     oldest.frontEnd.isClosing = true;
-    this.#leaving = { one: oldest, closeAtMs: performance.now() + leaveMs };
+    this.#draining = { one: oldest, closeAtMs: performance.now() + drainMs };
   }
 
   all(): readonly FrontApp[] {
-    return this.#leaving === undefined ? this.#apps : [this.#leaving.one, ...this.#apps];
+    return this.#draining === undefined ? this.#apps : [this.#draining.one, ...this.#apps];
   }
 
   /** To be called every second. */
-  closeLeft(nowMs: number): void {
-    if (this.#leaving === undefined || nowMs < this.#leaving.closeAtMs) return;
-    if (this.#leaving.one.frontEnd.pending.size === 0) this.#close();
+  closeDrained(nowMs: number): void {
+    if (this.#draining === undefined || nowMs < this.#draining.closeAtMs) return;
+    if (this.#draining.one.frontEnd.pending.size === 0) this.#close();
   }
 
   #close(): void {
-    this.#leaving?.one.app.close();
-    this.#leaving = undefined;
+    this.#draining?.one.app.close();
+    this.#draining = undefined;
   }
 }
 
-/** Names of all routes, as metrics count them; the last is what no route matched. */
+/** Route names for metrics; the last is for requests that match none. */
 export const routeNames: readonly string[] = [
   ...endpoints.map(({ method, path }) => `${method} ${path}`),
   'GET /',
@@ -85,8 +91,6 @@ function isHead(request: HttpRequest): boolean {
   return request.getMethod() === 'head';
 }
 
-/** Largest body of a claim: three ids, a token and a name have room in it four times. */
-const claimBytesMax = 4_096;
 const noBody = Buffer.alloc(0);
 
 const drainPollMs = 20;
@@ -102,9 +106,9 @@ export class DeviceServer {
 
   constructor(context: HttpContext, tls: TlsFiles) {
     this.#context = context;
-    this.#bodies = bodyLimits(context.config, context.config.bodyBytesMax, 'bodyMemoryBytesMax');
-    this.#claims = bodyLimits(context.config, claimBytesMax, 'claimMemoryBytesMax');
-    this.#turn = new TurnBudget(context.beat);
+    this.#bodies = deviceBodyLimits(context.config);
+    this.#claims = claimBodyLimits(context.config);
+    this.#turn = new TurnBudget(context.heartbeat);
     // Leaves the library's name out of every response.
     uws._cfg('silent');
     this.renewCertificate(tls);
@@ -116,16 +120,16 @@ export class DeviceServer {
   }
 
   /**
-   * Answers the descriptor that new connections are to be dealt to. Those that are there go on where they are:
-   * the library cannot change the certificate of an app that serves.
-   * @throws Error when the TLS library does not take the files.
+   * Returns the descriptor for new connections. Existing ones stay on their app, because the library cannot change the
+   * certificate of an app that serves.
+   * @throws Error when the TLS library refuses the files.
    */
   renewCertificate(tls: TlsFiles): AppDescriptor {
     this.#apps.add(this.#open(tls));
     return this.descriptor;
   }
 
-  /** Waits for requests in flight, at most `seconds`, then closes every connection. */
+  /** Drains requests in flight for at most `seconds`, then closes every connection. */
   async close(seconds: number): Promise<void> {
     const endMs = performance.now() + seconds * 1_000;
     const apps = this.#apps.all();
@@ -194,7 +198,7 @@ export class DeviceServer {
     if (exchange.isOpen) exchange.defer();
   }
 
-  /** The order of checks of decisions.md. Everything is read off the request before this returns. */
+  /** Makes the checks in the order of decisions.md. Reads everything off the request before it returns. */
   #accept(
     endpoint: Endpoint,
     hasParameter: boolean,
@@ -204,7 +208,7 @@ export class DeviceServer {
   ): void {
     const headers = new RequestHeaders(request);
     const declaredBytes = exchange.frame(headers);
-    const given: RequestInput = {
+    const input: RequestInput = {
       parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
       query: endpoint.takesQuery ? (request.getQuery() ?? '') : '',
       headers,
@@ -219,31 +223,31 @@ export class DeviceServer {
       return device;
     };
     const found = authenticate(headers, this.#context, exchange);
-    // Others may have been counted while the engine took its time: by the time of its start it would be one of too many.
+    // Other requests may have been counted during an asynchronous lookup, so a start time would be in the bucket's past.
     const known =
       found instanceof Promise
         ? found.then((device) => admit(device, performance.now()))
         : admit(found, exchange.startedAtMs);
     if (known instanceof Promise) {
-      this.#acceptLater(endpoint, known, given, declaredBytes, response, exchange);
+      this.#acceptLater(endpoint, known, input, declaredBytes, response, exchange);
       return;
     }
-    exchange.known = known.device;
+    exchange.deviceKey = known.device;
     const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
     if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
     if (endpoint.writes && !known.shard.accepts()) throw queueFull();
     if (declaredBytes === 0) {
-      this.#handle(endpoint, known, given, exchange);
+      this.#handle(endpoint, known, input, exchange);
       return;
     }
     checkDeclared(declaredBytes, this.#bodies);
     const onBody = (body: Buffer): void => {
-      given.body = body;
+      input.body = body;
       try {
         if (body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
         if (declaredBytes < 0) checkBytes(known, this.#context, body.length);
-        if (known.isValid) this.#handle(endpoint, known, given, exchange);
-        else this.#handleAnew(endpoint, given, exchange);
+        if (known.isValid) this.#handle(endpoint, known, input, exchange);
+        else this.#reauthenticate(endpoint, input, exchange);
       } catch (error) {
         refuse(exchange, error, this.#context.anonymous);
       }
@@ -254,64 +258,64 @@ export class DeviceServer {
   }
 
   /**
-   * The same where the engine takes its time to know the device: its body is read meanwhile, since the library gives
-   * it now or never, and whatever is wrong with that is told once the device is known.
+   * Accepts a request whose device is looked up asynchronously: its body is read meanwhile, because the library
+   * delivers it now or never, and an error of the body is answered once the device is known.
    */
   #acceptLater(
     endpoint: Endpoint,
     known: Promise<CachedDevice>,
-    given: RequestInput,
+    input: RequestInput,
     declaredBytes: number,
     response: HttpResponse,
     exchange: Exchange,
   ): void {
-    const isWelcome = !endpoint.takesBody || isJson(given.headers.contentType);
+    const isWelcome = !endpoint.takesBody || isJson(input.headers.contentType);
     const isUnread = declaredBytes === 0 || (declaredBytes > 0 && !isWelcome);
     const reading = isUnread ? undefined : arrivedBody(declaredBytes, response, this.#bodies, exchange);
     if (reading === undefined) exchange.waitsForEngineSinceMs = performance.now();
-    // Whatever is wrong with it is told below.
+    // Its errors are answered below.
     else reading.catch(() => {});
     known
       .then(async (device) => {
-        exchange.known = device.device;
-        exchange.body?.belongTo(exchange.known);
+        exchange.deviceKey = device.device;
+        exchange.body?.assign(exchange.deviceKey);
         if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
         if (endpoint.writes && !device.shard.accepts()) throw queueFull();
         const body = await reading?.catch((error: unknown) => {
           throw isWelcome ? error : new ApiError('unsupported_media_type');
         });
-        given.body = body?.bytes ?? noBody;
-        if (given.body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-        if (declaredBytes < 0) checkBytes(device, this.#context, given.body.length);
-        // Nothing tells here whether the device has changed: it was read no earlier than what came with its head.
-        if (body?.isLate) this.#handleAnew(endpoint, given, exchange);
-        else this.#handle(endpoint, device, given, exchange);
+        input.body = body?.bytes ?? noBody;
+        if (input.body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
+        if (declaredBytes < 0) checkBytes(device, this.#context, input.body.length);
+        // There is no change token here. A body that arrived with its head is no later than the device's lookup.
+        if (body?.isLate) this.#reauthenticate(endpoint, input, exchange);
+        else this.#handle(endpoint, device, input, exchange);
       })
       .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
   }
 
-  /** While its body was on its way the device may have been disabled, re-keyed, or deleted and made anew. */
-  #handleAnew(endpoint: Endpoint, given: RequestInput, exchange: Exchange): void {
+  /** Authenticates again: while the body arrived, the device may have been disabled, re-keyed, or deleted and recreated. */
+  #reauthenticate(endpoint: Endpoint, input: RequestInput, exchange: Exchange): void {
     if (!exchange.isOpen) return;
-    const found = authenticate(given.headers, this.#context, exchange);
+    const found = authenticate(input.headers, this.#context, exchange);
     if (!(found instanceof Promise)) {
-      this.#handle(endpoint, found, given, exchange);
+      this.#handle(endpoint, found, input, exchange);
       return;
     }
     found
-      .then((device) => this.#handle(endpoint, device, given, exchange))
+      .then((device) => this.#handle(endpoint, device, input, exchange))
       .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
   }
 
-  #handle(endpoint: Endpoint, device: CachedDevice, given: RequestInput, exchange: Exchange): void {
-    this.#context.beat();
+  #handle(endpoint: Endpoint, device: CachedDevice, input: RequestInput, exchange: Exchange): void {
+    this.#context.heartbeat();
     this.#context.activity.seen(device, exchange);
-    this.#context.talkers.sample(device.device);
+    this.#context.topTalkers.sample(device.device);
     if (exchange.trace !== undefined) {
       exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
       exchange.trace.attributes['fleetpost.device'] = device.deviceId;
     }
-    const reply = endpoint.handle(new DeviceRequest(device, given), this.#context);
+    const reply = endpoint.handle(new DeviceRequest(device, input), this.#context);
     if (reply instanceof Promise) {
       if (endpoint.writes) exchange.trace?.waits();
       reply.then(
@@ -321,7 +325,7 @@ export class DeviceServer {
     } else exchange.reply(reply);
   }
 
-  /** Nothing should take this long; should it, the device is told rather than left hanging. */
+  /** Answers requests that exceed their timeout with 503, rather than leaving the device hanging. */
   #watchPending(): void {
     const nowMs = performance.now();
     const { requestTimeoutSeconds, databaseTimeoutMilliseconds } = this.#context.config;
@@ -331,13 +335,13 @@ export class DeviceServer {
       for (const exchange of frontEnd.pending.all()) {
         exchange.body?.watch(nowMs);
         if (exchange.startedAtMs < oldestMs) {
-          exchange.fail(unavailable('The request took too long (requestTimeoutSeconds).'));
+          exchange.fail(unavailable('The request took too long (requestTimeoutSeconds). Retry later.'));
         } else if (exchange.waitsForEngineSinceMs < longestMs) {
-          // Its statements have deadlines of their own, and there are several behind each other.
-          exchange.fail(unavailable('The database is too slow (databaseTimeoutMilliseconds).'));
+          // Each statement has its own timeout, but a request runs several in sequence.
+          exchange.fail(unavailable('The database is too slow (databaseTimeoutMilliseconds). Retry later.'));
         }
       }
     }
-    this.#apps.closeLeft(nowMs);
+    this.#apps.closeDrained(nowMs);
   }
 }

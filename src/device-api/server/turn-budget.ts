@@ -1,28 +1,27 @@
-/** After so many requests the turn is watched: to ask for its end at each request would cost more than some answers do. */
+/** Requests after which the end of the turn is scheduled: doing so at each request would cost more than some answers. */
 const watchAfter = 256;
 const answersMax = 512;
 
 /**
- * Bounds what one turn of the event loop answers at once. The library hands over all that clients have pipelined, up
- * to 512 KiB from each socket and from all that are ready, before anything else on this thread has its turn. What is
- * beyond the bound is answered a turn later, and a socket that has an answer due when its next request is parsed is
- * closed by the library.
+ * Bounds the requests answered in one turn of the event loop. The library delivers everything that clients have
+ * pipelined, up to 512 KiB from each ready socket, before anything else runs on this thread. Requests beyond the bound
+ * are answered a turn later; the library closes a socket that has an answer due when its next request is parsed.
  */
 export class TurnBudget {
-  readonly #beat: () => void;
+  readonly #heartbeat: () => void;
   readonly #renew = (): void => {
     this.#requests = 0;
   };
   #requests = 0;
 
-  /** `beat` tells whoever watches this thread that it goes on, however long the turn. */
-  constructor(beat: () => void) {
-    this.#beat = beat;
+  /** `heartbeat` tells the event-loop watchdog that this thread makes progress, however long the turn. */
+  constructor(heartbeat: () => void) {
+    this.#heartbeat = heartbeat;
   }
 
-  /** To be called at each request. */
+  /** Counts a request; to be called for each. */
   count(): void {
-    this.#beat();
+    this.#heartbeat();
     this.#requests += 1;
     if (this.#requests === watchAfter) setImmediate(this.#renew);
   }

@@ -1,6 +1,6 @@
 /**
- * The part of uWebSockets.js that is used here, all of which v20.51.0 and v20.69.0 have. Written down because the
- * packages that carry binaries carry no typings.
+ * Typings for the part of uWebSockets.js that is used here, which both v20.51.0 and v20.69.0 have. Written by hand
+ * because the packages with the binaries have none.
  */
 export type Bytes = string | ArrayBuffer | ArrayBufferView;
 
@@ -18,7 +18,7 @@ export interface HttpResponse {
   write(chunk: Bytes): boolean;
   tryEnd(chunk: Bytes, totalBytes: number): [isOk: boolean, isDone: boolean];
   end(body?: Bytes, closeConnection?: boolean): HttpResponse;
-  /** Without a length of its own: only that both libraries have. */
+  /** Declared without its length parameter, which only one of the two versions has. */
   endWithoutBody(): HttpResponse;
   close(): HttpResponse;
   cork(run: () => void): HttpResponse;
@@ -31,7 +31,7 @@ export interface HttpResponse {
   onWritable(handler: (offset: number) => boolean): HttpResponse;
 }
 
-/** Opaque and sent between threads as it is. */
+/** Opaque; can be sent between threads. */
 export interface AppDescriptor {
   readonly appDescriptor: unique symbol;
 }
@@ -49,7 +49,7 @@ export interface App {
   put(pattern: string, handler: Handler): App;
   head(pattern: string, handler: Handler): App;
   any(pattern: string, handler: Handler): App;
-  /** 1 for a connection that was opened, -1 for one that was closed. */
+  /** `count` is 1 for an opened connection, -1 for a closed one. */
   filter(handler: (response: HttpResponse, count: number) => void): App;
   listen(host: string, port: number, onListen: OnListen): App;
   listen(host: string, port: number, options: number, onListen: OnListen): App;
@@ -63,7 +63,7 @@ export interface Uws {
   SSLApp(options: { cert_file_name: string; key_file_name: string; ssl_ciphers: string }): App;
   us_listen_socket_close(socket: ListenSocket): void;
   us_socket_local_port(socket: ListenSocket): number;
-  /** `silent` leaves the library's name out of every response. */
+  /** `silent` omits the library's name from every response. */
   _cfg(option: string): void;
   LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 }

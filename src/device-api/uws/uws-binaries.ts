@@ -1,10 +1,10 @@
-/** A binary of uWebSockets.js: what it is for, and the digest that its file must have to be loaded. */
+/** A binary of uWebSockets.js: its requirements, and the digest its file must have to be loaded. */
 export interface UwsBinary {
   /** Node's platform and architecture. */
   platform: string;
   /** Major version of Node. */
   node: number;
-  /** Oldest C library that has all that it calls. */
+  /** Oldest glibc that has all symbols it needs. */
   glibc: string;
   /** Package, and the file in it. */
   file: string;
@@ -12,8 +12,8 @@ export interface UwsBinary {
 }
 
 /**
- * Newest library first: v20.69.0, then v20.51.0. The README says how to compare a digest with the vendor's own,
- * and how to add a binary of the vendor's for another platform.
+ * Known binaries, newest library first: v20.69.0, then v20.51.0. The README says how to compare a digest with the
+ * vendor's own, and how to add a vendor's binary for another platform.
  */
 export const uwsBinaries: readonly UwsBinary[] = [
   {

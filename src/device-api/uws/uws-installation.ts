@@ -13,22 +13,22 @@ export interface InstalledBinary extends UwsBinary {
   path: string;
 }
 
-/** Binaries for this Node and platform that are in node_modules, newest first. */
+/** Lists the binaries in node_modules for this Node and platform, newest first. */
 export function installedBinaries(): InstalledBinary[] {
   const found: InstalledBinary[] = [];
   for (const binary of uwsBinaries) {
     if (binary.platform !== platform || binary.node !== major) continue;
-    // By its place: the vendor's package does not export its binaries. npm leaves out what is for another Node.
-    const places = require.resolve.paths(binary.file) ?? [];
-    const path = places.map((folder) => join(folder, binary.file)).find((one) => existsSync(one));
+    // Found by path, because the vendor's package does not export its binaries. npm skips those for another Node.
+    const folders = require.resolve.paths(binary.file) ?? [];
+    const path = folders.map((folder) => join(folder, binary.file)).find((one) => existsSync(one));
     if (path !== undefined) found.push({ ...binary, path });
   }
   return found;
 }
 
 /**
- * Compares the binaries that this process may load with their digests. Costs 5 ms for each 7 MB file, so the main
- * thread does it once, before any thread loads one. @throws OperatorError
+ * Verifies the digests of the binaries that this process may load. Costs 5 ms for each 7 MB file, so the main thread
+ * does it once, before any thread loads one. @throws OperatorError
  */
 export function checkBinaries(): void {
   const installed = installedBinaries();
@@ -44,7 +44,7 @@ export function checkBinaries(): void {
   }
 }
 
-/** Version of the GNU C library that this process runs on; undefined with another one. */
+/** Returns the version of glibc; undefined with another C library. */
 export function glibc(): string | undefined {
   const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return header?.glibcVersionRuntime;
@@ -62,7 +62,7 @@ function versions(binaries: readonly UwsBinary[]): string {
   return all.length < 2 ? all.join() : `${all.slice(0, -1).join(', ')} or ${all.at(-1)}`;
 }
 
-/** Why no binary is there, or loads, and what to do. `failure`: of one that is installed. */
+/** Explains why no binary is found or loads, and what to do. `failure` is the error of one that is installed. */
 export function explainMissing(
   platform: string,
   node: string,

@@ -5,7 +5,7 @@ import { explainMissing, glibc, installedBinaries } from './uws-installation.ts'
 
 export type { App, AppDescriptor, HttpRequest, HttpResponse, ListenSocket } from './uws-api.ts';
 
-/** The newest that loads: only that tells whether the C library has all that a binary calls. */
+/** Loads the newest binary that loads: only trying tells whether the C library has all its symbols. */
 function load(): Uws {
   const require = createRequire(import.meta.url);
   let failure: string | undefined;
@@ -22,10 +22,10 @@ function load(): Uws {
 
 export const uws: Uws = load();
 
-/** Without it any number of servers may listen on one port. */
+/** Listen option without which any number of servers may listen on one port. */
 export const listenExclusively = uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
 
-/** TLS 1.3 has its own suites; of 1.2's only those with forward secrecy and authenticated encryption. */
+/** TLS 1.2 suites: only those with forward secrecy and authenticated encryption. TLS 1.3 has its own. */
 const ciphers = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',

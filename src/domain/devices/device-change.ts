@@ -1,17 +1,20 @@
 import type { Device, DeviceChange } from './device.ts';
 
 /**
- * An export has a device's newest digest, and an import brings it back: that is no other secret, so it must not end
- * the grace period of the old one, nor any stream.
+ * Whether the device's newest digest is imported again, as exports contain it: that is no new secret, so it must not
+ * end the old one's grace period, nor any stream.
  */
-function hasAlready({ secretDigests: [newest] }: Device, given: readonly Uint8Array[]): boolean {
-  const [digest] = given;
+function hasAlready({ secretDigests: [newest] }: Device, digests: readonly Uint8Array[]): boolean {
+  const [digest] = digests;
   return (
-    given.length === 1 && digest !== undefined && newest !== undefined && Buffer.compare(digest, newest) === 0
+    digests.length === 1 &&
+    digest !== undefined &&
+    newest !== undefined &&
+    Buffer.compare(digest, newest) === 0
   );
 }
 
-/** What a change makes of a device; before it is known whether it may be that. */
+/** Applies a change to a device. The caller checks whether the result is valid. */
 export function changedDevice(
   before: Device,
   { addTags, removeTags, tagsMax: _, rotation, secretDigests, ...rest }: DeviceChange,
@@ -21,8 +24,8 @@ export function changedDevice(
     after = { ...after, secretDigests, oldSecretUntilMs: undefined };
   }
   if (addTags !== undefined || removeTags !== undefined) {
-    const kept = after.tags.filter((tag) => !removeTags?.includes(tag));
-    const tags = [...new Set([...kept, ...(addTags ?? [])])];
+    const remaining = after.tags.filter((tag) => !removeTags?.includes(tag));
+    const tags = [...new Set([...remaining, ...(addTags ?? [])])];
     const isSame = tags.length === after.tags.length && tags.every((tag, index) => tag === after.tags[index]);
     if (!isSame) after = { ...after, tags };
   }
@@ -36,7 +39,10 @@ export function changedDevice(
   return after;
 }
 
-/** What becomes of the streams of a device that are open: it may not come in any more, or not with every secret. */
+/**
+ * Effect of a change on a device's open streams: they end if no secret is valid any more, or are checked again if an
+ * old secret has ended.
+ */
 export function changeOfStreams(before: Device, after: Device): 'ended' | 'rechecked' | undefined {
   const isRekeyed = after.secretDigests !== before.secretDigests;
   if (!after.enabled || (isRekeyed && after.oldSecretUntilMs === undefined)) return 'ended';

@@ -1,7 +1,7 @@
 import type { DeviceStatus } from './device.ts';
 import type { DeviceFilter } from './device-query.ts';
 
-/** Whether a device is all of what is asked: an index knows but one thing of it, and that not exactly. */
+/** Whether a device matches the whole filter: an index covers just one of its conditions, and not exactly. */
 export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
   const { tags, namePrefix, enabled, seenAfterMs, seenBeforeMs } = filter;
   const { lastSeenMs } = status;

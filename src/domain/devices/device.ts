@@ -1,21 +1,20 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Fetches } from '../mail/mail.ts';
 
-/** What authenticating a request needs to know of a device. */
+/** What authentication needs to know of a device. */
 export interface DeviceCredentials {
   enabled: boolean;
-  /** SHA-256 digests of the secrets that are valid now, newest first: one, or two while one is rotated out (D3). */
+  /** SHA-256 digests of the valid secrets, newest first: one, or two during a rotation (D3). */
   secretDigests: readonly Uint8Array[];
   /**
-   * Until when the last of them is valid, by the wall clock; absent for one that does not end. It may be answered for
-   * some seconds more.
+   * When the older secret ends, by the wall clock; absent if there is none. It may be accepted for some seconds more.
    */
   oldSecretUntilMs?: number | undefined;
 }
 
-/** What is read of a device when it shows its secret. */
+/** What one read returns to authenticate a device. */
 export interface Authentication extends DeviceCredentials {
-  /** Where the same read tells it; absent where it would be another, which most requests do not need. */
+  /** Present if the same read returns it; otherwise it would cost another one, which most requests do not need. */
   mailboxSize?: number | undefined;
 }
 
@@ -28,31 +27,34 @@ export interface Device extends DeviceCredentials {
 
 export interface DeviceStatus extends Device {
   mailboxSize: number;
-  /** Undefined until the device's first request was written down. */
+  /** Undefined until the device's first activity is stored. */
   lastSeenMs: number | undefined;
-  /** From where, 4 or 16 bytes; undefined where that was not noted. */
+  /** 4 or 16 bytes; undefined if unknown. */
   lastAddress: Uint8Array | undefined;
 }
 
-/** Fields that an operator changes; an absent one stays. */
+/** Changes by an operator; absent fields stay. */
 export interface DeviceChange {
   enabled?: boolean;
   name?: string;
   tags?: readonly string[];
-  /** To set the newest one alone again changes nothing; any other ends those there are. */
+  /** Replaces the secrets. Setting just the newest one again changes nothing. */
   secretDigests?: readonly Uint8Array[];
-  /** Besides `tags`, of what there is then; those that are added come last. */
+  /** Applied after `tags`, to the tags of then; added ones come last. */
   addTags?: readonly string[];
   removeTags?: readonly string[];
-  /** With more tags than these nothing is changed. */
+  /** If the result had more tags, nothing is changed. */
   tagsMax?: number;
-  /** A new secret; the newest so far goes on until that time, or not at all, and an older one ends at once. */
+  /**
+   * A new secret. The current one stays valid until `oldUntilMs`, or ends at once without it; an older one ends at
+   * once.
+   */
   rotation?: { digest: Uint8Array; oldUntilMs: number | undefined };
 }
 
 export type ChangeOutcome = 'changed' | 'unchanged' | 'not_found' | 'too_many_tags';
 
-/** A device that is made unless it is there; if it is, `change` is done to it, or nothing. */
+/** Creates a device, or if it exists applies `change`, if any. */
 export interface DevicePut {
   device: Device;
   change: DeviceChange | undefined;
@@ -60,17 +62,17 @@ export interface DevicePut {
 
 export type PutOutcome = 'created' | 'exists' | ChangeOutcome;
 
-/** What the front ends saw of a device since they last told: kept in memory between (D13). */
+/** Activity of a device that a front end has seen since it last reported; kept in memory in between (D13). */
 export interface Activity {
   device: DeviceKey;
-  /** What is told last holds. */
+  /** The last report wins. */
   lastSeenMs: number;
-  /** From where, 4 or 16 bytes; undefined stays what it was. */
+  /** 4 or 16 bytes; undefined keeps the known one. */
   address: Uint8Array | undefined;
   fetches: readonly ({ mailId: Uint8Array } & Fetches)[];
 }
 
-/** How many devices of a fleet a shard holds, and how many of these are disabled. */
+/** Devices of a fleet in one shard, and how many of them are disabled. */
 export interface FleetCounts {
   devices: number;
   disabled: number;

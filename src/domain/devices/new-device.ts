@@ -2,18 +2,18 @@ import { hash } from 'node:crypto';
 import { deviceKeyOf, generateDeviceId, generateDeviceSecret } from '../../core/identity.ts';
 import type { Device } from './device.ts';
 
-/** A device that is about to be stored, and the only copy of its secret (D3). */
+/** A device to be stored, and the only copy of its secret (D3). */
 export interface NewDevice {
   device: Device;
   secret: string;
 }
 
-/** SHA-256, 32 bytes: all of a secret that is ever stored. */
+/** SHA-256, 32 bytes: the only form in which a secret is stored. */
 export function digestOf(secret: string): Uint8Array {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Without `deviceId` or `secret` a random one. */
+/** Generates `deviceId` and `secret` if absent. */
 export function newDevice(
   fleetId: string,
   description: {

@@ -3,22 +3,22 @@ import type { Enqueue, MailOutcome } from './mail.ts';
 
 /** One mail for many devices. */
 export interface Broadcast {
-  /** UUIDv7, 16 bytes: each device gets its mail once, however often it is among the devices. */
+  /** UUIDv7, 16 bytes. Each device gets the mail once, however often it is listed. */
   broadcast: Uint8Array;
   devices: readonly DeviceKey[];
   mail: Omit<Enqueue, 'device' | 'dedupeKey' | 'idempotency'>;
 }
 
-/** Why a device does not get it. */
+/** Why a device did not get the mail. */
 export type BroadcastRefusal = Exclude<MailOutcome['result'], 'queued'>;
 
 export interface BroadcastOutcome {
-  /** Now or before, once for each time that a device is among them. */
+  /** Queued now or before; counts a device each time it is listed. */
   queued: number;
   refused: { device: DeviceKey; reason: BroadcastRefusal }[];
 }
 
-/** How far a broadcast has come, for good: up to and with that device, in the order of device keys. */
+/** Durable progress of a broadcast: done up to and including `after`, in device key order. */
 export interface BroadcastProgress {
   broadcast: Uint8Array;
   after: string;

@@ -1,15 +1,15 @@
 import type { DeviceKey } from '../../core/identity.ts';
 
-/** Of a mail that nobody waits for any more, how it ended (D16, D17). */
+/** How a mail ended (D16, D17). */
 export type MailEnd =
   | 'acked'
   | 'rejected'
   | 'expired'
   | 'withdrawn'
   | 'over_requeued'
-  /** A delayed mail whose mailbox was full when its time came. */
+  /** A delayed mail whose mailbox was full when it was due. */
   | 'mailbox_full';
-/** Those whose mail goes to the dead letters. */
+/** Ends that make the mail a dead letter. */
 export type DeathReason = Extract<MailEnd, 'rejected' | 'expired' | 'over_requeued' | 'mailbox_full'>;
 
 const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
@@ -19,22 +19,22 @@ const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
   'mailbox_full',
 ]);
 
-/** Whether a mail that ends so goes to the dead letters. */
+/** Whether a mail with this end becomes a dead letter. */
 export function isDeath(end: MailEnd): end is DeathReason {
   return deaths.has(end);
 }
 
-/** What is known of a mail (D17). Times by the wall clock. */
+/** The state of a mail (D17). Times by the wall clock. */
 export interface Receipt {
   device: DeviceKey;
   mailId: Buffer;
   name: string;
-  /** `delayed` until its mailbox accepts it, then `queued` until it ends. */
+  /** `delayed` until the mailbox accepts it, then `queued` until it ends. */
   state: 'delayed' | 'queued' | MailEnd;
-  /** While it is delayed. */
+  /** Only while delayed. */
   deliverAtMs: number | undefined;
   queuedAtMs: number | undefined;
-  /** While it is queued. */
+  /** Only while queued. */
   expiresAtMs: number | undefined;
   fetchCount: number;
   firstFetchedAtMs: number | undefined;
@@ -42,7 +42,7 @@ export interface Receipt {
   settledAtMs: number | undefined;
 }
 
-/** A mail that ended otherwise than it was meant to, without its payload. */
+/** A mail that ended other than intended, without its payload. */
 export interface DeadLetter {
   device: DeviceKey;
   mailId: Buffer;
@@ -59,7 +59,7 @@ export interface DeadLetterWithPayload extends DeadLetter {
   payload: Buffer;
 }
 
-/** Which dead letters of a fleet; an absent field takes all. Times by the wall clock, `toMs` not included. */
+/** Filter for dead letters of a fleet; absent fields match all. Times by the wall clock, `toMs` exclusive. */
 export interface DeadLetterFilter {
   device?: DeviceKey;
   name?: string;

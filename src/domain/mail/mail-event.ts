@@ -1,22 +1,22 @@
 import { formatUuid } from '../../core/uuid.ts';
 import type { MailEnd } from './ended-mail.ts';
 
-/** A change of a mail, as the log tells it. `fetched`: for the first time, where that is noted while it waits. */
+/** A mail event in the log. `fetched`: the first fetch, if recorded while the mail is queued. */
 export type MailEvent = 'delayed' | 'queued' | 'fetched' | 'requeued' | 'replayed' | MailEnd;
 
-/** What is told with all changes but the first, when there is nothing to count yet. */
+/** Counts in all events but the first, which has none yet. */
 export interface MailCounts {
   requeueCount: number;
   fetchCount: number;
   firstFetchedAtMs: number | undefined;
 }
 
-/** Whether the counts are told with a change. */
+/** Whether an event has counts. */
 export function hasCounts(event: MailEvent): boolean {
   return event !== 'queued' && event !== 'delayed';
 }
 
-/** What the log tells of a change of a mail (D17): JSON by hand, since it is made for every mail. */
+/** Formats a mail event for the log (D17). Hand-written JSON, since every mail has events. */
 export function mailEventText(
   mailId: Uint8Array,
   event: MailEvent,

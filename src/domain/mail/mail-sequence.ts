@@ -1,9 +1,6 @@
 import { uuidBytesLength } from '../../core/uuid.ts';
 
-/**
- * A mail's id ends in the low 32 bits of the sequence that it was accepted under, so that any mail is found by
- * its id without an index.
- */
+/** A mail's id ends in the low 32 bits of its sequence in the mailbox, so that it is found by id without an index. */
 const lowBits = 2 ** 32;
 const lowAt = uuidBytesLength - 4;
 
@@ -15,12 +12,12 @@ export function hasSequence(id: Uint8Array, sequence: number): boolean {
   return readLow(id) === sequence % lowBits;
 }
 
-/** The first sequence from `head` on that an id can have been accepted under. */
+/** The first sequence from `head` on that matches the id. */
 export function sequenceFrom(head: number, id: Uint8Array): number {
   return head + ((((readLow(id) - head) % lowBits) + lowBits) % lowBits);
 }
 
-/** Byte by byte: a view to read it by would cost more than all the rest. */
+/** Reads byte by byte: creating a view would cost more than all the rest. */
 function readLow(id: Uint8Array): number {
   const byte = (at: number): number => id[lowAt + at] ?? 0;
   return ((byte(0) << 24) | (byte(1) << 16) | (byte(2) << 8) | byte(3)) >>> 0;

@@ -5,13 +5,13 @@ export interface Mail {
   /** UUIDv7, 16 bytes. */
   id: Buffer;
   name: string;
-  /** The bytes as they were sent (D11); `{}` for mail without payload. */
+  /** The bytes as sent (D11); `{}` for mail without payload. */
   payload: Buffer;
   requeueCount: number;
-  /** One requeue more makes it a dead letter (D16); undefined: never. */
+  /** One more requeue makes it a dead letter (D16); undefined: never. */
   requeuesMax: number | undefined;
   fetchCount: number;
-  /** This and the next: by the wall clock where `mails` answers them; the head has them as they are kept. */
+  /** This and `expiresAtMs`: by the wall clock if `mails` returns them; as stored in a `MailboxHead`. */
   acceptedAtMs: number;
   expiresAtMs: number;
   firstFetchedAtMs: number | undefined;
@@ -25,7 +25,7 @@ export interface MailboxHead {
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
-/** How often a mail was fetched since that was last told, and when first (D13): the earliest that is told holds. */
+/** Fetches of a mail since the last report, and the time of the first (D13): the earliest reported time wins. */
 export interface Fetches {
   count: number;
   firstMs: number;
@@ -35,14 +35,14 @@ export interface Settle {
   device: DeviceKey;
   mailId: Uint8Array;
   verb: SettleVerb;
-  /** What the front end still held of that mail, so that its receipt has it at once. */
+  /** Fetches that the front end has not reported yet, so that the receipt includes them at once. */
   fetched?: Fetches;
 }
 
 /**
- * D15. What removed a mail, a withdrawal and a requeue too many among them, is remembered of the 32 last ones that were
- * removed so: `settled` for the same verb again, `already_settled` for another. Others are `not_found`: mail that
- * expired, or that waits for its time, or of a device that is not there, whose size is 0.
+ * The outcome of a settlement (D15). The verbs that removed mail, withdrawals and final requeues included, are
+ * remembered for the last 32 removals: `settled` for the same verb again, `already_settled` for another. `not_found`
+ * otherwise: for expired or delayed mail, or an unknown device, whose size is 0.
  */
 export interface SettleOutcome {
   result: 'settled' | 'not_found' | 'already_settled';
@@ -52,45 +52,47 @@ export interface SettleOutcome {
 export interface Enqueue {
   device: DeviceKey;
   name: string;
-  /** Stays as it is until the call settles. */
+  /** Must not change until the call settles. */
   payload: Uint8Array;
-  /** From when its mailbox accepts it. A mail whose life is over may be seen for some seconds more. */
+  /** Counted from when the mailbox accepts it. Expired mail may be visible for some seconds more. */
   ttlSeconds: number;
   mailboxMailsMax: number;
-  /** Requeues after which one more makes it a dead letter, at most `mailRequeuesMax` of core/bounds.ts; absent: never. */
+  /**
+   * Requeues allowed; one more makes it a dead letter. At most `mailRequeuesMax` of core/bounds.ts; absent: no limit.
+   */
   requeuesMax?: number;
-  /** When its mailbox is to accept it, by the wall clock; absent or past: now. */
+  /** Delivery time, by the wall clock; absent or past: now. */
   deliverAtMs?: number;
   /**
-   * What this mail is for, so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32
-   * more. Remembered until `pruneDedupeKeys`, whatever becomes of the mail and of the device.
+   * Identifies the mail so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32 more.
+   * Remembered until `pruneDedupeKeys`, whatever becomes of the mail or the device.
    */
   dedupeKey?: Uint8Array;
-  /** The sender's key and SHA-256 of what must be the same when it comes again, as `Ingest` has them (D18). */
+  /** The sender's key, and SHA-256 of what must be identical when it repeats, as in `Ingest` (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
-/** What becomes of a mail that is sent. */
+/** The outcome of sending a mail. */
 export type MailOutcome =
-  /** `repeated`: it was queued before, under that id, and nothing was done now. */
+  /** `repeated`: it was queued before under this id; nothing was done now. */
   | {
       result: 'queued';
       mailId: Uint8Array;
       mailboxSize: number;
       repeated: boolean;
-      /** It waits for its time of delivery. */
+      /** It waits for its delivery time. */
       isDelayed: boolean;
     }
   | { result: 'mailbox_full'; mailboxSize: number }
-  /** As many mails of the device wait for their time as may (`delayedMailsPerDeviceMax`). */
+  /** The device has the maximum of delayed mails (`delayedMailsPerDeviceMax`). */
   | { result: 'delayed_full' }
   | { result: 'device_not_found' };
 
-/** With `idempotency`, the key may stand for something else, or may not be taken. */
+/** With `idempotency`, the key may also be refused. */
 export type EnqueueOutcome = MailOutcome | { result: KeyRefusal };
 
 export interface Withdrawal {
-  /** `withdrawn` also when it was before; `already_settled` for any other end, as long as its receipt is kept. */
+  /** `withdrawn` also if it was before; `already_settled` for any other end, as long as its receipt is retained. */
   result: 'withdrawn' | 'not_found' | 'already_settled';
   mailboxSize: number;
 }
@@ -102,10 +104,10 @@ export interface Replay {
   mailboxMailsMax: number;
 }
 
-/** A replayed letter is a new mail with an id, counts and a receipt of its own; if it is refused, the letter stays. */
+/** A replayed letter becomes a new mail with its own id, counts and receipt; if that is refused, the letter stays. */
 export type ReplayOutcome = MailOutcome | { result: 'mail_not_found' };
 
-/** One announced mail, as `new_mail` carries it (D20). */
+/** One mail announcement, as sent in `new_mail` (D20). */
 export interface Announcement {
   mailId: string;
   name: string;

@@ -2,17 +2,17 @@ import { uuidBytesLength } from '../../core/uuid.ts';
 import type { MailEnd } from './ended-mail.ts';
 import type { SettleVerb } from './mail.ts';
 
-/** D15: the same verb again is answered 200 for the mails settled last, this many of them. */
+/** How many settlements are remembered, to answer the same verb again with 200 (D15). */
 export const settledMax = 32;
 
 /**
- * What removed a mail is remembered: a requeue only where it was one too many. Mail that expired is not: it
- * would push out what the device itself settled, and a late answer to it is 404.
+ * Verbs that removed a mail; a requeue only if it was one too many. Expiry is not remembered: it would displace what
+ * the device itself settled, and a late answer to it is 404.
  */
 export type SettledVerb = SettleVerb | 'withdraw';
 const verbs: readonly SettledVerb[] = ['ack', 'reject', 'requeue', 'withdraw'];
 
-/** How a mail ends that is removed by a verb. */
+/** The end of a mail removed by a verb. */
 export const endOfVerb: Readonly<Record<SettledVerb, MailEnd>> = {
   ack: 'acked',
   reject: 'rejected',
@@ -20,15 +20,15 @@ export const endOfVerb: Readonly<Record<SettledVerb, MailEnd>> = {
   withdraw: 'withdrawn',
 };
 
-/** The mails of a mailbox that were settled last, newest first, mail id 16 and verb 1 each. */
+/** The last settled mails of a mailbox, newest first: mail id 16 and verb 1 each. */
 export interface SettledMails {
-  /** Only ever searched and moved on. */
+  /** Only searched and shifted. */
   settled: Buffer;
 }
 
 const settledBytes = uuidBytesLength + 1;
 
-/** How a mail was settled, as far as it is remembered. */
+/** How a mail was settled, if remembered. */
 export function settledVerb({ settled }: SettledMails, mailId: Uint8Array): SettledVerb | undefined {
   for (let start = 0; start < settled.length; start += settledBytes) {
     const verbAt = start + uuidBytesLength;
@@ -38,7 +38,7 @@ export function settledVerb({ settled }: SettledMails, mailId: Uint8Array): Sett
   return undefined;
 }
 
-/** Puts a mail in front of those settled before it; the oldest is forgotten for it. */
+/** Prepends a mail, dropping the oldest if full. */
 export function rememberSettled(mailbox: SettledMails, mailId: Uint8Array, verb: SettledVerb): void {
   const before = mailbox.settled.subarray(0, (settledMax - 1) * settledBytes);
   const settled = Buffer.allocUnsafe(settledBytes + before.length);
@@ -48,12 +48,12 @@ export function rememberSettled(mailbox: SettledMails, mailId: Uint8Array, verb:
   mailbox.settled = settled;
 }
 
-/** Whether so many bytes can be such a list. */
+/** Whether a list can have this length. */
 export function isSettledLength(length: number): boolean {
   return length >= 0 && length % settledBytes === 0;
 }
 
-/** Whether these bytes can be such a list. */
+/** Whether the bytes are a valid list. */
 export function isSettledList(bytes: Buffer): boolean {
   if (!isSettledLength(bytes.length) || bytes.length > settledMax * settledBytes) return false;
   for (let verbAt = uuidBytesLength; verbAt < bytes.length; verbAt += settledBytes) {

@@ -1,11 +1,11 @@
 import { type DeviceKey, deviceKeyLength } from '../../core/identity.ts';
 import type { KeyRefusal } from '../idempotency.ts';
 
-/** What devices send. */
+/** Kinds of records that devices send. */
 export type IngestKind = 'datapoint' | 'message';
 /**
- * Of records in the log, in the order of the numbers that it keeps them by: what is new comes last. `receipt`: what
- * became of a mail (D17), stored with that, under the mail's name as its schema. Its payload is mail-event.ts's JSON.
+ * Kinds of records in the log, in the order of their stored numbers: append new ones. `receipt`: an event of a mail
+ * (D17), stored in the same transaction, with the mail's name as its schema. Its payload is mail-event.ts's JSON.
  */
 export const recordKinds = ['datapoint', 'message', 'receipt'] as const;
 export type RecordKind = (typeof recordKinds)[number];
@@ -15,15 +15,15 @@ export interface Ingest {
   kind: IngestKind;
   schema: string;
   payload: Uint8Array;
-  /** Both or neither: the key's 16 bytes, and SHA-256 of what must be the same when it comes again (D18). */
+  /** The key's 16 bytes, and SHA-256 of what must be identical when it repeats (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
 
 export type IngestOutcome = 'stored' | 'replayed' | KeyRefusal;
 
-/** A record as the log holds it. */
+/** A record as stored in the log. */
 export interface StoredRecord {
-  /** Its place in the log of its shard. */
+  /** Position in the log of its shard. */
   position: number;
   /** UUIDv7, 16 bytes. */
   id: Buffer;
@@ -33,23 +33,23 @@ export interface StoredRecord {
   payload: Buffer;
   /** By the wall clock. */
   storedAtMs: number;
-  /** Whether it came from the log of another shard, which a lower number of shards has given up. */
+  /** Whether it came from another shard's log when the shard count was lowered. */
   isRelocated: boolean;
 }
 
-/** What one look into the log answers: at most one of the commits that it was written in. */
+/** The result of one read of the log: at most one commit's records. */
 export interface LogPage {
   records: StoredRecord[];
-  /** Where to read on; the position asked for when nothing stands there yet. */
+  /** The position to continue at; the requested one if nothing is stored there yet. */
   next: number;
-  /** There is something and it cannot be decoded: `next` is behind it. */
+  /** The data cannot be decoded; `next` is behind it. */
   damaged: boolean;
 }
 
-/** device 18, kind 1, schema length 1, payload length 3: what a record takes besides its schema and its payload. */
+/** Overhead per record besides schema and payload: device 18, kind 1, schema length 1, payload length 3. */
 export const recordHeaderBytes = deviceKeyLength + 1 + 1 + 3;
 
-/** What a record takes in the log. */
+/** Size of a record in the log. */
 export function logRecordBytes({ schema, payload }: { schema: string; payload: Uint8Array }): number {
   return recordHeaderBytes + schema.length + payload.length;
 }

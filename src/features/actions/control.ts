@@ -23,24 +23,27 @@ import type {
 } from './service.ts';
 import { type ActionJournal, actionKey, actionShardKey, numberValue, removeActionRows } from './tables.ts';
 
-/** Entries of one table that one transaction removes. */
+/** Rows of one table removed per transaction. */
 const removedMax = 1_000;
 
-/** The action takes notice of what is stored from now on, and of nothing before. Durable when it settles. */
+/**
+ * Moves the cursors of an action to the ends of the logs, so that it skips what was stored before. Durable when it
+ * settles.
+ */
 async function startAtEnds(journal: ActionJournal, id: string, logEnds: readonly number[]): Promise<void> {
   const action = actionKey(id);
   const { tables } = journal;
   await journal.commit(() => {
     removeActionRows(tables.done, action);
     removeActionRows(tables.behind, action);
-    removeActionRows(tables.carried, action);
+    removeActionRows(tables.relocated, action);
     for (const [shard, end] of logEnds.entries()) {
       tables.positions.putSync(actionShardKey(action, shard), numberValue(end));
     }
   });
 }
 
-/** Removes all there is of a deleted action but the mails that it has sent already. */
+/** Removes everything of a deleted action except the mails it has already sent. */
 async function forgetAction(journal: ActionJournal, id: string): Promise<void> {
   const action = actionKey(id);
   const { outbox: _, ...tables } = journal.tables;
@@ -60,7 +63,7 @@ export interface ActionServiceOptions extends DispatcherOptions {
   fleet(fleetId: string): FleetSnapshot;
 }
 
-/** What operators do with actions. */
+/** The operations of the admin API on actions. */
 export class LocalActionService implements ActionService {
   readonly #options: ActionServiceOptions;
   readonly #dispatcher: Dispatcher;
@@ -110,11 +113,11 @@ export class LocalActionService implements ActionService {
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw trialFailureOf(failed);
     return this.#inTurn(fleetId, name, async () => {
-      // As it is now: it may have been put or deleted while this one was compiled and tested.
+      // Read again: it may have been put or deleted while this one was compiled and tested.
       const known = actions.list(fleetId).find((one) => one.name === name);
       const id = known?.id ?? formatUuid(generateUuid());
-      // Its place in the logs is on disk before the action is: then no record is missed, and none is run that
-      // was there before, or while it was disabled.
+      // The cursors are on disk before the action is: no record is missed, and none runs that was stored before the
+      // action was there or while it was disabled.
       if (known === undefined || (change.enabled === true && !known.enabled)) {
         await startAtEnds(journal, id, await this.#dispatcher.logEnds());
       }
@@ -183,49 +186,57 @@ export class LocalActionService implements ActionService {
 
   runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
     const id = this.#idOf(fleetId, name);
-    return this.#dispatcher.runner.runs.page(id, query, (run) => isRunWanted(run, query));
+    return this.#dispatcher.executor.runs.page(id, query, (run) => isRunWanted(run, query));
   }
 
   logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {
     const id = this.#idOf(fleetId, name);
-    return this.#dispatcher.runner.lines.page(id, query, (line) => isLineWanted(line, query));
+    return this.#dispatcher.executor.lines.page(id, query, (line) => isLineWanted(line, query));
   }
 
-  parked(fleetId: string, name: string, query: Pick<RunQuery, 'after' | 'limit'>): Page<ActionDeadLetter> {
-    const { items, next } = this.#dispatcher.runner.parked.page(this.#idOf(fleetId, name), query, () => true);
+  deadLetters(
+    fleetId: string,
+    name: string,
+    query: Pick<RunQuery, 'after' | 'limit'>,
+  ): Page<ActionDeadLetter> {
+    const { items, next } = this.#dispatcher.executor.deadLetters.page(
+      this.#idOf(fleetId, name),
+      query,
+      () => true,
+    );
     return { items: items.map(describeDeadLetter), next };
   }
 
-  parkedRun(fleetId: string, name: string, number: number): ActionDeadLetter {
-    return describeDeadLetter(this.#parkedRun(this.#idOf(fleetId, name), number));
+  deadLetter(fleetId: string, name: string, number: number): ActionDeadLetter {
+    return describeDeadLetter(this.#deadLetter(this.#idOf(fleetId, name), number));
   }
 
-  async retry(fleetId: string, name: string, number?: number): Promise<number> {
+  async replay(fleetId: string, name: string, number?: number): Promise<number> {
     const action = this.#options.actions.get(fleetId, name);
-    const kept = this.#chosen(action, number);
+    const letters = this.#chosen(action, number);
     await this.#dispatcher.started(action);
-    let retried = 0;
-    for (const one of kept) {
-      if (one.mails.length > 0) {
-        if (await this.#dispatcher.sendAgain(action, one)) retried += 1;
+    let replayed = 0;
+    for (const letter of letters) {
+      if (letter.mails.length > 0) {
+        if (await this.#dispatcher.resendMails(action, letter)) replayed += 1;
         continue;
       }
-      // As it is now: it may be replaced while mails are put up again.
-      const lane = this.#dispatcher.lane(action);
-      if (lane === undefined)
-        throw new ApiError('limit_reached', { msg: 'The action is disabled: enable it first.' });
-      if (lane.retry(one.number, recordOf(one))) retried += 1;
+      // Read again each time: it may be replaced while mails are sent again.
+      const queue = this.#dispatcher.queue(action);
+      if (queue === undefined)
+        throw new ApiError('limit_reached', { msg: 'This action is disabled. Enable it first.' });
+      if (queue.replay(letter.number, recordOf(letter))) replayed += 1;
     }
-    return retried;
+    return replayed;
   }
 
   async drop(fleetId: string, name: string, number?: number): Promise<number> {
     const action = this.#options.actions.get(fleetId, name);
-    const kept = this.#chosen(action, number);
-    return this.#dispatcher.dropParked(action, kept);
+    const letters = this.#chosen(action, number);
+    return this.#dispatcher.dropDeadLetters(action, letters);
   }
 
-  /** Changes of one action one after another: none begins from what another has half done. */
+  /** Serializes the changes of one action: none starts from the half-done state of another. */
   #inTurn<T>(fleetId: string, name: string, change: () => Promise<T>): Promise<T> {
     return this.#changes.run(`${fleetId} ${name}`, change);
   }
@@ -235,16 +246,16 @@ export class LocalActionService implements ActionService {
   }
 
   #statusAt(action: Action, logEnds: readonly number[]): ActionStatus {
-    const lane = this.#dispatcher.lane(action);
+    const queue = this.#dispatcher.queue(action);
     return {
       action,
       current: this.#options.actions.current(action),
-      held: this.#options.journal.mayGrow() ? lane?.held : 'disk_full',
+      held: this.#options.journal.mayGrow() ? queue?.held : 'disk_full',
       inHand: this.#dispatcher.inHand(action),
       behind: this.#dispatcher.behind(action, logEnds),
-      parked: lane?.parked ?? this.#dispatcher.runner.parked.count(actionKey(action.id)),
-      devicesBehind: lane?.devicesBehind ?? 0,
-      runsLastMinute: lane?.pace.lastMinute ?? 0,
+      deadLetters: queue?.deadLetters ?? this.#dispatcher.executor.deadLetters.count(actionKey(action.id)),
+      devicesBehind: queue?.devicesBehind ?? 0,
+      runsLastMinute: queue?.rate.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),
     };
   }
@@ -259,15 +270,15 @@ export class LocalActionService implements ActionService {
     return actionKey(this.#options.actions.get(fleetId, name).id);
   }
 
-  #parkedRun(id: Buffer, number: number): StoredActionDeadLetter {
-    const kept = this.#dispatcher.runner.parked.get(id, number);
-    if (kept === undefined) throw new ApiError('run_not_found');
-    return kept;
+  #deadLetter(id: Buffer, number: number): StoredActionDeadLetter {
+    const letter = this.#dispatcher.executor.deadLetters.get(id, number);
+    if (letter === undefined) throw new ApiError('dead_letter_not_found');
+    return letter;
   }
 
   #chosen(action: Action, number: number | undefined): StoredActionDeadLetter[] {
     const id = this.#idOf(action.fleetId, action.name);
-    if (number !== undefined) return [this.#parkedRun(id, number)];
-    return [...this.#dispatcher.runner.parked.all(id)];
+    if (number !== undefined) return [this.#deadLetter(id, number)];
+    return [...this.#dispatcher.executor.deadLetters.all(id)];
   }
 }

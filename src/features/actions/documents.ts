@@ -5,10 +5,10 @@ import type { ActionDraft, ActionFilter, ActionVersion } from './declaration/act
 import { actionTestsMax } from './declaration/action-draft.ts';
 import type { ActionStatus } from './service.ts';
 
-/** The shapes of actions in the admin API, and how each is made of what the server has, and the other way. */
+/** The documents of actions in the admin API, and their mapping to and from the domain. */
 export const actionParameters = Type.Object({ fleet_id: Type.String(), name: Type.String() });
 
-/** Any members: what is not described, the answer would leave out. */
+/** Allows any members; an answer omits members that its schema does not describe. */
 export const jsonObject = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true });
 
 const language = Type.Enum(['javascript', 'typescript']);
@@ -17,20 +17,22 @@ const trigger = Type.Object(
   { additionalProperties: false },
 );
 const triggers = Type.Array(trigger, {
-  description: 'Schemas whose records run it; the fleet must have them.',
+  description: 'Schemas whose records run the action. The fleet must have them.',
 });
-const devices = Type.Array(Type.String(), { description: 'Ids; the record is of one of these.' });
-const tagList = Type.Array(Type.String(), { description: 'The device has one of these.' });
+const devices = Type.Array(Type.String(), { description: 'Device ids; the record comes from one of these.' });
+const tagList = Type.Array(Type.String(), { description: 'Tags; the device has one of these.' });
 const payloadSchema = Type.Unsafe<JsonObject>({
   type: 'object',
   additionalProperties: true,
-  description: 'JSON Schema 2020-12 that the payload matches.',
+  description: 'JSON Schema 2020-12 that the payload must match.',
 });
 
 const recordMembers = {
-  device: Type.String({ description: 'Id of the device that it is as if it had sent it.' }),
+  device: Type.String({ description: 'Id of the device taken as the sender.' }),
   kind: Type.Optional(Type.Enum(['message', 'datapoint'])),
-  name: Type.Optional(Type.String({ description: 'Of its schema; like `kind`, that of the first trigger.' })),
+  name: Type.Optional(
+    Type.String({ description: 'Name of the schema. Like `kind`, defaults to the first trigger.' }),
+  ),
   payload: jsonObject,
 };
 export const testRecord = Type.Object(recordMembers, { additionalProperties: false });
@@ -43,7 +45,7 @@ const actionTest = Type.Object(
           { to: Type.String(), name: Type.String(), payload: jsonObject },
           { additionalProperties: false },
         ),
-        { description: 'What it must send, in this order. Not given: it must end without an error.' },
+        { description: 'The mails it must send, in this order. Absent: it must succeed.' },
       ),
     ),
   },
@@ -51,7 +53,7 @@ const actionTest = Type.Object(
 );
 const tests = Type.Array(actionTest, {
   maxItems: actionTestsMax,
-  description: 'Records that a version is run against before it is deployed.',
+  description: 'Records that each version is tested with before it is deployed.',
 });
 const code = { source: Type.String({ description: 'An ES module.' }), language };
 const runsPerSecondMax = { minimum: 1, maximum: 1_000_000 };
@@ -61,13 +63,13 @@ export const actionChange = Type.Partial(
     enabled: Type.Boolean(),
     runs_per_second_max: nullable('integer', {
       ...runsPerSecondMax,
-      description: "Null goes back to the configuration's.",
+      description: 'Null: the configured default.',
     }),
   }),
   { additionalProperties: false },
 );
 
-/** Beside the code; what is absent stays as it is in the version that runs. */
+/** Beside the code. Absent fields are taken over from the current version. */
 const takenOver = Type.Partial(
   Type.Object({
     on: triggers,
@@ -77,7 +79,7 @@ const takenOver = Type.Partial(
         tags: Type.Union([tagList, Type.Null()]),
         payload: Type.Union([payloadSchema, Type.Null()]),
       }),
-      { additionalProperties: false, description: 'All that is given must hold; null takes one away.' },
+      { additionalProperties: false, description: 'All conditions must hold. Null removes one.' },
     ),
     tests,
   }),
@@ -88,9 +90,9 @@ export const newVersion = Type.Object(
     ...code,
     ...takenOver,
     ...actionChange.properties,
-    force: Type.Optional(Type.Boolean({ description: 'Deploys it although a test fails.' })),
+    force: Type.Optional(Type.Boolean({ description: 'Deploy even if a test fails.' })),
   },
-  { additionalProperties: false, description: 'What is absent but the code stays as it is.' },
+  { additionalProperties: false, description: 'Absent fields stay as they are; the code is required.' },
 );
 
 const filterDocument = Type.Partial(Type.Object({ devices, tags: tagList, payload: payloadSchema }));
@@ -106,9 +108,9 @@ export const versionDocument = Type.Object({
 const statusMembers = {
   name: Type.String(),
   enabled: Type.Boolean(),
-  version: Type.Integer({ description: 'The one that runs.' }),
+  version: Type.Integer({ description: 'The current version.' }),
   versions: Type.Array(Type.Object({ version: Type.Integer(), created_at: time }), {
-    description: 'Those that are kept, oldest first.',
+    description: 'Retained versions, oldest first.',
   }),
   language,
   on: triggers,
@@ -116,22 +118,22 @@ const statusMembers = {
   runs_per_second_max: Type.Integer(),
   held: Type.Union(
     [
-      Type.Literal('parked_full'),
+      Type.Literal('dead_letters_full'),
       Type.Literal('devices_full'),
       Type.Literal('limited'),
       Type.Literal('disk_full'),
       Type.Null(),
     ],
     {
-      description: 'Why it takes no records now, though it is enabled.',
+      description: 'Why an enabled action takes no records now.',
     },
   ),
-  in_hand: Type.Integer({ description: 'Records being run, or waiting for a thread or another attempt.' }),
-  behind: Type.Integer({ description: 'Positions of the log that it has not looked at yet.' }),
-  parked: Type.Integer(),
+  in_hand: Type.Integer({ description: 'Records running, or waiting for a thread or another attempt.' }),
+  behind: Type.Integer({ description: 'Positions of the logs not scanned yet.' }),
+  dead_letters: Type.Integer(),
   devices_behind: Type.Integer({
     description:
-      'Devices with their share of what is in hand or parked: their records wait, those of others pass.',
+      'Devices whose records wait while those of others pass: they have used their share of the records in hand or of the dead letters.',
   }),
   runs_last_minute: Type.Integer(),
   created_at: time,
@@ -143,7 +145,7 @@ export const actionPutAnswer = Type.Object({
     Type.Object({
       test: Type.Integer({ description: 'From 1.' }),
       passed: Type.Boolean(),
-      reason: nullable('string', { description: 'Why it failed.' }),
+      reason: nullable('string', { description: 'Why the test failed.' }),
     }),
   ),
 });
@@ -153,7 +155,7 @@ function mergedFilter(before: ActionFilter, change: Static<typeof draftBody>['fi
   return Object.fromEntries(kept) as ActionFilter;
 }
 
-/** `before` is the version that runs, where there is one. */
+/** `before`: the current version, if any. */
 export function actionDraftOf(
   body: Static<typeof draftBody>,
   before: ActionVersion | undefined,
@@ -167,9 +169,9 @@ export function actionDraftOf(
   };
 }
 
-/** With the rate that holds: its own or the configuration's. */
+/** Includes the effective rate: the action's own or the configured one. */
 export function describeAction(
-  { action, current, held, inHand, behind, parked, devicesBehind, runsLastMinute }: ActionStatus,
+  { action, current, held, inHand, behind, deadLetters, devicesBehind, runsLastMinute }: ActionStatus,
   config: { actionRunsPerSecondMax: number },
 ): Static<typeof actionDocument> {
   return {
@@ -184,7 +186,7 @@ export function describeAction(
     held: held ?? null,
     in_hand: inHand,
     behind,
-    parked,
+    dead_letters: deadLetters,
     devices_behind: devicesBehind,
     runs_last_minute: runsLastMinute,
     created_at: isoTime(action.createdAtMs),

@@ -3,8 +3,8 @@ import type { AdminContext } from '../../admin-api/request/context.ts';
 import type { ActionStatus } from './service.ts';
 
 /**
- * How every action is doing. Answers what to call before a scrape: for all figures together, since to ask how an
- * action is doing takes a look at every log.
+ * Adds the metrics of all actions. Returns a function to call before a scrape, which collects all figures together,
+ * since the status of an action needs the end of every log.
  */
 export function addActionMetrics(metrics: Registry, { actions }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'action'];
@@ -13,31 +13,35 @@ export function addActionMetrics(metrics: Registry, { actions }: AdminContext): 
   const addGauge = (name: string, help: string, read: (status: ActionStatus) => number): void => {
     gauges.push({ gauge: new Gauge({ name, help, labelNames, registers }), read });
   };
-  addGauge('fleetpost_action_behind', 'Positions of the log not looked at yet.', ({ behind }) => behind);
+  addGauge('fleetpost_action_behind', 'Positions of the logs not scanned yet.', ({ behind }) => behind);
   addGauge(
     'fleetpost_action_in_hand',
-    'Records being run, or waiting for a thread or another attempt.',
+    'Records running, or waiting for a thread or another attempt.',
     ({ inHand }) => inHand,
   );
-  addGauge('fleetpost_action_parked', 'Runs that were given up.', ({ parked }) => parked);
+  addGauge(
+    'fleetpost_action_dead_letters',
+    'Dead letters: runs that failed for good.',
+    ({ deadLetters }) => deadLetters,
+  );
   addGauge(
     'fleetpost_action_devices_behind',
-    'Devices with their share of what is in hand or parked, whose records wait.',
+    'Devices whose records wait, as they have used their share of the records in hand or of the dead letters.',
     ({ devicesBehind }) => devicesBehind,
   );
   addGauge(
     'fleetpost_action_held',
-    'Whether it takes no records though it is enabled: for its rate, too many parked runs or devices behind.',
+    'Whether an enabled action takes no records: rate limit, too many dead letters or devices behind, or disk full.',
     ({ held }) => Number(held !== undefined),
   );
   const attempts = new Counter({
     name: 'fleetpost_action_attempts_total',
-    help: 'Attempts at runs since the start, by how they ended: done, failed (another follows) or parked.',
+    help: 'Attempts at runs since the start, by outcome: done, failed (to be retried) or dead.',
     labelNames: [...labelNames, 'outcome'],
     registers,
   });
   return async () => {
-    // Those that are gone are no longer told.
+    // Removed actions are no longer reported.
     for (const { gauge } of gauges) gauge.reset();
     attempts.reset();
     for await (const status of actions.all()) {

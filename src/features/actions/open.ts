@@ -4,16 +4,19 @@ import { Dispatcher } from './queue/dispatcher.ts';
 
 export type ActionsOptions = Omit<ActionServiceOptions, 'pool' | 'dispatcher'>;
 
-/** What runs actions, on the main thread. */
+/** The action runtime, on the main thread. */
 export interface RunningActions {
   control: LocalActionService;
-  /** With their journal, before the shards: what is on its way to them is given up and goes again after the next start. */
+  /**
+   * Closes their journal too. Call it before closing the shards: what is in flight to them is abandoned and sent again
+   * after the next start.
+   */
   stop(): Promise<void>;
 }
 
-export function startActions(given: ActionsOptions): RunningActions {
-  const pool = new ActionPool(given);
-  const options = { ...given, pool };
+export function startActions(base: ActionsOptions): RunningActions {
+  const pool = new ActionPool(base);
+  const options = { ...base, pool };
   const dispatcher = new Dispatcher(options);
   return { control: new LocalActionService({ ...options, dispatcher }), stop: () => dispatcher.stop() };
 }

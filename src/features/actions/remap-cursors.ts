@@ -1,27 +1,27 @@
 import type { LogPage } from '../../domain/records/record.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import type { Action, ActionVersion } from './declaration/action.ts';
-import { storedPlaces } from './queue/devices-behind.ts';
+import { storedCursors } from './queue/devices-behind.ts';
 import { storedLowest, storedPosition } from './queue/queue-progress.ts';
 import { Trigger } from './queue/trigger.ts';
 import type { ActionJournal } from './tables.ts';
 import {
   actionKey,
   actionShardKey,
-  carriedKey,
   rangeOf,
   readActionShard,
   readNumber,
+  relocatedKey,
   removeActionRows,
 } from './tables.ts';
 
-/** One log as a move reads it. */
+/** Reads one log during a reshard. */
 export type ReadLog = (from: number) => LogPage;
 
 /**
- * Before a move to fewer shards: their logs are about to be copied behind others, done records and all. What
- * is not done yet of those logs is noted by id, so that of the copies those alone are run for. Noted anew as a
- * whole, so it may be repeated, and counts what an earlier move has carried and nobody has run for since.
+ * Prepares a reshard to fewer shards, which copies the logs of the removed shards behind others, done records included.
+ * Notes the ids of records that are not done, so that of the copies only those run. Rewrites all of it each time, so it
+ * can be repeated, and includes what an earlier reshard noted and no run has done since.
  */
 export async function remapActionCursors(
   journal: ActionJournal,
@@ -31,17 +31,17 @@ export async function remapActionCursors(
 ): Promise<void> {
   for (const { action, version } of actions) {
     const id = actionKey(action.id);
-    const carried = [...pendingRecords(journal, action, version, logs, move)];
+    const relocated = [...pendingRecords(journal, action, version, logs, move)];
     await journal.commit(() => {
-      removeActionRows(journal.tables.carried, id);
-      for (const record of carried) {
-        journal.tables.carried.putSync(carriedKey(id, record), Buffer.alloc(0));
+      removeActionRows(journal.tables.relocated, id);
+      for (const record of relocated) {
+        journal.tables.relocated.putSync(relocatedKey(id, record), Buffer.alloc(0));
       }
     });
   }
 }
 
-/** What was kept of the logs of shards that a layout does not have, once that layout is the one that holds. */
+/** Removes the progress in logs of shards that the layout no longer has, once that layout is in force. */
 export async function dropShards(journal: ActionJournal, shards: number): Promise<void> {
   const { positions, done, behind } = journal.tables;
   await journal.commit(() => {
@@ -52,9 +52,8 @@ export async function dropShards(journal: ActionJournal, shards: number): Promis
 }
 
 /**
- * Ids of records that the action is still to look at: all in the logs that go, and the carried ones in those that
- * stay. Not of the copies, which stand behind those already: a move that fell back may have noted what has been
- * run for since.
+ * Ids of records still pending: all in the logs to be removed, and the relocated ones noted before in those that stay.
+ * Excludes copies past the log ends: a reshard that was rolled back may have noted records that have run since.
  */
 function* pendingRecords(
   { tables }: ActionJournal,
@@ -70,17 +69,19 @@ function* pendingRecords(
     const end = logEnds[shard] ?? Number.POSITIVE_INFINITY;
     const done = new Set([...tables.done.getKeys(rangeOf(key))].map(readNumber));
     const position = storedPosition(tables, id, shard);
-    const places = new Map([...storedPlaces(tables, key)].map((place) => [place.device, place.position]));
+    const cursors = new Map(
+      [...storedCursors(tables, key)].map((cursor) => [cursor.device, cursor.position]),
+    );
     let from = storedLowest(tables, id, shard);
     while (from < end) {
       const page = read(from);
       if (page.next === from) break;
       for (const record of page.records) {
         if (record.position >= end) break;
-        if (record.position < (places.get(record.device) ?? position)) continue;
+        if (record.position < (cursors.get(record.device) ?? position)) continue;
         if (done.has(record.position) || !trigger.listensTo(record)) continue;
         const isPending = record.isRelocated
-          ? tables.carried.doesExist(carriedKey(id, record.id))
+          ? tables.relocated.doesExist(relocatedKey(id, record.id))
           : shard >= to;
         if (isPending) yield record.id;
       }

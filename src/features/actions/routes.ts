@@ -24,12 +24,12 @@ import type { ActionService } from './service.ts';
 
 const versionPath = Type.Interface([actionParameters], { version: Type.Integer({ minimum: 1 }) });
 
-/** A source of which every character is escaped, and a body for each test, its mails and the filter. */
+/** Room for a source with every character escaped, and for a body for each test, its mails and the filter. */
 function bodyLimitOf(config: ActionConfig): number {
   return 2 * sourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
 }
 
-/** The version that runs, to take over from; undefined where there is no such action yet. */
+/** The current version, to take absent fields from; undefined where there is no such action yet. */
 async function running(
   actions: ActionService,
   fleetId: string,
@@ -43,7 +43,7 @@ async function running(
   }
 }
 
-/** An absent field is left out, for one that is there is a change. */
+/** Omits absent fields, as a field that is present is a change. */
 function changeOf({ enabled, runs_per_second_max: rate }: Static<typeof actionChange>): {
   enabled?: boolean;
   runsPerSecondMax?: number | null;
@@ -69,7 +69,7 @@ const listActions =
 
 const deployment = {
   summary: 'Deploy a version of an action',
-  description: 'Deploys a new version, once its tests have passed.',
+  description: 'Deploys a new version once its tests pass.',
   params: actionParameters,
   body: newVersion,
   response: { 200: actionPutAnswer, 201: actionPutAnswer, ...errorAnswers },
@@ -111,7 +111,7 @@ const showAction =
 
 const changing = {
   summary: 'Enable, disable or pace an action',
-  description: 'Disabled, it takes no notice of records that are stored meanwhile.',
+  description: 'A disabled action skips records stored meanwhile.',
   params: actionParameters,
   body: actionChange,
   response: { 200: actionDocument, ...errorAnswers },
@@ -148,7 +148,7 @@ const showVersion =
 
 const rollback = {
   summary: 'Roll an action back to another version',
-  description: 'Makes a version that is kept the one that runs, under its own number.',
+  description: 'Makes a retained version the current one, under its own number.',
   params: actionParameters,
   body: Type.Object({ version: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
   response: { 200: actionDocument, ...errorAnswers },
@@ -161,7 +161,7 @@ const rollBack =
 
 const trying = {
   summary: 'Try an action on one record',
-  description: 'What a run of this record would do. Sends and writes nothing.',
+  description: 'Reports what a run would do, without sending or writing anything.',
   params: actionParameters,
   body: Type.Object({ record: testRecord, draft: Type.Optional(draftBody) }, { additionalProperties: false }),
   response: { 200: trialDocument, ...errorAnswers },
@@ -174,7 +174,7 @@ const tryAction =
     return describeTrial(await actions.test(fleet_id, name, record as ActionTest['record'], tried));
   };
 
-/** `/fleets/{fleet_id}/actions`, each action under its name, its versions, and trying one. */
+/** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
 export function addActionRoutes(app: AdminApp, context: AdminContext): void {
   const bodyLimit = bodyLimitOf(context.config);
   app.get('/fleets/:fleet_id/actions', { config: { scope: 'read' }, schema: listing }, listActions(context));

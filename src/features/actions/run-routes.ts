@@ -15,9 +15,9 @@ export const trialDocument = Type.Object({
       device: Type.String(),
       name: Type.String(),
       payload: jsonObject,
-      ttl_seconds: nullable('integer', { description: "Null: the fleet's." }),
+      ttl_seconds: nullable('integer', { description: "Null: the fleet's default." }),
     }),
-    { description: 'With tags resolved to devices.' },
+    { description: 'Tags are resolved to devices.' },
   ),
   state: Type.Array(
     Type.Object({ key: Type.String(), removed: Type.Boolean(), value: Type.Optional(Type.Unknown()) }),
@@ -27,7 +27,7 @@ export const trialDocument = Type.Object({
   wall_milliseconds: Type.Number(),
 });
 
-const outcome = Type.Enum(['done', 'failed', 'parked']);
+const outcome = Type.Enum(['done', 'failed', 'dead']);
 const runDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
@@ -40,7 +40,7 @@ const runDocument = Type.Object({
   wall_milliseconds: Type.Number(),
   outcome,
   error: runErrorOrNull,
-  mails: Type.Integer({ description: 'Put up for delivery.' }),
+  mails: Type.Integer({ description: 'Mails queued for delivery.' }),
 });
 const logDocument = Type.Object({
   line: Type.Integer(),
@@ -49,14 +49,14 @@ const logDocument = Type.Object({
   at: time,
   text: Type.String(),
 });
-const parkedDocument = Type.Object({
+const letterDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
   kind: Type.Enum(['message', 'datapoint']),
   device: Type.String(),
   name: Type.String(),
   stored_at: time,
-  parked_at: time,
+  failed_at: time,
   attempts: Type.Integer(),
   error: runError,
   refused: Type.Array(
@@ -65,25 +65,27 @@ const parkedDocument = Type.Object({
       name: Type.String(),
       reason: Type.Enum(['mailbox_full', 'device_not_found', 'not_stored']),
     }),
-    { description: 'Mails that were not taken: the run itself was done, and a retry sends these alone.' },
+    { description: 'Refused mails. The run itself is done; a replay sends only these.' },
   ),
 });
-/** Documented by its shape, sent as the text of `parkedText`. */
-const parkedWithPayload = Type.Unsafe<string>(
-  Type.Interface([parkedDocument], { payload: Type.Object({}, { description: 'As the device sent it.' }) }),
+/** Documented by its shape, sent as the text that `letterText` returns. */
+const letterWithPayload = Type.Unsafe<string>(
+  Type.Interface([letterDocument], {
+    payload: Type.Object({}, { description: 'The payload as the device sent it.' }),
+  }),
 );
 
 const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
 const after = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2, description: '`next` of the page before.' }),
+  Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2, description: '`next` of the previous page.' }),
 );
 const page = { after, limit: pageLimit };
-const device = Type.Optional(Type.String({ description: 'Of this device alone.' }));
+const device = Type.Optional(Type.String({ description: 'Only of this device.' }));
 const text = Type.Optional(
-  Type.String({ maxLength: 1_000, description: 'That have this in them, in upper or lower case.' }),
+  Type.String({ maxLength: 1_000, description: 'Only those containing this text, ignoring case.' }),
 );
 const runPath = Type.Interface([actionParameters], { run: runNumber });
-const retriedDocument = Type.Object({ retried: Type.Integer() });
+const replayedDocument = Type.Object({ replayed: Type.Integer() });
 const droppedDocument = Type.Object({ dropped: Type.Integer() });
 
 export function describeTrial(trial: RunTrial): Static<typeof trialDocument> {
@@ -125,7 +127,7 @@ function describeLine({ number, run, device, atMs, text }: ActionLogLine): Stati
   return { line: number, run, device, at: isoTime(atMs), text };
 }
 
-function describeParked(run: ActionDeadLetter): Static<typeof parkedDocument> {
+function describeLetter(run: ActionDeadLetter): Static<typeof letterDocument> {
   return {
     run: run.number,
     record_id: run.recordId,
@@ -133,27 +135,27 @@ function describeParked(run: ActionDeadLetter): Static<typeof parkedDocument> {
     device: run.device,
     name: run.name,
     stored_at: isoTime(run.storedAtMs),
-    parked_at: isoTime(run.parkedAtMs),
+    failed_at: isoTime(run.failedAtMs),
     attempts: run.attempts,
     error: run.error,
     refused: run.refused.map(({ device, name, reason }) => ({ device, name, reason })),
   };
 }
 
-/** With the payload's own text in it (D11): numbers beyond 2^53 would not survive parsing. */
-function parkedText(run: ActionDeadLetter): string {
-  return `${JSON.stringify(describeParked(run)).slice(0, -1)},"payload":${run.payload}}`;
+/** Splices in the payload's own text (D11): numbers beyond 2^53 would not survive parsing. */
+function letterText(run: ActionDeadLetter): string {
+  return `${JSON.stringify(describeLetter(run)).slice(0, -1)},"payload":${run.payload}}`;
 }
 
-/** An absent field is left out. */
-function given<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+/** Omits absent fields. */
+function definedOf<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const fields = Object.entries(query).filter(([, value]) => value !== undefined);
   return Object.fromEntries(fields) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 const listingRuns = {
   summary: 'List attempts at runs of an action',
-  description: 'Attempts at runs, newest first.',
+  description: 'Newest first.',
   params: actionParameters,
   querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
   response: { 200: listOf(runDocument), ...errorAnswers },
@@ -162,13 +164,13 @@ const listingRuns = {
 const listRuns =
   ({ actions }: AdminContext): Handler<typeof listingRuns> =>
   async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.runs(fleet_id, name, given(query));
+    const { items, next } = await actions.runs(fleet_id, name, definedOf(query));
     return { items: items.map(describeRun), next };
   };
 
 const listingLines = {
   summary: 'List log lines of an action',
-  description: 'Lines of its log, newest first.',
+  description: 'Newest first.',
   params: actionParameters,
   querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
   response: { 200: listOf(logDocument), ...errorAnswers },
@@ -177,67 +179,67 @@ const listingLines = {
 const listLogLines =
   ({ actions }: AdminContext): Handler<typeof listingLines> =>
   async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.logs(fleet_id, name, given(query));
+    const { items, next } = await actions.logs(fleet_id, name, definedOf(query));
     return { items: items.map(describeLine), next };
   };
 
-const listingParked = {
-  summary: 'List parked runs of an action',
-  description: 'Runs that were given up, newest first; one by itself has its payload.',
+const listingLetters = {
+  summary: 'List dead letters of an action',
+  description: 'Newest first. A single one is shown with its payload.',
   params: actionParameters,
   querystring: Type.Object(page),
-  response: { 200: listOf(parkedDocument), ...errorAnswers },
+  response: { 200: listOf(letterDocument), ...errorAnswers },
 };
 
-const listParked =
-  ({ actions }: AdminContext): Handler<typeof listingParked> =>
+const listLetters =
+  ({ actions }: AdminContext): Handler<typeof listingLetters> =>
   async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.parked(fleet_id, name, given(query));
-    return { items: items.map(describeParked), next };
+    const { items, next } = await actions.deadLetters(fleet_id, name, definedOf(query));
+    return { items: items.map(describeLetter), next };
   };
 
-const showingParked = {
-  summary: 'Show a parked run with its payload',
+const showingLetter = {
+  summary: 'Show a dead letter of an action with its payload',
   params: runPath,
-  response: { 200: parkedWithPayload, ...errorAnswers },
+  response: { 200: letterWithPayload, ...errorAnswers },
 };
 
-const showParked =
-  ({ actions }: AdminContext): Handler<typeof showingParked> =>
+const showLetter =
+  ({ actions }: AdminContext): Handler<typeof showingLetter> =>
   async ({ params: { fleet_id, name, run } }, reply) =>
-    reply.type('application/json').send(parkedText(await actions.parkedRun(fleet_id, name, run)));
+    reply.type('application/json').send(letterText(await actions.deadLetter(fleet_id, name, run)));
 
-const retryingOne = {
-  summary: 'Retry a parked run',
+const replayingOne = {
+  summary: 'Replay a dead letter of an action',
   params: runPath,
-  response: { 200: retriedDocument, ...errorAnswers },
+  response: { 200: replayedDocument, ...errorAnswers },
 };
 
-const retryOne =
-  ({ actions }: AdminContext): Handler<typeof retryingOne> =>
+const replayOne =
+  ({ actions }: AdminContext): Handler<typeof replayingOne> =>
   async ({ params: { fleet_id, name, run }, audited }) => {
-    const retried = await actions.retry(fleet_id, name, run);
-    audited.about = { retried };
-    return { retried };
+    const replayed = await actions.replay(fleet_id, name, run);
+    audited.about = { replayed };
+    return { replayed };
   };
 
-const retryingAll = {
-  summary: 'Retry all parked runs of an action',
-  description: 'Of all of them; each starts over with all its attempts.',
+const replayingAll = {
+  summary: 'Replay all dead letters of an action',
+  description: 'Each starts over with all its attempts.',
   params: actionParameters,
-  response: { 200: retriedDocument, ...errorAnswers },
+  response: { 200: replayedDocument, ...errorAnswers },
 };
 
-const retryAll =
-  ({ actions }: AdminContext): Handler<typeof retryingAll> =>
+const replayAll =
+  ({ actions }: AdminContext): Handler<typeof replayingAll> =>
   async ({ params: { fleet_id, name }, audited }) => {
-    const retried = await actions.retry(fleet_id, name);
-    audited.about = { retried };
-    return { retried };
+    const replayed = await actions.replay(fleet_id, name);
+    audited.about = { replayed };
+    return { replayed };
   };
 
 const droppingOne = {
-  summary: 'Drop a parked run',
+  summary: 'Drop a dead letter of an action',
   params: runPath,
   response: { 200: droppedDocument, ...errorAnswers },
 };
@@ -251,7 +253,7 @@ const dropOne =
   };
 
 const droppingAll = {
-  summary: 'Drop all parked runs of an action',
+  summary: 'Drop all dead letters of an action',
   params: actionParameters,
   response: { 200: droppedDocument, ...errorAnswers },
 };
@@ -264,7 +266,7 @@ const dropAll =
     return { dropped };
   };
 
-/** What an action did, and its runs that were given up. */
+/** The runs, log lines and dead letters of an action. */
 export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/actions/:name/runs',
@@ -277,32 +279,32 @@ export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
     listLogLines(context),
   );
   app.get(
-    '/fleets/:fleet_id/actions/:name/parked',
-    { config: { scope: 'read' }, schema: listingParked },
-    listParked(context),
+    '/fleets/:fleet_id/actions/:name/dead-letters',
+    { config: { scope: 'read' }, schema: listingLetters },
+    listLetters(context),
   );
   app.get(
-    '/fleets/:fleet_id/actions/:name/parked/:run',
-    { config: { scope: 'read' }, schema: showingParked },
-    showParked(context),
+    '/fleets/:fleet_id/actions/:name/dead-letters/:run',
+    { config: { scope: 'read' }, schema: showingLetter },
+    showLetter(context),
   );
   app.post(
-    '/fleets/:fleet_id/actions/:name/parked/:run/retry',
-    { config: { scope: 'admin' }, schema: retryingOne },
-    retryOne(context),
+    '/fleets/:fleet_id/actions/:name/dead-letters/:run/replay',
+    { config: { scope: 'admin' }, schema: replayingOne },
+    replayOne(context),
   );
   app.post(
-    '/fleets/:fleet_id/actions/:name/parked/retry',
-    { config: { scope: 'admin' }, schema: retryingAll },
-    retryAll(context),
+    '/fleets/:fleet_id/actions/:name/dead-letters/replay',
+    { config: { scope: 'admin' }, schema: replayingAll },
+    replayAll(context),
   );
   app.delete(
-    '/fleets/:fleet_id/actions/:name/parked/:run',
+    '/fleets/:fleet_id/actions/:name/dead-letters/:run',
     { config: { scope: 'admin' }, schema: droppingOne },
     dropOne(context),
   );
   app.delete(
-    '/fleets/:fleet_id/actions/:name/parked',
+    '/fleets/:fleet_id/actions/:name/dead-letters',
     { config: { scope: 'admin' }, schema: droppingAll },
     dropAll(context),
   );

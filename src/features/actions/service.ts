@@ -2,31 +2,31 @@ import type { Awaitable, Page } from '../../domain/shard.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion } from './declaration/action.ts';
 import type { RunError } from './sandbox/run.ts';
 
-/** An action and how it is doing. */
+/** An action and its status. */
 export interface ActionStatus {
   action: Action;
   current: ActionVersion;
   /**
-   * Why it takes no records now, though it is enabled: its parked runs, devices that are behind, its rate, or the
-   * disk or map of actions.
+   * Why an enabled action takes no records now: dead letters, devices behind, rate limit, or a full disk or map of the
+   * journal.
    */
-  held: 'parked_full' | 'devices_full' | 'limited' | 'disk_full' | undefined;
-  /** Records in hand: being run, waiting for a thread, or for another attempt. */
+  held: 'dead_letters_full' | 'devices_full' | 'limited' | 'disk_full' | undefined;
+  /** Records running, or waiting for a thread or another attempt. */
   inHand: number;
-  /** Positions of the log, of all shards, that it has not looked at yet. */
+  /** Positions not scanned yet, in the logs of all shards. */
   behind: number;
-  parked: number;
-  /** Devices of which records wait while those of others pass. */
+  deadLetters: number;
+  /** Devices whose records wait while those of others pass. */
   devicesBehind: number;
   runsLastMinute: number;
-  /** Attempts since the server started, by how they ended. */
+  /** Attempts since the server started, by outcome. */
   attempts: Readonly<Record<Run['outcome'], number>>;
 }
 
-/** What a run against a given record would have done. */
+/** What a run for a test record would have done. */
 export interface RunTrial {
   error: RunError | undefined;
-  /** With tags resolved to devices. */
+  /** Tags are resolved to devices. */
   mails: readonly { device: string; name: string; payload: string; ttlSeconds?: number }[];
   /** Null: removed. */
   state: readonly { key: string; value: string | null }[];
@@ -35,14 +35,14 @@ export interface RunTrial {
   wallMilliseconds: number;
 }
 
-/** One test of a version; `reason` says why it failed. */
+/** One test of a version; `reason`: why it failed. */
 export interface TestOutcome {
-  /** From 1, in their order. */
+  /** From 1, in declared order. */
   test: number;
   reason: string | undefined;
 }
 
-/** One attempt at a run, as it is kept to be looked at. */
+/** One attempt at a run, as retained for operators. */
 export interface Run {
   /** Ascending number of an action. */
   number: number;
@@ -54,13 +54,13 @@ export interface Run {
   endedAtMs: number;
   cpuMilliseconds: number;
   wallMilliseconds: number;
-  outcome: 'done' | 'failed' | 'parked';
+  outcome: 'done' | 'failed' | 'dead';
   error: RunError | undefined;
-  /** Mails that were put up for delivery. */
+  /** Mails queued for delivery. */
   mails: number;
 }
 
-/** A run that was given up, with all that trying it again needs. */
+/** A run that failed for good, with everything a replay needs. */
 export interface ActionDeadLetter {
   number: number;
   recordId: string;
@@ -69,10 +69,10 @@ export interface ActionDeadLetter {
   name: string;
   payload: string;
   storedAtMs: number;
-  parkedAtMs: number;
+  failedAtMs: number;
   attempts: number;
   error: RunError;
-  /** For `mail_refused`: what was not taken, and why. The run itself was done; a retry sends these alone. */
+  /** With `mail_refused`: the refused mails. The run itself is done; a replay sends only these. */
   refused: readonly {
     device: string;
     name: string;
@@ -89,7 +89,7 @@ export interface ActionLogLine {
   text: string;
 }
 
-/** `after`: the number of the last one seen, newest first. Texts are found anywhere, without regard to case. */
+/** Newest first. `after`: the last number seen. `text`: matches anywhere, ignoring case. */
 export interface RunQuery {
   after?: number;
   limit: number;
@@ -100,18 +100,18 @@ export interface RunQuery {
 export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'device' | 'text'> & { run?: number };
 
 /**
- * What the admin API asks of actions. Every method but `all` throws ApiError fleet_not_found or action_not_found
- * where its path names none.
+ * Actions, as the admin API uses them. Every method but `all` throws ApiError fleet_not_found or action_not_found where
+ * its path names none.
  */
 export interface ActionService {
   list(fleetId: string): Awaitable<ActionStatus[]>;
-  /** Of all fleets. */
+  /** The actions of all fleets. */
   all(): AsyncIterable<ActionStatus>;
   get(fleetId: string, name: string): Awaitable<ActionStatus>;
   /** @throws ApiError action_version_not_found. */
   version(fleetId: string, name: string, number: number): Awaitable<ActionVersion>;
   /**
-   * Deploys a new version. Its code must compile whatever `force` says; a test that fails refuses it without.
+   * Deploys a new version. The code must compile even with `force`; a failing test refuses it only without.
    * @throws ApiError invalid_action, action_test_failed, limit_reached.
    */
   put(
@@ -120,7 +120,7 @@ export interface ActionService {
     draft: ActionDraft,
     options: { force: boolean; enabled?: boolean; runsPerSecondMax?: number | null },
   ): Promise<{ status: ActionStatus; isNew: boolean; tests: readonly TestOutcome[] }>;
-  /** Null goes back to the configuration's. Disabled, it takes no notice of records that are stored meanwhile. */
+  /** Null: the configured default. A disabled action skips records stored meanwhile. */
   change(
     fleetId: string,
     name: string,
@@ -129,19 +129,19 @@ export interface ActionService {
   /** @throws ApiError action_version_not_found. */
   rollback(fleetId: string, name: string, number: number): Promise<ActionStatus>;
   delete(fleetId: string, name: string): Promise<void>;
-  /** Sends and writes nothing. With a draft: that one in place of what is deployed, if anything is. */
+  /** Runs a draft, or else the deployed version, without sending or writing anything. */
   test(fleetId: string, name: string, record: ActionTest['record'], draft?: ActionDraft): Promise<RunTrial>;
   runs(fleetId: string, name: string, query: RunQuery): Awaitable<Page<Run>>;
   logs(fleetId: string, name: string, query: LogQuery): Awaitable<Page<ActionLogLine>>;
-  parked(
+  deadLetters(
     fleetId: string,
     name: string,
     query: Pick<RunQuery, 'after' | 'limit'>,
   ): Awaitable<Page<ActionDeadLetter>>;
-  /** @throws ApiError run_not_found. */
-  parkedRun(fleetId: string, name: string, number: number): Awaitable<ActionDeadLetter>;
-  /** One, or all; answers how many. Each starts over with all its attempts. @throws ApiError run_not_found. */
-  retry(fleetId: string, name: string, number?: number): Promise<number>;
-  /** @throws ApiError run_not_found. */
+  /** @throws ApiError dead_letter_not_found. */
+  deadLetter(fleetId: string, name: string, number: number): Awaitable<ActionDeadLetter>;
+  /** Replays one or all, each with all its attempts; returns how many. @throws ApiError dead_letter_not_found. */
+  replay(fleetId: string, name: string, number?: number): Promise<number>;
+  /** @throws ApiError dead_letter_not_found. */
   drop(fleetId: string, name: string, number?: number): Promise<number>;
 }

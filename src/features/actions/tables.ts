@@ -6,33 +6,34 @@ export const actionTables = [
   'positions',
   'done',
   'behind',
-  'carried',
+  'relocated',
   'outbox',
   'state',
   'runs',
   'logs',
-  'parked',
+  'deadLetters',
 ] as const;
 
 /**
- * What the dispatcher keeps, in an environment of its own. Everything but the outbox is keyed by the action
- * first, so that it goes with it.
+ * The dispatcher's tables, in an environment of their own. All but the outbox are keyed by the action first, so that
+ * they can be removed with it.
  *
  * positions: action 16, shard 2 → position 6: every record of that shard's log before it is done.
- * done: action, shard, position 6: a record behind that position which is done too.
- * behind: action, shard, device → position 6: of this device every record before it is done, and none from there on.
- * carried: action, record id 16: a record that was still to be done when a move to fewer shards took it along.
- * outbox: UUIDv7 16 → mails of one run on their way (parcel.ts). state: action, key in UTF-8 → version 16, JSON.
- * runs, logs, parked: action, number 6.
+ * done: action, shard, position 6: a record past that position that is done too.
+ * behind: action, shard, device → position 6: cursor of a device that lags: its records before it are done, and none
+ * from there on.
+ * relocated: action, record id 16: a record that was not done when a reshard to fewer shards relocated it.
+ * outbox: UUIDv7 16 → mails of one run in flight (outbox-entry.ts). state: action, key in UTF-8 → version 16, JSON.
+ * runs, logs, deadLetters: action, number 6.
  */
 export type ActionJournal = Journal<(typeof actionTables)[number]>;
 
 export const numberBytes = 6;
 const shardBytes = 2;
-/** Of a key of an action and a shard. */
+/** Length of a key of an action and a shard. */
 export const actionShardKeyBytes = uuidBytesLength + shardBytes;
 
-/** The 16 bytes of an action's id, which keys begin with. */
+/** The 16 bytes of an action's id, the prefix of its keys. */
 export function actionKey(id: string): Buffer {
   const bytes = parseUuid(id);
   if (bytes === undefined) throw new Error('an action has a UUIDv7');
@@ -45,8 +46,8 @@ export function actionShardKey(action: Buffer, shard: number): Buffer {
   return key;
 }
 
-/** Of `carried`. */
-export function carriedKey(action: Buffer, recordId: Buffer): Buffer {
+/** Key in `relocated`. */
+export function relocatedKey(action: Buffer, recordId: Buffer): Buffer {
   return Buffer.concat([action, recordId]);
 }
 
@@ -54,7 +55,7 @@ export function readActionShard(key: Buffer): number {
   return key.readUInt16BE(uuidBytesLength);
 }
 
-/** Behind an action, or an action and a shard. */
+/** Key of a number under an action, or under an action and a shard. */
 export function numberKey(front: Buffer, number: number): Buffer {
   return Buffer.concat([front, numberValue(number)]);
 }
@@ -83,7 +84,7 @@ export function lastNumber(table: Table, front: Buffer): number {
   return 0;
 }
 
-/** Inside a write transaction. Removes every key that begins with `front`, at most `limit`. Answers how many. */
+/** Removes every key that begins with `front`, up to `limit`; returns how many. Call inside a write transaction. */
 export function removeActionRows(table: Table, front: Buffer, limit = Number.POSITIVE_INFINITY): number {
   const keys = [...table.getKeys({ ...rangeOf(front), ...(Number.isFinite(limit) && { limit }) })];
   for (const key of keys) table.removeSync(key);

@@ -7,21 +7,21 @@ import type { StoredTable } from '../../storage/lmdb/environment/database-file.t
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import type { Action } from './declaration/action.ts';
 import { keyOfAction, keyOfVersion, unpackAction, unpackVersion } from './declaration/action-records.ts';
-import { decodeOutboxEntry } from './outbox/parcel.ts';
+import { decodeOutboxEntry } from './outbox/outbox-entry.ts';
 import { actionShardKeyBytes, actionTables, numberBytes } from './tables.ts';
 
 type TableName = (typeof actionTables)[number];
 
-/** Longest key of a state, in UTF-8. */
+/** Longest state key, in UTF-8. */
 const stateKeyBytesMax = 3 * 128;
 
-/** What each record must be, as tables.ts says; answers what is wrong with it. */
+/** Checks one row of each table against the layout in tables.ts. */
 const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean>> = {
   positions: (key, value) => key.length === actionShardKeyBytes && value.length === numberBytes,
   done: (key, value) => key.length === actionShardKeyBytes + numberBytes && value.length === 0,
   behind: (key, value) =>
     isDeviceKey(key.toString('latin1', actionShardKeyBytes)) && value.length === numberBytes,
-  carried: (key, value) =>
+  relocated: (key, value) =>
     key.length === 2 * uuidBytesLength && isUuid(key.subarray(uuidBytesLength)) && value.length === 0,
   outbox: (key, value) => {
     if (key.length !== uuidBytesLength) return false;
@@ -36,28 +36,29 @@ const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean
   runs: (key, value) =>
     isNumbered(key) && typeof (unpack(value) as { outcome: unknown }).outcome === 'string',
   logs: (key, value) => isNumbered(key) && typeof (unpack(value) as { text: unknown }).text === 'string',
-  parked: (key, value) => isNumbered(key) && isRecord((unpack(value) as { record: StoredRecord }).record),
+  deadLetters: (key, value) =>
+    isNumbered(key) && isRecord((unpack(value) as { record: StoredRecord }).record),
 };
 
-/** Walks everything that is kept of actions, of a server that is stopped. Answers how many runs are parked. */
+/** Verifies all tables of the actions journal of a stopped server. Returns the number of dead letters. */
 export function verifyActions(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
   onRecord: () => void,
-): { parkedRuns: number } {
-  let parkedRuns = 0;
+): { actionDeadLetters: number } {
+  let actionDeadLetters = 0;
   for (const name of actionTables) {
     const table = tables.get(name);
     if (table === undefined) findings.add(`actions: there is no table ${name}`);
     const onDamage = (damage: Error): void => findings.add(`actions, ${name}: ${damage.message}`);
     for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
-      if (name === 'parked') parkedRuns += 1;
+      if (name === 'deadLetters') actionDeadLetters += 1;
       if (isSound(name, key, value)) continue;
       findings.add(`actions, ${name}: key ${key.toString('hex', 0, 64)} does not decode`);
     }
   }
-  return { parkedRuns };
+  return { actionDeadLetters };
 }
 
 function isSound(name: TableName, key: Buffer, value: Buffer): boolean {
@@ -76,13 +77,13 @@ function isRecord({ device, id, payload }: StoredRecord): boolean {
   return isDeviceKey(device) && isUuid(id) && payload.length > 0;
 }
 
-/** Walks every action and every version of one; answers how many actions there are. */
+/** Verifies every declared action and its versions; returns the number of actions. */
 export function verifyDeclaredActions(
   entries: RegistryEntries,
   fleets: ReadonlySet<string>,
   findings: Findings,
 ): number {
-  /** Versions that have to be there, and whose they are. */
+  /** Versions that must be there, by key, and their actions. */
   const expected = new Map<string, Action>();
   let actions = 0;
   for (const { key, value } of entries('actions')) {

@@ -2,26 +2,26 @@ import { fleetIdPattern } from '../../core/identity.ts';
 import type { AuditEntry, AuditEvent, AuditOutcome, AuditQuery } from '../../domain/audit-log.ts';
 import { auditOwners } from '../../domain/audit-log.ts';
 
-/** An entry without what the log gives it: its number, its book, its owner and its time. */
+/** An entry without what the log assigns: number, book, owner and time. */
 export type AuditContent = Omit<AuditEntry, 'number' | 'book' | 'owner' | 'timeMs'>;
 
-/** Of what was let in: the fleet it is about. */
+/** The owner of an event that was authorized: the fleet it is about. */
 export function ownerOfEvent({ about }: AuditEvent): string {
   const fleetId = String(about.fleet_id ?? '');
   return fleetIdPattern.test(fleetId) ? fleetId : auditOwners.server;
 }
 
-/** What has begun and has no outcome yet. */
+/** The content of an event without an outcome yet. */
 export function begunContent(event: AuditEvent): AuditContent {
   return { ...event, status: null, error: null, omitted: 0 };
 }
 
-/** With how it ended, and what became known on the way. */
+/** Adds the outcome, and what became known on the way. */
 export function withOutcome<C extends AuditContent>(content: C, { about, ...outcome }: AuditOutcome): C {
   return { ...content, ...outcome, about: { ...content.about, ...about } };
 }
 
-/** Whether what was read is one. */
+/** Whether a decoded value is the content of an entry. */
 export function isContent(read: unknown): read is AuditContent {
   const { by, method, route, about, status } = (read ?? {}) as Partial<AuditContent>;
   return (
@@ -33,7 +33,7 @@ export function isContent(read: unknown): read is AuditContent {
   );
 }
 
-/** Whether an entry is one of those that are asked for. */
+/** Whether an entry matches the query. */
 export function matchesAuditQuery({ by, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
   const { fleetId, token, fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = query;
   if (fleetId !== undefined && about.fleet_id !== fleetId) return false;

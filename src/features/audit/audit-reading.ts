@@ -4,15 +4,15 @@ import type { AuditEntry, AuditQuery } from '../../domain/audit-log.ts';
 import { matchesAuditQuery } from './audit-entry.ts';
 
 /**
- * So many refused requests a minute have an entry, for there may be any number of them; the others are counted. Nobody
- * takes up all of them.
+ * Limits the entries for refused requests per minute, as there may be any number of them; the others are counted.
+ * Owners share the limit, so that none uses it up.
  */
 export class RefusalLimit {
   #minute = 0;
   #taken = new FairShare(0);
   #omitted = 0;
 
-  /** How many were omitted since the last one that was not; undefined where this one is omitted too. */
+  /** Returns how many were omitted since the last recorded one; undefined if this one is omitted too. */
   take(owner: string, perMinuteMax: number): number | undefined {
     const minute = Math.floor(performance.now() / 60_000);
     if (minute !== this.#minute) {
@@ -30,23 +30,23 @@ export class RefusalLimit {
   }
 }
 
-/** Greatest number of an entry. */
+/** Highest number of an entry. */
 export const numberMax = 2 ** 48 - 1;
-/** Entries read in one go: some milliseconds of the main thread. */
+/** Entries read per step: some milliseconds of the main thread. */
 export const chunkEntries = 500;
-/** Entries that one page looks at, whatever it looks for. */
-const lookedAtMax = 5_000;
+/** Entries scanned per page, whether they match or not. */
+const scannedMax = 5_000;
 
-/** One that is damaged has a number alone. */
+/** A damaged entry has only a number. */
 export interface NumberedEntry {
   number: number;
   entry: AuditEntry | undefined;
 }
 
-/** The next `chunkEntries` of all books together, behind a number in order, or before it in reverse. */
+/** Reads the next `chunkEntries` of all books together, after a number in order, or before it in reverse. */
 type ReadChunk = (from: number, reverse: boolean) => NumberedEntry[] | Promise<NumberedEntry[]>;
 
-/** Newest first. A page may be short, for one request looks at so many entries alone. */
+/** Reads a page, newest first. It may be short, as the entries scanned per request are bounded. */
 export async function readPage(
   read: ReadChunk,
   query: AuditQuery,
@@ -55,7 +55,7 @@ export async function readPage(
 ): Promise<{ items: AuditEntry[]; next: string | null }> {
   const items: AuditEntry[] = [];
   let before = after ?? numberMax;
-  for (let looked = 0; looked < lookedAtMax; looked += chunkEntries) {
+  for (let scanned = 0; scanned < scannedMax; scanned += chunkEntries) {
     const chunk = await read(before, true);
     for (const { number, entry } of chunk) {
       before = number;
@@ -69,7 +69,7 @@ export async function readPage(
   return { items, next: String(before) };
 }
 
-/** Oldest first, up to the entry of that number. */
+/** Reads all entries up to number `end`, oldest first. */
 export async function* readAll(
   read: ReadChunk,
   query: AuditQuery,

@@ -5,7 +5,7 @@ import type { StoredTable } from '../../storage/lmdb/environment/database-file.t
 import type { Findings } from '../../storage/lmdb/environment/findings.ts';
 import { isContent } from './audit-entry.ts';
 
-/** Walks the audit log of a server that is stopped. */
+/** Verifies the audit log of a stopped server. */
 export function verifyAudit(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
@@ -37,8 +37,8 @@ export function verifyAudit(
 }
 
 /**
- * audit: book 1, number 6 → the entry; those of a book lie together, oldest first. auditOwners: book 1, owner 8,
- * number 6 → nothing; of each entry one, by which the oldest of an owner is found.
+ * audit: book 1, number 6 → the entry; the entries of a book are contiguous, oldest first.
+ * auditOwners: book 1, owner 8, number 6 → nothing; one per entry, to find the oldest of an owner.
  */
 export const auditTables = ['audit', 'auditOwners'] as const;
 
@@ -53,7 +53,7 @@ export function keyOf(book: number, number: number): Buffer {
   return key;
 }
 
-/** Of an owner that is no fleet's id the rest is zeros. */
+/** Pads with zeros an owner that is not a fleet id. */
 export function ownedKeyOf(book: number, owner: string, number: number): Buffer {
   const key = Buffer.alloc(ownedKeyBytes);
   key.writeUInt8(book, 0);
@@ -66,7 +66,7 @@ export function ownerOf(ownedKey: Buffer): string {
   return ownedKey.toString('latin1', ownerAt, ownerAt + fleetIdLength).replace(/\0+$/, '');
 }
 
-/** Of a key of either table. */
+/** Reads the number from a key of either table. */
 export function numberOf(key: Buffer): number {
   return key.readUIntBE(key.length - 6, 6);
 }
@@ -75,7 +75,7 @@ export function packEntry({ number: _, book: __, ...rest }: AuditEntry): Buffer 
   return pack(rest);
 }
 
-/** @throws Error for what is no entry. */
+/** @throws Error if it is not an entry. */
 export function unpackEntry(key: Buffer, value: Buffer): AuditEntry {
   const book: AuditBook | undefined = auditBooks[key[0] ?? auditBooks.length];
   const rest = unpack(value);
@@ -90,7 +90,7 @@ export function unpackEntry(key: Buffer, value: Buffer): AuditEntry {
   return { ...rest, timeMs, owner, number: numberOf(key), book };
 }
 
-/** Whether it can be a key of `auditOwners`. */
+/** Whether it is a valid key of `auditOwners`. */
 export function isOwnedKey(key: Buffer): boolean {
   return key.length === ownedKeyBytes && (key[0] ?? auditBooks.length) < auditBooks.length;
 }

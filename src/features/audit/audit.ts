@@ -31,10 +31,10 @@ import {
 } from './audit-records.ts';
 import type { AuditConfig } from './config.ts';
 
-/** How many of something each owner has, and who has most: each change in constant time, whatever their number. */
+/** Counts per owner, and the owner with the most. Each change takes constant time, whatever their number. */
 export class OwnerCounts {
   readonly #countOf = new Map<string, number>();
-  /** By how many they have. */
+  /** Owners by their count. */
   readonly #ownersOf = new Map<number, Set<string>>();
   #most = 0;
   #total = 0;
@@ -47,12 +47,12 @@ export class OwnerCounts {
     this.#change(owner, amount);
   }
 
-  /** Only of what was added. */
+  /** Call only for what was added. */
   remove(owner: string): void {
     this.#change(owner, -1);
   }
 
-  /** One of those that have most; undefined where nobody has any. */
+  /** One of the owners with the most; undefined if all have none. */
   most(): string | undefined {
     const [first] = this.#ownersOf.get(this.#most) ?? [];
     return first;
@@ -70,12 +70,12 @@ export class OwnerCounts {
       const others = this.#ownersOf.get(count) ?? new Set<string>();
       this.#ownersOf.set(count, others.add(owner));
     }
-    // One fewer of the last that had most: now that owner has most, with whoever has as many.
+    // If the last owner with the most has one fewer, it still has the most, with any others of that count.
     if (count > this.#most || (before === this.#most && !this.#ownersOf.has(before))) this.#most = count;
   }
 }
 
-/** Where the bound was lowered: removed with each entry that is added. */
+/** Entries removed with each addition after the limit was lowered. */
 const trimmedMax = 100;
 
 type AuditTable = (typeof auditTables)[number];
@@ -83,9 +83,9 @@ type AuditJournal = Pick<Journal<AuditTable>, 'commit' | 'refresh'> & { tables: 
 const nothing = Buffer.alloc(0);
 
 /**
- * The audit log, in the journal of the main thread. A change has its entry on disk before it is done and again,
- * with its outcome, before it is answered: so there is no change without an entry, whenever the server dies. It
- * costs each change two commits, which all changes under way share.
+ * The audit log, in the journal of the main thread. A change has its entry on disk before it happens, and its outcome
+ * on disk before it is answered: no change is without an entry, whenever the server crashes. This costs each change two
+ * commits, shared by all changes under way.
  */
 export class Audit implements AuditLog {
   readonly #journal: AuditJournal;
@@ -94,15 +94,15 @@ export class Audit implements AuditLog {
   readonly #config: AuditConfig;
   readonly #log: Log;
   #last = 0;
-  /** Entries of each book. */
+  /** Entry counts of each book. */
   #counts: OwnerCounts[] = [];
-  /** Whether a transaction was taken back, and with it what was added and removed in it. */
+  /** Set when the counts may be wrong, as a transaction with additions and removals was rolled back. */
   #isStale = false;
   #lost = 0;
   readonly #refusals = new RefusalLimit();
   #isDamageLogged = false;
 
-  /** `journal` is closed by its owner. */
+  /** `journal`: closed by its owner. */
   constructor(journal: AuditJournal, config: AuditConfig, log: Log) {
     this.#journal = journal;
     this.#table = journal.tables.audit;
@@ -130,7 +130,7 @@ export class Audit implements AuditLog {
     const ended = withOutcome(entry, outcome);
     await this.#write(() => {
       const key = keyOf(auditBooks.indexOf(entry.book), entry.number);
-      // Else it would come back, and be counted by nobody.
+      // A trimmed entry would otherwise reappear, uncounted.
       if (this.#table.doesExist(key)) this.#table.putSync(key, packEntry(ended));
     });
   }
@@ -173,7 +173,7 @@ export class Audit implements AuditLog {
     }
   }
 
-  /** Looks at what there is: from each owner to the next, of which LMDB counts the entries. */
+  /** Counts the entries on disk: jumps from owner to owner, and LMDB counts the entries of each. */
   #count(): void {
     this.#counts = [...auditBooks.keys()].map((book) => {
       const counts = new OwnerCounts();
@@ -190,7 +190,7 @@ export class Audit implements AuditLog {
     this.#isStale = false;
   }
 
-  /** Inside a write transaction. */
+  /** Call inside a write transaction. */
   #add(entry: AuditEntry): void {
     if (this.#isStale) this.#count();
     const { number, owner } = entry;
@@ -204,12 +204,12 @@ export class Audit implements AuditLog {
     for (let removed = 0; removed < Math.min(excess, trimmedMax); removed += 1) this.#removeOne(book, counts);
   }
 
-  /** The oldest of whoever has most. */
+  /** Removes the oldest entry of the owner with the most. */
   #removeOne(book: number, counts: OwnerCounts): void {
     const owner = counts.most() ?? '';
     const range = { start: ownedKeyOf(book, owner, 0), end: ownedKeyOf(book, owner, numberMax), limit: 1 };
     const keys = [...this.#owners.getKeys(range)];
-    // Counted wrongly, which is not to be so for ever.
+    // The counts were wrong: count again.
     this.#isStale = keys.length === 0;
     for (const key of keys) {
       this.#owners.removeSync(key);
@@ -218,17 +218,17 @@ export class Audit implements AuditLog {
     }
   }
 
-  /** Of what is done already: an entry that cannot be written is counted as lost. */
+  /** Writes an entry for what has already happened; if that fails, it counts as lost. */
   async #write(apply: () => void): Promise<void> {
     try {
       await this.#commit(apply);
     } catch (error) {
       this.#lost += 1;
-      this.#log.error({ reason: (error as Error).message }, 'an entry of the audit log is lost');
+      this.#log.error({ reason: (error as Error).message }, 'audit entry lost');
     }
   }
 
-  /** The next entries of all books together, behind or before a number. */
+  /** Reads the next entries of all books together, after or before a number. */
   #read(from: number, reverse: boolean): NumberedEntry[] {
     this.#journal.refresh();
     const found = [...auditBooks.keys()].flatMap((book) => {
@@ -248,7 +248,7 @@ export class Audit implements AuditLog {
       return unpackEntry(key, value);
     } catch {
       if (!this.#isDamageLogged) {
-        this.#log.error({ key: key.toString('hex', 0, 16) }, 'an entry of the audit log is damaged');
+        this.#log.error({ key: key.toString('hex', 0, 16) }, 'damaged audit entry skipped');
       }
       this.#isDamageLogged = true;
       return undefined;

@@ -1,13 +1,13 @@
 import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
 
-/** What is kept of who did what. */
+/** Limits of the audit log. */
 export const auditKeys = {
   auditEntriesMax: reloadable(
     integer(
       100_000,
       100,
       1_000_000,
-      'Entries of the audit log: as many changes, as many of mail and claims, and as many refused requests; the oldest go of the fleet that has most. Raise it to look further back.',
+      'Retained entries of the audit log, separately for changes, for mail and claims, and for refused requests. At the limit the oldest of the fleet with the most are removed. Raise it for a longer history.',
     ),
   ),
   auditRefusalsPerMinuteMax: reloadable(
@@ -15,7 +15,7 @@ export const auditKeys = {
       60,
       0,
       10_000,
-      'Requests refused for want of a token or a scope that have an entry in the audit log, shared by fleets; of others their number is kept.',
+      'Audit entries per minute for requests refused for lack of a token or scope, shared by fleets. Further ones are only counted.',
     ),
   ),
 };

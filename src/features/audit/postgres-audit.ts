@@ -20,8 +20,8 @@ import { chunkEntries, type NumberedEntry, RefusalLimit, readAll, readPage } fro
 import type { AuditConfig } from './config.ts';
 
 /**
- * How many each owner may keep so that all together have `max` at most and whoever has fewer keeps all: what those
- * leave is shared by the others alike.
+ * The number of entries each owner may keep, so that all together have at most `max` and owners with fewer keep all:
+ * what those leave is shared equally by the others.
  */
 export function fairLevel(counts: readonly number[], max: number): number {
   const ascending = counts.toSorted((one, other) => one - other);
@@ -34,16 +34,19 @@ export function fairLevel(counts: readonly number[], max: number): number {
   return max;
 }
 
-/** Outcomes of one node that wait for a database that is away: more of them are lost. */
+/** Maximum outcomes per node that wait while the database is unavailable; further ones are lost. */
 const lateMax = 1_000;
 const lateAgainMilliseconds = 1_000;
-/** Removed by one statement. */
+/** Entries removed per statement. */
 const trimmedMax = 1_000;
-/** A node looks at the bound of a book each time it has added so much of it, or so many: then there may be more. */
+/**
+ * A node checks the limit of a book each time it has added this share of it, or this many entries if that is fewer;
+ * each node may exceed the limit by as much.
+ */
 const overshare = 0.01;
 const overMax = 1_000;
 
-/** The outcomes of what was begun before, and what is new, in order. */
+/** Stores outcomes of entries begun before, then adds new entries, in order. */
 const write = `
   WITH ended AS (
     UPDATE audit SET entry = k.entry FROM unnest($1::bigint[], $2::text[]) AS k (number, entry)
@@ -59,11 +62,11 @@ const readOlder = `${columns} WHERE number < $1 ORDER BY number DESC LIMIT ${chu
 const newest = 'SELECT coalesce(max(number), 0) AS number FROM audit';
 const counted = 'SELECT owner, count(*) AS entries FROM audit WHERE book = $1 GROUP BY owner';
 /**
- * The oldest of each of these owners that are more than so many. Whoever waited here could hold up, and be held up by,
- * one who writes outcomes.
+ * Removes the oldest entries of these owners beyond the level. Skips locked rows: waiting could block, and be blocked
+ * by, a node that writes outcomes.
  */
 const trim = `
-  WITH gone AS (
+  WITH removed AS (
     DELETE FROM audit WHERE number IN (
       SELECT oldest.number FROM unnest($2::text[]) AS k (owner)
       CROSS JOIN LATERAL (
@@ -72,9 +75,9 @@ const trim = `
         ORDER BY number LIMIT ${trimmedMax} FOR UPDATE SKIP LOCKED) AS oldest
       LIMIT ${trimmedMax})
     RETURNING number)
-  SELECT count(*) AS trimmed FROM gone`;
+  SELECT count(*) AS trimmed FROM removed`;
 
-/** A new entry, or with a number one that has its outcome now. */
+/** A new entry or, with a number, one that now has its outcome. */
 interface Write {
   number: number | undefined;
   book: AuditBook;
@@ -82,31 +85,31 @@ interface Write {
   content: AuditContent;
 }
 
-/** What the database gave a new one. */
-type Given = { number: number; at_ms: number };
+/** Number and time that the database assigned to a new entry. */
+type Assigned = { number: number; at_ms: number };
 
 /**
- * The audit log of all nodes, in their first database. As on one machine a change has its entry before it is done and
- * its outcome before it is answered; all that a node writes at one moment is one statement. Numbers ascend as entries
- * are begun, and times are the database's.
+ * The audit log of all nodes, in their first database. As on one machine, a change has its entry before it happens and
+ * its outcome before it is answered. Concurrent writes of a node share one statement. Numbers ascend in the order
+ * entries are begun, and times are the database's.
  */
 export class PostgresAudit implements AuditLog {
   readonly #database: Database;
   readonly #config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>;
   readonly #log: Log;
-  readonly #writes: QueryBatcher<Write, Given | undefined>;
+  readonly #writes: QueryBatcher<Write, Assigned | undefined>;
   readonly #refusals = new RefusalLimit();
   readonly #waiting = new Set<Promise<unknown>>();
   #late: Write[] = [];
   readonly #retrying = new SingleFlight(() => this.#retry());
   readonly #closing = new AbortController();
-  /** Entries of each book that this node has added since it looked at the bound; at first, nobody knows. */
+  /** Entries of each book that this node has added since it checked the limit; unknown at first, so a check is due. */
   readonly #added = auditBooks.map(() => overMax);
   readonly #trimming = new SingleFlight(() => this.#trim());
   #lost = 0;
   #isDamageLogged = false;
 
-  /** `database` is closed by its owner. */
+  /** `database`: closed by its owner. */
   constructor(
     database: Database,
     config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>,
@@ -125,9 +128,9 @@ export class PostgresAudit implements AuditLog {
   async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
     const content = begunContent(event);
     const owner = ownerOfEvent(event);
-    const given = await this.#put({ number: undefined, book, owner, content });
-    if (given === undefined) throw new Error('an entry of the audit log was given no number');
-    return { entry: { ...content, number: given.number, book, owner, timeMs: given.at_ms } };
+    const assigned = await this.#put({ number: undefined, book, owner, content });
+    if (assigned === undefined) throw new Error('the database assigned no number to an audit entry');
+    return { entry: { ...content, number: assigned.number, book, owner, timeMs: assigned.at_ms } };
   }
 
   async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
@@ -161,7 +164,7 @@ export class PostgresAudit implements AuditLog {
     yield* readAll((from, reverse) => this.#read(from, reverse), query, row?.number ?? 0);
   }
 
-  /** Settles when everything that was to be written is, or is lost: what waits is tried once more. */
+  /** Settles when everything is written or lost; what waits is tried once more. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#waiting);
@@ -169,7 +172,7 @@ export class PostgresAudit implements AuditLog {
     await this.#trimming.settled();
   }
 
-  async #put(write: Write): Promise<Given | undefined> {
+  async #put(write: Write): Promise<Assigned | undefined> {
     const putting = this.#writes.add(write);
     this.#waiting.add(putting);
     try {
@@ -179,7 +182,10 @@ export class PostgresAudit implements AuditLog {
     }
   }
 
-  /** Of what is done already: an outcome may wait for the database, anything else would get a time that is not its own. */
+  /**
+   * Writes an entry for what has already happened. Only an outcome may wait for the database; a new entry would get the
+   * wrong time.
+   */
   async #keep(write: Write): Promise<void> {
     try {
       await this.#put(write);
@@ -190,11 +196,11 @@ export class PostgresAudit implements AuditLog {
         return;
       }
       this.#lost += 1;
-      this.#log.error({ reason: (error as Error).message }, 'an entry of the audit log is lost');
+      this.#log.error({ reason: (error as Error).message }, 'audit entry lost');
     }
   }
 
-  /** Until the database is back, or this node ends. */
+  /** Retries until the database is back or this node stops. */
   async #retry(): Promise<void> {
     const { signal } = this.#closing;
     while (this.#late.length > 0) {
@@ -203,7 +209,7 @@ export class PostgresAudit implements AuditLog {
     }
   }
 
-  async #write(writes: readonly Write[]): Promise<(Given | undefined)[]> {
+  async #write(writes: readonly Write[]): Promise<(Assigned | undefined)[]> {
     const added = writes.filter(({ number }) => number === undefined);
     const ended = writes.filter(({ number }) => number !== undefined);
     const text = ({ content }: Write): string => JSON.stringify(content);
@@ -214,11 +220,11 @@ export class PostgresAudit implements AuditLog {
       added.map(({ owner }) => owner),
       added.map(text),
     ];
-    const given = await retryConflicts(() => this.#database.query<Given>(write, values));
-    given.sort((one, other) => one.number - other.number);
+    const assigned = await retryConflicts(() => this.#database.query<Assigned>(write, values));
+    assigned.sort((one, other) => one.number - other.number);
     for (const { book } of added) this.#note(auditBooks.indexOf(book));
     let next = 0;
-    return writes.map(({ number }) => (number === undefined ? given[next++] : undefined));
+    return writes.map(({ number }) => (number === undefined ? assigned[next++] : undefined));
   }
 
   #note(book: number): void {
@@ -238,7 +244,7 @@ export class PostgresAudit implements AuditLog {
       try {
         await this.#trimBook(book);
       } catch (error) {
-        this.#log.warn({ err: error }, 'the audit log could not be trimmed; it will be when more is added');
+        this.#log.warn({ err: error }, 'trimming the audit log failed; retrying when more is added');
       }
     }
   }
@@ -251,13 +257,13 @@ export class PostgresAudit implements AuditLog {
     const over = owners.filter(({ entries }) => entries > level).map(({ owner }) => owner);
     if (over.length === 0) return;
     for (let trimmed = trimmedMax; trimmed === trimmedMax; ) {
-      const [gone] = await this.#database.query<{ trimmed: number }>(trim, [book, over, level]);
-      trimmed = gone?.trimmed ?? 0;
+      const [row] = await this.#database.query<{ trimmed: number }>(trim, [book, over, level]);
+      trimmed = row?.trimmed ?? 0;
     }
   }
 
   async #read(from: number, reverse: boolean): Promise<NumberedEntry[]> {
-    const rows = await this.#database.query<Given & { book: number; owner: string; entry: string }>(
+    const rows = await this.#database.query<Assigned & { book: number; owner: string; entry: string }>(
       reverse ? readOlder : readNewer,
       [from],
     );
@@ -274,9 +280,9 @@ export class PostgresAudit implements AuditLog {
       const content: unknown = JSON.parse(text);
       if (isContent(content)) return content;
     } catch {
-      // Said below.
+      // Logged below.
     }
-    if (!this.#isDamageLogged) this.#log.error({ number }, 'an entry of the audit log is damaged');
+    if (!this.#isDamageLogged) this.#log.error({ number }, 'damaged audit entry skipped');
     this.#isDamageLogged = true;
     return undefined;
   }

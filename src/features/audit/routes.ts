@@ -20,23 +20,25 @@ const entryDocument = Type.Object({
   method: Type.String(),
   route: Type.String(),
   about: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
-    description: 'Parameters of the path, ids that were given out, counts.',
+    description: 'Path parameters, assigned ids, counts.',
   }),
-  status: nullable('integer', { description: 'Null: under way, or the server ended before it knew.' }),
+  status: nullable('integer', {
+    description: 'Null: under way, or the server stopped before the outcome was known.',
+  }),
   error: nullable('string'),
   address: nullable('string'),
   forwarded_for: nullable('string', {
-    description: 'As the client, or a proxy before the server, claims it.',
+    description: 'As claimed by the client or a proxy.',
   }),
   request_id: nullable('string'),
-  omitted: Type.Integer({ description: 'Refused requests before this one that have no entry.' }),
+  omitted: Type.Integer({ description: 'Refused requests before this one without an entry.' }),
 });
 
 const filter = {
   fleet: Type.Optional(Type.String({ maxLength: 8 })),
-  token: Type.Optional(Type.String({ maxLength: 36, description: 'The id of a token, or `bootstrap`.' })),
+  token: Type.Optional(Type.String({ maxLength: 36, description: 'Id of a token, or `bootstrap`.' })),
   from: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601.' })),
-  to: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; not included.' })),
+  to: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601, exclusive.' })),
 };
 const filterQuery = Type.Object(filter);
 
@@ -58,7 +60,7 @@ function describe(entry: AuditEntry): Static<typeof entryDocument> {
   };
 }
 
-/** @throws ApiError bad_request for what is no time; forbidden for a fleet that is not the token's. */
+/** @throws ApiError bad_request for an invalid time; forbidden for a fleet other than the token's. */
 function queryOf(
   { fleet, token, from, to }: Static<typeof filterQuery>,
   principal: Principal | null,
@@ -82,7 +84,7 @@ function parseTime(name: string, text: string): number {
 
 const listing = {
   summary: 'List entries of the audit log',
-  description: 'Who did what, newest first. With a filter a page may be short, and `next` says more.',
+  description: 'Newest first. With a filter a page may be short although `next` is set.',
   querystring: Type.Object({
     ...filter,
     after: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 })),
@@ -107,7 +109,7 @@ async function* lines(audit: AuditLog, query: AuditQuery, signal: AbortSignal): 
 
 const exporting = {
   summary: 'Export the audit log',
-  description: 'All entries up to now, oldest first, one a line.',
+  description: 'All entries up to now, oldest first, one per line.',
   querystring: filterQuery,
   response: {
     200: {

@@ -10,7 +10,7 @@ import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
 
-/** Where the data is in a database. */
+/** Backups of a server whose data is in a database: none. */
 export class NoBackups implements Backups {
   readonly isRunning = false;
 
@@ -24,7 +24,7 @@ export class NoBackups implements Backups {
   close(): void {}
 }
 
-/** The backups of a running server, one at a time, each made by a process of its own. */
+/** Takes backups of a running server, one at a time, each in a process of its own. */
 export class BackupRunner implements Backups {
   readonly #source: BackupSource;
   readonly #log: Log;
@@ -45,13 +45,15 @@ export class BackupRunner implements Backups {
     if (this.#process !== undefined) throw new ApiError('backup_running');
     const inside = relative(this.#source.path, folder);
     if (inside === '' || !inside.startsWith('..')) {
-      throw new ApiError('unusable_folder', { msg: 'A backup cannot be made inside the data folder.' });
+      throw new ApiError('unusable_folder', {
+        msg: 'The backup folder is inside the data folder. Choose one outside of it.',
+      });
     }
     try {
       makeEmptyFolder(folder);
     } catch (error) {
       throw new ApiError('unusable_folder', {
-        msg: `The backup cannot be made there: ${(error as Error).message}.`,
+        msg: `The backup folder cannot be used: ${(error as Error).message}.`,
       });
     }
     this.#backup = {
@@ -68,8 +70,8 @@ export class BackupRunner implements Backups {
   }
 
   /**
-   * While it is, nothing that mail was sent for may be forgotten: the copy of the actions may be older than that
-   * of a shard, which then has to know the mail.
+   * While true, no dedupe keys may be pruned: the copy of the actions may be older than that of a shard, which then has
+   * to know their mail.
    */
   get isRunning(): boolean {
     return this.#process !== undefined;
@@ -81,7 +83,7 @@ export class BackupRunner implements Backups {
     return { ...backup, bytes: Math.min(this.#bytesIn(backup.folder), backup.bytesTotal) };
   }
 
-  /** A backup under way is given up: it has no backup.json, so nobody takes it for one. */
+  /** Aborts a backup under way. It has no backup.json, so it is never taken for a complete one. */
   close(): void {
     this.#process?.kill('SIGKILL');
   }
@@ -108,14 +110,14 @@ export class BackupRunner implements Backups {
     const ended = { ...this.#backup, endedAtMs: Date.now() };
     if (message.type === 'done') {
       this.#backup = { ...ended, state: 'done', bytes: message.bytes, bytesTotal: message.bytes };
-      this.#log.info({ folder: ended.folder, bytes: message.bytes }, 'a backup was made');
+      this.#log.info({ folder: ended.folder, bytes: message.bytes }, 'backup completed');
     } else {
       this.#backup = { ...ended, state: 'failed', reason: message.reason };
-      this.#log.error({ folder: ended.folder, reason: message.reason }, 'a backup failed');
+      this.#log.error({ folder: ended.folder, reason: message.reason }, 'backup failed');
     }
   }
 
-  /** What the environments take below a folder that is laid out as the data folder is. */
+  /** Total size of the environments below a folder with the layout of the data folder. */
   #bytesIn(root: string): number {
     return foldersOf(this.#source).reduce((sum, folder) => {
       const file = join(root, relative(this.#source.path, folder), recordsFile);

@@ -6,7 +6,7 @@ import { ApiError } from '../../core/errors.ts';
 const newBackup = Type.Object(
   {
     folder: Type.String({
-      description: "An absolute path on the server's machine; empty, or not there yet.",
+      description: "Absolute path on the server's machine, of a folder that is empty or does not exist.",
       pattern: '^/[^\\u0000]*$',
       maxLength: 4_096,
     }),
@@ -19,7 +19,7 @@ const backupDocument = Type.Object({
   started_at: time,
   ended_at: nullable('string'),
   bytes: Type.Integer(),
-  bytes_total: Type.Integer({ description: 'About, while the state is running.' }),
+  bytes_total: Type.Integer({ description: 'Approximate while the state is running.' }),
   reason: nullable('string', { description: 'Why it failed.' }),
 });
 
@@ -61,7 +61,7 @@ const showBackup =
     return describe(backup);
   };
 
-/** `/backup`: starts one, and tells how it goes, since it takes longer than a request should. */
+/** `/backup`: starts a backup and reports its progress, as it takes longer than a request should. */
 export function addBackupRoutes(app: AdminApp, context: AdminContext): void {
   app.post('/backup', { config: { scope: 'admin' }, schema: starting }, startBackup(context));
   app.get('/backup', { config: { scope: 'admin' }, schema: showing }, showBackup(context));

@@ -12,7 +12,7 @@ import type {
 } from './service.ts';
 import { idOfJob, jobKey } from './tables.ts';
 
-/** What the admin API can do with broadcasts. */
+/** Serves broadcasts to the admin API. */
 export class LocalBroadcastService implements BroadcastService {
   readonly #broadcaster: Broadcaster;
 
@@ -57,7 +57,7 @@ export class LocalBroadcastService implements BroadcastService {
   }
 
   async cancel(fleetId: string, id: string): Promise<BroadcastStatus> {
-    // A repeated one, whose answer was lost.
+    // Idempotent: the first answer may have been lost.
     const status = this.get(fleetId, id);
     return status.state === 'cancelled' ? status : this.#change(fleetId, id, 'cancelled');
   }

@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { AdminContext } from '../../admin-api/request/context.ts';
 
-/** How broadcasts are doing. */
+/** Adds the metrics of broadcasts. */
 export function addBroadcastMetrics(metrics: Registry, { broadcasts }: AdminContext): void {
   const registers = [metrics];
   new Gauge({
     name: 'fleetpost_broadcasts_active',
-    help: 'Broadcasts that run or are paused.',
+    help: 'Running and paused broadcasts.',
     registers,
     collect() {
       this.set(broadcasts.active);
@@ -14,7 +14,7 @@ export function addBroadcastMetrics(metrics: Registry, { broadcasts }: AdminCont
   });
   new Counter({
     name: 'fleetpost_broadcast_mails_total',
-    help: 'Mails of broadcasts since the start, by what became of them.',
+    help: 'Mails of broadcasts since the start, by outcome.',
     labelNames: ['outcome'],
     registers,
     collect() {

@@ -33,8 +33,8 @@ const closings = new Set([0x7d, 0x5d]);
 const spaces = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * The value of a member of a JSON object as it stands in its text, byte for byte (D11): of several of that name the
- * last one, as `JSON.parse` has it. `text` has been parsed already, so that it is known to be well-formed.
+ * Extracts the value of a member from JSON text byte for byte (D11); of duplicates the last one, as `JSON.parse` does.
+ * `text` must be well-formed: it has been parsed already.
  */
 function memberBytes(text: Buffer, name: string): Buffer | undefined {
   let found: Buffer | undefined;
@@ -80,7 +80,7 @@ function endOfValue(text: Buffer, from: number): number {
   return at;
 }
 
-/** Bytes of a device id in a list, with quotes, a comma and spaces. */
+/** Bytes per device id in a list, with quotes, comma and spaces. */
 const listedBytes = 24;
 const uuid = '^[0-9A-Fa-f-]{32,36}$';
 
@@ -99,7 +99,7 @@ const newBroadcast = Type.Object(
     payload: Type.Optional(
       Type.Unsafe<JsonObject | null>({
         type: ['object', 'null'],
-        description: 'Delivered byte for byte as it stands in the body; none is {}.',
+        description: 'Delivered byte for byte as in the body. Default: {}.',
       }),
     ),
     to: target,
@@ -107,7 +107,7 @@ const newBroadcast = Type.Object(
     mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
     requeues_max: Type.Optional(Type.Integer(requeuesMaxDocument)),
     deliver_at: Type.Optional(
-      Type.String({ description: 'When mailboxes are to accept it: ISO 8601 with a time zone.' }),
+      Type.String({ description: 'When to deliver it to the mailboxes: ISO 8601 with a time zone.' }),
     ),
   },
   { additionalProperties: false },
@@ -116,7 +116,7 @@ const broadcastDocument = Type.Object({
   broadcast_id: Type.String(),
   name: Type.String(),
   to: Type.Object({
-    devices: Type.Optional(Type.Integer({ description: 'How many the list has.' })),
+    devices: Type.Optional(Type.Integer({ description: 'Number of devices in the list.' })),
     tag: Type.Optional(Type.String()),
     all: Type.Optional(Type.Literal(true)),
   }),
@@ -126,7 +126,9 @@ const broadcastDocument = Type.Object({
   requeues_max: nullable('integer'),
   deliver_at: nullable('string'),
   state: Type.Unsafe<BroadcastState>({ type: 'string', enum: ['running', 'paused', 'done', 'cancelled'] }),
-  devices: nullable('integer', { description: 'To send to, counted as it began; null until that is known.' }),
+  devices: nullable('integer', {
+    description: 'Number of target devices, counted at the start; null until known.',
+  }),
   queued: Type.Integer(),
   refused: Type.Integer(),
   created_at: time,
@@ -161,19 +163,19 @@ function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
   };
 }
 
-/** For the audit log. */
+/** Describes a broadcast for the audit log. */
 function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<string, string | number> {
   const target = 'listed' in to ? `${to.listed} devices` : 'tag' in to ? `tag ${to.tag}` : 'all';
   return { broadcast_id: id, name: request.name, to: target, state, queued };
 }
 
-/** Each device of a list once, in whatever order. */
+/** Deduplicates the devices of a list. */
 function targetOf({ devices, tag }: Static<typeof target>, devicesMax: number): BroadcastTarget {
   if (tag !== undefined) return { tag };
   if (devices === undefined) return { all: true };
   if (devices.length > devicesMax) {
     throw new ApiError('request_too_large', {
-      msg: `A list may name ${devicesMax} devices (broadcastDevicesMax); give more of them a tag.`,
+      msg: `Too many devices in the list (broadcastDevicesMax is ${devicesMax}). Use a tag instead.`,
     });
   }
   return { devices: [...new Set(devices)] };
@@ -181,7 +183,7 @@ function targetOf({ devices, tag }: Static<typeof target>, devicesMax: number): 
 
 const starting = {
   summary: 'Start a broadcast',
-  description: 'Sends a mail to a list of devices, to those that have a tag, or to all of the fleet.',
+  description: 'Sends a mail to a list of devices, to those with a tag, or to the whole fleet.',
   params: fleetPath,
   headers: idempotencyHeaders,
   body: newBroadcast,
@@ -205,7 +207,7 @@ const startBroadcast =
     const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;
     if (bytes.length > config.bodyBytesMax) {
       throw new ApiError('request_too_large', {
-        msg: `A payload may have ${config.bodyBytesMax} bytes (bodyBytesMax).`,
+        msg: `The payload is too large (bodyBytesMax is ${config.bodyBytesMax}).`,
       });
     }
     fleets.checkMail(fleetId, name, body.payload ?? {}, bytes.length);
@@ -228,7 +230,7 @@ const startBroadcast =
 
 const listing = {
   summary: 'List broadcasts',
-  description: 'The newest first.',
+  description: 'Newest first.',
   params: fleetPath,
   querystring: Type.Object({ after: Type.Optional(Type.String({ pattern: uuid })), limit: pageLimit }),
   response: { 200: listOf(broadcastDocument), ...errorAnswers },
@@ -256,8 +258,8 @@ const showBroadcast =
   };
 
 const listingRefusals = {
-  summary: 'List devices that a broadcast did not reach',
-  description: 'Devices that did not get it, up to broadcastRefusalsMax of them, in order of id.',
+  summary: 'List the refusals of a broadcast',
+  description: 'Devices that did not get the mail, by id, up to broadcastRefusalsMax of them.',
   params: broadcastPath,
   querystring: Type.Object({
     after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
@@ -275,9 +277,9 @@ const listRefusals =
   };
 
 const changes = {
-  pause: 'Nothing more is sent once this is answered, until it is resumed.',
-  resume: 'Goes on behind the last device that is done with.',
-  cancel: 'Ends it for good. What was sent stays in the mailboxes.',
+  pause: 'Nothing more is sent once this is answered, until the broadcast is resumed.',
+  resume: 'Continues after the last device that is done.',
+  cancel: 'Ends the broadcast for good. Mail already sent stays in the mailboxes.',
 };
 type Change = keyof typeof changes;
 
@@ -299,8 +301,8 @@ const changeBroadcast =
   };
 
 const forgetting = {
-  summary: 'Forget a broadcast that has ended',
-  description: 'Forgets one that has ended, with its refusals.',
+  summary: 'Delete an ended broadcast',
+  description: 'Deletes an ended broadcast with its refusals.',
   params: broadcastPath,
   response: { 204: Type.Null(), ...errorAnswers },
 };
@@ -313,7 +315,7 @@ const forgetBroadcast =
     return reply.code(204).send(null);
   };
 
-/** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, as a job that goes on by itself. */
+/** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, delivered as a job. */
 export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
   const { config } = context;
   app.post(

@@ -4,12 +4,11 @@ import type { Journal } from '../../storage/lmdb/environment/journal.ts';
 import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 
 /**
- * In `DATA/control`. A broadcast is named by its fleet and its id, a UUIDv7, so that those of a fleet lie together
- * in the order they were put.
+ * The tables of broadcasts, in `DATA/control`. Keys are fleet and id, a UUIDv7, so that those of a fleet are adjacent
+ * and in the order they were put.
  *
- * jobs: what is asked for. jobProgress: how far it has come. jobTargets: the ids of a list, one behind the other.
- * jobRefusals: broadcast, device id; why. senderKeys: key, fleet; digest and id of the broadcast. jobTimes: up to
- * when keys were forgotten.
+ * jobs: the request. jobProgress: its progress. jobTargets: the ids of a list, concatenated. jobRefusals: broadcast,
+ * device id → reason. senderKeys: key, fleet → digest and id of the broadcast. jobTimes: up to when keys have expired.
  */
 export const broadcastTables = [
   'jobs',
@@ -32,7 +31,7 @@ export function fleetIdOfJob(key: Buffer): string {
   return key.toString('latin1', 0, fleetIdLength);
 }
 
-/** With memory of its own: it crosses threads. */
+/** Copies the id, since it crosses threads. */
 export function idOfJob(key: Buffer): Uint8Array {
   return new Uint8Array(key.subarray(fleetIdLength, jobKeyBytes));
 }
@@ -41,7 +40,7 @@ export function refusalKey(job: Buffer, deviceId: string): Buffer {
   return Buffer.concat([job, Buffer.from(deviceId, 'latin1')]);
 }
 
-/** Keys that begin so, behind `after`. */
+/** Keys that begin with `prefix`, after `after`. */
 export function keysUnder(
   table: Table,
   prefix: Buffer,

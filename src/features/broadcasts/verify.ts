@@ -10,7 +10,7 @@ type TableName = (typeof broadcastTables)[number];
 
 const states = ['running', 'paused', 'done', 'cancelled'];
 
-/** What each record must be, as tables.ts says; answers whether it is. */
+/** Whether a row is as tables.ts states. */
 const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean>> = {
   jobs: (key, value) => isJobKey(key) && typeof decodeJob(value).request.name === 'string',
   jobProgress: (key, value) => isJobKey(key) && states.includes(decodeProgress(value).state),
@@ -24,7 +24,7 @@ const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean
   jobTimes: (key) => key.length > 0,
 };
 
-/** Walks what is kept of broadcasts, of a server that is stopped. */
+/** Checks all tables of broadcasts on a stopped server. */
 export function verifyBroadcasts(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
@@ -32,7 +32,7 @@ export function verifyBroadcasts(
 ): void {
   for (const name of broadcastTables) {
     const table = tables.get(name);
-    if (table === undefined) findings.add(`broadcasts: there is no table ${name}`);
+    if (table === undefined) findings.add(`broadcasts: table ${name} is missing`);
     const onDamage = (damage: Error): void => findings.add(`broadcasts, ${name}: ${damage.message}`);
     for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();

@@ -8,7 +8,7 @@ import { type AuditEvent, type AuditLog, auditOwners } from '../../domain/audit-
 import { digestOf, type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { ClaimingConfig } from './config.ts';
 
-/** What of a shard a claim needs. */
+/** The part of a shard that a claim needs. */
 interface ClaimShard {
   credentials(
     device: DeviceKey,
@@ -26,19 +26,21 @@ export interface ClaimsOptions {
   audit: AuditLog;
 }
 
-/** Ids that are drawn for a device that names none, should they be taken: one in 36^10 is. */
+/** Attempts to draw a free id for a device that names none: one in 36^10 is taken. */
 const drawsMax = 3;
 
 /**
- * Devices that register themselves. The count of a token is taken, and is on disk, before the device is made: a
- * crash between the two leaves a count used and never a device too many.
+ * Registers devices that claim themselves. The count of a token is taken, on disk, before the device is created: a
+ * crash in between leaves a count used, and never a device too many.
  */
 export class Claims {
   readonly #options: ClaimsOptions;
   readonly #underway: FairShare;
-  /** Claims that can be repeated, by all that they name: one that comes again meanwhile is the same. */
+  /** Repeatable claims by everything they name: a concurrent repetition joins the first. */
   readonly #repeatable = new KeyedSingleFlight<string, ClaimedDevice>();
-  /** Claims of one device come one after another: at once, each would have a count until it is told that the id is taken. */
+  /**
+   * Serializes the claims of one device: concurrently, each would take a count before it learns that the id is taken.
+   */
   readonly #inTurn = new KeyedMutex<DeviceKey>();
 
   constructor(options: ClaimsOptions) {
@@ -53,7 +55,7 @@ export class Claims {
   async claim(claim: ClaimRequest): Promise<ClaimedDevice> {
     this.#underway.max = this.#options.config.claimsQueueMax;
     if (!this.#underway.take(claim.fleetId)) {
-      throw unavailable('Too many claims are under way, of this fleet or of all (claimsQueueMax).');
+      throw unavailable('Too many claims under way, of this fleet or of all (claimsQueueMax). Retry later.');
     }
     try {
       return await this.#claim(claim);
@@ -93,7 +95,7 @@ export class Claims {
 
   async #store(claim: ClaimRequest, token: ClaimToken, event: AuditEvent): Promise<ClaimedDevice> {
     const { audit } = this.#options;
-    // Not before the token was found good: only its bearers may know which ids are taken.
+    // Only once the token is valid: only its bearers may learn which ids are taken.
     if (claim.deviceId !== undefined) await this.#checkFree(deviceKeyOf(claim.fleetId, claim.deviceId));
     const begun = await audit.begin('traffic', event);
     try {
@@ -107,7 +109,7 @@ export class Claims {
     }
   }
 
-  /** The answer to a claim that was answered before, of a device that shows the secret it named. */
+  /** The answer to a repeated claim, if the device exists and the claim has its secret. */
   async #repeated({ fleetId, deviceId, deviceSecret }: ClaimRequest): Promise<ClaimedDevice | undefined> {
     if (deviceId === undefined || deviceSecret === undefined) return undefined;
     const device = deviceKeyOf(fleetId, deviceId);
@@ -141,8 +143,8 @@ export class Claims {
       }
       throw new ApiError('already_exists');
     } catch (error) {
-      // Any other error leaves open whether the device is there: then the count stays taken.
-      if (error instanceof ApiError) await claimTokens.giveBack(token);
+      // After any other error the device may exist, so the count stays taken.
+      if (error instanceof ApiError) await claimTokens.release(token);
       throw error;
     }
   }

@@ -38,7 +38,7 @@ const newClaimToken = Type.Object(
     devices_max: Type.Integer({
       minimum: 1,
       maximum: 100_000_000,
-      description: 'Devices that may claim with it.',
+      description: 'Maximum devices that may claim with it.',
     }),
     expires_at: expiresAt,
     id_pattern: Type.Optional(
@@ -46,7 +46,7 @@ const newClaimToken = Type.Object(
         minLength: 1,
         maxLength: idPatternLengthMax,
         description:
-          'What the whole of a device id must match, in the syntax of RE2. A device must name its id then.',
+          'RE2 pattern that the whole device id must match. With a pattern, a device must name its id.',
       }),
     ),
     tags: Type.Optional(tags),
@@ -87,7 +87,7 @@ const listClaimTokens =
 const creation = {
   summary: 'Create a claim token',
   description:
-    'A token with which devices register themselves at `POST /v1/claim`; its text is answered this once.',
+    'Creates a token with which devices register themselves at `POST /v1/claim`. Its text is returned only once.',
   params: fleetPath,
   body: newClaimToken,
   response: { 201: createdClaimToken, ...errorAnswers },
@@ -111,7 +111,7 @@ const createClaimToken =
 
 const revocation = {
   summary: 'Revoke a claim token',
-  description: 'Revokes it; devices that have claimed with it stay.',
+  description: 'Devices that claimed with it remain.',
   params: Type.Interface([fleetPath], { claim_token_id: Type.String() }),
   response: { 204: Type.Null(), ...errorAnswers },
 };
@@ -123,7 +123,7 @@ const revokeClaimToken =
     return reply.code(204).send(null);
   };
 
-/** `/fleets/{fleet_id}/claim-tokens`: what devices register themselves with. */
+/** `/fleets/{fleet_id}/claim-tokens`: tokens with which devices register themselves. */
 export function addClaimTokenRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/claim-tokens',

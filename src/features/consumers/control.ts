@@ -12,8 +12,8 @@ import {
 } from './service.ts';
 
 /**
- * Records of one batch, whatever is asked for, and bytes of their payloads, but for the first: what a worker can hold,
- * and what an answer may take of memory.
+ * Bounds of one batch in records and payload bytes (the first record is exempt), to bound the memory of an answer
+ * and of a worker.
  */
 const batchRecordsMax = 1_000;
 const batchBytesMax = 4 * 1024 * 1024;
@@ -23,7 +23,7 @@ export interface ConsumerLimits {
   consumerFetchesMax: number;
 }
 
-/** The consumers of operators, as the admin API knows them. */
+/** Serves operators' consumers to the admin API; leaves out those of forwarders. */
 export class LocalConsumerService implements ConsumerService {
   readonly #consumers: Consumers;
   readonly #limits: ConsumerLimits;
@@ -61,7 +61,7 @@ export class LocalConsumerService implements ConsumerService {
     const { consumer, isNew } = await this.#consumers.put(fleetId, name, settings, start, () => {
       if ([...this.#ofFleet(fleetId)].length < consumersPerFleetMax) return;
       throw new ApiError('limit_reached', {
-        msg: `A fleet has ${consumersPerFleetMax} consumers at most (consumersPerFleetMax).`,
+        msg: `Too many consumers in this fleet (consumersPerFleetMax is ${consumersPerFleetMax}). Delete one first.`,
       });
     });
     return { status: await statusOf(consumer), isNew };
@@ -80,7 +80,9 @@ export class LocalConsumerService implements ConsumerService {
   ): Promise<ConsumerBatch | undefined> {
     const consumer = this.#find(fleetId, name);
     if (!this.#fetches.take(fleetId)) {
-      throw unavailable('Too many fetches of consumers wait, of this fleet or of all (consumerFetchesMax).');
+      throw unavailable(
+        'Too many waiting consumer fetches, of this fleet or of all (consumerFetchesMax). Retry later.',
+      );
     }
     try {
       return await consumer.fetch(
@@ -114,7 +116,7 @@ export class LocalConsumerService implements ConsumerService {
 }
 
 async function statusOf(consumer: Consumer): Promise<ConsumerStatus> {
-  const { name, leaseSeconds, kept } = consumer;
-  const { createdAtMs, kinds, schemas } = kept;
+  const { name, leaseSeconds, declaration } = consumer;
+  const { createdAtMs, kinds, schemas } = declaration;
   return { name, createdAtMs, kinds, schemas, leaseSeconds, shards: await consumer.status() };
 }

@@ -12,13 +12,13 @@ export interface OpenConsumersOptions {
   log: Log;
 }
 
-/** What reads records out of the logs for those who come again, on the main thread. */
+/** Consumers at work on the main thread. */
 export interface RunningConsumers {
   consumers: Consumers;
   control: LocalConsumerService;
-  /** Before the admin server ends: fetches that wait are answered. */
+  /** Answers waiting fetches. Call it before the admin server stops. */
   stopWaiting(): void;
-  /** Once nobody asks any more, before the journal is closed. */
+  /** Call it after the last request and before the journal is closed. */
   stop(): Promise<void>;
 }
 

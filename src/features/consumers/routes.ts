@@ -12,11 +12,11 @@ const consumerPath = Type.Interface([fleetPath], { name: Type.String() });
 const filter = {
   kinds: Type.Array(Type.Enum([...recordKinds]), {
     maxItems: recordKinds.length,
-    description: 'Of its records; none for all.',
+    description: 'Kinds of records to read; empty for all.',
   }),
   schemas: Type.Array(Type.String({ maxLength: 255 }), {
     maxItems: 1_000,
-    description: 'Of its records, by name; none for all.',
+    description: 'Schemas of records to read; empty for all.',
   }),
 };
 const settings = Type.Partial(
@@ -25,11 +25,14 @@ const settings = Type.Partial(
     lease_seconds: nullable('integer', {
       minimum: 1,
       maximum: 3_600,
-      description: 'How long a worker has for a batch; null for 30 seconds.',
+      description: 'Lease of a batch; null for 30 seconds.',
     }),
-    start: Type.Union([Type.Enum(['earliest', 'latest']), timeText('With what was stored then.')], {
-      description: 'Where a new one begins, `earliest` if not given; one that exists stays where it is.',
-    }),
+    start: Type.Union(
+      [Type.Enum(['earliest', 'latest']), timeText('At the first record stored then or later.')],
+      {
+        description: 'Where a new consumer begins. Default: `earliest`. Ignored for an existing one.',
+      },
+    ),
   }),
   { additionalProperties: false },
 );
@@ -49,20 +52,20 @@ const consumerDocument = Type.Object({
   created_at: time,
   ...filter,
   lease_seconds: Type.Integer(),
-  behind: Type.Integer({ description: 'Positions of all logs, whatever fleet they are of, not done yet.' }),
-  seconds_behind: Type.Number({ description: 'Age of the oldest of them.' }),
-  lost: Type.Integer({ description: 'Positions that were trimmed from the logs before it came there.' }),
+  behind: Type.Integer({ description: 'Positions of all logs, of all fleets, not done yet.' }),
+  seconds_behind: Type.Number({ description: 'Age of the oldest record among them.' }),
+  lost: Type.Integer({ description: 'Positions trimmed by retention before the consumer read them.' }),
   shards: Type.Array(shardDocument, {
-    description: 'Its place in the log of each shard, and who is at work there.',
+    description: 'Its cursor in the log of each shard, and the leased batch.',
   }),
 });
 const noBatch = { batch_id: null, shard: null, expires_at: null, records: [] };
-/** Documented by its shape, sent as the bytes of `describeBatch`. */
+/** Documents the shape of the bytes from `describeBatch`. */
 const batchDocument = Type.Unsafe<Buffer | typeof noBatch>(
   Type.Object({
-    batch_id: nullable('string', { description: 'Null where there was nothing.' }),
+    batch_id: nullable('string', { description: 'Null if there were no records.' }),
     shard: nullable('integer'),
-    expires_at: nullable('string', { description: 'Then the batch is given again.' }),
+    expires_at: nullable('string', { description: 'End of the lease; then the batch is redelivered.' }),
     records: Type.Array(
       Type.Object({
         record_id: Type.String(),
@@ -76,18 +79,22 @@ const batchDocument = Type.Unsafe<Buffer | typeof noBatch>(
   }),
 );
 const settledDocument = Type.Object({
-  records: Type.Integer({ description: 'How many; 0 where the batch was acknowledged before.' }),
+  records: Type.Integer({ description: 'Number of records; 0 if the batch was acknowledged before.' }),
 });
 const batchBody = Type.Object({ batch_id: Type.String({ maxLength: 64 }) }, { additionalProperties: false });
 const fetchBody = Type.Partial(
   Type.Object({
-    max: Type.Integer({ minimum: 1, maximum: 100_000, description: 'Records at most; 100 if not given.' }),
+    max: Type.Integer({
+      minimum: 1,
+      maximum: 100_000,
+      description: 'Maximum number of records. Default: 100.',
+    }),
     wait_seconds: Type.Integer({
       minimum: 0,
       maximum: 60,
-      description: 'How long to wait for records where there are none; 0 if not given.',
+      description: 'How long to wait for records. Default: 0.',
     }),
-    worker: Type.String({ maxLength: 100, description: 'Who asks, shown with the consumer.' }),
+    worker: Type.String({ maxLength: 100, description: 'Name of the worker, shown with the consumer.' }),
   }),
   { additionalProperties: false },
 );
@@ -120,17 +127,17 @@ function describe(status: ConsumerStatus): Static<typeof consumerDocument> {
   };
 }
 
-/** With the payloads' own bytes (D11). */
+/** Keeps the payloads byte for byte (D11). */
 function describeBatch({ id, shard, records, expiresAtMs }: ConsumerBatch): Buffer {
-  const front = JSON.stringify({ batch_id: id, shard, expires_at: new Date(expiresAtMs).toISOString() });
+  const head = JSON.stringify({ batch_id: id, shard, expires_at: new Date(expiresAtMs).toISOString() });
   const comma = Buffer.from(',');
   const items = records.flatMap((record, index) =>
     index === 0 ? [recordDocument(record)] : [comma, recordDocument(record)],
   );
-  return Buffer.concat([Buffer.from(`${front.slice(0, -1)},"records":[`), ...items, Buffer.from(']}')]);
+  return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"records":[`), ...items, Buffer.from(']}')]);
 }
 
-/** What is absent is left out, and stays. */
+/** Leaves out absent members, which stay as they are. */
 function changeOf({
   kinds,
   schemas,
@@ -163,7 +170,7 @@ const listConsumers =
 
 const declaring = {
   summary: 'Create or change a consumer',
-  description: 'Makes a consumer, or changes what it is given from now on: what is absent stays.',
+  description: 'Creates a consumer, or changes its filter and lease. Absent settings stay as they are.',
   params: consumerPath,
   body: settings,
   response: { 200: consumerDocument, 201: consumerDocument, ...errorAnswers },
@@ -174,7 +181,7 @@ const declareConsumer =
   async ({ params: { fleet_id, name }, body }, reply) => {
     const { fleet } = registry.fleet(fleet_id);
     if (!consumerNamePattern.test(name)) {
-      throw new ApiError('bad_request', { msg: 'A consumer name is 1 to 64 letters, digits, _ and -.' });
+      throw new ApiError('bad_request', { msg: 'A consumer name must be 1 to 64 letters, digits, _ and -.' });
     }
     const { status, isNew } = await consumers.put(fleet.fleetId, name, changeOf(body), startOf(body.start));
     reply.code(isNew ? 201 : 200);
@@ -211,7 +218,7 @@ const deleteConsumer =
 const fetching = {
   summary: 'Fetch a batch of records',
   description:
-    'Records of one shard that nobody else is given until they are acknowledged, released, or their lease ends. Of each device they come in order.',
+    'Leases records of one shard until they are acknowledged, released, or the lease ends. In order per device.',
   params: consumerPath,
   body: fetchBody,
   response: { 200: batchDocument, ...errorAnswers },
@@ -222,15 +229,15 @@ const fetchBatch =
   async ({ params, body }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { max = 100, wait_seconds = 0, worker = '' } = body;
-    const gone = new AbortController();
-    const timer = setTimeout(() => gone.abort(), wait_seconds * 1_000);
-    reply.raw.once('close', () => gone.abort());
-    if (wait_seconds === 0) gone.abort();
+    const ended = new AbortController();
+    const timer = setTimeout(() => ended.abort(), wait_seconds * 1_000);
+    reply.raw.once('close', () => ended.abort());
+    if (wait_seconds === 0) ended.abort();
     const batch = await consumers
-      .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, gone.signal)
+      .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, ended.signal)
       .finally(() => clearTimeout(timer));
     if (batch === undefined) return reply.send(noBatch);
-    // Nobody took it: it need not wait for the end of its lease.
+    // The client is gone: make the batch available without waiting for the end of its lease.
     reply.raw.once('close', () => {
       if (!reply.raw.writableFinished) void batch.release();
     });
@@ -240,7 +247,7 @@ const fetchBatch =
 
 const acknowledging = {
   summary: 'Acknowledge a batch',
-  description: 'The records of a batch are done; answered once that is on disk.',
+  description: 'Marks the records of a batch as done; answered once durable.',
   params: consumerPath,
   body: batchBody,
   response: { 200: settledDocument, ...errorAnswers },
@@ -255,7 +262,7 @@ const acknowledgeBatch =
 
 const releasing = {
   summary: 'Release a batch',
-  description: 'The records of a batch are not done, and are given again at once.',
+  description: 'Makes the records of a batch available again at once.',
   params: consumerPath,
   body: batchBody,
   response: { 200: settledDocument, ...errorAnswers },
@@ -268,7 +275,7 @@ const releaseBatch =
     return { records: await consumers.release(fleet.fleetId, params.name, body.batch_id) };
   };
 
-/** `/fleets/{fleet_id}/consumers`, each under its name, and its batches. */
+/** `/fleets/{fleet_id}/consumers`, each consumer by name, and its batches. */
 export function addConsumerRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/consumers',

@@ -2,20 +2,20 @@ import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { Awaitable } from '../../domain/shard.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 
-/** Of the names that operators give; what the server makes for itself is called otherwise. */
+/** Names that operators may use; those of the server's own consumers never match. */
 export const consumerNamePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** How a consumer is doing in the log of one shard. */
+/** Cursor, lag and lease of a consumer in the log of one shard. */
 export interface ConsumerShardStatus {
   shard: number;
   position: number;
-  /** Positions of the log, of all fleets, that are not done yet. */
+  /** Positions of the log, of all fleets, not done yet. */
   behind: number;
-  /** Age of what stands at its position; 0 where nothing does. */
+  /** Age of the record at the position; 0 where there is none. */
   secondsBehind: number;
-  /** Positions that were trimmed from the log before it came there. */
+  /** Positions trimmed from the log before they were read. */
   lost: number;
-  /** A batch that somebody works on. */
+  /** The batch that is leased now. */
   lease: { readonly worker: string; readonly records: number; readonly expiresAtMs: number } | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface ConsumerBatch {
   shard: number;
   records: readonly StoredRecord[];
   expiresAtMs: number;
-  /** False when it is nobody's any more. Never fails: then its lease ends by itself. */
+  /** Returns false if its lease is no longer held. Never throws: the lease ends by itself then. */
   release(): Awaitable<boolean>;
 }
 
@@ -42,14 +42,14 @@ export interface ConsumerFetch {
   worker: string;
 }
 
-/** What the admin API asks of consumers. Every method but `list`, `all` and `put` throws ApiError consumer_not_found. */
+/** Consumers for the admin API. Every method but `list`, `all` and `put` throws ApiError consumer_not_found. */
 export interface ConsumerService {
-  /** Of a fleet, by name. */
+  /** Lists those of a fleet by name. */
   list(fleetId: string): Promise<ConsumerStatus[]>;
-  /** Of all fleets, a few in each turn of the event loop: there may be many. */
+  /** Yields those of all fleets, a few per event loop turn, as there may be many. */
   all(): AsyncIterable<{ fleetId: string; name: string; shards: readonly ConsumerShardStatus[] }>;
   get(fleetId: string, name: string): Promise<ConsumerStatus>;
-  /** One that exists keeps its place and the settings that are not given. @throws ApiError limit_reached. */
+  /** An existing consumer keeps its cursors and absent settings. @throws ApiError limit_reached. */
   put(
     fleetId: string,
     name: string,
@@ -57,15 +57,15 @@ export interface ConsumerService {
     start: ConsumerStart,
   ): Promise<{ status: ConsumerStatus; isNew: boolean }>;
   delete(fleetId: string, name: string): Promise<void>;
-  /** Undefined when there was nothing until the signal. @throws ApiError unavailable when too many wait. */
+  /** Returns undefined if there were no records until the abort. @throws ApiError unavailable if too many wait. */
   fetch(
     fleetId: string,
     name: string,
     fetch: ConsumerFetch,
     signal: AbortSignal,
   ): Promise<ConsumerBatch | undefined>;
-  /** Settles when it is on disk; answers of how many records. @throws ApiError batch_not_found. */
+  /** Returns the number of records once durable. @throws ApiError batch_not_found, unavailable. */
   acknowledge(fleetId: string, name: string, batchId: string): Promise<number>;
-  /** Has it given again at once. @throws ApiError batch_not_found. */
+  /** Makes the batch available again at once. @throws ApiError batch_not_found. */
   release(fleetId: string, name: string, batchId: string): Promise<number>;
 }

@@ -15,7 +15,7 @@ import { consumerNamePattern } from './service.ts';
 
 type TableName = (typeof consumerTables)[number];
 
-/** What each record must be, as tables.ts says; answers what is wrong with it. */
+/** Whether a row is as consumer-tables.ts states. */
 const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean>> = {
   consumers: (key, value) => {
     const { fleetId, name } = readConsumerKey(key);
@@ -37,7 +37,7 @@ const checks: Readonly<Record<TableName, (key: Buffer, value: Buffer) => boolean
     readPosition(key, consumerShardKeyBytes) < readPosition(value),
 };
 
-/** Walks everything that is kept of consumers, of a server that is stopped. Answers how many operators have. */
+/** Checks all tables of consumers on a stopped server. Returns the number of operators' consumers. */
 export function verifyConsumers(
   tables: ReadonlyMap<string, StoredTable>,
   hasFleet: (fleetId: string) => boolean,
@@ -48,7 +48,7 @@ export function verifyConsumers(
   let consumers = 0;
   for (const name of consumerTables) {
     const table = tables.get(name);
-    if (table === undefined) findings.add(`consumers: there is no table ${name}`);
+    if (table === undefined) findings.add(`consumers: table ${name} is missing`);
     const onDamage = (damage: Error): void => findings.add(`consumers, ${name}: ${damage.message}`);
     for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
@@ -58,16 +58,16 @@ export function verifyConsumers(
       else if (name === 'consumers') {
         ids.add(id);
         const { fleetId, name } = readConsumerKey(key);
-        // The place of a forwarder is one too.
+        // Forwarders have consumers too.
         if (consumerNamePattern.test(name)) consumers += 1;
-        if (!hasFleet(fleetId)) findings.add(`consumers: fleet ${fleetId} of one does not exist`);
-      } else if (!ids.has(id)) findings.add(`consumers, ${name}: key ${text} is of no consumer`);
+        if (!hasFleet(fleetId)) findings.add(`consumers: fleet ${fleetId} does not exist`);
+      } else if (!ids.has(id)) findings.add(`consumers, ${name}: key ${text} belongs to no consumer`);
     }
   }
   return { consumers };
 }
 
-/** Of the consumer that a record is of; undefined for one that is not what it should be. */
+/** Id of the consumer that a row belongs to; undefined for an invalid row. */
 function idOf(
   name: TableName,
   key: Buffer,

@@ -1,40 +1,35 @@
 import { integer, text, type ValuesOf } from '../../core/config/config-key.ts';
 
-/** What forwarders may take of the server, and where they may send. */
+/** Limits of forwarders, and the hosts they may send to. */
 export const forwarderKeys = {
-  forwardersPerFleetMax: integer(
-    10,
-    0,
-    1_000,
-    'Forwarders of one fleet, each of which reads the log for itself.',
-  ),
+  forwardersPerFleetMax: integer(10, 0, 1_000, 'Forwarders per fleet. Each reads the log separately.'),
   forwardHosts: text(
     '',
-    'Hosts that forwarders may send to, separated by commas; `*.example.com` is every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name.',
+    'Hosts that forwarders may send to, separated by commas. `*.example.com` allows every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name.',
   ),
   forwardBytesMax: integer(
     67_108_864,
     1_048_576,
     4_294_967_296,
-    'Bytes of records that forwarders hold while they are being sent, shared by fleets: one alone has half; others wait. Raise it for many slow receivers.',
+    'Bytes of records in memory while forwarders send them, shared by fleets: one alone may use half. Beyond it forwarders wait; raise it for many slow receivers.',
   ),
   forwardRetryMilliseconds: integer(
     1_000,
     10,
     3_600_000,
-    'Time from the first attempt of a forwarder at a batch to the second; it doubles with each.',
+    'Backoff after the first failed attempt of a forwarder. It doubles with each further one.',
   ),
   forwardRetrySecondsMax: integer(
     300,
     1,
     86_400,
-    'The longest that a forwarder waits before another attempt, also where the receiver asks for more.',
+    'Longest backoff of a forwarder, also where the receiver asks for more.',
   ),
   forwardDeadLettersMax: integer(
     1_000,
     1,
     1_000_000,
-    'Dead letters of one forwarder, shared by devices: one alone has half, and what else of it is refused is dropped while others are taken; with all of them it stops until some are replayed or dropped.',
+    'Dead letters per forwarder, shared by devices: one alone may use half, and its further refused records are dropped while others are accepted. When all are used, the forwarder stops until some are replayed or dropped.',
   ),
 };
 

@@ -18,14 +18,14 @@ export interface ForwarderServiceOptions {
   config: { readonly forwardHosts: string; readonly forwardDeadLettersMax: number };
   forwarders: Forwarders;
   forwarding: Forwarding;
-  readings: Subscriptions;
+  subscriptions: Subscriptions;
   letters: ForwarderDeadLetters;
 }
 
-/** What operators do with forwarders. */
+/** Serves forwarders to the admin API. */
 export class LocalForwarderService implements ForwarderService {
   readonly #options: ForwarderServiceOptions;
-  readonly #turns = new EventLoopBudget();
+  readonly #budget = new EventLoopBudget();
   readonly #changes = new Mutex();
 
   constructor(options: ForwarderServiceOptions) {
@@ -37,9 +37,9 @@ export class LocalForwarderService implements ForwarderService {
   }
 
   async *all(): AsyncGenerator<ForwarderStatus> {
-    const logEnds = await this.#options.readings.logEnds();
+    const logEnds = await this.#options.subscriptions.logEnds();
     for (const forwarder of this.#options.forwarders.all()) {
-      await this.#turns.take();
+      await this.#budget.take();
       yield this.#statusAt(forwarder, logEnds);
     }
   }
@@ -51,33 +51,33 @@ export class LocalForwarderService implements ForwarderService {
   put(
     fleetId: string,
     name: string,
-    { settings: given, secrets, start }: ForwarderDraft,
+    { settings: input, secrets, start }: ForwarderDraft,
   ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }> {
     return this.#changes.run(async () => {
-      const { forwarders, readings, config } = this.#options;
-      const settings = { ...given, destination: parsedDestination(given.destination) };
+      const { forwarders, subscriptions, config } = this.#options;
+      const settings = { ...input, destination: parsedDestination(input.destination) };
       const known = forwarders.find(fleetId, name);
       if (known === undefined) forwarders.checkNew(fleetId, name);
       const merged = mergedSecrets(settings.destination, secrets, known);
       const isSigned = settings.destination.type === 'webhook';
-      const made = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
+      const generated = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
       const forwarder: Forwarder = {
         id: known?.id ?? formatUuid(generateUuid()),
         fleetId,
         name,
         createdAtMs: known?.createdAtMs ?? Date.now(),
         ...settings,
-        secrets: made === undefined ? merged : { ...merged, signing: [{ secret: made }] },
+        secrets: generated === undefined ? merged : { ...merged, signing: [{ secret: generated }] },
       };
       checkForwarder(forwarder, forwarder.secrets, config.forwardHosts);
-      // Its place is on disk before it is: then no record is missed.
-      await readings.put(forwarder, start);
+      // The subscription is durable before the forwarder, so that no record is missed.
+      await subscriptions.put(forwarder, start);
       await forwarders.put(forwarder).catch(async (error: unknown) => {
-        if (known === undefined) await readings.delete(forwarder).catch(() => {});
+        if (known === undefined) await subscriptions.delete(forwarder).catch(() => {});
         throw error;
       });
       await this.#restart(forwarder);
-      return { status: await this.#status(forwarder), isNew: known === undefined, secret: made };
+      return { status: await this.#status(forwarder), isNew: known === undefined, secret: generated };
     });
   }
 
@@ -93,29 +93,31 @@ export class LocalForwarderService implements ForwarderService {
 
   delete(fleetId: string, name: string): Promise<void> {
     return this.#changes.run(async () => {
-      const { forwarders, forwarding, readings, letters } = this.#options;
+      const { forwarders, forwarding, subscriptions, letters } = this.#options;
       const forwarder = await forwarders.delete(fleetId, name);
       await forwarding.end(forwarder);
       forwarding.forget(forwarder);
       await letters.forget(forwarderKey(forwarder.id));
-      // Last: by it the next start finds what is left of one that was being deleted.
-      await readings.delete(forwarder);
+      // Last: by it the next start finds the rest of an interrupted deletion.
+      await subscriptions.delete(forwarder);
     });
   }
 
   rotateSecret(
     fleetId: string,
     name: string,
-    given: string | undefined,
+    input: string | undefined,
     graceSeconds: number,
   ): Promise<string> {
     return this.#changes.run(async () => {
       const { forwarders } = this.#options;
       const known = forwarders.get(fleetId, name);
       if (known.destination.type !== 'webhook') {
-        throw new ApiError('invalid_forwarder', { msg: 'Only what goes to a webhook is signed.' });
+        throw new ApiError('invalid_forwarder', {
+          msg: 'Only webhooks are signed: this forwarder has no signing secret.',
+        });
       }
-      const secret = given ?? generateSigningSecret();
+      const secret = input ?? generateSigningSecret();
       checkSigningSecret(secret);
       const [present] = known.secrets.signing;
       const untilMs = Date.now() + graceSeconds * 1_000;
@@ -146,7 +148,7 @@ export class LocalForwarderService implements ForwarderService {
     const { letters, forwarding, forwarders } = this.#options;
     const replayed = await letters.replay(this.#key(fleetId, name), recordId);
     if (recordId !== undefined && replayed === 0) throw new ApiError('dead_letter_not_found');
-    forwarding.lookForReplays(forwarders.get(fleetId, name));
+    forwarding.wakeReplays(forwarders.get(fleetId, name));
     return replayed;
   }
 
@@ -161,28 +163,28 @@ export class LocalForwarderService implements ForwarderService {
   }
 
   async #status(forwarder: Forwarder): Promise<ForwarderStatus> {
-    return this.#statusAt(forwarder, await this.#options.readings.logEnds());
+    return this.#statusAt(forwarder, await this.#options.subscriptions.logEnds());
   }
 
   #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
-    const { forwarding, readings, letters } = this.#options;
-    const progress = forwarding.progress(forwarder);
-    const { behind, lost } = readings.open(forwarder)?.progress(logEnds) ?? { behind: 0, lost: 0 };
+    const { forwarding, subscriptions, letters } = this.#options;
+    const stats = forwarding.stats(forwarder);
+    const { behind, lost } = subscriptions.open(forwarder)?.lag(logEnds) ?? { behind: 0, lost: 0 };
     return {
       forwarder,
       state: !forwarder.enabled
         ? 'paused'
-        : progress.held > 0
+        : stats.blocked > 0
           ? 'dead_letters_full'
-          : progress.backingOff > 0
+          : stats.backingOff > 0
             ? 'backing_off'
             : 'running',
       behind,
       lost,
       deadLetters: letters.count(forwarderKey(forwarder.id)),
-      counts: progress.counts,
-      lastDeliveredAtMs: progress.lastDeliveredAtMs,
-      lastError: progress.lastError,
+      counts: stats.counts,
+      lastDeliveredAtMs: stats.lastDeliveredAtMs,
+      lastError: stats.lastError,
     };
   }
 

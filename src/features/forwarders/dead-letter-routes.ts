@@ -14,9 +14,9 @@ const letterDocument = Type.Object({
   stored_at: time,
   refused_at: time,
   reason: Type.String(),
-  replayed: Type.Boolean({ description: 'It is to be sent once more.' }),
+  replayed: Type.Boolean({ description: 'Whether it is queued to be sent again.' }),
 });
-/** Documented by its shape, sent as the text of `letterText`. */
+/** Documents the shape of the text from `letterText`. */
 const letterWithPayload = Type.Unsafe<string>(
   Type.Interface([letterDocument], { payload: Type.Object({}, { description: 'As it was sent.' }) }),
 );
@@ -42,18 +42,18 @@ function describeLetter({
   };
 }
 
-/** With the payload's own text in it (D11). */
+/** Keeps the payload's own text (D11). */
 function letterText(letter: ForwarderDeadLetter): string {
   return `${JSON.stringify(describeLetter(letter)).slice(0, -1)},"payload":${letter.record.payload.toString('utf8')}}`;
 }
 
 const listing = {
   summary: 'List dead letters of a forwarder',
-  description: 'Oldest record first; one by itself has its payload.',
+  description: 'Oldest record first, without payloads.',
   params: forwarderParameters,
   querystring: Type.Object({
     after: Type.Optional(Type.String({ maxLength: 36 })),
-    // Each is read whole.
+    // Each is read with its payload.
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 100 }),
   }),
   response: { 200: listOf(letterDocument), ...errorAnswers },
@@ -94,7 +94,7 @@ const replayOne =
 
 const replayingAll = {
   summary: 'Replay all dead letters of a forwarder',
-  description: 'All of them, behind whatever was sent since: each stays until it is taken.',
+  description: 'Sends them again after what was sent since. Each stays until the destination accepts it.',
   params: forwarderParameters,
   response: { 200: replayedDocument, ...errorAnswers },
 };
@@ -135,7 +135,7 @@ const dropAll =
     return { dropped };
   };
 
-/** The records that a forwarder's destination refused. */
+/** Adds the routes of a forwarder's dead letters. */
 export function addForwarderLetterRoutes(app: AdminApp, context: AdminContext): void {
   const root = '/fleets/:fleet_id/forwarders/:name/dead-letters';
   app.get(root, { config: { scope: 'read' }, schema: listing }, listLetters(context));

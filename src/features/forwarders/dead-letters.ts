@@ -6,30 +6,30 @@ import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 import type { ForwarderJournal } from './tables.ts';
 
-/** A record that the destination refused. */
+/** A record that the destination refused, as stored. */
 export interface StoredForwarderDeadLetter {
   record: StoredRecord;
   reason: string;
   deadAtMs: number;
-  /** Set while it is to be sent once more; another one each time that is asked for. */
+  /** Set while it is queued to be sent again; a new value with each replay. */
   replay: Buffer | undefined;
 }
 
-/** What became of one that was refused. `full`: nobody may have one more; `share_full`: its device may not. */
-export type Burial = 'kept' | 'full' | 'share_full';
+/** `full`: the forwarder may have no more dead letters; `share_full`: the record's device may not. */
+export type DeadLetterOutcome = 'stored' | 'full' | 'share_full';
 
-/** Of one transaction. */
+/** Letters changed in one transaction. */
 const changedMax = 1_000;
 const lastId = Buffer.alloc(uuidBytesLength, 0xff);
 
-/** The records that the destinations of all forwarders refused, in the environment of the main thread. */
+/** The dead letters of all forwarders, in the journal of the main thread. */
 export class ForwarderDeadLetters {
   readonly #journal: ForwarderJournal;
   readonly #letters: Table;
   readonly #replays: Table;
   readonly #lettersMax: number;
   readonly #counts = new Map<string, number>();
-  /** Who has them, of forwarders whose letters became more since the start. */
+  /** Shares by device, for forwarders with new dead letters since the start. */
   readonly #owners = new Map<string, FairShare>();
 
   constructor(journal: ForwarderJournal, lettersMax: number) {
@@ -50,23 +50,23 @@ export class ForwarderDeadLetters {
     return count;
   }
 
-  /** Durable when it settles. @throws ApiError unavailable. */
-  async add(forwarder: Buffer, record: StoredRecord, reason: string): Promise<Burial> {
+  /** Settles once durable. @throws ApiError unavailable. */
+  async add(forwarder: Buffer, record: StoredRecord, reason: string): Promise<DeadLetterOutcome> {
     const key = Buffer.concat([forwarder, record.id]);
     const id = forwarder.toString('hex');
-    let burial: Burial = 'kept';
+    let outcome: DeadLetterOutcome = 'stored';
     await this.#change(forwarder, () => {
       const isKnown = this.#letters.doesExist(key);
       const owners = this.#owners.get(id) ?? this.#ownersOf(forwarder);
       this.#owners.set(id, owners);
       if (!isKnown && !owners.take(record.device)) {
-        burial = owners.used >= this.#lettersMax ? 'full' : 'share_full';
+        outcome = owners.used >= this.#lettersMax ? 'full' : 'share_full';
         return;
       }
       this.#letters.putSync(key, encode(record, reason));
       this.#replays.removeSync(key);
     });
-    return burial;
+    return outcome;
   }
 
   get(forwarder: Buffer, recordId: string): StoredForwarderDeadLetter | undefined {
@@ -76,7 +76,7 @@ export class ForwarderDeadLetters {
     return this.#read(Buffer.concat([forwarder, id]));
   }
 
-  /** In order of the records' ids, from the one after `after`. */
+  /** Lists letters by record id, after `after`. */
   page(forwarder: Buffer, after: string | undefined, limit: number): Page<StoredForwarderDeadLetter> {
     this.#journal.refresh();
     const { start, end } = rangeOf(forwarder);
@@ -88,24 +88,24 @@ export class ForwarderDeadLetters {
     return { items: letters, next: last === undefined ? null : formatUuid(last.record.id) };
   }
 
-  /** Those that are to be sent once more, in order of the records' ids. */
+  /** Letters queued to be sent again, by record id. */
   replays(forwarder: Buffer, limit: number): StoredForwarderDeadLetter[] {
     this.#journal.refresh();
     const keys = [...this.#replays.getKeys({ ...rangeOf(forwarder), limit })];
     return keys.flatMap((key) => this.#read(key) ?? []);
   }
 
-  /** Has one, or all, sent once more. Answers how many. @throws ApiError unavailable. */
+  /** Queues one letter, or all, to be sent again; returns how many. @throws ApiError unavailable. */
   async replay(forwarder: Buffer, recordId?: string): Promise<number> {
     return this.#each(forwarder, recordId, (key) => this.#replays.putSync(key, generateUuid()));
   }
 
-  /** One, or all. Answers how many there were. @throws ApiError unavailable. */
+  /** Removes one letter, or all; returns how many. @throws ApiError unavailable. */
   async drop(forwarder: Buffer, recordId?: string): Promise<number> {
     return this.#each(forwarder, recordId, (key) => this.#remove(key));
   }
 
-  /** Those that were taken at last; not one that was refused, or asked for, once more. @throws ApiError unavailable. */
+  /** Removes accepted letters, except those refused or replayed again meanwhile. @throws ApiError unavailable. */
   async settle(forwarder: Buffer, letters: readonly StoredForwarderDeadLetter[]): Promise<void> {
     await this.#change(forwarder, () => {
       for (const { record, replay } of letters) {
@@ -115,7 +115,7 @@ export class ForwarderDeadLetters {
     });
   }
 
-  /** Of a forwarder that was deleted. */
+  /** Removes everything of a deleted forwarder. */
   async forget(forwarder: Buffer): Promise<void> {
     await this.drop(forwarder);
     this.#counts.delete(forwarder.toString('hex'));
@@ -144,7 +144,7 @@ export class ForwarderDeadLetters {
     return changed;
   }
 
-  /** How many there are is counted anew: LMDB alone knows what became of a transaction. */
+  /** Invalidates the count either way: only LMDB knows whether a transaction took effect. */
   async #change(forwarder: Buffer, apply: () => void): Promise<void> {
     const id = forwarder.toString('hex');
     try {
@@ -157,7 +157,7 @@ export class ForwarderDeadLetters {
     }
   }
 
-  /** By reading them all: once, and again when some were removed. */
+  /** Computes the shares by reading all letters: once, and again after a removal. */
   #ownersOf(forwarder: Buffer): FairShare {
     const owners = new FairShare(this.#lettersMax);
     for (const { key, value } of this.#letters.getRange(rangeOf(forwarder))) {
@@ -166,7 +166,7 @@ export class ForwarderDeadLetters {
     return owners;
   }
 
-  /** Inside a write transaction. */
+  /** Runs inside a write transaction. */
   #remove(key: Buffer): void {
     this.#letters.removeSync(key);
     this.#replays.removeSync(key);
@@ -181,21 +181,21 @@ export class ForwarderDeadLetters {
   }
 }
 
-type Kept = Pick<StoredRecord, 'device' | 'kind' | 'schema' | 'payload' | 'storedAtMs'> & {
+type StoredLetter = Pick<StoredRecord, 'device' | 'kind' | 'schema' | 'payload' | 'storedAtMs'> & {
   reason: string;
   deadAtMs: number;
 };
 
 function encode({ device, kind, schema, payload, storedAtMs }: StoredRecord, reason: string): Buffer {
-  const kept: Kept = { device, kind, schema, payload, storedAtMs, reason, deadAtMs: Date.now() };
-  return pack(kept);
+  const letter: StoredLetter = { device, kind, schema, payload, storedAtMs, reason, deadAtMs: Date.now() };
+  return pack(letter);
 }
 
-/** @throws Error for what is none. */
+/** @throws Error for an invalid value. */
 export function decodeLetter(key: Buffer, value: Buffer): Omit<StoredForwarderDeadLetter, 'replay'> {
-  const { reason, deadAtMs, ...kept } = unpack(value) as Kept;
+  const { reason, deadAtMs, ...stored } = unpack(value) as StoredLetter;
   const id = Buffer.from(key.subarray(uuidBytesLength));
-  const record = { ...kept, payload: Buffer.from(kept.payload), id, position: 0, isRelocated: false };
+  const record = { ...stored, payload: Buffer.from(stored.payload), id, position: 0, isRelocated: false };
   return { record, reason, deadAtMs };
 }
 

@@ -5,28 +5,28 @@ import { recordKinds } from '../../domain/records/record.ts';
 import type { Destination, Forwarder, ForwarderFilter, NatsCredentials } from './declaration/forwarder.ts';
 import { type ForwarderDraft, type ForwarderStatus, forwarderStates } from './service.ts';
 
-/** The shapes of forwarders in the admin API, and how each is made of what the server has, and the other way. */
+/** Documents of forwarders in the admin API, and their conversion from and to what the server has. */
 export const forwarderParameters = Type.Object({ fleet_id: Type.String(), name: Type.String() });
 
 const type = Type.Enum(['webhook', 'nats']);
-/** With its type: else every two of a filter would be compared. */
+/** States its type: otherwise uniqueItems would compare each pair. */
 const kind = Type.Enum([...recordKinds], { type: 'string' });
 const closed = { additionalProperties: false };
 
 export const signingSecret = Type.String({
   maxLength: 200,
-  description: 'Signs the batches of a webhook: whsec_ and 24 to 64 bytes in base64.',
+  description: 'Webhook: signing key, whsec_ and 24 to 64 bytes in base64.',
 });
 
-/** Those that are never answered are `writeOnly`. */
+/** Secrets are `writeOnly`: no response has them. */
 const destinationMembers = {
-  url: Type.String({ description: 'Of a webhook. It is shown: secrets belong into headers.' }),
-  servers: Type.Array(Type.String(), { description: 'Of NATS: nats://HOST:PORT or tls://HOST:PORT.' }),
+  url: Type.String({ description: 'Webhook: where to POST. Visible to readers: put secrets into headers.' }),
+  servers: Type.Array(Type.String(), { description: 'NATS: nats://HOST:PORT or tls://HOST:PORT.' }),
   subject: Type.String({
-    description: 'Of NATS, with {fleet_id}, {device_id}, {kind} and {schema} of the record in it.',
+    description: 'NATS: subject template with {fleet_id}, {device_id}, {kind} and {schema} of the record.',
   }),
   delivery: Type.Enum(['jetstream', 'at-most-once'], {
-    description: 'Of NATS: acknowledged by a stream, or by nobody.',
+    description: 'NATS: acknowledged by a JetStream stream, or not at all.',
   }),
 };
 const secretMembers = {
@@ -35,7 +35,7 @@ const secretMembers = {
     type: ['object', 'null'],
     additionalProperties: { type: 'string' },
     writeOnly: true,
-    description: 'Of a webhook: sent with every batch; null for none.',
+    description: 'Webhook: headers of every request; null for none.',
   }),
   credentials: Type.Unsafe<{ token?: string; user?: string; password?: string; creds?: string } | null>({
     type: ['object', 'null'],
@@ -47,8 +47,7 @@ const secretMembers = {
     },
     additionalProperties: false,
     writeOnly: true,
-    description:
-      'Of NATS: a token, a user with a password, or the text of a credentials file; null for none.',
+    description: 'NATS: a token, a user with a password, or the text of a credentials file; null for none.',
   }),
   tls: Type.Unsafe<{ ca?: string; cert?: string; key?: string } | null>({
     type: ['object', 'null'],
@@ -56,7 +55,7 @@ const secretMembers = {
     additionalProperties: false,
     writeOnly: true,
     description:
-      'PEM: whom to trust besides nobody else, and a client certificate with its key; null for none.',
+      'PEM: certificates to trust instead of the usual ones, and a client certificate with its key; null for none.',
   }),
 };
 const filter = Type.Object(
@@ -64,20 +63,24 @@ const filter = Type.Object(
     kinds: Type.Optional(Type.Array(kind, { uniqueItems: true })),
     schemas: Type.Optional(Type.Array(Type.String())),
   },
-  { ...closed, description: 'All that is given must hold.' },
+  { ...closed, description: 'Records must match all members.' },
 );
 const batchMembers = {
   batch_records_max: Type.Integer({
     minimum: 1,
     maximum: 1_000,
-    description: 'Records of one batch. Default: 100.',
+    description: 'Maximum records per batch. Default: 100.',
   }),
   linger_milliseconds: Type.Integer({
     minimum: 0,
     maximum: 60_000,
-    description: 'Least time from one batch of a shard to the next, unless the first was full. Default: 0.',
+    description: 'Minimum time between two batches of a shard, unless the first was full. Default: 0.',
   }),
-  timeout_seconds: Type.Integer({ minimum: 1, maximum: 300, description: 'For one attempt. Default: 30.' }),
+  timeout_seconds: Type.Integer({
+    minimum: 1,
+    maximum: 300,
+    description: 'Timeout of one attempt. Default: 30.',
+  }),
 };
 
 export const putForwarder = Type.Interface(
@@ -95,12 +98,12 @@ export const putForwarder = Type.Interface(
   {
     type,
     start: Type.Optional(
-      Type.Enum(['now', 'beginning'], {
-        description: 'Where a new one begins in the logs. Default: now.',
+      Type.Enum(['earliest', 'latest'], {
+        description: 'Where a new forwarder begins in the logs. Default: latest.',
       }),
     ),
   },
-  { ...closed, description: 'What is absent stays as it is.' },
+  { ...closed, description: 'Absent members stay as they are.' },
 );
 
 export const forwarderDocument = Type.Object({
@@ -110,25 +113,27 @@ export const forwarderDocument = Type.Object({
   filter,
   enabled: Type.Boolean(),
   ...batchMembers,
-  headers: Type.Array(Type.String(), { description: 'Their names.' }),
-  credentials: nullable('string', { description: 'Which ones it has: token, user or creds.' }),
-  tls: Type.Array(Type.String(), { description: 'Which of ca, cert and key it has.' }),
+  headers: Type.Array(Type.String(), { description: 'Names of the headers.' }),
+  credentials: nullable('string', { description: 'Type of the credentials: token, user or creds.' }),
+  tls: Type.Array(Type.String(), { description: 'Which of ca, cert and key are set.' }),
   created_at: time,
   state: Type.Enum([...forwarderStates]),
-  behind: Type.Integer({ description: 'Positions of the logs, of all fleets, that it has not come to.' }),
-  lost: Type.Integer({ description: 'Positions that were trimmed from the logs before it came there.' }),
+  behind: Type.Integer({ description: 'Positions of the logs, of all fleets, not forwarded yet.' }),
+  lost: Type.Integer({ description: 'Positions trimmed by retention before the forwarder read them.' }),
   dead_letters: Type.Integer(),
-  delivered: Type.Integer({ description: 'Records since the server started; so are the next two.' }),
-  failed: Type.Integer({ description: 'In attempts that are made again.' }),
-  refused: Type.Integer({ description: 'That became dead letters.' }),
+  delivered: Type.Integer({ description: 'Records delivered since the server started.' }),
+  failed: Type.Integer({
+    description: 'Records in failed attempts since the server started; these are retried.',
+  }),
+  refused: Type.Integer({ description: 'Records that became dead letters since the server started.' }),
   dropped: Type.Integer({
-    description: 'That were refused of devices with as many dead letters as they may have.',
+    description: 'Refused records since the server started, of devices that may have no more dead letters.',
   }),
   last_delivered_at: nullable('string'),
   last_error: Type.Union([Type.Object({ at: time, msg: Type.String() }), Type.Null()]),
 });
 export const forwarderPutAnswer = Type.Interface([forwarderDocument], {
-  secret: nullable('string', { description: 'Only where it was made now; it is never shown again.' }),
+  secret: nullable('string', { description: 'Only when generated by this request; never shown again.' }),
 });
 
 export function forwarderDraftOf(
@@ -151,7 +156,7 @@ export function forwarderDraftOf(
       ...(credentials !== undefined && { credentials: credentials && credentialsOf(credentials) }),
       ...(tls !== undefined && { tls: tls ?? {} }),
     },
-    start: body.start === 'beginning' ? 'beginning' : 'now',
+    start: body.start === 'earliest' ? 'earliest' : 'latest',
   };
 }
 
@@ -159,12 +164,12 @@ function destinationOf(body: Static<typeof putForwarder>, before: Destination | 
   if (body.type === 'webhook') {
     refuse(
       body.servers ?? body.subject ?? body.delivery,
-      'A webhook has a url, and no servers, subject or delivery.',
+      'A webhook has a url, but no servers, subject or delivery.',
     );
     const url = body.url ?? (before?.type === 'webhook' ? before.url : undefined);
     return { type: 'webhook', url: url ?? '' };
   }
-  refuse(body.url, 'NATS has servers and a subject, and no url.');
+  refuse(body.url, 'A forwarder to NATS has servers and a subject, but no url.');
   const known = before?.type === 'nats' ? before : undefined;
   return {
     type: 'nats',
@@ -174,27 +179,27 @@ function destinationOf(body: Static<typeof putForwarder>, before: Destination | 
   };
 }
 
-function refuse(given: unknown, msg: string): void {
-  if (given !== undefined) throw new ApiError('invalid_forwarder', { msg });
+function refuse(value: unknown, msg: string): void {
+  if (value !== undefined) throw new ApiError('invalid_forwarder', { msg });
 }
 
 function headersOf(headers: Record<string, string>): [string, string][] {
   return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
 }
 
-function credentialsOf(given: {
+function credentialsOf(input: {
   token?: string;
   user?: string;
   password?: string;
   creds?: string;
 }): NatsCredentials {
-  const { token, user, password, creds } = given;
-  const count = Object.keys(given).length;
+  const { token, user, password, creds } = input;
+  const count = Object.keys(input).length;
   if (token !== undefined && count === 1) return { token };
   if (creds !== undefined && count === 1) return { creds };
   if (user !== undefined && password !== undefined && count === 2) return { user, password };
   throw new ApiError('invalid_forwarder', {
-    msg: 'Credentials are a token, or a user with a password, or creds.',
+    msg: 'Credentials must be a token, a user with a password, or creds.',
   });
 }
 

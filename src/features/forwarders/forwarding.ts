@@ -6,74 +6,75 @@ import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forward
 import type { Subscriptions } from './delivery/log-source.ts';
 import type { Sender } from './senders/sender.ts';
 
-/** Of one that was put while its host was allowed. */
+/** Sender for a forwarder declared before its host was disallowed. */
 const forbidden: Sender = {
-  send: async () => ({ result: 'failed', reason: 'Forwarders may not send to its host (forwardHosts).' }),
+  send: async () => ({ result: 'failed', reason: 'The host is not allowed: add it to forwardHosts.' }),
   close: async () => {},
 };
 
 export interface ForwardingOptions extends ForwarderWorkerOptions {
   config: ForwarderWorkerOptions['config'] & { readonly forwardHosts: string };
-  readings: Subscriptions;
+  subscriptions: Subscriptions;
 }
 
-/** All forwarders that are at work, on the main thread. */
+/** Runs all enabled forwarders, on the main thread. */
 export class Forwarding {
   readonly #options: ForwardingOptions;
-  readonly #runners = new Map<string, ForwarderWorker>();
-  readonly #progress = new Map<string, ForwarderStats>();
+  readonly #workers = new Map<string, ForwarderWorker>();
+  readonly #stats = new Map<string, ForwarderStats>();
   #isStopping = false;
 
   constructor(options: ForwardingOptions) {
     this.#options = options;
   }
 
-  progress({ id }: Forwarder): ForwarderStats {
-    const progress = this.#progress.get(id) ?? new ForwarderStats();
-    this.#progress.set(id, progress);
-    return progress;
+  stats({ id }: Forwarder): ForwarderStats {
+    const stats = this.#stats.get(id) ?? new ForwarderStats();
+    this.#stats.set(id, stats);
+    return stats;
   }
 
-  /** Has it run as it is declared now; a paused one does not. */
+  /** Restarts a forwarder as declared now; stops a paused one. */
   async restart(forwarder: Forwarder): Promise<void> {
     await this.end(forwarder);
     if (!forwarder.enabled || this.#isStopping) return;
-    const { readings, config } = this.#options;
-    // Without its place when it was made while a backup ran, which copies the places first: all that came since.
-    if (readings.open(forwarder) === undefined) await readings.put(forwarder, forwarder.createdAtMs);
-    const reading = readings.open(forwarder);
-    if (reading === undefined) throw new Error('a forwarder has a place in the logs');
+    const { subscriptions, config } = this.#options;
+    // A forwarder created during a backup, which copies subscriptions first, has none: it starts at its creation.
+    if (subscriptions.open(forwarder) === undefined)
+      await subscriptions.put(forwarder, forwarder.createdAtMs);
+    const subscription = subscriptions.open(forwarder);
+    if (subscription === undefined) throw new Error('a forwarder has a subscription');
     const sender = await senderOf(forwarder, config.forwardHosts);
     if (this.#isStopping) return sender.close();
-    this.#runners.set(
+    this.#workers.set(
       forwarder.id,
-      new ForwarderWorker(forwarder, reading, sender, this.progress(forwarder), this.#options),
+      new ForwarderWorker(forwarder, subscription, sender, this.stats(forwarder), this.#options),
     );
   }
 
-  lookForReplays({ id }: Forwarder): void {
-    this.#runners.get(id)?.lookForReplays();
+  wakeReplays({ id }: Forwarder): void {
+    this.#workers.get(id)?.wakeReplays();
   }
 
-  /** Settles when nothing more is sent or written for it. */
+  /** Settles once nothing more is sent or written for it. */
   async end({ id }: Forwarder): Promise<void> {
-    const runner = this.#runners.get(id);
-    this.#runners.delete(id);
-    await runner?.stop();
+    const worker = this.#workers.get(id);
+    this.#workers.delete(id);
+    await worker?.stop();
   }
 
-  /** Of one that was deleted. */
+  /** Drops the stats of a deleted forwarder. */
   forget({ id }: Forwarder): void {
-    this.#progress.delete(id);
+    this.#stats.delete(id);
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await Promise.all([...this.#runners.values()].map((runner) => runner.stop()));
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 }
 
-/** Each with its library, which is loaded when the first one needs it. */
+/** Loads the library of a sender when the first forwarder needs it. */
 async function senderOf(forwarder: Forwarder, forwardHosts: string): Promise<Sender> {
   const { destination } = forwarder;
   if (!hostsOf(destination).every((host) => isHostAllowed(host, forwardHosts))) return forbidden;

@@ -1,36 +1,36 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { AdminContext } from '../../admin-api/request/context.ts';
 
-/** How every forwarder is doing. Answers what to call before a scrape: for all figures together. */
+/** Adds the metrics of all forwarders. Returns what to call before a scrape, for all of them at once. */
 export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'forwarder'];
   const registers = [metrics];
   const records = new Counter({
     name: 'fleetpost_forwarder_records_total',
-    help: 'Records since the start: delivered, failed (in an attempt that is made again), dead or dropped.',
+    help: 'Records since the start: delivered, failed (in attempts that are retried), dead or dropped.',
     labelNames: [...labelNames, 'outcome'],
     registers,
   });
   const behind = new Gauge({
     name: 'fleetpost_forwarder_behind',
-    help: 'Positions of the logs that a forwarder has not come to.',
+    help: 'Positions of the logs that a forwarder has not forwarded yet.',
     labelNames,
     registers,
   });
   const deadLetters = new Gauge({
     name: 'fleetpost_forwarder_dead_letters',
-    help: 'Records that the destination refused.',
+    help: 'Dead letters of a forwarder: records that the destination refused.',
     labelNames,
     registers,
   });
   const held = new Gauge({
     name: 'fleetpost_forwarder_held',
-    help: 'Whether it waits though it is not paused: for another attempt, or room among its dead letters.',
+    help: 'Whether an enabled forwarder waits: in backoff, or because its dead letters are full.',
     labelNames,
     registers,
   });
   return async () => {
-    // Those that are gone are no longer told.
+    // Deleted forwarders are no longer reported.
     for (const metric of [records, behind, deadLetters, held]) metric.reset();
     for await (const { forwarder, state, counts, ...status } of forwarders.all()) {
       const labels = { fleet: forwarder.fleetId, forwarder: forwarder.name };

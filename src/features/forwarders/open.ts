@@ -18,10 +18,10 @@ export interface OpenForwardersOptions {
   log: Log;
 }
 
-/** What sends records on, on the main thread. */
+/** Forwarders at work on the main thread. */
 export interface RunningForwarders {
   control: LocalForwarderService;
-  /** Before the consumers: what is under way is given up, and goes again after the next start. */
+  /** Abandons attempts under way, which are repeated after the next start. Call it before the consumers stop. */
   stop(): Promise<void>;
 }
 
@@ -29,18 +29,19 @@ export async function startForwarders({
   journal,
   forwarders,
   consumers,
-  ...given
+  ...input
 }: OpenForwardersOptions): Promise<RunningForwarders> {
-  const letters = new ForwarderDeadLetters(journal, given.config.forwardDeadLettersMax);
-  const readings = new Subscriptions(consumers);
-  const budget = new ByteBudget(given.config.forwardBytesMax);
-  const options = { ...given, letters, readings, budget };
+  const letters = new ForwarderDeadLetters(journal, input.config.forwardDeadLettersMax);
+  const subscriptions = new Subscriptions(consumers);
+  const budget = new ByteBudget(input.config.forwardBytesMax);
+  const options = { ...input, letters, subscriptions, budget };
   const forwarding = new Forwarding(options);
   try {
-    for (const id of await readings.deleteOthers(forwarders.all())) await letters.forget(forwarderKey(id));
+    for (const id of await subscriptions.deleteOthers(forwarders.all()))
+      await letters.forget(forwarderKey(id));
     for (const forwarder of forwarders.all()) await forwarding.restart(forwarder);
   } catch (error) {
-    // Some run already.
+    // Some are running already.
     await forwarding.stop();
     throw error;
   }

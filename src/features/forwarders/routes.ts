@@ -11,7 +11,7 @@ import {
   signingSecret,
 } from './documents.ts';
 
-/** A request of the server's own to any host, with all that a fleet sends: not for those who declare devices. */
+/** A forwarder makes the server send a fleet's records to any host: the scope for declaring devices is too low. */
 const scope = 'admin';
 
 const listing = {
@@ -29,7 +29,7 @@ const listForwarders =
 
 const declaring = {
   summary: 'Create or change a forwarder',
-  description: 'Sends the records of the fleet on, at least once each and in the order of each device.',
+  description: 'Forwards the records of the fleet at least once, in order per device.',
   params: forwarderParameters,
   body: putForwarder,
   response: { 200: forwarderPutAnswer, 201: forwarderPutAnswer, ...errorAnswers },
@@ -62,7 +62,7 @@ const showForwarder =
 
 const changing = {
   summary: 'Pause or resume a forwarder',
-  description: 'Paused, it keeps its place: what is stored meanwhile is sent when it goes on.',
+  description: 'A paused forwarder keeps its cursors: records stored meanwhile are sent once it is resumed.',
   params: forwarderParameters,
   body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
   response: { 200: forwarderDocument, ...errorAnswers },
@@ -75,7 +75,7 @@ const changeForwarder =
 
 const deletion = {
   summary: 'Delete a forwarder',
-  description: 'With its place in the logs and its dead letters.',
+  description: 'Deletes its cursors and dead letters too.',
   params: forwarderParameters,
   response: { 204: Type.Null(), ...errorAnswers },
 };
@@ -88,14 +88,18 @@ const deleteForwarder =
   };
 
 const rotation = {
-  summary: 'Give a webhook a new signing secret',
-  description: 'Batches are signed with the new secret and, for that time, with the one before too.',
+  summary: 'Rotate the signing secret of a webhook',
+  description: 'Signs batches with the new secret and, for `grace_seconds`, with the previous one too.',
   params: forwarderParameters,
   body: Type.Object(
     {
       secret: Type.Optional(signingSecret),
       grace_seconds: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'Default: a day.' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: 2_592_000,
+          description: 'How long the previous secret is used too. Default: one day.',
+        }),
       ),
     },
     { additionalProperties: false },
@@ -109,7 +113,7 @@ const rotateSecret =
     secret: await forwarders.rotateSecret(fleet_id, name, secret, grace_seconds),
   });
 
-/** `/fleets/{fleet_id}/forwarders` and each forwarder under its name. */
+/** `/fleets/{fleet_id}/forwarders` and each forwarder by name. */
 export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/forwarders',

@@ -4,24 +4,24 @@ import type { Forwarder, ForwarderSettings, ForwarderStart } from './declaration
 import type { SecretsInput } from './declaration/forwarder-secrets.ts';
 
 /**
- * paused: by an operator. dead_letters_full: until some are replayed or dropped. backing_off: the last attempt failed,
- * and another one is waited for. running: everything else.
+ * paused: by an operator. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
+ * attempt failed; a retry is due. running: everything else.
  */
 export const forwarderStates = ['running', 'backing_off', 'dead_letters_full', 'paused'] as const;
 
-/** A forwarder and how it is doing. */
+/** A forwarder with its state, lag and counters. */
 export interface ForwarderStatus {
   forwarder: Forwarder;
   state: (typeof forwarderStates)[number];
-  /** Positions of the logs, of all fleets, that it has not come to. */
+  /** Positions of the logs, of all fleets, not forwarded yet. */
   behind: number;
-  /** Positions that were trimmed from the logs before it came there. */
+  /** Positions trimmed from the logs before they were read. */
   lost: number;
   deadLetters: number;
-  /** Records since the server started: delivered, in an attempt that failed, refused and kept, refused and not kept. */
+  /** Records since the start: delivered, in failed attempts, refused and dead-lettered, refused and dropped. */
   counts: Readonly<Record<'delivered' | 'failed' | 'dead' | 'dropped', number>>;
   lastDeliveredAtMs: number | undefined;
-  /** Why the last attempt that was not taken was not; also where a later one was. */
+  /** Error of the last failed attempt, even if a later one succeeded. */
   lastError: { readonly atMs: number; readonly msg: string } | undefined;
 }
 
@@ -30,39 +30,39 @@ export interface ForwarderDeadLetter {
   record: StoredRecord;
   reason: string;
   deadAtMs: number;
-  /** It is to be sent once more. */
+  /** Whether it is queued to be sent again. */
   isReplayed: boolean;
 }
 
-/** What an operator puts. Secrets that are absent stay as they are, as long as the destination does. */
+/** A declaration as put. Absent secrets stay as they are as long as the destination does. */
 export interface ForwarderDraft {
   settings: ForwarderSettings;
   secrets: SecretsInput;
-  /** Of a new one. */
+  /** Where a new forwarder begins. */
   start: ForwarderStart;
 }
 
 /**
- * What the admin API asks of forwarders. Every method throws ApiError fleet_not_found or forwarder_not_found where its
- * path names none.
+ * Forwarders for the admin API. Every method throws ApiError fleet_not_found or forwarder_not_found for unknown
+ * names.
  */
 export interface ForwarderService {
   list(fleetId: string): Promise<ForwarderStatus[]>;
-  /** Of all fleets, a few in each turn of the event loop: there may be many. */
+  /** Yields those of all fleets, a few per event loop turn, as there may be many. */
   all(): AsyncIterable<ForwarderStatus>;
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
-  /** `secret`: what its batches are signed with, where it was made now. @throws ApiError invalid_forwarder, limit_reached. */
+  /** `secret` is set if a signing secret was generated. @throws ApiError invalid_forwarder, limit_reached. */
   put(
     fleetId: string,
     name: string,
     draft: ForwarderDraft,
   ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }>;
-  /** Paused, it keeps its place. */
+  /** Pauses or resumes it; a paused one keeps its cursors. */
   change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus>;
-  /** With its place and its dead letters. */
+  /** Deletes its cursors and dead letters too. */
   delete(fleetId: string, name: string): Promise<void>;
   /**
-   * Signs with another secret, and with the one before as well for that time. Answers the new one.
+   * Signs with another secret and, for `graceSeconds`, with the previous one too. Returns the new one.
    * @throws ApiError invalid_forwarder.
    */
   rotateSecret(
@@ -78,8 +78,8 @@ export interface ForwarderService {
   ): Awaitable<Page<ForwarderDeadLetter>>;
   /** @throws ApiError dead_letter_not_found. */
   deadLetter(fleetId: string, name: string, recordId: string): Awaitable<ForwarderDeadLetter>;
-  /** Sends one, or all, once more; answers how many. @throws ApiError dead_letter_not_found. */
+  /** Queues one letter, or all, to be sent again; returns how many. @throws ApiError dead_letter_not_found. */
   replay(fleetId: string, name: string, recordId?: string): Promise<number>;
-  /** @throws ApiError dead_letter_not_found. */
+  /** Removes one letter, or all; returns how many. @throws ApiError dead_letter_not_found. */
   drop(fleetId: string, name: string, recordId?: string): Promise<number>;
 }

@@ -7,7 +7,7 @@ import { decodeLetter } from './dead-letters.ts';
 import { keyOfForwarder, unpackForwarder } from './declaration/forwarder-records.ts';
 import { forwarderTables } from './tables.ts';
 
-/** Walks the dead letters of all forwarders, of a server that is stopped. */
+/** Checks the dead letters of all forwarders on a stopped server. */
 export function verifyLetters(
   tables: ReadonlyMap<string, StoredTable>,
   findings: Findings,
@@ -15,7 +15,7 @@ export function verifyLetters(
 ): void {
   for (const name of forwarderTables) {
     const table = tables.get(name);
-    if (table === undefined) findings.add(`forwarders: there is no table ${name}`);
+    if (table === undefined) findings.add(`forwarders: table ${name} is missing`);
     const onDamage = (damage: Error): void => findings.add(`forwarders, ${name}: ${damage.message}`);
     for (const { key, value } of table?.entries(onDamage) ?? []) {
       onRecord();
@@ -38,7 +38,7 @@ function isLetter(key: Buffer, value: Buffer): boolean {
   }
 }
 
-/** Walks every forwarder; answers how many there are. */
+/** Checks every forwarder; returns how many there are. */
 export function verifyDeclaredForwarders(
   entries: RegistryEntries,
   fleets: ReadonlySet<string>,
@@ -56,8 +56,8 @@ export function verifyDeclaredForwarders(
 function checkForwarder(key: Buffer, value: Buffer, fleets: ReadonlySet<string>): string | undefined {
   try {
     const { fleetId, name } = unpackForwarder(value);
-    if (!key.equals(keyOfForwarder(fleetId, name))) return 'is not its own';
-    return fleets.has(fleetId) ? undefined : 'is of a fleet that does not exist';
+    if (!key.equals(keyOfForwarder(fleetId, name))) return 'is under the wrong key';
+    return fleets.has(fleetId) ? undefined : 'belongs to a fleet that does not exist';
   } catch {
     return 'does not decode';
   }

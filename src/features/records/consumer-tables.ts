@@ -8,22 +8,22 @@ import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 export const consumerTables = ['consumers', 'consumerPositions', 'consumerDone'] as const;
 
 /**
- * What is kept of consumers, in the journal of the main thread.
+ * The tables of consumers, in the journal of the main thread.
  *
- * consumers: fleet 8, name → what it is (KeptConsumer).
- * consumerPositions: consumer 16, shard 2 → position 6: every record of that log before it is done; lost 6.
- * consumerDone: consumer, shard, position 6 → position 6: records from the one up to the other are done too; they
- * came with the log of a shard that was given up.
+ * consumers: fleet 8, name → ConsumerDeclaration.
+ * consumerPositions: consumer 16, shard 2 → position 6, before which every record of that log is done; lost 6.
+ * consumerDone: consumer, shard, position 6 → position 6: a range of records that are done too, copied here with the
+ * log of a removed shard.
  */
 export type ConsumerJournal = Journal<(typeof consumerTables)[number]>;
 
 export const positionBytes = 6;
 const shardBytes = 2;
-/** Of a key of a consumer and a shard. */
+/** Length of a key of consumer and shard. */
 export const consumerShardKeyBytes = uuidBytesLength + shardBytes;
 
-/** What there is of a consumer besides where it is. */
-export interface KeptConsumer {
+/** A consumer without its cursors. */
+export interface ConsumerDeclaration {
   id: Buffer;
   createdAtMs: number;
   kinds: readonly RecordKind[];
@@ -40,13 +40,17 @@ export function readConsumerKey(key: Buffer): { fleetId: string; name: string } 
   return { fleetId: text.slice(0, fleetIdLength), name: text.slice(fleetIdLength) };
 }
 
-export function encodeConsumer(consumer: KeptConsumer): Buffer {
+export function encodeConsumer(consumer: ConsumerDeclaration): Buffer {
   return pack(consumer);
 }
 
-export function decodeConsumer(bytes: Buffer): KeptConsumer {
-  const kept = unpack(bytes) as KeptConsumer;
-  return { ...kept, id: Buffer.from(kept.id), leaseSeconds: kept.leaseSeconds ?? undefined };
+export function decodeConsumer(bytes: Buffer): ConsumerDeclaration {
+  const declaration = unpack(bytes) as ConsumerDeclaration;
+  return {
+    ...declaration,
+    id: Buffer.from(declaration.id),
+    leaseSeconds: declaration.leaseSeconds ?? undefined,
+  };
 }
 
 export function consumerShardKey(id: Buffer, shard: number): Buffer {
@@ -59,7 +63,7 @@ export function readConsumerShard(key: Buffer): number {
   return key.readUInt16BE(uuidBytesLength);
 }
 
-/** Of `consumerDone`; its value is `positionValue` of the end. */
+/** Key in `consumerDone`; its value is `positionValue` of the end. */
 export function doneKey(id: Buffer, shard: number, from: number): Buffer {
   return Buffer.concat([consumerShardKey(id, shard), positionValue(from)]);
 }
@@ -75,14 +79,14 @@ export function readPosition(bytes: Buffer, at = 0): number {
   return bytes.readUIntBE(at, positionBytes);
 }
 
-/** Some records of a log, one behind the other: from the first position up to the second. */
+/** Consecutive positions of a log, `to` excluded. */
 export interface Range {
   from: number;
   to: number;
 }
 
-/** What is on disk of a consumer in one log. */
-export function storedProgress(
+/** Reads a consumer's cursor in one log from disk. */
+export function readStoredCursor(
   tables: ConsumerJournal['tables'],
   id: Buffer,
   shard: number,
@@ -96,11 +100,11 @@ export function storedProgress(
   return { position: readPosition(bytes), lost: readPosition(bytes, positionBytes), done };
 }
 
-/** Inside a write transaction: everything whose key begins with these bytes. */
-export function removeConsumerRows(table: Table, front: Buffer): void {
-  for (const key of [...table.getKeys(rangeOf(front))]) table.removeSync(key);
+/** Removes every row whose key begins with `prefix`. Runs inside a write transaction. */
+export function removeConsumerRows(table: Table, prefix: Buffer): void {
+  for (const key of [...table.getKeys(rangeOf(prefix))]) table.removeSync(key);
 }
 
-function rangeOf(front: Buffer): { start: Buffer; end: Buffer } {
-  return { start: front, end: Buffer.concat([front, Buffer.alloc(16, 0xff)]) };
+function rangeOf(prefix: Buffer): { start: Buffer; end: Buffer } {
+  return { start: prefix, end: Buffer.concat([prefix, Buffer.alloc(16, 0xff)]) };
 }

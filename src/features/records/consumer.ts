@@ -2,193 +2,193 @@ import { KeyedSingleFlight } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
-import type { ConsumerJournal, KeptConsumer } from './consumer-tables.ts';
+import type { ConsumerDeclaration, ConsumerJournal } from './consumer-tables.ts';
 import type { LogReader } from './log-reader.ts';
 import { matcherOf } from './record-cursor.ts';
 import { type BatchLease, type BatchLimits, ShardCursor } from './shard-cursor.ts';
 
-/** Until a fetch that waits looks again by itself. */
-const waitMsMax = 5_000;
+/** Longest time between two polls of a waiting fetch. */
+const pollIntervalMsMax = 5_000;
 
 export interface ConsumerSettings {
-  /** Which records it is given; empty for all. */
+  /** Kinds and schemas it reads; empty for all. */
   kinds: readonly RecordKind[];
   schemas: readonly string[];
-  /** Undefined: the configuration's. */
+  /** Undefined: the default. */
   leaseSeconds: number | undefined;
 }
 
-/** Where a new consumer begins: in front of all records, behind them, or with what was stored at a time. */
+/** Where a new consumer begins: at the first record, after the last one, or at a time in ms. */
 export type ConsumerStart = 'earliest' | 'latest' | number;
 
 export interface FetchOptions extends BatchLimits {
-  /** Who asks, for those who look at the consumer. */
+  /** Name of the client, shown in the consumer's status. */
   worker: string;
-  /** Only what this one has; of any, unless it is given. */
+  /** Absent: any shard. */
   shard?: number;
 }
 
-/** Records of one log, behind each other, that nobody else is given until they are acknowledged or released. */
+/** Consecutive records of one log, leased to one client until it acknowledges or releases them. */
 export interface ConsumerBatchRecords {
   id: string;
   shard: number;
   records: readonly StoredRecord[];
-  /** Then it is given to whoever asks next. */
+  /** End of the lease; the next fetch gets the batch again. */
   expiresAtMs: number;
-  /** Settles when it is on disk. @throws ApiError batch_not_found, unavailable. */
+  /** Settles once durable. @throws ApiError batch_not_found, unavailable. */
   acknowledge(): Promise<void>;
-  /** Has it given again at once; false when it is nobody's any more. */
+  /** Makes it available again at once; false if its lease is no longer held. */
   release(): boolean;
 }
 
-/** How a consumer is doing in the log of one shard. */
+/** Cursor, lag and lease of a consumer in the log of one shard. */
 export interface ShardCursorStatus {
   shard: number;
   position: number;
-  /** Positions of the log, of all fleets, that are not done yet. */
+  /** Positions of the log, of all fleets, not done yet. */
   behind: number;
-  /** Age of what stands at its position; 0 where nothing does. */
+  /** Age of the record at the position; 0 where there is none. */
   secondsBehind: number;
   lost: number;
   lease: Readonly<BatchLease> | undefined;
 }
 
-/** How long a worker has for a batch before it is given again; each consumer may say another. */
+/** Default lease of a batch. */
 const leaseSecondsDefault = 30;
 
 export interface ConsumerOptions {
   fleetId: string;
   name: string;
-  kept: KeptConsumer;
+  declaration: ConsumerDeclaration;
   journal: ConsumerJournal;
   reader: LogReader;
   logEnds: readonly number[];
 }
 
 /**
- * A reader with a name: it has a place in every log, which only an acknowledgement moves past a wanted record. What
- * was given and not acknowledged is given again: after its lease, and after a restart, which knows of no leases.
+ * A named reader with a cursor in every log, which only an acknowledgement moves past a matching record. Redelivers
+ * what was not acknowledged: after its lease, and after a restart, since leases are in memory only.
  */
 export class Consumer {
   readonly fleetId: string;
   readonly name: string;
   readonly #options: ConsumerOptions;
-  readonly #lanes: readonly ShardCursor[];
-  #kept: KeptConsumer;
-  #wants: (record: StoredRecord) => boolean;
-  /** Where the next search begins, so that no log is always the last. */
-  #first = 0;
+  readonly #cursors: readonly ShardCursor[];
+  #declaration: ConsumerDeclaration;
+  #matches: (record: StoredRecord) => boolean;
+  /** Shard polled first, rotated so that no log is always last. */
+  #firstShard = 0;
   readonly #acknowledging = new KeyedSingleFlight<string, number>();
-  #isGiving = true;
+  #isServing = true;
   #isEnded = false;
 
   constructor(options: ConsumerOptions) {
-    const { fleetId, name, kept, journal, logEnds } = options;
+    const { fleetId, name, declaration, journal, logEnds } = options;
     this.fleetId = fleetId;
     this.name = name;
     this.#options = options;
-    this.#kept = kept;
-    this.#wants = matcherOf(fleetId, kept);
-    this.#lanes = logEnds.map((logEnd, shard) => new ShardCursor(journal, kept.id, shard, logEnd));
+    this.#declaration = declaration;
+    this.#matches = matcherOf(fleetId, declaration);
+    this.#cursors = logEnds.map((logEnd, shard) => new ShardCursor(journal, declaration.id, shard, logEnd));
   }
 
-  get kept(): KeptConsumer {
-    return this.#kept;
+  get declaration(): ConsumerDeclaration {
+    return this.#declaration;
   }
 
   get leaseSeconds(): number {
-    return this.#kept.leaseSeconds ?? leaseSecondsDefault;
+    return this.#declaration.leaseSeconds ?? leaseSecondsDefault;
   }
 
-  /** From now on; a batch that is out stays as it is. */
-  change(kept: KeptConsumer): void {
-    this.#kept = kept;
-    this.#wants = matcherOf(this.fleetId, kept);
+  /** Applies from the next poll on; a leased batch stays as it is. */
+  change(declaration: ConsumerDeclaration): void {
+    this.#declaration = declaration;
+    this.#matches = matcherOf(this.fleetId, declaration);
     this.#options.reader.wake();
   }
 
-  /** The server stops: whoever waits is answered nothing. What is out can still be acknowledged. */
-  stopGiving(): void {
-    this.#isGiving = false;
+  /** Ends waiting fetches without records when the server stops. Leased batches can still be acknowledged. */
+  stopServing(): void {
+    this.#isServing = false;
     this.#options.reader.wake();
   }
 
-  /** It was deleted: nothing is written of it any more. */
+  /** Stops all writes for a deleted consumer. */
   end(): void {
     this.#isEnded = true;
-    this.stopGiving();
+    this.stopServing();
   }
 
-  /** Waits for records that are free to be given until the signal says otherwise; looks once at least. */
+  /** Waits for records that are not leased until the signal aborts; polls at least once. */
   async fetch(options: FetchOptions, signal: AbortSignal): Promise<ConsumerBatchRecords | undefined> {
     const { reader } = this.#options;
     for (;;) {
       const mark = await reader.mark();
       let hasMore = false;
-      for (const lane of this.#inTurn()) {
-        if (!this.#isGiving) return undefined;
-        if (lane.shard !== (options.shard ?? lane.shard)) continue;
-        const logEnd = mark.ends[lane.shard] ?? 0;
-        if (lane.position >= logEnd || !lane.isFree(performance.now())) continue;
-        const found = await this.#look(lane, logEnd, options);
+      for (const cursor of this.#cursorsInTurn()) {
+        if (!this.#isServing) return undefined;
+        if (cursor.shard !== (options.shard ?? cursor.shard)) continue;
+        const logEnd = mark.ends[cursor.shard] ?? 0;
+        if (cursor.position >= logEnd || !cursor.isFree(performance.now())) continue;
+        const found = await this.#poll(cursor, logEnd, options);
         if (typeof found !== 'boolean') return found;
         hasMore ||= found;
       }
-      if (!this.#isGiving || signal.aborted) return undefined;
-      if (!hasMore) await reader.changed(mark, this.#leasesEndInMs(), signal);
+      if (!this.#isServing || signal.aborted) return undefined;
+      if (!hasMore) await reader.changed(mark, this.#nextLeaseEndMs(), signal);
     }
   }
 
   /**
-   * Answers of how many records it is, once that is on disk; 0 when it was acknowledged before, since an answer may
-   * be lost. @throws ApiError batch_not_found, unavailable.
+   * Returns the number of records once durable; 0 if it was acknowledged before, as the first answer may have been
+   * lost. @throws ApiError batch_not_found, unavailable.
    */
   async acknowledge(batchId: string): Promise<number> {
-    if (this.#lanes.some(({ lastAcknowledged }) => lastAcknowledged === batchId)) return 0;
+    if (this.#cursors.some(({ lastAcknowledged }) => lastAcknowledged === batchId)) return 0;
     return this.#acknowledging.run(batchId, () =>
-      this.#acknowledge(this.#leased(batchId)).finally(() => this.#options.reader.wake()),
+      this.#acknowledge(this.#leasedCursor(batchId)).finally(() => this.#options.reader.wake()),
     );
   }
 
-  async #acknowledge(lane: ShardCursor): Promise<number> {
-    const { batchId, to, records } = lane.lease as BatchLease;
-    lane.isBusy = true;
+  async #acknowledge(cursor: ShardCursor): Promise<number> {
+    const { batchId, to, records } = cursor.lease as BatchLease;
+    cursor.isBusy = true;
     try {
-      await lane.finish(to, () => !this.#isEnded);
-      lane.lease = undefined;
-      lane.lastAcknowledged = batchId;
+      await cursor.finish(to, () => !this.#isEnded);
+      cursor.lease = undefined;
+      cursor.lastAcknowledged = batchId;
     } finally {
-      lane.isBusy = false;
+      cursor.isBusy = false;
     }
     return records;
   }
 
-  /** Has the batch given again at once. Answers of how many records it is. @throws ApiError batch_not_found. */
+  /** Makes the batch available again at once; returns its number of records. @throws ApiError batch_not_found. */
   release(batchId: string): number {
-    const lane = this.#leased(batchId);
-    const { records } = lane.lease as BatchLease;
-    lane.lease = undefined;
+    const cursor = this.#leasedCursor(batchId);
+    const { records } = cursor.lease as BatchLease;
+    cursor.lease = undefined;
     this.#options.reader.wake();
     return records;
   }
 
-  /** Positions of all logs that are not done yet, and how many were trimmed before it came there. */
-  progress(ends: readonly number[]): { behind: number; lost: number } {
+  /** Positions of all logs not done yet, and positions trimmed before they were read. */
+  lag(ends: readonly number[]): { behind: number; lost: number } {
     const sum = { behind: 0, lost: 0 };
-    for (const { shard, position, lost } of this.#lanes) {
+    for (const { shard, position, lost } of this.#cursors) {
       sum.behind += Math.max(0, (ends[shard] ?? 0) - position);
       sum.lost += lost;
     }
     return sum;
   }
 
-  /** `logEnds`: as they were a moment ago, for whoever looks at many. */
+  /** `logEnds` may be a moment old; passing them saves reading them for each of many consumers. */
   async status(logEnds?: readonly number[]): Promise<ShardCursorStatus[]> {
     const { reader } = this.#options;
     const ends = logEnds ?? (await reader.ends());
     const nowMs = performance.now();
     return Promise.all(
-      this.#lanes.map(async ({ shard, position, lost, lease }) => {
+      this.#cursors.map(async ({ shard, position, lost, lease }) => {
         const behind = Math.max(0, (ends[shard] ?? 0) - position);
         const atMs = behind === 0 ? undefined : await reader.shards[shard]?.timeAt(position);
         const secondsBehind = atMs === undefined ? 0 : Math.max(0, (Date.now() - atMs) / 1_000);
@@ -198,42 +198,47 @@ export class Consumer {
     );
   }
 
-  /** Whether its place is further than is on disk, by records that nobody wanted. */
+  /** False if a cursor in memory is ahead of the disk, past records that did not match. */
   get isStored(): boolean {
-    return this.#lanes.every(({ isStored }) => isStored);
+    return this.#cursors.every(({ isStored }) => isStored);
   }
 
-  /** Inside a write transaction. Answers what to call once that is on disk. */
+  /** Writes the cursors inside a write transaction. Returns what to call once that is durable. */
   store(): () => void {
-    // One that is acknowledged in the same transaction is not to be set back.
-    const lanes = this.#isEnded ? [] : this.#lanes.filter(({ isBusy, isStored }) => !isBusy && !isStored);
-    const stored = lanes.map((lane) => lane.store());
+    // An acknowledgement in the same transaction must not be overwritten by an older position.
+    const cursors = this.#isEnded ? [] : this.#cursors.filter(({ isBusy, isStored }) => !isBusy && !isStored);
+    const stored = cursors.map((cursor) => cursor.store());
     return () => {
       for (const done of stored) done();
     };
   }
 
-  /** A batch; or none, and whether there is more to be looked at now. */
-  async #look(
-    lane: ShardCursor,
+  /** Returns a batch or, without one, whether there is more to read now. */
+  async #poll(
+    cursor: ShardCursor,
     logEnd: number,
     options: FetchOptions,
   ): Promise<ConsumerBatchRecords | boolean> {
-    lane.isBusy = true;
+    cursor.isBusy = true;
     try {
-      const { records, to, hasMore } = await lane.look(this.#options.reader, logEnd, this.#wants, options);
-      // One that has expired is from now on nobody's, whatever was found.
-      lane.lease = undefined;
-      if (records.length === 0 || !this.#isGiving) return hasMore;
-      this.#first = lane.shard + 1;
-      return this.#lend(lane, records, to, options.worker);
+      const { records, to, hasMore } = await cursor.poll(
+        this.#options.reader,
+        logEnd,
+        this.#matches,
+        options,
+      );
+      // An expired lease ends here, whatever was found.
+      cursor.lease = undefined;
+      if (records.length === 0 || !this.#isServing) return hasMore;
+      this.#firstShard = cursor.shard + 1;
+      return this.#lend(cursor, records, to, options.worker);
     } finally {
-      lane.isBusy = false;
+      cursor.isBusy = false;
     }
   }
 
   #lend(
-    lane: ShardCursor,
+    cursor: ShardCursor,
     records: readonly StoredRecord[],
     to: number,
     worker: string,
@@ -242,38 +247,38 @@ export class Consumer {
     const id = formatUuid(generateUuid());
     const expiresAtMs = Date.now() + leaseMs;
     const endsMs = performance.now() + leaseMs;
-    lane.lease = { batchId: id, worker, to, records: records.length, expiresAtMs, endsMs };
+    cursor.lease = { batchId: id, worker, to, records: records.length, expiresAtMs, endsMs };
     return {
       id,
-      shard: lane.shard,
+      shard: cursor.shard,
       records,
       expiresAtMs,
       acknowledge: async () => {
         await this.acknowledge(id);
       },
       release: () => {
-        if (lane.lease?.batchId !== id || lane.isBusy) return false;
+        if (cursor.lease?.batchId !== id || cursor.isBusy) return false;
         this.release(id);
         return true;
       },
     };
   }
 
-  #leased(batchId: string): ShardCursor {
-    const lane = this.#lanes.find(({ lease, isBusy }) => lease?.batchId === batchId && !isBusy);
-    if (lane === undefined) throw new ApiError('batch_not_found');
-    return lane;
+  #leasedCursor(batchId: string): ShardCursor {
+    const cursor = this.#cursors.find(({ lease, isBusy }) => lease?.batchId === batchId && !isBusy);
+    if (cursor === undefined) throw new ApiError('batch_not_found');
+    return cursor;
   }
 
-  *#inTurn(): Generator<ShardCursor> {
-    for (let index = 0; index < this.#lanes.length; index += 1) {
-      yield this.#lanes[(this.#first + index) % this.#lanes.length] as ShardCursor;
+  *#cursorsInTurn(): Generator<ShardCursor> {
+    for (let index = 0; index < this.#cursors.length; index += 1) {
+      yield this.#cursors[(this.#firstShard + index) % this.#cursors.length] as ShardCursor;
     }
   }
 
-  #leasesEndInMs(): number {
+  #nextLeaseEndMs(): number {
     const nowMs = performance.now();
-    const ends = this.#lanes.flatMap(({ lease }) => (lease === undefined ? [] : [lease.endsMs - nowMs]));
-    return Math.min(waitMsMax, ...ends.map((ms) => Math.max(1, Math.ceil(ms))));
+    const ends = this.#cursors.flatMap(({ lease }) => (lease === undefined ? [] : [lease.endsMs - nowMs]));
+    return Math.min(pollIntervalMsMax, ...ends.map((ms) => Math.max(1, Math.ceil(ms))));
   }
 }

@@ -4,12 +4,12 @@ import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
 import { Consumer, type ConsumerSettings, type ConsumerStart } from './consumer.ts';
 import {
+  type ConsumerDeclaration,
   type ConsumerJournal,
   consumerKey,
   consumerShardKey,
   decodeConsumer,
   encodeConsumer,
-  type KeptConsumer,
   positionValue,
   readConsumerKey,
   removeConsumerRows,
@@ -17,9 +17,9 @@ import {
 import { EventLoopBudget } from './event-loop-budget.ts';
 import type { LogReader } from './log-reader.ts';
 
-const upkeepMs = 5_000;
-/** Of a new one that is given none: all records, for as long as is usual. */
-const unset: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined };
+const storeIntervalMs = 5_000;
+/** Settings of a new consumer: all records, default lease. */
+const defaultSettings: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined };
 
 export interface ConsumersOptions {
   reader: LogReader;
@@ -27,19 +27,19 @@ export interface ConsumersOptions {
   log: Log;
 }
 
-/** All consumers of all fleets, by name: those of operators and those that the server makes for itself. */
+/** All consumers of all fleets, by name: declared by operators, or made by the server for forwarders. */
 export class Consumers {
   readonly #options: ConsumersOptions;
   readonly #consumers = new Map<string, Consumer>();
-  readonly #turns = new EventLoopBudget();
-  readonly #upkeepTimer: NodeJS.Timeout;
+  readonly #budget = new EventLoopBudget();
+  readonly #storeTimer: NodeJS.Timeout;
   readonly #changes = new Mutex();
 
   private constructor(options: ConsumersOptions) {
     this.#options = options;
-    this.#upkeepTimer = setInterval(() => {
-      void this.#storeOrSay('consumers: their places cannot be stored now');
-    }, upkeepMs);
+    this.#storeTimer = setInterval(() => {
+      void this.#storeOrLog('consumers: storing cursors failed; retrying');
+    }, storeIntervalMs);
   }
 
   static async open(options: ConsumersOptions): Promise<Consumers> {
@@ -56,16 +56,16 @@ export class Consumers {
     return this.#consumers.values();
   }
 
-  /** Of every shard: the position that its next record gets. */
+  /** For every shard, the position of its next record. */
   logEnds(): Promise<number[]> {
     return this.#options.reader.ends();
   }
 
-  /** All of them, a few in each turn of the event loop, with the ends of the logs as they were at the beginning. */
+  /** Yields all consumers, a few per event loop turn, with the log ends as they were at the start. */
   async *walk(): AsyncGenerator<{ consumer: Consumer; logEnds: readonly number[] }> {
     const logEnds = await this.logEnds();
     for (const consumer of [...this.all()]) {
-      await this.#turns.take();
+      await this.#budget.take();
       yield { consumer, logEnds };
     }
   }
@@ -75,8 +75,8 @@ export class Consumers {
   }
 
   /**
-   * The consumer of that name, with these settings: one that exists keeps its place and the settings that are not
-   * given, a new one begins at `start`. `mayAdd` is asked before one is made, and throws.
+   * Creates or changes a consumer. An existing one keeps its cursors and absent settings; a new one begins at `start`.
+   * `mayAdd` is called before one is created, and throws to refuse it.
    */
   put(
     fleetId: string,
@@ -88,24 +88,28 @@ export class Consumers {
     return this.#changes.run(async () => {
       const known = this.find(fleetId, name);
       if (known === undefined) mayAdd();
-      const before = known?.kept ?? { id: generateUuid(), createdAtMs: Date.now(), ...unset };
-      const kept: KeptConsumer = { ...before, ...settings };
+      const before = known?.declaration ?? {
+        id: generateUuid(),
+        createdAtMs: Date.now(),
+        ...defaultSettings,
+      };
+      const declaration: ConsumerDeclaration = { ...before, ...settings };
       const { journal, reader } = this.#options;
       const logEnds = await reader.ends();
       const positions = known === undefined ? await this.#positions(start, logEnds) : [];
       await journal.commit(() => {
-        journal.tables.consumers.putSync(consumerKey(fleetId, name), encodeConsumer(kept));
+        journal.tables.consumers.putSync(consumerKey(fleetId, name), encodeConsumer(declaration));
         for (const [shard, position] of positions.entries()) {
           journal.tables.consumerPositions.putSync(
-            consumerShardKey(kept.id, shard),
+            consumerShardKey(declaration.id, shard),
             positionValue(position, 0),
           );
         }
       });
       if (known === undefined) journal.refresh();
-      known?.change(kept);
+      known?.change(declaration);
       return {
-        consumer: known ?? this.#add(fleetId, name, kept, logEnds),
+        consumer: known ?? this.#add(fleetId, name, declaration, logEnds),
         isNew: known === undefined,
       };
     });
@@ -117,7 +121,7 @@ export class Consumers {
       const consumer = this.find(fleetId, name);
       if (consumer === undefined) throw new ApiError('consumer_not_found');
       const { tables } = this.#options.journal;
-      const { id } = consumer.kept;
+      const { id } = consumer.declaration;
       const logEnds = await this.#options.reader.ends();
       consumer.end();
       try {
@@ -128,28 +132,33 @@ export class Consumers {
         });
         this.#consumers.delete(fleetId + name);
       } catch (error) {
-        this.#add(fleetId, name, consumer.kept, logEnds);
+        this.#add(fleetId, name, consumer.declaration, logEnds);
         throw error;
       }
     });
   }
 
-  /** Whoever waits for records is answered none, and so is who asks from now on. */
+  /** Answers waiting and later fetches without records. */
   stopWaiting(): void {
-    for (const consumer of this.all()) consumer.stopGiving();
+    for (const consumer of this.all()) consumer.stopServing();
   }
 
-  /** Has all places on disk; the journal is its owner's to close. */
+  /** Stores all cursors. The journal is closed by its owner. */
   async stop(): Promise<void> {
-    clearInterval(this.#upkeepTimer);
+    clearInterval(this.#storeTimer);
     await this.#changes.settled();
     this.stopWaiting();
-    await this.#storeOrSay('consumers: their last places are not stored; what was passed is looked at again');
+    await this.#storeOrLog('consumers: storing the last cursors failed; records passed since are read again');
   }
 
-  #add(fleetId: string, name: string, kept: KeptConsumer, logEnds: readonly number[]): Consumer {
+  #add(
+    fleetId: string,
+    name: string,
+    declaration: ConsumerDeclaration,
+    logEnds: readonly number[],
+  ): Consumer {
     const { reader, journal } = this.#options;
-    const consumer = new Consumer({ fleetId, name, kept, journal, reader, logEnds });
+    const consumer = new Consumer({ fleetId, name, declaration, journal, reader, logEnds });
     this.#consumers.set(fleetId + name, consumer);
     return consumer;
   }
@@ -160,11 +169,11 @@ export class Consumers {
     return Promise.all(this.#options.reader.shards.map((shard) => shard.positionAt(start)));
   }
 
-  async #storeOrSay(otherwise: string): Promise<void> {
-    await this.#storeProgress().catch((error: unknown) => logFailure(this.#options.log, error, otherwise));
+  async #storeOrLog(msg: string): Promise<void> {
+    await this.#storeCursors().catch((error: unknown) => logFailure(this.#options.log, error, msg));
   }
 
-  async #storeProgress(): Promise<void> {
+  async #storeCursors(): Promise<void> {
     const moved = [...this.all()].filter(({ isStored }) => !isStored);
     if (moved.length === 0) return;
     let stored: (() => void)[] = [];

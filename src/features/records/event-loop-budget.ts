@@ -1,9 +1,9 @@
 import { SingleFlight, yieldToEventLoop } from '../../core/async.ts';
 
-/** Of one turn of the event loop, for all readers of logs together: this thread accepts connections too. */
+/** Time per event loop turn for all log readers together: this thread accepts connections too. */
 const turnMsMax = 4;
 
-/** Has all that read logs on this thread share a little of each turn of its event loop. */
+/** Lets all log readers of this thread share a few milliseconds of each event loop turn. */
 export class EventLoopBudget {
   #sinceMs = Number.NEGATIVE_INFINITY;
   readonly #next = new SingleFlight(async () => {
@@ -11,7 +11,7 @@ export class EventLoopBudget {
     this.#sinceMs = performance.now();
   });
 
-  /** Settles, at once where there is time left, when the caller may read one page more. */
+  /** Settles when the caller may read one more page; at once while there is time left. */
   async take(): Promise<void> {
     while (performance.now() - this.#sinceMs > turnMsMax) await this.#next.run();
   }

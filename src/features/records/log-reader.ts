@@ -4,25 +4,25 @@ import type { LogPage } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 import { EventLoopBudget } from './event-loop-budget.ts';
 
-/** Of one log, and none that is long: whoever reads at its end reads the same ones. */
-const pagesKept = 2;
-const pageRecordsKept = 1_000;
-/** No longer than they are read together: what is trimmed is not to be given any more. */
-const pageKeptMs = 100;
-/** How often the ends of the logs are looked at while somebody waits for more. */
-const lookMs = 20;
+/** Pages cached per log, small ones only: readers at the end of a log read the same pages. */
+const cachedPagesMax = 2;
+const cachedRecordsMax = 1_000;
+/** Short, so that trimmed records are not returned any more. */
+const cacheMs = 100;
+/** Interval of polling the log ends while somebody waits. */
+const pollMs = 20;
 
-/** How the logs were at a moment, for whoever waits until they are not any more. */
+/** State of the logs at a moment, to wait for a change since. */
 export interface LogMark {
   ends: readonly number[];
   wakes: number;
 }
 
-/** The logs of all shards, for everything of this room that reads them. */
+/** Reads the logs of all shards, with pages and polling shared by all readers. */
 export class LogReader {
   readonly shards: readonly Shard[];
   readonly #log: Log;
-  readonly #turns = new EventLoopBudget();
+  readonly #budget = new EventLoopBudget();
   readonly #pages: Map<number, { page: LogPage; readMs: number }>[];
   readonly #waiting = new Condition();
   #ends: readonly number[] = [];
@@ -35,57 +35,57 @@ export class LogReader {
     this.#pages = shards.map(() => new Map());
   }
 
-  /** Of every shard: the position that its next record gets. */
+  /** For every shard, the position of its next record. */
   async ends(): Promise<number[]> {
     return Promise.all(this.shards.map((shard) => shard.logEnd()));
   }
 
-  /** What stands there; `next` is `from` where nothing does. */
+  /** Reads the page at `from`; `next` equals `from` where there is none. */
   async page(shard: number, from: number): Promise<LogPage> {
     const pages = this.#pages[shard] as Map<number, { page: LogPage; readMs: number }>;
-    const kept = pages.get(from);
-    let page = kept && performance.now() - kept.readMs < pageKeptMs ? kept.page : undefined;
+    const cached = pages.get(from);
+    let page = cached && performance.now() - cached.readMs < cacheMs ? cached.page : undefined;
     if (page === undefined) {
-      await this.#turns.take();
+      await this.#budget.take();
       page = await this.#shard(shard).records(from);
-      if (page.next !== from && page.records.length <= pageRecordsKept)
-        keep(pages, from, { page, readMs: performance.now() });
+      if (page.next !== from && page.records.length <= cachedRecordsMax)
+        addToCache(pages, from, { page, readMs: performance.now() });
       if (page.damaged) {
-        this.#log.error({ shard, position: from }, 'records: a damaged batch of the log is passed over');
+        this.#log.error({ shard, position: from }, 'records: skipped a damaged batch of the log');
       }
     }
     return page;
   }
 
-  /** To be taken before looking, so that `changed` misses nothing that came after. */
+  /** Take it before reading, so that `changed` misses nothing stored later. */
   async mark(): Promise<LogMark> {
     return { ends: await this.ends(), wakes: this.#wakes };
   }
 
-  /** Settles when some log has grown since `mark`, or somebody was woken; after that time, or with the signal. */
+  /** Settles when a log has grown or `wake` was called since `mark`, on timeout, or on abort. */
   async changed(mark: LogMark, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const now = await this.mark();
     if (signal.aborted || now.wakes !== mark.wakes || differ(now.ends, mark.ends)) return;
     if (this.#timer === undefined) {
       this.#ends = now.ends;
-      this.#timer = setTimeout(() => void this.#look(), lookMs);
+      this.#timer = setTimeout(() => void this.#poll(), pollMs);
     }
     await this.#waiting.wait(signal, { msMax: timeoutMs });
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
       const ends = await this.ends();
       if (differ(ends, this.#ends)) this.wake();
       this.#ends = ends;
     } catch {
-      // Whoever waits looks for himself, and says what is wrong.
+      // Each waiter reads for itself and reports the error.
       this.wake();
     }
-    this.#timer = this.#waiting.size === 0 ? undefined : setTimeout(() => void this.#look(), lookMs);
+    this.#timer = this.#waiting.size === 0 ? undefined : setTimeout(() => void this.#poll(), pollMs);
   }
 
-  /** Has everybody who waits look again. */
+  /** Makes all waiters poll again. */
   wake(): void {
     this.#wakes += 1;
     this.#waiting.wakeAll();
@@ -98,11 +98,11 @@ export class LogReader {
   }
 }
 
-function keep<T>(pages: Map<number, T>, from: number, page: T): void {
+function addToCache<T>(pages: Map<number, T>, from: number, page: T): void {
   pages.delete(from);
   pages.set(from, page);
   for (const oldest of pages.keys()) {
-    if (pages.size <= pagesKept) break;
+    if (pages.size <= cachedPagesMax) break;
     pages.delete(oldest);
   }
 }

@@ -3,17 +3,17 @@ import { uuidBytesLength } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { LogReader } from './log-reader.ts';
 
-/** Which records of a fleet are wanted; what is absent or empty is not looked at. */
+/** Filter on the records of a fleet; absent or empty members match all. */
 interface RecordFilter {
   kinds?: readonly RecordKind[];
   schemas?: readonly string[];
   devices?: readonly DeviceKey[];
-  /** Stored then or later, and before. */
+  /** Stored in [fromMs, toMs). */
   fromMs?: number;
   toMs?: number;
 }
 
-/** A filter as something to ask of each record. */
+/** Compiles a filter into a predicate. */
 export function matcherOf(fleetId: string, filter: RecordFilter): (record: StoredRecord) => boolean {
   const { fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = filter;
   const kinds = new Set(filter.kinds ?? []);
@@ -28,9 +28,9 @@ export function matcherOf(fleetId: string, filter: RecordFilter): (record: Store
 }
 
 /**
- * How far a reader without a name has come in every log, as text: of each shard the position to read on at and,
- * behind a dash, some bits of the id of the record in front of it, both in base 36. By these a cursor is told from
- * one of another log: of a shard that was given up and made anew, or before a restore.
+ * The cursor of an unnamed reader, as text: for each shard the next position and, after a dash, some bits of the id
+ * of the record before it, both in base 36. The bits tell it from a cursor of another log: of a shard that was removed
+ * and added again, or from before a restore.
  */
 const idBits = 36 ** 3;
 const cursorPattern = /^[0-9a-z]{1,10}(-[0-9a-z]{3})?(\.[0-9a-z]{1,10}(-[0-9a-z]{3})?){0,255}$/;
@@ -44,14 +44,14 @@ function bitsOf(id: Buffer): string {
   return (id.readUInt32BE(uuidBytesLength - 4) % idBits).toString(36).padStart(3, '0');
 }
 
-/** `id`: of the record in front of the position, where that is known. */
+/** `id` is that of the record before the position, where known. */
 export function entryOf(position: number, id: Buffer | undefined): string {
   return id === undefined ? position.toString(36) : `${position.toString(36)}-${bitsOf(id)}`;
 }
 
 /**
- * Where to go on in every log. What a cursor does not say of a log, or says of another than is there, begins at its
- * front: records come again then, and none is left out.
+ * Resolves a cursor to a position in every log. A log that the cursor does not name, or whose bits do not match, is
+ * read from its front: records may repeat, none is skipped.
  */
 export async function positionsOf(cursor: string, reader: LogReader): Promise<number[]> {
   const entries = cursor.split('.');
@@ -62,14 +62,14 @@ export async function positionsOf(cursor: string, reader: LogReader): Promise<nu
       if (position === 0 || position > (await shard.logEnd())) return 0;
       if (bits === undefined) return position;
       const [before] = (await shard.records(position - 1)).records;
-      // Trimmed or damaged, it says nothing.
+      // Trimmed or damaged: there is nothing to compare with.
       if (before === undefined || before.position >= position) return position;
       return bitsOf(before.id) === bits ? position : 0;
     }),
   );
 }
 
-/** A position with its part of a cursor. */
+/** A position with its entry in a cursor. */
 export interface Start {
   position: number;
   entry: string;

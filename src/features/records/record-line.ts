@@ -6,18 +6,18 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 
-/** A record as JSON in front of its payload, whose own bytes follow (D11). */
+/** The JSON of a record up to its payload, whose original bytes follow (D11). */
 function frontOf({ id, device, kind, schema, storedAtMs }: StoredRecord): string {
-  // Ids, kinds and names have no character that JSON would escape.
+  // Ids, kinds and names hold no character that JSON would escape.
   return `{"record_id":"${formatUuid(id)}","device_id":"${deviceIdOf(device)}","kind":"${kind}","schema":"${schema}","stored_at":"${new Date(storedAtMs).toISOString()}","payload":`;
 }
 
-/** One record as JSON, its payload byte for byte. */
+/** A record as JSON, its payload byte for byte. */
 export function recordDocument(record: StoredRecord): Buffer {
   return Buffer.concat([Buffer.from(frontOf(record)), record.payload, Buffer.from('}')]);
 }
 
-/** One record as a line, with the cursor to go on behind it. */
+/** A record as a line of NDJSON, with the cursor to continue after it. */
 export function recordLine(record: StoredRecord, cursor: string): Buffer {
   return Buffer.concat([
     Buffer.from(frontOf(record)),
@@ -26,7 +26,7 @@ export function recordLine(record: StoredRecord, cursor: string): Buffer {
   ]);
 }
 
-/** Between the tokens of JSON, and there alone, a line may end: a space is as good, and as long. */
+/** Replaces line ends, which JSON allows between tokens only, with spaces of the same length. */
 function onOneLine(payload: Buffer): Buffer {
   if (!payload.includes(lineFeed) && !payload.includes(carriageReturn)) return payload;
   return Buffer.from(payload).map((byte) =>

@@ -3,16 +3,16 @@ import type { StoredRecord } from '../../domain/records/record.ts';
 import type { LogReader } from './log-reader.ts';
 import { entryOf, type Start } from './record-cursor.ts';
 
-/** One log as a stream goes through it. */
+/** State of a stream in one log. */
 interface Head {
   shard: number;
-  /** Of what is read next. */
+  /** Position to read next. */
   position: number;
-  /** Wanted records of the page read last; those from `at` on are still to be given. */
+  /** Matching records of the last page; those from `at` on are not emitted yet. */
   records: StoredRecord[];
   at: number;
-  /** The cursor's part for this log, once all of the page is given. */
-  entryBehind: string;
+  /** Cursor entry for this log once the whole page is emitted. */
+  entryAfter: string;
   entry: string;
   isEnded: boolean;
 }
@@ -20,18 +20,18 @@ interface Head {
 export interface RecordStreamOptions {
   /** Where to begin in each log. */
   starts: readonly Start[];
-  /** Where to end in each; not given, it goes on with what is stored later. */
+  /** Where to end in each; absent, it follows the logs. */
   ends?: readonly number[];
-  /** Records from then on are not wanted. */
+  /** Excludes records stored from then on. */
   toMs?: number;
-  /** Only logs of these shards, which are the first ones. */
+  /** Number of shards to read, from the first on. */
   shards: number;
-  wants(record: StoredRecord): boolean;
+  matches(record: StoredRecord): boolean;
 }
 
 /**
- * Goes through all logs at once, in the order of each; what different shards have comes in order of time as far as
- * it is in their logs.
+ * Merges all logs, each in its own order; records of different shards come in order of time as far as their logs
+ * are.
  */
 export class RecordStream {
   readonly #reader: LogReader;
@@ -43,11 +43,11 @@ export class RecordStream {
     this.#options = options;
     this.#heads = options.starts.map(({ position, entry }, shard) => {
       const isEnded = shard >= options.shards;
-      return { shard, position, records: [], at: 0, entryBehind: entry, entry, isEnded };
+      return { shard, position, records: [], at: 0, entryAfter: entry, entry, isEnded };
     });
   }
 
-  /** Goes on exactly behind the record that was given last. */
+  /** Continues exactly after the last emitted record. */
   get cursor(): string {
     return this.#heads.map(({ entry }) => entry).join('.');
   }
@@ -56,22 +56,22 @@ export class RecordStream {
     return this.#heads.every(({ isEnded, at, records }) => isEnded && at === records.length);
   }
 
-  /** Positions of all logs that it has read. */
+  /** Sum of the positions read in all logs. */
   get position(): number {
     return this.#heads.reduce((sum, { position }) => sum + position, 0);
   }
 
   /**
-   * Gives wanted records to `give` until that answers false, the time is up, or nothing more stands in the logs.
-   * Answers whether there is more to be looked at now.
+   * Passes matching records to `emit` until it returns false, the time is up, or the logs end. Returns whether there
+   * is more to read now.
    */
-  async read(give: (record: StoredRecord) => boolean, untilMs: number): Promise<boolean> {
-    const dry = new Set<Head>();
+  async read(emit: (record: StoredRecord) => boolean, untilMs: number): Promise<boolean> {
+    const drained = new Set<Head>();
     for (;;) {
       for (const head of this.#heads) {
-        while (head.at === head.records.length && !head.isEnded && !dry.has(head)) {
+        while (head.at === head.records.length && !head.isEnded && !drained.has(head)) {
           if (performance.now() >= untilMs) return true;
-          if (!(await this.#readPage(head))) dry.add(head);
+          if (!(await this.#readPage(head))) drained.add(head);
         }
       }
       const head = this.#oldest();
@@ -79,34 +79,34 @@ export class RecordStream {
       const record = head.records[head.at] as StoredRecord;
       head.at += 1;
       head.entry =
-        head.at === head.records.length ? head.entryBehind : entryOf(record.position + 1, record.id);
-      if (!give(record)) return true;
+        head.at === head.records.length ? head.entryAfter : entryOf(record.position + 1, record.id);
+      if (!emit(record)) return true;
     }
   }
 
-  /** False when nothing stands there now. */
+  /** Returns false where there is no record now. */
   async #readPage(head: Head): Promise<boolean> {
     const end = this.#options.ends?.[head.shard] ?? Number.POSITIVE_INFINITY;
     head.isEnded = head.position >= end;
     if (head.isEnded) return false;
     const page = await this.#reader.page(head.shard, head.position);
     if (page.next === head.position) {
-      // A log may be shorter than it was: nothing is to be waited for then.
+      // A log may be shorter than it was: then there is nothing to wait for.
       head.isEnded = end !== Number.POSITIVE_INFINITY;
       return false;
     }
     const records = page.records.filter(({ position }) => position < end);
     const last = records.at(-1);
-    head.records = records.filter(this.#options.wants);
+    head.records = records.filter(this.#options.matches);
     head.at = 0;
     head.position = Math.min(page.next, end);
-    head.entryBehind = entryOf(head.position, last?.id);
-    if (head.records.length === 0) head.entry = head.entryBehind;
+    head.entryAfter = entryOf(head.position, last?.id);
+    if (head.records.length === 0) head.entry = head.entryAfter;
     if (last !== undefined && (await this.#isPast(head.shard, last))) head.isEnded = true;
     return true;
   }
 
-  /** Whether all that stands behind this record was stored too late to be wanted. */
+  /** Whether every record after this one was stored at `toMs` or later. */
   async #isPast(shard: number, { storedAtMs, isRelocated, position }: StoredRecord): Promise<boolean> {
     const { toMs } = this.#options;
     if (toMs === undefined || isRelocated || storedAtMs < toMs + correctionMsMax) return false;

@@ -8,12 +8,12 @@ import { recordLine } from './record-line.ts';
 import { RecordStream } from './record-stream.ts';
 import type { RecordService, RecordsQuery } from './service.ts';
 
-/** What is given to the connection at once. */
+/** Bytes written to the connection at once. */
 const chunkBytes = 65_536;
 const progressMs = 1_000;
-/** A stream without records says something so often, lest somebody on the way takes it for dead. */
-const aliveMs = 15_000;
-/** The longest search in one go. */
+/** Interval of empty lines on an idle stream, so that no proxy times it out. */
+const keepAliveMs = 15_000;
+/** Longest read before the stream reports or yields. */
 const readMsMax = 1_000;
 const emptyLine = Buffer.from('\n');
 
@@ -23,7 +23,7 @@ export interface RecordsOptions {
   config: { recordStreamsMax: number };
 }
 
-/** The records of a fleet out of all logs. */
+/** Reads the records of a fleet from all logs. */
 export class Records implements RecordService {
   readonly #options: RecordsOptions;
   readonly #streams: FairShare;
@@ -35,11 +35,13 @@ export class Records implements RecordService {
 
   async read(query: RecordsQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     if (query.after !== undefined && query.after !== 'latest' && !isCursor(query.after)) {
-      throw new ApiError('bad_request', { msg: 'after is the cursor of a record, or latest.' });
+      throw new ApiError('bad_request', { msg: 'after must be the cursor of a record, or latest.' });
     }
     const { fleetId } = query;
     if (!this.#streams.take(fleetId)) {
-      throw unavailable('Too many streams of records are open, of this fleet or of all (recordStreamsMax).');
+      throw unavailable(
+        'Too many open record streams, of this fleet or of all (recordStreamsMax). Retry later.',
+      );
     }
     try {
       return this.#counted(fleetId, this.#lines(query, await this.#open(query), signal), signal);
@@ -49,7 +51,7 @@ export class Records implements RecordService {
     }
   }
 
-  /** One that is never begun ends with the signal. */
+  /** Releases the share at the end of the lines, or on abort if they are never read. */
   #counted(fleetId: string, lines: AsyncGenerator<Buffer>, signal: AbortSignal): AsyncIterable<Buffer> {
     let isOpen = true;
     const end = (): void => {
@@ -74,11 +76,11 @@ export class Records implements RecordService {
     const ends = await reader.ends();
     const positions = await this.#positions(after, ends);
     if (fromMs !== undefined) {
-      const fronts = await Promise.all(reader.shards.map((shard) => shard.positionAt(fromMs)));
-      for (const [shard, front] of fronts.entries())
-        positions[shard] = Math.max(positions[shard] ?? 0, front);
+      const positionsFrom = await Promise.all(reader.shards.map((shard) => shard.positionAt(fromMs)));
+      for (const [shard, position] of positionsFrom.entries())
+        positions[shard] = Math.max(positions[shard] ?? 0, position);
     }
-    const wants = matcherOf(fleetId, {
+    const matches = matcherOf(fleetId, {
       ...(kinds && { kinds }),
       ...(schemas && { schemas }),
       ...(devices && { devices }),
@@ -89,11 +91,11 @@ export class Records implements RecordService {
       starts: await startsAt(positions, reader),
       ...(!follow && { ends }),
       ...(toMs !== undefined && { toMs }),
-      // What a device sent before the count grew lies in the log of a lower shard.
+      // Records from before the shard count grew are in the log of a lower shard.
       shards: Math.max(
         ...(devices?.map((device) => reader.shards.indexOf(shards.of(device)) + 1) ?? [ends.length]),
       ),
-      wants,
+      matches,
     });
   }
 
@@ -109,8 +111,8 @@ export class Records implements RecordService {
   ): AsyncGenerator<Buffer> {
     const { reader } = this.#options;
     let left = limit;
-    let toldMs = performance.now();
-    // The head of the answer goes with the first of its body, and whoever follows wants to know that it is open.
+    let reportedMs = performance.now();
+    // Headers are sent with the first bytes of the body: tells a follower that the stream is open.
     if (follow) yield emptyLine;
     while (!signal.aborted && left > 0) {
       const mark = await reader.mark();
@@ -123,15 +125,15 @@ export class Records implements RecordService {
         left -= 1;
         return bytes < chunkBytes && left > 0;
       }, performance.now() + readMsMax);
-      const isDue = performance.now() - toldMs >= (progress ? progressMs : aliveMs);
+      const isDue = performance.now() - reportedMs >= (progress ? progressMs : keepAliveMs);
       if (isDue && progress) lines.push(progressLine(stream, mark.ends));
       else if (isDue && bytes === 0) lines.push(emptyLine);
-      if (isDue || (!progress && bytes > 0)) toldMs = performance.now();
+      if (isDue || (!progress && bytes > 0)) reportedMs = performance.now();
       if (lines.length > 0) yield Buffer.concat(lines);
       if (stream.isEnded) break;
-      if (!hasMore) await reader.changed(mark, progress ? progressMs : aliveMs, signal);
+      if (!hasMore) await reader.changed(mark, progress ? progressMs : keepAliveMs, signal);
     }
-    // Broken off, so that nobody takes it for whole.
+    // Aborts the response, so that no client takes it for complete.
     if (signal.aborted && !follow) throw unavailable('The server is stopping.');
     if (progress) yield progressLine(stream, await reader.ends());
   }

@@ -12,40 +12,43 @@ import { ApiError } from '../../core/errors.ts';
 import { type RecordKind, recordKinds } from '../../domain/records/record.ts';
 import type { RecordsQuery } from './service.ts';
 
-/** Names or devices that a reader of records asks for by one request. */
+/** Schemas or devices in the filter of one request. */
 const valuesMax = 100;
 
 const linesAnswer = {
   description:
-    'A line each: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `payload` as it was sent, and `cursor`.',
+    'NDJSON: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `payload` as it was sent, and `cursor`.',
   content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
 };
 const query = Type.Object({
-  kind: repeatedParameter(Type.Enum([...recordKinds]), recordKinds.length, 'It is of one of these kinds.'),
+  kind: repeatedParameter(Type.Enum([...recordKinds]), recordKinds.length, 'Records of these kinds.'),
   schema: repeatedParameter(
     Type.String({ maxLength: 255 }),
     valuesMax,
-    'It has one of these names; of receipts, the name is that of the mail.',
+    'Records of these schemas; for receipts, the name of the mail.',
   ),
-  device: repeatedParameter(Type.String(), valuesMax, 'It is of one of these devices.'),
-  from: Type.Optional(timeText('Stored then or later.')),
-  to: Type.Optional(timeText('Stored before.')),
+  device: repeatedParameter(Type.String(), valuesMax, 'Records of these devices.'),
+  from: Type.Optional(timeText('Records stored at this time or later.')),
+  to: Type.Optional(timeText('Records stored before this time.')),
   after: Type.Optional(
     Type.String({
       maxLength: 4_096,
-      description: '`cursor` of the last line seen; `latest` for what comes from now on.',
+      description: '`cursor` of the last line seen; `latest` for new records only.',
     }),
   ),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 48, description: 'Records at most.' })),
-  follow: Type.Boolean({ default: false, description: 'Goes on with what is stored later.' }),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 2 ** 48, description: 'Maximum number of records.' }),
+  ),
+  follow: Type.Boolean({ default: false, description: 'Keep the stream open for new records.' }),
   progress: Type.Boolean({
     default: false,
-    description: 'Each second and at the end a line of `cursor`, `passed` and `total`: positions of the log.',
+    description:
+      'Add a line with `cursor`, `passed` and `total` (positions of the log) each second and at the end.',
   }),
 });
 
-/** An absent field is left out. */
-function given<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+/** Removes undefined members, for exactOptionalPropertyTypes. */
+function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;
   };
@@ -54,7 +57,7 @@ function given<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], und
 const reading = {
   summary: 'Read or follow the records of a fleet',
   description:
-    'Datapoints, messages and what else the log keeps of a fleet, as lines of JSON: of each device in order, of different ones about in order of time. A line without a record may come when there is none for a while.',
+    'Datapoints, messages and other records of a fleet as NDJSON: in order per device, roughly in order of time across devices. Empty lines keep an idle stream open.',
   params: fleetPath,
   querystring: query,
   response: { 200: linesAnswer, ...errorAnswers },
@@ -69,7 +72,7 @@ const readRecords =
       fleetId: fleet.fleetId,
       follow,
       progress,
-      ...given({
+      ...withoutUndefined({
         kinds: kind as RecordKind[] | undefined,
         schemas: schema,
         devices: device?.map((device_id) => deviceOfRequest(context, { ...params, device_id })),
@@ -91,7 +94,7 @@ const readRecords =
     return reply.send(Readable.from(lines, { highWaterMark: 1 }));
   };
 
-/** `/fleets/{fleet_id}/records`. A stream that breaks off in the midst of a chunk is not whole. */
+/** `/fleets/{fleet_id}/records`. A stream that ends within a chunk is incomplete. */
 export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
   const open = new Set<AbortController>();
   app.addHook('preClose', async () => {

@@ -1,31 +1,31 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { RecordKind } from '../../domain/records/record.ts';
 
-/** Which records of a fleet, and from where on. */
+/** Selects records of a fleet, and where to start. */
 export interface RecordsQuery {
   fleetId: string;
-  /** Of one of these, where they are given. */
+  /** Absent: all. */
   kinds?: readonly RecordKind[];
   schemas?: readonly string[];
   devices?: readonly DeviceKey[];
-  /** Stored then or later, and before. */
+  /** Stored in [fromMs, toMs). */
   fromMs?: number;
   toMs?: number;
-  /** The cursor of the last record seen; `latest` for the end of the logs as they are. */
+  /** Cursor of the last record seen; `latest` for the current end of the logs. */
   after?: string;
-  /** Records at most. */
+  /** Maximum number of records. */
   limit?: number;
-  /** Goes on with what is stored later. */
+  /** Keeps the stream open for new records. */
   follow: boolean;
-  /** Says between the records how far it has come. */
+  /** Adds lines with its progress. */
   progress: boolean;
 }
 
-/** What the admin API asks of the logs. */
+/** Reads logs for the admin API. */
 export interface RecordService {
   /**
-   * Lines of JSON, some at a time, for as long as they are taken and the signal says nothing.
-   * @throws ApiError bad_request for a cursor that is none, unavailable when there are too many.
+   * Yields chunks of NDJSON lines until the consumer stops or the signal aborts.
+   * @throws ApiError bad_request for an invalid cursor, unavailable for too many open streams.
    */
   read(query: RecordsQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>>;
 }

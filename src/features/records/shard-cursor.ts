@@ -5,22 +5,22 @@ import {
   doneKey,
   positionValue,
   type Range,
-  storedProgress,
+  readStoredCursor,
 } from './consumer-tables.ts';
 import type { LogReader } from './log-reader.ts';
 
-/** One search for records before the next log has its turn. */
-const lookMsMax = 50;
+/** Longest poll of one log before the next has its turn. */
+const pollMsMax = 50;
 
-/** A batch that somebody works on. */
+/** A batch that is being worked on. */
 export interface BatchLease {
   batchId: string;
   worker: string;
-  /** Behind its last record. */
+  /** Position after its last record. */
   to: number;
   records: number;
   expiresAtMs: number;
-  /** The same by the monotonic clock, which no jump changes. */
+  /** `expiresAtMs` by the monotonic clock, unaffected by clock jumps. */
   endsMs: number;
 }
 
@@ -29,34 +29,34 @@ export interface BatchLimits {
   bytesMax: number;
 }
 
-/** What was found in a log: records, up to `to`; and whether the search was not at its end. */
+/** Records found before position `to`, and whether the poll stopped before the end of the log. */
 export interface FoundRecords {
   records: StoredRecord[];
   to: number;
   hasMore: boolean;
 }
 
-/** One consumer in the log of one shard. One batch at a time is out of it, so that the order of a device holds. */
+/** The cursor of one consumer in one shard's log. Leases one batch at a time, to keep the order per device. */
 export class ShardCursor {
   readonly shard: number;
-  /** Every record of the log before it is done, or not wanted. */
+  /** Every record before it is done, or does not match. */
   position: number;
-  /** Positions in front of its own that were gone from the log before it came there, whosever records they were. */
+  /** Positions before its own, of any fleet, that were trimmed before they were read. */
   lost: number;
-  /** The same of what was looked at last behind its position: they count when that is acknowledged. */
-  #gone = 0;
+  /** Trimmed positions found by the last poll, added to `lost` once the batch is acknowledged. */
+  #trimmed = 0;
   lease: BatchLease | undefined;
   lastAcknowledged: string | undefined;
-  /** While it is looked through, or an acknowledgement is being written. */
+  /** During a poll, or while an acknowledgement is being written. */
   isBusy = false;
   readonly #id: Buffer;
   readonly #journal: ConsumerJournal;
   #done: Range[];
   #stored: number;
 
-  /** `logEnd`: what is stored may be ahead of a log that was restored by hand; it is not to wait for it. */
+  /** Caps the position at `logEnd`: a log that was restored by hand may be shorter than the stored position. */
   constructor(journal: ConsumerJournal, id: Buffer, shard: number, logEnd: number) {
-    const { position, lost, done } = storedProgress(journal.tables, id, shard);
+    const { position, lost, done } = readStoredCursor(journal.tables, id, shard);
     this.#journal = journal;
     this.#id = id;
     this.shard = shard;
@@ -75,37 +75,37 @@ export class ShardCursor {
   }
 
   /**
-   * The next wanted records. What is in front of them is passed: nobody needs to acknowledge it. `logEnd` was asked
-   * before.
+   * Finds the next matching records and moves past what is before them, which needs no acknowledgement. `logEnd` must
+   * have been read before.
    */
-  async look(
+  async poll(
     reader: LogReader,
     logEnd: number,
-    wants: (record: StoredRecord) => boolean,
+    matches: (record: StoredRecord) => boolean,
     { recordsMax, bytesMax }: BatchLimits,
   ): Promise<FoundRecords> {
-    const untilMs = performance.now() + lookMsMax;
+    const untilMs = performance.now() + pollMsMax;
     const records: StoredRecord[] = [];
     let bytes = 0;
-    let at = this.#behindDone(this.position);
-    /** Up to where it is known what is gone. */
-    let known = at;
-    this.#gone = 0;
+    let at = this.#nextNotDone(this.position);
+    /** Position up to which trimmed records are counted. */
+    let checkedTo = at;
+    this.#trimmed = 0;
     const pass = (to: number, next = to): void => {
-      if (to > known) this.#gone += this.#notDone(known, to);
-      known = Math.max(known, next);
+      if (to > checkedTo) this.#trimmed += this.#countNotDone(checkedTo, to);
+      checkedTo = Math.max(checkedTo, next);
     };
     while (records.length < recordsMax) {
       const page = await reader.page(this.shard, at);
       if (page.next === at) {
-        // Nothing stands from there on: what was before the end then is gone.
+        // There are no records from here on: those before the earlier end were trimmed.
         at = Math.max(at, logEnd);
         pass(at);
         break;
       }
       for (const record of page.records) {
         pass(record.position, record.position + 1);
-        if (this.#behindDone(record.position) > record.position || !wants(record)) continue;
+        if (this.#nextNotDone(record.position) > record.position || !matches(record)) continue;
         bytes += record.payload.length;
         if (records.length > 0 && (records.length === recordsMax || bytes > bytesMax)) {
           return this.#found(records, record.position, true);
@@ -114,7 +114,7 @@ export class ShardCursor {
         records.push(record);
       }
       pass(page.next);
-      at = this.#behindDone(page.next);
+      at = this.#nextNotDone(page.next);
       if (performance.now() >= untilMs) return this.#found(records, at, at < logEnd);
     }
     return this.#found(records, at, false);
@@ -126,20 +126,20 @@ export class ShardCursor {
     return { records, to, hasMore };
   }
 
-  /** Settles when it is on disk that everything before `to` is done. */
-  async finish(to: number, isKept: () => boolean): Promise<void> {
+  /** Marks everything before `to` as done; settles once durable. */
+  async finish(to: number, isCurrent: () => boolean): Promise<void> {
     await this.#journal.commit(() => {
-      if (isKept()) this.#put(to, this.lost + this.#gone);
+      if (isCurrent()) this.#put(to, this.lost + this.#trimmed);
     });
     this.#countLost();
-    this.#passed(to);
+    this.#moveTo(to);
   }
 
-  /** Inside a write transaction. Answers what to call once that is on disk. */
+  /** Writes the position inside a write transaction. Returns what to call once that is durable. */
   store(): () => void {
     const { position } = this;
     this.#put(position);
-    return () => this.#passed(position, false);
+    return () => this.#moveTo(position, false);
   }
 
   #put(position: number, lost = this.lost): void {
@@ -150,25 +150,25 @@ export class ShardCursor {
     }
   }
 
-  #passed(position: number, isAcknowledged = true): void {
+  #moveTo(position: number, isAcknowledged = true): void {
     if (isAcknowledged) this.position = position;
     this.#stored = position;
     this.#done = this.#done.filter(({ to }) => to > position);
   }
 
   #countLost(): void {
-    this.lost += this.#gone;
-    this.#gone = 0;
+    this.lost += this.#trimmed;
+    this.#trimmed = 0;
   }
 
-  /** How many of these positions are not done already. */
-  #notDone(from: number, to: number): number {
+  /** Counts the positions in [from, to) that are not done yet. */
+  #countNotDone(from: number, to: number): number {
     const overlaps = this.#done.map((range) => Math.min(to, range.to) - Math.max(from, range.from));
     return overlaps.reduce((left, overlap) => left - Math.max(0, overlap), to - from);
   }
 
-  /** The first position from there on that is not done already. */
-  #behindDone(position: number): number {
+  /** First position from `position` on that is not done yet. */
+  #nextNotDone(position: number): number {
     let at = position;
     for (const { from, to } of this.#done) if (from <= at && at < to) at = to;
     return at;

@@ -4,18 +4,18 @@ import type { Part } from '../parts/part.ts';
 import { rowsInDatabase, rowsInFolder } from './database-rows.ts';
 import { RowDigest } from './row-digest.ts';
 
-/** One kind of record on both sides. */
+/** Digests of one kind of record on both sides. */
 interface Compared {
   name: string;
   folder: RowDigest;
   databases: RowDigest;
 }
 
-/** What a data folder and its databases hold: how many records of each kind, and a digest of them. */
+/** Compares a data folder with its databases: count and digest per kind of record. */
 export class Comparison {
   readonly #kinds = new Map<string, Compared>();
 
-  /** Reads all of a part on both sides. */
+  /** Digests a part on both sides. */
   async add(part: Part, database: Database, onRows: (count: number) => void): Promise<void> {
     const [folder, databases] = [new RowDigest(), new RowDigest()];
     const note = (digest: RowDigest, rows: readonly Row[]): void => {
@@ -26,11 +26,11 @@ export class Comparison {
       for await (const rows of rowsInDatabase(database, part)) note(databases, rows);
     };
     const reading = readDatabase();
-    // Awaited below, if nothing is wrong with the folder.
+    // Awaited below, unless the folder fails first.
     reading.catch(() => {});
     for (const { rows } of rowsInFolder(part)) {
       note(folder, rows);
-      // The database has its turn.
+      // Lets the database proceed.
       await yieldToEventLoop();
     }
     await reading;
@@ -44,7 +44,7 @@ export class Comparison {
     this.#kinds.set(name, kind);
   }
 
-  /** All kinds, in the order in which they were added first. */
+  /** All kinds, in the order of their first addition. */
   get kinds(): Compared[] {
     return [...this.#kinds.values()];
   }

@@ -4,20 +4,20 @@ import { Database, type Session } from '../../storage/postgres/connection/databa
 import { clockMs } from '../../storage/postgres/connection/database-time.ts';
 import { migrate } from '../../storage/postgres/schema/migrate.ts';
 
-/** Of one copy and one database: it asks for what comes next while it works. */
+/** One connection writes while another reads the next batch. */
 const connectionsMax = 2;
-/** For statements that count whole tables. */
+/** Long enough for statements that count whole tables. */
 const timeoutMilliseconds = 600_000;
 
-/** Which copy it is stands under a part without a name. */
+/** The part with an empty name identifies the copy. */
 const copyPart = '';
-/** On the first database: all that was copied was compared, and the progress of the others may be gone already. */
+/** On the first database: everything was compared, and the progress of other databases may be cleared already. */
 const endingPart = 'ending';
 
 const isServed = `
   SELECT EXISTS (SELECT 1 FROM node WHERE until_ms > ${clockMs})
     OR EXISTS (SELECT 1 FROM lease WHERE until_ms > ${clockMs}) AS is_served`;
-const kept = [
+const deviceTables = [
   'device',
   'receipt',
   'dead_letter',
@@ -28,7 +28,7 @@ const kept = [
   'stored',
 ];
 const isEmpty = `
-  SELECT NOT (${[...kept, 'audit'].map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(' OR ')}
+  SELECT NOT (${[...deviceTables, 'audit'].map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(' OR ')}
     OR EXISTS (SELECT 1 FROM record_end WHERE next > 0)) AS is_empty`;
 const progress = 'SELECT part, done FROM copy_progress';
 const put = `
@@ -45,17 +45,17 @@ export async function refuseServed(database: Database): Promise<void> {
   const [row] = await database.query<{ is_served: boolean }>(isServed);
   if (row?.is_served !== true) return;
   throw new OperatorError(
-    'A server works on this database, or did some seconds ago: stop all of them, and try again.',
+    'A server uses this database, or did some seconds ago. Stop all servers and try again.',
   );
 }
 
-/** Whether there is nothing in its tables. */
+/** Whether all tables are empty. */
 export async function isEmptyDatabase(database: Database): Promise<boolean> {
   const [row] = await database.query<{ is_empty: boolean }>(isEmpty);
   return row?.is_empty === true;
 }
 
-/** A database that a copy goes into: it is not served before that has come to its end. */
+/** A target database of a copy, not served before the copy is complete. */
 export class CopiedDatabase {
   readonly database: Database;
   readonly #done = new Map<string, Buffer>();
@@ -65,12 +65,12 @@ export class CopiedDatabase {
   }
 
   /**
-   * An empty one, whose tables are made, or one that the same copy has begun with; `isEnding`: or that it has come to
-   * its end with. @throws OperatorError
+   * Opens an empty database, creating its tables, or one with an unfinished copy of the same state; with `isEnding`,
+   * also one where that copy is complete. @throws OperatorError
    */
   static async open(database: Database, copy: string, isEnding: boolean): Promise<CopiedDatabase> {
     const copyMark = Buffer.from(copy);
-    // One that is killed in between would leave tables that are empty, and look as if they could be served.
+    // Within the migration: a kill in between would leave empty tables that look as if they could be served.
     await migrate(database, (session) => void putProgress(session, copyPart, copyMark));
     await refuseServed(database);
     const copied = new CopiedDatabase(database);
@@ -80,19 +80,19 @@ export class CopiedDatabase {
     const isOther = before === undefined ? !isEnding && !(await isEmptyDatabase(database)) : before !== copy;
     if (isOther) {
       throw new OperatorError(
-        'A database to copy into must be empty, or have been begun with by a copy of the same data folder as it is now, in the same place of the list: make an empty one.',
+        'A database to copy into must be empty, or hold an unfinished copy of the same unchanged data folder, at the same place of the list. Create an empty one.',
       );
     }
     await putProgress(database, copyPart, copyMark);
     return copied;
   }
 
-  /** The last key in the data folder that is copied of a part. */
+  /** The last key of the data folder that is copied of a part. */
   doneOf(part: string): Buffer | undefined {
     return this.#done.get(part);
   }
 
-  /** In the transaction that copies it. */
+  /** Stores the progress of a part, in the transaction that copies it. */
   note(session: Session, part: string, done: Buffer): void {
     void putProgress(session, part, done);
   }
@@ -105,13 +105,13 @@ export class CopiedDatabase {
     await putProgress(this.database, endingPart, Buffer.alloc(0));
   }
 
-  /** From now on it may be served. */
+  /** Clears the progress: from now on the database may be served. */
   async end(): Promise<void> {
     await this.database.query(forget);
   }
 }
 
-/** How far a part has come, whatever stood there. */
+/** Stores the progress of a part. */
 export function putProgress(session: Session, part: string, done: Buffer): Promise<unknown> {
   return session.query(put, [part, done]);
 }

@@ -12,26 +12,34 @@ import {
 import { idempotency, record } from '../../storage/postgres/schema/tables.ts';
 import { type Ages, agesOf } from '../parts/log-parts.ts';
 import type { Part } from '../parts/part.ts';
-import { recount } from '../reshard-databases/rebalanced-database.ts';
+import { recount } from '../reshard-databases/resharded-database.ts';
 import type { Comparison } from './comparison.ts';
 import { CopiedDatabase, openDatabase } from './copied-database.ts';
-import { type CopyOptions, checkUrls, compare, nameOf, placesOf, refuseDifferent, walks } from './copy.ts';
+import {
+  type CopyOptions,
+  checkUrls,
+  compare,
+  copyEnvironmentsOf,
+  nameOf,
+  refuseDifferent,
+  walks,
+} from './copy.ts';
+import { type CopyEnvironment, databaseOf, rowsIn, tableSizesOf } from './copy-environments.ts';
 import { type FolderRows, rowsInFolder } from './database-rows.ts';
 import { endInFolder, type LogEnd, storeEndInDatabase } from './log-end.ts';
-import { type CopyPlace, databaseOf, placeSizesOf, rowsIn } from './places.ts';
 
-/** Statements look at each part of a table that is cut by time, so they are few. */
+/** Statements scan every partition, so there are few. */
 const partitionsMax = 16;
 const partitionMsMin = 60_000;
 
-/** Where what is numbered goes on. */
+/** Continues the sequences where they were. */
 const numbers = [
   `INSERT INTO store_version (store, version) SELECT store, max(version) FROM stored GROUP BY 1
    ON CONFLICT (store) DO UPDATE SET version = excluded.version`,
   `SELECT setval('audit_number', max(number)) FROM audit HAVING max(number) IS NOT NULL`,
 ];
 
-/** Copies a part from a data folder, on from where an earlier try has come: each batch and how far it is at once. */
+/** Copies a part from a data folder, continuing an earlier attempt: each batch is stored together with the progress. */
 async function copyToDatabase(
   part: Part,
   target: CopiedDatabase,
@@ -48,25 +56,25 @@ async function copyToDatabase(
     });
     onRows(rows.length);
   };
-  // The next ones are read while these are written.
+  // Reads the next rows while these are written.
   let putting: Promise<void> | undefined;
   for (const batch of rowsInFolder(part, target.doneOf(part.name))) {
     await putting;
     putting = put(batch);
-    // Awaited by the next turn, which may throw before it comes to that.
+    // Awaited by the next iteration, which may throw before that.
     putting.catch(() => {});
   }
   await putting;
 }
 
-/** What follows from what was copied. To do it again changes nothing. */
+/** Writes what is derived from the copied rows; idempotent. */
 async function finishDatabase(database: Database, end: LogEnd): Promise<void> {
   await storeEndInDatabase(database, end);
   for (const text of numbers) await database.query(text);
   await recount(database);
 }
 
-/** Rows of a table that is cut by time need the partitions of their times. */
+/** Creates the partitions that rows of a partitioned table need. */
 async function makeRoom(database: Database, part: Part, rows: readonly Row[], ages: Ages): Promise<void> {
   const make = async (of: PartitionedTable, ageMs: number, times: number[]): Promise<void> => {
     const toMs = times.reduce((max, time) => Math.max(max, time), 0) + 1;
@@ -91,8 +99,8 @@ async function makeRoom(database: Database, part: Part, rows: readonly Row[], ag
 }
 
 /**
- * Copies the data folder of a stopped server into empty databases, one for each shard. It may end at any moment: the
- * same call again goes on. Until all of it is there and was compared, no server takes the databases.
+ * Copies the data folder of a stopped server into empty databases, one per shard. Safe to interrupt: the same call
+ * again continues. Until everything is copied and compared, no server accepts the databases.
  * @throws OperatorError, ApiError unavailable
  */
 export async function copyToDatabases(options: CopyOptions): Promise<Comparison> {
@@ -100,12 +108,12 @@ export async function copyToDatabases(options: CopyOptions): Promise<Comparison>
   checkUrls(urls);
   const folder = openSource(options.folder, urls.length);
   const databases = urls.map((url) => openDatabase(url, log));
-  const places = placesOf(options, folder, false);
+  const environments = copyEnvironmentsOf(options, folder, false);
   try {
-    return await copyAll(places, databases, options);
+    return await copyAll(environments, databases, options);
   } finally {
     for (const database of databases) await database.close();
-    for (const { environment } of places) await environment.close();
+    for (const { environment } of environments) await environment.close();
     folder.close();
   }
 }
@@ -117,7 +125,7 @@ function openSource(path: string, databases: number): DataFolder {
     const { shards, shardFolders, registryFolder } = folder;
     if (shards !== databases) {
       throw new OperatorError(
-        `${folder.path} has ${shards} shards, and ${databases} databases are named: each shard goes into one. Start the server once with --shards ${databases}, which moves the folder, or name ${shards}.`,
+        `${folder.path} has ${shards} shards, but ${databases} databases are named, one per shard. Start the server once with --shards ${databases} to reshard the folder, or name ${shards}.`,
       );
     }
     const journals = journalNames.map((name) => folder.journalFolder(name));
@@ -130,40 +138,40 @@ function openSource(path: string, databases: number): DataFolder {
 }
 
 async function copyAll(
-  places: readonly CopyPlace[],
+  environments: readonly CopyEnvironment[],
   databases: readonly Database[],
   options: CopyOptions,
 ): Promise<Comparison> {
   const { progress } = options;
-  const state = places.map(placeSizesOf);
-  const ends = places.flatMap(({ side }) => (side === undefined ? [] : [endInFolder(side)]));
+  const state = environments.map(tableSizesOf);
+  const ends = environments.flatMap(({ side }) => (side === undefined ? [] : [endInFolder(side)]));
   const targets: CopiedDatabase[] = [];
   for (const [index, database] of databases.entries()) {
     const copy = nameOf([index, databases.length, ends, state]);
     targets.push(await CopiedDatabase.open(database, copy, targets[0]?.isEnding ?? false));
   }
-  progress.start(walks * places.reduce((sum, place) => sum + rowsIn(place), 0));
-  await Promise.all(databases.map((_, index) => copyInto(places, targets, index, options)));
-  const comparison = await compare(places, databases, options);
+  progress.start(walks * environments.reduce((sum, entry) => sum + rowsIn(entry), 0));
+  await Promise.all(databases.map((_, index) => copyInto(environments, targets, index, options)));
+  const comparison = await compare(environments, databases, options);
   refuseDifferent(comparison);
   await targets[0]?.noteEnding();
-  // The first one last: as long as it is not served none is.
+  // The first database last: as long as it is not served, none is.
   for (const target of [...targets].reverse()) await target.end();
   return comparison;
 }
 
-/** All that belongs into one database. */
+/** Copies everything that belongs in one database. */
 async function copyInto(
-  places: readonly CopyPlace[],
+  environments: readonly CopyEnvironment[],
   targets: readonly CopiedDatabase[],
   index: number,
   { progress }: CopyOptions,
 ): Promise<void> {
-  const its = places.filter((place) => place.index === index);
-  for (const place of its) {
-    const target = databaseOf(targets, place);
-    const ages = place.side === undefined ? { recordsMs: 0, keysMs: 0 } : agesOf(place.side.tables);
-    for (const part of place.parts) {
+  const its = environments.filter((entry) => entry.index === index);
+  for (const entry of its) {
+    const target = databaseOf(targets, entry);
+    const ages = entry.side === undefined ? { recordsMs: 0, keysMs: 0 } : agesOf(entry.side.tables);
+    for (const part of entry.parts) {
       if (!part.isDerived) await copyToDatabase(part, target, ages, (count) => progress.add(count));
     }
   }

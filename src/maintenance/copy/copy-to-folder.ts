@@ -8,12 +8,20 @@ import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import type { Part } from '../parts/part.ts';
 import type { Comparison } from './comparison.ts';
 import { openDatabase, refuseServed } from './copied-database.ts';
-import { type CopyOptions, checkUrls, compare, nameOf, placesOf, refuseDifferent, walks } from './copy.ts';
+import {
+  type CopyOptions,
+  checkUrls,
+  compare,
+  copyEnvironmentsOf,
+  nameOf,
+  refuseDifferent,
+  walks,
+} from './copy.ts';
+import { type CopyEnvironment, databaseOf, progressTable } from './copy-environments.ts';
 import { countInDatabase, keyOfRow, rowsInDatabase } from './database-rows.ts';
 import { endInDatabase, storeEndInFolder } from './log-end.ts';
-import { type CopyPlace, databaseOf, progressTable } from './places.ts';
 
-/** Copies a part from a database, on from where an earlier try has come: each batch and how far it is at once. */
+/** Copies a part from a database, continuing an earlier attempt: each batch is stored together with the progress. */
 async function copyToFolder(
   part: Part,
   database: Database,
@@ -25,8 +33,10 @@ async function copyToFolder(
   const done = progress.getBinary(name);
   const after = done === undefined ? undefined : (unpack(done) as unknown[]);
   for await (const rows of rowsInDatabase(database, part, after)) {
-    if (!environment.hasDiskToGrow() || !environment.hasRoom()) {
-      throw new OperatorError('The disk of the data folder is full: make room, and give the command again.');
+    if (!environment.hasDiskToGrow() || !environment.hasMapSpace()) {
+      throw new OperatorError(
+        'The disk of the data folder is full. Free some space and run the command again.',
+      );
     }
     const last = rows.at(-1);
     environment.writeSync(() => {
@@ -37,7 +47,7 @@ async function copyToFolder(
   }
 }
 
-/** How far it has come is of no use to anybody any more. */
+/** Clears the progress once it is not needed any more. */
 function forgetProgress(environment: Environment): void {
   environment.writeSync(() => environment.table(progressTable).clearSync());
 }
@@ -46,8 +56,8 @@ const storedTables = `SELECT DISTINCT store, name FROM stored WHERE value IS NOT
 const storeVersions = 'SELECT store, version FROM store_version ORDER BY store';
 
 /**
- * Copies databases that no server works on into an empty data folder, each into a shard. It may end at any moment: the
- * same call again goes on. Until all of it is there and was compared, no server takes the folder.
+ * Copies databases that no server uses into an empty data folder, each into a shard. Safe to interrupt: the same call
+ * again continues. Until everything is copied and compared, no server accepts the folder.
  * @throws OperatorError, ApiError unavailable
  */
 export async function copyToDataFolder(options: CopyOptions): Promise<Comparison | undefined> {
@@ -62,7 +72,7 @@ export async function copyToDataFolder(options: CopyOptions): Promise<Comparison
       ends.push(await endInDatabase(database));
     }
     const [first] = databases;
-    if (first === undefined) throw new OperatorError('No database is named.');
+    if (first === undefined) throw new OperatorError('No database is named. Name one per shard.');
     await refuseUnknown(first, options);
     const copy = nameOf([ends, await first.query(storeVersions)]);
     const folder = DataFolder.openForCopy(options.folder, databases.length, copy);
@@ -76,7 +86,7 @@ export async function copyToDataFolder(options: CopyOptions): Promise<Comparison
   }
 }
 
-/** What a newer version keeps would be left behind. @throws OperatorError */
+/** Refuses tables of a newer version, which would be left behind. @throws OperatorError */
 async function refuseUnknown(first: Database, { stores }: CopyOptions): Promise<void> {
   const found = await first.query<{ store: string; name: string }>(storedTables);
   const known = new Set(
@@ -85,7 +95,7 @@ async function refuseUnknown(first: Database, { stores }: CopyOptions): Promise<
   for (const { store, name } of found) {
     if (known.has(`${store} ${name}`)) continue;
     throw new OperatorError(
-      'The first database has tables that this version does not know: copy with the version that wrote them.',
+      'The first database has tables unknown to this version. Copy with the version that wrote them.',
     );
   }
 }
@@ -95,32 +105,32 @@ async function copyInto(
   databases: readonly Database[],
   options: CopyOptions,
 ): Promise<Comparison | undefined> {
-  const places = placesOf(options, folder, true);
+  const environments = copyEnvironmentsOf(options, folder, true);
   try {
-    const comparison = folder.isNew ? await copyAll(places, databases, options) : undefined;
+    const comparison = folder.isNew ? await copyAll(environments, databases, options) : undefined;
     if (comparison !== undefined) folder.complete();
-    // Not before: a copy that begins anew without it would put other batches into the log.
-    for (const { environment } of places) forgetProgress(environment);
+    // Not before: a copy that started over without its progress would write other batches into the log.
+    for (const { environment } of environments) forgetProgress(environment);
     folder.endCopy();
     return comparison;
   } finally {
-    for (const { environment } of places) await environment.close();
+    for (const { environment } of environments) await environment.close();
   }
 }
 
 async function copyAll(
-  places: readonly CopyPlace[],
+  environments: readonly CopyEnvironment[],
   databases: readonly Database[],
   options: CopyOptions,
 ): Promise<Comparison> {
   const { progress } = options;
   let rows = 0;
-  for (const place of places) {
-    for (const part of place.parts) rows += await countInDatabase(databaseOf(databases, place), part);
+  for (const entry of environments) {
+    for (const part of entry.parts) rows += await countInDatabase(databaseOf(databases, entry), part);
   }
   progress.start(walks * rows);
   const copyOne = async (database: Database, index: number): Promise<void> => {
-    for (const { environment, side, parts } of places.filter((place) => place.index === index)) {
+    for (const { environment, side, parts } of environments.filter((entry) => entry.index === index)) {
       for (const part of parts) {
         if (!part.isDerived) await copyToFolder(part, database, environment, (count) => progress.add(count));
       }
@@ -130,7 +140,7 @@ async function copyAll(
     }
   };
   await Promise.all(databases.map(copyOne));
-  const comparison = await compare(places, databases, options);
+  const comparison = await compare(environments, databases, options);
   refuseDifferent(comparison);
   return comparison;
 }

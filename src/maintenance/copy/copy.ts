@@ -7,11 +7,11 @@ import type { Database } from '../../storage/postgres/connection/database.ts';
 import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
 import type { StoreLayout } from '../parts/store-parts.ts';
 import { Comparison } from './comparison.ts';
+import { type CopyEnvironment, openCopyEnvironments } from './copy-environments.ts';
 import { endInDatabase, endInFolder } from './log-end.ts';
-import { type CopyPlace, openPlaces } from './places.ts';
 import { RowDigest } from './row-digest.ts';
 
-/** Told of every record that is read or written, and of how many there are in all. */
+/** Receives the total number of records, then what was read or written. */
 export interface CopyProgress {
   start(records: number): void;
   add(records: number): void;
@@ -19,12 +19,12 @@ export interface CopyProgress {
 
 export interface CopyOptions {
   folder: string;
-  /** Of the databases, in the order of `store.shards`. */
+  /** URLs of the databases, in the order of `store.shards`. */
   urls: readonly string[];
   /** Every table of the registry and of the journals. */
   stores: readonly StoreLayout[];
-  /** Where a device belongs. */
-  placeOf(device: DeviceKey, shards: number): number;
+  /** Shard of a device. */
+  shardOf(device: DeviceKey, shards: number): number;
   mapBytesMax: number;
   diskFreeBytesMin: number;
   progress: CopyProgress;
@@ -34,36 +34,37 @@ export interface CopyOptions {
 /** All records are read once to copy them, and once on each side to compare them. */
 export const walks = 3;
 
-/** @throws OperatorError for what is wrong whatever is in them. */
+/** @throws OperatorError for an invalid or duplicate URL */
 export function checkUrls(urls: readonly string[]): void {
   for (const url of urls) checkUrl(url);
   if (new Set(urls).size < urls.length) {
-    throw new OperatorError('A database is named twice: name one for each shard.');
+    throw new OperatorError('A database is named twice. Name one per shard.');
   }
 }
 
-/** Names a state of a store: a copy that was cut off goes on only from the same one. */
+/** Identifies a state of a store: an interrupted copy continues only from the same one. */
 export function nameOf(state: unknown): string {
   return hash('sha256', JSON.stringify(state));
 }
 
-export function placesOf(options: CopyOptions, folder: DataFolder, isTarget: boolean): CopyPlace[] {
-  const { stores, placeOf, mapBytesMax, diskFreeBytesMin } = options;
-  return openPlaces({ folder, stores, placeOf, mapBytesMax, diskFreeBytesMin, isTarget });
+export function copyEnvironmentsOf(
+  options: CopyOptions,
+  folder: DataFolder,
+  isTarget: boolean,
+): CopyEnvironment[] {
+  const { stores, shardOf, mapBytesMax, diskFreeBytesMin } = options;
+  return openCopyEnvironments({ folder, stores, shardOf, mapBytesMax, diskFreeBytesMin, isTarget });
 }
 
-/**
- * Reads both sides from the front to the end, whatever was copied when, and holds them against each other.
- * @throws OperatorError where they are not the same.
- */
+/** Compares all records of both sides, whenever they were copied. @throws OperatorError where they differ */
 export async function compare(
-  places: readonly CopyPlace[],
+  environments: readonly CopyEnvironment[],
   databases: readonly Database[],
   { progress }: CopyOptions,
 ): Promise<Comparison> {
   const comparison = new Comparison();
   const compareOne = async (database: Database, index: number): Promise<void> => {
-    for (const { parts, side } of places.filter((place) => place.index === index)) {
+    for (const { parts, side } of environments.filter((entry) => entry.index === index)) {
       for (const part of parts) await comparison.add(part, database, (count) => progress.add(count));
       if (side === undefined) continue;
       const [folder, other] = [new RowDigest(), new RowDigest()];
@@ -85,6 +86,6 @@ export function refuseDifferent(comparison: Comparison): void {
       `${name} (${folder.count} in the folder, ${databases.count} in the databases)`,
   );
   throw new OperatorError(
-    `What was copied is not what there is: ${kinds.join(', ')}. The copy is not served. Was a server started meanwhile? Begin anew with an empty target.`,
+    `The copy differs from its source: ${kinds.join(', ')}. It is not served. Check whether a server was started meanwhile, and start over with an empty target.`,
   );
 }

@@ -2,15 +2,15 @@ import { OperatorError } from '../../core/errors.ts';
 import type { Row, Session } from '../../storage/postgres/connection/database.ts';
 import type { FoundRow, Part } from '../parts/part.ts';
 
-/** Rows of a data folder, and the key of the record that they end with. */
+/** Rows of a data folder, and the key of their last record. */
 export interface FolderRows {
   rows: Row[];
   last: Buffer;
 }
 
 /**
- * The rows of a part in the order of its keys, some at a time, behind a key. Each time from a range of its own: none is
- * held open while somebody waits.
+ * Reads the rows of a part in key order, in batches, from behind a key. Each batch opens a range of its own: none stays
+ * open during a wait.
  */
 export function* rowsInFolder(part: Part, after?: Buffer): Generator<FolderRows> {
   for (let last = after; ; ) {
@@ -36,14 +36,14 @@ function take(part: Part, after: Buffer | undefined): FolderRows | undefined {
   return last === undefined ? undefined : { rows, last };
 }
 
-/** @throws OperatorError where a record is damaged. */
+/** @throws OperatorError for a damaged record */
 function* checked(part: Part, after: Buffer | undefined): Generator<FoundRow<Row>> {
   try {
     yield* part.read(after);
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
-      `A record of the ${part.name} cannot be read (${(error as Error).message}): "fleetpost verify" says which.`,
+      `A record of the ${part.name} cannot be read (${(error as Error).message}). Run "fleetpost verify" to find it.`,
     );
   }
 }
@@ -53,15 +53,15 @@ function bytesOf({ payload, value }: Row): number {
   return long instanceof Uint8Array ? long.length : 0;
 }
 
-/** Of one statement. */
+/** Maximum rows per statement. */
 export const batchRowsMax = 5_000;
-/** Of what is long in them; one row alone may be more. */
+/** Maximum bytes of long columns per batch; a single row may be larger. */
 export const copyBatchBytesMax = 4 * 1024 * 1024;
 
-/** Columns that hold what others have sent. */
+/** Columns of unbounded size. */
 const longColumns = ['payload', 'value'];
 
-/** The rows of a part in order of their keys, some at a time, behind a key (`keyOfRow`). */
+/** Reads the rows of a part in key order, in batches, from behind a key (`keyOfRow`). */
 export async function* rowsInDatabase(
   session: Pick<Session, 'query'>,
   part: Part,
@@ -69,7 +69,7 @@ export async function* rowsInDatabase(
 ): AsyncGenerator<Row[]> {
   const ask = (last?: readonly unknown[]): Promise<Row[]> => {
     const answer = session.query<Row>(selectOf(part, last !== undefined), last);
-    // Awaited by the next turn, if there is one.
+    // Awaited by the next iteration, if any.
     answer.catch(() => {});
     return answer;
   };
@@ -77,13 +77,13 @@ export async function* rowsInDatabase(
     const rows = await asked;
     const last = rows.at(-1);
     if (last === undefined) return;
-    // The next ones are on their way while these are worked on.
+    // Fetches the next rows while these are processed.
     asked = ask(keyOfRow(part, last));
     yield rows;
   }
 }
 
-/** What names a row among those of its table. */
+/** Primary key of a row. */
 export function keyOfRow({ table }: Part, row: Row): unknown[] {
   return table.shape.key.map((column) => row[column]);
 }

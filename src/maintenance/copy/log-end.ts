@@ -7,10 +7,10 @@ import { emptyBatch, newestTimeMs } from '../../storage/lmdb/log/log-batch.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import type { ShardSide } from '../parts/part.ts';
 
-/** Where a log ends: no record that comes later may stand where one has been, even if that is there no more. */
+/** The end of a log: no later record may get a position that was used before, even if its record is gone. */
 export interface LogEnd {
   next: number;
-  /** When the last one was stored; 0 where nobody knows. */
+  /** When the last record was stored; 0 if unknown. */
   atMs: number;
 }
 
@@ -33,7 +33,7 @@ export function endInFolder({ tables: { log }, jumpsMs }: ShardSide<Tables>): Lo
   return { next: 0, atMs: 0 };
 }
 
-/** In a data folder the last batch says where the log ends. */
+/** Stores the end in an empty batch: in a data folder the last batch marks the end of the log. */
 export function storeEndInFolder(
   environment: Environment,
   { tables: { log }, jumpsMs }: ShardSide<Tables>,

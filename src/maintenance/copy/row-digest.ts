@@ -3,12 +3,12 @@ import { pack } from '../../storage/lmdb/environment/codec.ts';
 import type { Row } from '../../storage/postgres/connection/database.ts';
 import type { Part } from '../parts/part.ts';
 
-const lanes = 8;
+const sums = 8;
 
-/** How many rows there are and a digest of all, whatever their order: the sum of the digests of each. */
+/** Count and order-independent digest of rows: the sum of the digests of each. */
 export class RowDigest {
   count = 0;
-  readonly #sums = new Uint32Array(lanes);
+  readonly #sums = new Uint32Array(sums);
 
   add({ compared, table }: Pick<Part, 'table' | 'compared'>, row: Row): void {
     this.addValue(compared?.(row) ?? table.columnNames.map((column) => row[column]));
@@ -17,17 +17,17 @@ export class RowDigest {
   addValue(value: unknown): void {
     const digest = hash('sha256', pack(value), 'buffer');
     // A typed array keeps the low 32 bits of a sum.
-    for (let lane = 0; lane < lanes; lane += 1) {
-      this.#sums[lane] = (this.#sums[lane] ?? 0) + digest.readUInt32BE(4 * lane);
+    for (let index = 0; index < sums; index += 1) {
+      this.#sums[index] = (this.#sums[index] ?? 0) + digest.readUInt32BE(4 * index);
     }
     this.count += 1;
   }
 
-  /** The same as if all rows had been added here. */
+  /** As if all rows of `other` had been added here. */
   addAll(other: RowDigest): void {
     this.count += other.count;
-    for (let lane = 0; lane < lanes; lane += 1) {
-      this.#sums[lane] = (this.#sums[lane] ?? 0) + (other.#sums[lane] ?? 0);
+    for (let index = 0; index < sums; index += 1) {
+      this.#sums[index] = (this.#sums[index] ?? 0) + (other.#sums[index] ?? 0);
     }
   }
 

@@ -11,7 +11,7 @@ import { behind, type Part, type ShardSide } from './part.ts';
 
 const fetchesMax = 0xffffff;
 
-/** What is kept of mail that is over. */
+/** Receipts and dead letters: what is retained of ended mail. */
 export function endedParts(side: ShardSide<Tables>): Part[] {
   return [receipts(side), deadLetters(side)];
 }
@@ -26,7 +26,7 @@ function receipts({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.ReceiptRow>
         const row: rows.ReceiptRow = {
           device: readDevice(key, uuidBytesLength),
           mail_id: Buffer.from(key.subarray(0, uuidBytesLength)),
-          // A receipt is of mail that has ended.
+          // Receipts are only written for ended mail.
           state: receipt.state as rows.ReceiptRow['state'],
           name: receipt.name,
           queued_at_ms: receipt.queuedAtMs === undefined ? null : receipt.queuedAtMs + jumpsMs,
@@ -41,7 +41,7 @@ function receipts({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.ReceiptRow>
     write(written) {
       for (const row of written) {
         const { device, mail_id, state, fetch_count, first_fetched_at_ms: firstMs } = row;
-        // More fetches than a mail can have come to its receipt later.
+        // Fetches are added afterwards: a receipt may count more of them than a mail can.
         const mail = encodeEnded({ ...row, requeues_max: null, payload: nothing, fetch_count: 0 }, jumpsMs);
         const receipt = encodeReceipt(mail, state, row.settled_at_ms - jumpsMs);
         const fetched = withFetches(receipt, { count: fetch_count, firstMs: firstMs ?? 0 });
@@ -95,7 +95,7 @@ type EndedRow = Pick<
   'mail_id' | 'name' | 'payload' | 'queued_at_ms' | 'fetch_count' | 'requeue_count' | 'requeues_max'
 > & { first_fetched_at_ms: number | null };
 
-/** As the mail was, but for when it would have expired. */
+/** Restores the mail, except its expiry. */
 function encodeEnded(row: EndedRow, jumpsMs: number): Buffer {
   return encodeMail({
     id: row.mail_id,

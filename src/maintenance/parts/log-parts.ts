@@ -28,9 +28,9 @@ interface Batch {
 }
 
 /**
- * The log of a data folder, made of records one by one. A batch has records whose ids follow from the first one's:
- * those that were in one before are in one again, and any other is in a batch of its own, as it would be if it had been
- * the only one of a commit. Records whose ids do not tell their times are listed with both.
+ * Builds the log of a data folder from single records. The ids of a batch follow from the first one's: records that
+ * shared a batch share one again, and any other gets a batch of its own, as if it had been alone in its commit. Records
+ * whose ids do not tell their times are listed with both.
  */
 class RecordBatches {
   readonly #log: Table;
@@ -41,7 +41,7 @@ class RecordBatches {
     this.#jumpsMs = jumpsMs;
   }
 
-  /** Inside a write transaction, in the order of their positions. */
+  /** Call inside a write transaction, in the order of positions. */
   put(rows: readonly RecordRow[]): void {
     let batch: Batch | undefined;
     for (const row of rows) {
@@ -87,23 +87,23 @@ class RecordBatches {
   }
 
   /**
-   * What was moved, and what stands where its id does not say it was stored: the clock of the machine that it is from
-   * had jumped, or was behind that of another node.
+   * Relocated records, and records whose id does not match their time: the clock of their machine had jumped, or was
+   * behind that of another node.
    */
   #isListed({ own_at_ms: ownMs, id, stored_at_ms: storedAtMs }: RecordRow): boolean {
     return ownMs !== null || storedAtMs - this.#jumpsMs !== uuidTimeMs(id);
   }
 }
 
-/** What there is one of, by the same name and as a number on both sides. */
+/** Single values with the same name on both sides, as numbers. */
 const valueNames = ['forgotten', 'moved'];
 
-/** The log, and what must be known of its time. */
+/** The log, and the values that belong to its time. */
 export function logParts(side: ShardSide<Tables>): Part[] {
   return [records(side), values(side.tables)];
 }
 
-/** Each stays at its position, so where consumers, forwarders and actions stand stays true. */
+/** Records keep their positions, so cursors of consumers, forwarders and actions stay valid. */
 function records({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.RecordRow> {
   const batches = new RecordBatches(tables.log, jumpsMs);
   return {
@@ -152,7 +152,7 @@ function values({ times }: Tables): Part<rows.ValueRow> {
   };
 }
 
-/** How much time lies between the oldest and the newest of a shard: its partitions are cut by it. */
+/** Time between the oldest and the newest of a shard, which sets the width of its partitions. */
 export interface Ages {
   recordsMs: number;
   keysMs: number;

@@ -19,21 +19,21 @@ import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part, type ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
-/** What the other engine's record holds. */
+/** Maximum of the other engine's record. */
 const fetchesMax = 0xffffff;
 const integerMax = 0x7fffffff;
 
-/** Mailboxes with the mail that waits in them, and that waits for its time. */
+/** Mailboxes, queued mail, and delayed mail. */
 export function mailParts(side: ShardSide<Tables>): Part[] {
   return [mailboxes(side), mails(side), delayed(side)];
 }
 
-/** Each device has a row. */
+/** One row per device. */
 function mailboxes({ tables }: ShardSide<Tables>): Part<rows.MailboxRow> {
   return {
     name: 'mailboxes',
     table: rows.mailbox,
-    // There, no mail has a sequence below the head; in a data folder the head is a mail.
+    // In a database, no mail has a sequence below the head; in a data folder the head is a mail.
     columns: {
       head: `CASE WHEN t.size = 0 THEN t.tail ELSE coalesce(
         (SELECT m.sequence FROM mail m WHERE m.device = t.device ORDER BY m.sequence LIMIT 1), t.tail) END`,
@@ -145,7 +145,7 @@ function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailR
   };
 }
 
-/** Of a mail that has not come to its mailbox yet. */
+/** Values of a mail that its mailbox has not accepted yet. */
 const notAccepted = {
   requeueCount: 0,
   fetchCount: 0,

@@ -1,42 +1,42 @@
 import type { Row } from '../../storage/postgres/connection/database.ts';
 import type { DatabaseTable } from '../../storage/postgres/schema/table.ts';
 
-/** Rows that one record of a data folder stands for, and its key there. */
+/** The rows that represent one record of a data folder, and its key there. */
 export interface FoundRow<R extends Row> {
   key: Buffer;
   rows: R[];
 }
 
 /**
- * One kind of record, of one shard or store: how rows of PostgreSQL, which are what is compared, are read from the
- * environment in a data folder that holds them, and written to it.
+ * One kind of record of one shard or store: how its PostgreSQL rows, which are what is compared, are read from and
+ * written to an environment of a data folder.
  */
 export interface Part<R extends Row = Row> {
-  /** One of its kind among all parts of an environment. */
+  /** Unique among the parts of an environment. */
   name: string;
   table: DatabaseTable<R>;
-  /** Of which rows it is, where the table has others too. */
+  /** SQL condition, if the table has other rows too. */
   where?: string;
-  /** What stands in the place of a column when it is read, of the table `t`. */
+  /** SQL that replaces a column when it is read, of the table `t`. */
   columns?: Partial<Record<keyof R & string, string>>;
-  /** What tells two records apart; all columns where it is absent. */
+  /** Values to compare; all columns if absent. */
   compared?(row: R): unknown[];
-  /** What follows from other parts is compared and not copied. */
+  /** Derived from other parts: compared, not copied. */
   isDerived?: boolean;
-  /** Behind a key, or from the front on, in the order of the keys. @throws OperatorError for a damaged record. */
+  /** Reads in key order, from behind a key or from the front. @throws OperatorError for a damaged record */
   read(after: Buffer | undefined): Iterable<FoundRow<R>>;
-  /** Inside a write transaction: the same rows twice are there once. */
+  /** Writes inside a write transaction; idempotent. */
   write(rows: readonly R[]): void;
 }
 
-/** A range of keys. */
+/** Key range behind `after`. */
 export function behind(after: Buffer | undefined): { start?: Buffer; exclusiveStart?: boolean } {
   return after === undefined ? {} : { start: after, exclusiveStart: true };
 }
 
-/** The environment of one shard, as its parts see it. */
+/** The environment of one shard, for its parts. */
 export interface ShardSide<Tables> {
   tables: Tables;
-  /** What makes a time of its life one that a person can read (shard-clock.ts). */
+  /** Added to a time of the shard's clock, gives wall-clock time (shard-clock.ts). */
   jumpsMs: number;
 }

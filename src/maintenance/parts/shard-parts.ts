@@ -13,20 +13,20 @@ import { storedJumpsMs } from '../../storage/lmdb/layout/shard-clock.ts';
 import { openTables, type Tables } from '../../storage/lmdb/layout/tables.ts';
 import { deviceOfRow, rowOf } from '../../storage/postgres/devices/device-rows.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
+import { dedupeParts } from './dedupe-parts.ts';
 import { endedParts } from './ended-parts.ts';
 import { logParts } from './log-parts.ts';
 import { mailParts } from './mail-parts.ts';
-import { onceParts } from './once-parts.ts';
 import { behind, type Part, type ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
-/** What a device that is not there is found by. */
+/** Index entries of a device that does not exist. */
 const absent = { name: '', tags: [], enabled: true };
 
-/** Whether a device belongs in this shard. */
+/** Whether a device belongs to this shard. */
 type IsPlaced = (device: DeviceKey) => boolean;
 
-/** Devices with all that they are found by. */
+/** Devices and their indexes. */
 function deviceParts(tables: Tables, isPlaced: IsPlaced): Part[] {
   return [devices(tables, isPlaced), tags(tables), activity(tables), fleetCounts(tables)];
 }
@@ -63,18 +63,18 @@ function check({ device, name, tags }: rows.DeviceRow, isPlaced: IsPlaced): void
   const who = `Device ${deviceIdOf(device)} of fleet ${fleetIdOf(device)}`;
   if (!isPlaced(device)) {
     throw new OperatorError(
-      `${who} is where it does not belong: name the databases in the order of store.shards, and all of them.`,
+      `${who} is where it does not belong. Name all databases, in the order of store.shards.`,
     );
   }
-  // Text of PostgreSQL holds any character but this one.
+  // PostgreSQL text holds any character but this one.
   if ([name, ...tags].some((text) => text.includes('\0'))) {
     throw new OperatorError(
-      `${who} has a zero character in its name or in a tag, which PostgreSQL does not take: change that first.`,
+      `${who} has a zero character in its name or in a tag, which PostgreSQL rejects. Change that first.`,
     );
   }
 }
 
-/** Of a data folder they are written with their devices. */
+/** In a data folder, tags are written with their devices. */
 function tags({ devices }: Tables): Part<rows.DeviceTagRow> {
   return {
     name: 'tags',
@@ -90,7 +90,7 @@ function tags({ devices }: Tables): Part<rows.DeviceTagRow> {
   };
 }
 
-/** Each device has a row, also one that was never seen. */
+/** One row per device, even if never seen. */
 function activity(tables: Tables): Part<rows.ActivityRow> {
   return {
     name: 'last seen',
@@ -121,7 +121,7 @@ function activity(tables: Tables): Part<rows.ActivityRow> {
   };
 }
 
-/** Counted anew at the end, and held against what was counted before. */
+/** Recounted at the end, and compared with the previous counts. */
 function fleetCounts({ counts }: Tables): Part<rows.FleetCountRow> {
   return {
     name: 'counts of fleets',
@@ -142,13 +142,13 @@ export function shardSideOf(environment: Environment): ShardSide<Tables> {
   return { tables, jumpsMs: storedJumpsMs(tables.times) };
 }
 
-/** All that one shard holds, in the order in which it is copied. */
+/** All parts of a shard, in copy order. */
 export function shardParts(side: ShardSide<Tables>, isPlaced: IsPlaced): Part[] {
   return [
     ...deviceParts(side.tables, isPlaced),
     ...mailParts(side),
     ...endedParts(side),
-    ...onceParts(side.tables),
+    ...dedupeParts(side.tables),
     ...logParts(side),
   ];
 }

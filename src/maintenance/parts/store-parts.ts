@@ -14,8 +14,8 @@ const ownerBytes = 8;
 const nothing = Buffer.alloc(0);
 
 /**
- * The audit log, whose entries keep their numbers. In a data folder book 1, number 6 → the time, the owner and the rest
- * of the entry, and book 1, owner 8, number 6 for each; in the database the rest is JSON.
+ * The audit log; entries keep their numbers. In a data folder book 1, number 6 → the time, the owner and the rest of
+ * the entry, and book 1, owner 8, number 6 for each; in the database the rest is JSON.
  */
 export function auditPart(environment: Environment): Part<AuditRow> {
   const table = environment.table('audit');
@@ -48,20 +48,20 @@ export function auditPart(environment: Environment): Part<AuditRow> {
   };
 }
 
-/** JSON of the outside may escape halves of characters, which a data folder keeps as one that says so. */
+/** Input JSON may escape lone surrogates, which a data folder stores as replacement characters. */
 function inUtf8(entry: string): string {
   return JSON.stringify(
     JSON.parse(entry, (_, value) => (typeof value === 'string' ? Buffer.from(value).toString() : value)),
   );
 }
 
-/** What operators declare or jobs keep: an environment of a data folder, one store of the first database. */
+/** Declarations, or state of jobs: an environment of a data folder, one store of the first database. */
 export interface StoreLayout {
   name: 'registry' | JournalName;
   tables: readonly string[];
 }
 
-/** Keys and values are the same bytes on both sides. */
+/** Keys and values have the same bytes on both sides. */
 export function storeParts({ name: store, tables }: StoreLayout, environment: Environment): Part[] {
   return tables.map((name) => storedTable(store, name, environment));
 }
@@ -71,7 +71,7 @@ function storedTable(store: string, name: string, environment: Environment): Par
   return {
     name: `${store} ${name}`,
     table: storedRowTable,
-    // Rows without a value are removed ones.
+    // Rows without a value mark removed ones.
     where: `t.store = '${store}' AND t.name = '${name}' AND t.value IS NOT NULL`,
     compared: ({ key, value }) => [key, value],
     *read(after) {

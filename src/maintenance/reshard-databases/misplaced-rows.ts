@@ -5,7 +5,7 @@ import type { DatabaseTable } from '../../storage/postgres/schema/table.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { RowDigest } from '../copy/row-digest.ts';
 
-/** A table whose rows belong to devices, which is told from their keys. */
+/** A table whose keys tell the device of a row. */
 interface DeviceTable<R extends Row = Row> {
   kind: string;
   table: DatabaseTable<R>;
@@ -19,11 +19,11 @@ function of<R extends Row & { device: DeviceKey }>(kind: string, table: Database
 const idempotencyKeys: DeviceTable<rows.IdempotencyRow> = {
   kind: 'idempotency keys',
   table: rows.idempotency,
-  // What else a scope says of who uses the key comes behind the device.
+  // A scope begins with the device.
   deviceOf: ({ scope }) => scope.slice(0, deviceKeyLength) as DeviceKey,
 };
 
-/** All that goes with a device to another database: everything but the log, and what is counted of others. */
+/** Everything that moves with a device to another database: all but the log, and derived counts. */
 const deviceTables: readonly DeviceTable[] = [
   of('devices', rows.device),
   of('tags', rows.deviceTag),
@@ -33,42 +33,42 @@ const deviceTables: readonly DeviceTable[] = [
   of('delayed mails', rows.delayedMail),
   of('receipts', rows.receipt),
   of('dead letters', rows.deadLetter),
-  of('sent once', rows.sent),
+  of('sent once', rows.dedupe),
   of('broadcast marks', rows.broadcastMark),
   idempotencyKeys,
 ];
 
-/** Keys of one look: they are read without what stands under them. */
+/** Keys per statement, read without the rest of their rows. */
 const keysMax = 5_000;
-/** Rows of one statement: each may have a payload. */
+/** Rows per statement: each may have a payload. */
 const rowsMax = 500;
 
-/** Where a device belongs among so many databases. */
-export type PlaceOf = (device: DeviceKey, databases: number) => number;
+/** Index of the database of a device, among `databases`. */
+export type ShardOf = (device: DeviceKey, databases: number) => number;
 
-/** Of one database: which place it has, and what its devices are placed by. */
+/** Index of a database, and how its devices are placed. */
 export interface Placement {
   index: number;
-  /** Before and after the change. */
+  /** Number of databases before and after the change. */
   from: number;
   to: number;
-  placeOf: PlaceOf;
+  shardOf: ShardOf;
 }
 
 interface Page {
-  /** Keys that were looked at. */
+  /** Number of keys read. */
   passed: number;
-  /** Of the rows of devices that belong elsewhere, the keys, by where that is. */
+  /** Keys of misplaced rows, by the database they belong to. */
   misplaced: Map<number, Row[]>;
   last: unknown[];
 }
 
-/** Whether a device has been put here by the change, or has been here all the time. */
-export function isNewHere({ index, from, placeOf }: Placement, device: DeviceKey): boolean {
-  return placeOf(device, from) !== index;
+/** Whether the change has brought a device here. */
+export function isNewHere({ index, from, shardOf }: Placement, device: DeviceKey): boolean {
+  return shardOf(device, from) !== index;
 }
 
-/** Goes through the keys of a table, in order, from behind one on. */
+/** Reads the keys of a table in order, from behind `after`, and finds the misplaced ones. */
 async function* misplacedIn(
   database: Database,
   { table, deviceOf }: DeviceTable,
@@ -77,12 +77,12 @@ async function* misplacedIn(
 ): AsyncGenerator<Page> {
   const { key, columns } = table.shape;
   const keys = key.join(', ');
-  const given = key.map((column, index) => `$${index + 1}::${columns[column]}`).join(', ');
+  const placeholders = key.map((column, index) => `$${index + 1}::${columns[column]}`).join(', ');
   const select = (where: string): string =>
     `SELECT ${keys} FROM ${table.name} ${where} ORDER BY ${keys} LIMIT ${keysMax}`;
   for (let last: readonly unknown[] | undefined = after; ; ) {
     const found: Row[] = await database.query<Row>(
-      select(last === undefined ? '' : `WHERE (${keys}) > (${given})`),
+      select(last === undefined ? '' : `WHERE (${keys}) > (${placeholders})`),
       last,
     );
     const end = found.at(-1);
@@ -91,17 +91,17 @@ async function* misplacedIn(
     last = reached;
     const misplaced = new Map<number, Row[]>();
     for (const row of found) {
-      const place = elsewhere(deviceOf(row));
-      if (place === undefined) continue;
-      const group = misplaced.get(place);
-      if (group === undefined) misplaced.set(place, [row]);
+      const shard = elsewhere(deviceOf(row));
+      if (shard === undefined) continue;
+      const group = misplaced.get(shard);
+      if (group === undefined) misplaced.set(shard, [row]);
       else group.push(row);
     }
     yield { passed: found.length, misplaced, last: reached };
   }
 }
 
-/** Whole rows of these keys, some at a time. */
+/** Reads whole rows by key, in batches. */
 async function* rowsOf(
   database: Database,
   { table }: DeviceTable,
@@ -115,24 +115,24 @@ async function* rowsOf(
 interface CopyOptions {
   placement: Placement;
   databases: readonly Database[];
-  /** The last key that is copied of a table. */
+  /** The last key copied of a table. */
   doneOf(kind: string): readonly unknown[] | undefined;
-  /** Everything up to that key is there, for good. */
+  /** Called when everything up to that key is copied durably. */
   onPage(kind: string, last: readonly unknown[], passed: number): Promise<void>;
 }
 
 /**
- * Copies the rows of devices that belong elsewhere to where they belong. They stay where they are too, and to copy
- * them again changes nothing. @throws OperatorError for a device that never belonged here, ApiError unavailable
+ * Copies the rows of misplaced devices to their new database. The source keeps its rows, and copying them again changes
+ * nothing. @throws OperatorError for a device that never belonged here, ApiError unavailable
  */
 export async function copyMisplaced(source: Database, options: CopyOptions): Promise<void> {
   const { placement, databases, doneOf, onPage } = options;
   const elsewhere = elsewhereAfter(placement);
   for (const one of deviceTables) {
     for await (const page of misplacedIn(source, one, elsewhere, doneOf(one.kind))) {
-      for (const [place, keys] of page.misplaced) {
-        const target = databases[place];
-        if (target === undefined) throw new Error('a device is placed where no database is');
+      for (const [shard, keys] of page.misplaced) {
+        const target = databases[shard];
+        if (target === undefined) throw new Error('a device belongs to a database that does not exist');
         for await (const rows of rowsOf(source, one, keys)) {
           await target.query(one.table.put, one.table.rowsOf(rows));
         }
@@ -142,20 +142,20 @@ export async function copyMisplaced(source: Database, options: CopyOptions): Pro
   }
 }
 
-/** Where a device of this database belongs after the change; undefined for here. @throws OperatorError */
-function elsewhereAfter({ index, from, to, placeOf }: Placement): (device: DeviceKey) => number | undefined {
+/** New database of a device; undefined if it stays here. @throws OperatorError */
+function elsewhereAfter({ index, from, to, shardOf }: Placement): (device: DeviceKey) => number | undefined {
   return (device) => {
-    if (placeOf(device, from) !== index) {
+    if (shardOf(device, from) !== index) {
       throw new OperatorError(
-        `Device ${deviceIdOf(device)} of fleet ${fleetIdOf(device)} is where it does not belong: name the databases in the order of store.shards, and all of them.`,
+        `Device ${deviceIdOf(device)} of fleet ${fleetIdOf(device)} is where it does not belong. Name all databases, in the order of store.shards.`,
       );
     }
-    const place = placeOf(device, to);
-    return place === index ? undefined : place;
+    const shard = shardOf(device, to);
+    return shard === index ? undefined : shard;
   };
 }
 
-/** Removes the rows of devices that belong elsewhere, of so many databases. To do it again changes nothing. */
+/** Removes the rows of misplaced devices; idempotent. */
 export async function removeMisplaced(
   database: Database,
   isElsewhere: (device: DeviceKey) => boolean,
@@ -171,7 +171,7 @@ export async function removeMisplaced(
   }
 }
 
-/** Of each kind, how many rows of these devices there are, and a digest of them. */
+/** Adds the rows of these devices to the digest of each kind. */
 export async function digestRows(
   database: Database,
   isMeant: (device: DeviceKey) => boolean,
@@ -191,7 +191,7 @@ export async function digestRows(
   }
 }
 
-/** How many rows of devices a database has. */
+/** Number of rows in all tables of devices. */
 export async function countRows(database: Database): Promise<number> {
   let sum = 0;
   for (const { table } of deviceTables) {

@@ -5,68 +5,68 @@ import type { Log } from '../../core/telemetry/log.ts';
 import type { TlsFiles } from '../../device-api/uws/uws.ts';
 import { checkCertificate } from './certificate.ts';
 
-const lookIntervalMs = 5_000;
+const pollIntervalMs = 5_000;
 
 export interface RenewalOptions {
-  /** Where the files are now. */
+  /** Returns the current paths of the files. */
   files(): TlsFiles;
-  /** Serves new connections with them. */
+  /** Uses the files for new connections. */
   renew(tls: TlsFiles): Promise<void>;
   log: Log;
 }
 
 /**
- * Takes a new certificate into service when its files change. It is their content that is looked at: links
- * that are turned to other files, as certbot and Kubernetes do it, show nothing else. A pair that is half
- * written or does not fit is refused, once, and whatever comes after it is looked at again.
+ * Loads a new certificate when its files change. Compares their content, because links switched to other files, as
+ * certbot and Kubernetes do it, reveal nothing else. A pair that is partly written or does not match is refused once,
+ * and the next change is tried again.
  */
 export class CertificateRenewal {
   readonly #options: RenewalOptions;
   readonly #timer: NodeJS.Timeout;
-  #seen: string;
-  readonly #looks = new Mutex();
+  #digest: string;
+  readonly #mutex = new Mutex();
 
-  private constructor(options: RenewalOptions, seen: string) {
+  private constructor(options: RenewalOptions, digest: string) {
     this.#options = options;
-    this.#seen = seen;
-    this.#timer = setInterval(() => this.look(), lookIntervalMs);
+    this.#digest = digest;
+    this.#timer = setInterval(() => this.poll(), pollIntervalMs);
   }
 
-  /** The files as they are now are those in service. */
+  /** Assumes that the current files are those in use. */
   static async start(options: RenewalOptions): Promise<CertificateRenewal> {
     return new CertificateRenewal(options, await digestOf(options.files()));
   }
 
-  /** One look after another. */
-  look(): Promise<void> {
-    return this.#looks.run(() => this.#look());
+  /** Checks the files for a change; one poll at a time. */
+  poll(): Promise<void> {
+    return this.#mutex.run(() => this.#poll());
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#looks.settled();
+    await this.#mutex.settled();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { files, renew, log } = this.#options;
     const { certFile, keyFile } = files();
-    // Before they are used: should they change meanwhile, the next look finds that.
+    // Before they are used: if they change meanwhile, the next poll finds it.
     const digest = await digestOf({ certFile, keyFile });
-    if (digest === this.#seen) return;
-    this.#seen = digest;
+    if (digest === this.#digest) return;
+    this.#digest = digest;
     try {
       await renew(checkCertificate({ certFile, keyFile }));
-      log.info({ certFile }, 'new connections get the new certificate');
+      log.info({ certFile }, 'certificate renewed for new connections');
     } catch (error) {
       log.error(
         { reason: (error as Error).message },
-        'the certificate files have changed but cannot be used; the certificate in service stays',
+        'certificate renewal failed; keeping the current certificate',
       );
     }
   }
 }
 
-/** Of what cannot be read the reason counts, which is an error's code and path. */
+/** Hashes the files; for one that cannot be read, the code of its error. */
 async function digestOf({ certFile, keyFile }: TlsFiles): Promise<string> {
   const hash = createHash('sha256');
   for (const file of [certFile, keyFile]) {

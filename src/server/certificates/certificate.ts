@@ -9,15 +9,14 @@ import type { Config } from '../configuration/config.ts';
 const selfSignedYears = 10;
 
 /**
- * Where the certificate to serve with is: the configured one, or a self-signed one kept in the data folder.
- * @throws OperatorError when only half of it is configured, or none though others than this machine could
- * reach the server.
+ * Returns the certificate files: the configured ones, or self-signed ones in the data folder.
+ * @throws OperatorError when only one is configured, or none although other machines could reach the server.
  */
 export function certificateFiles(config: Config, tlsFolder: string): TlsFiles {
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = config;
   if ((certFile === '') !== (keyFile === '')) {
     throw new OperatorError(
-      'Configuration: tlsCertFile and tlsKeyFile go together; only one of them is set.',
+      'Configuration: only one of tlsCertFile and tlsKeyFile is set. Set both or neither.',
     );
   }
   if (certFile !== '') return { certFile, keyFile };
@@ -30,20 +29,20 @@ export function certificateFiles(config: Config, tlsFolder: string): TlsFiles {
   return { certFile: join(tlsFolder, 'cert.pem'), keyFile: join(tlsFolder, 'key.pem') };
 }
 
-/** The files of `certificateFiles`, the self-signed ones made if they are not there. @throws OperatorError */
+/** Returns the files of `certificateFiles`, creating self-signed ones if absent. @throws OperatorError */
 export async function findCertificate(config: Config, tlsFolder: string): Promise<TlsFiles> {
   const files = certificateFiles(config, tlsFolder);
   const isOwn = config.tlsCertFile === '';
   if (isOwn && !(existsSync(files.certFile) && existsSync(files.keyFile))) {
-    await makeSelfSigned(tlsFolder, files);
+    await createSelfSigned(tlsFolder, files);
   }
   return checkCertificate(files);
 }
 
-async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): Promise<void> {
+async function createSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): Promise<void> {
   const notAfterDate = new Date();
   notAfterDate.setFullYear(notAfterDate.getFullYear() + selfSignedYears);
-  // Loaded here: it takes longer to load than all else that a start needs.
+  // Imported here: it takes longer to load than everything else a start needs.
   const { generate } = await import('selfsigned');
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
@@ -51,7 +50,7 @@ async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): 
     algorithm: 'sha256',
     notAfterDate,
     extensions: [
-      // Of the server and no authority: who trusts it trusts no other certificate by it.
+      // Not an authority: trusting it must not imply trust in any other certificate.
       { name: 'basicConstraints', cA: false, critical: true },
       { name: 'keyUsage', digitalSignature: true, critical: true },
       { name: 'extKeyUsage', serverAuth: true },
@@ -70,8 +69,8 @@ async function makeSelfSigned(folder: string, { certFile, keyFile }: TlsFiles): 
 }
 
 /**
- * The TLS library says only that construction failed: so each file is looked at first, and named.
- * @throws OperatorError when they cannot be served with.
+ * Checks each file first, to name it in the error: the TLS library says only that construction failed.
+ * @throws OperatorError when they cannot be used.
  */
 export function checkCertificate(files: TlsFiles): TlsFiles {
   const certificate = read('certificate', files.certFile, (pem) => new X509Certificate(pem));

@@ -8,7 +8,7 @@ import { addRebalanceCommand } from './rebalance-command.ts';
 import { addServeCommand, effectiveConfig, withConfigFlags } from './serve-command.ts';
 import { addRestoreCommand, addVerifyCommand } from './verify-command.ts';
 
-/** `fleetpost config`: every key with its value, where that came from, and what it is. */
+/** Adds `fleetpost config`: every key with its value, source and description. */
 export function addConfigCommand(program: Command): void {
   withConfigFlags(program.command('config').description('print the effective configuration'))
     .option('--json', 'print one JSON document')
@@ -28,7 +28,7 @@ export function addConfigCommand(program: Command): void {
     });
 }
 
-/** `fleetpost` with every command that there is. */
+/** Creates `fleetpost` with all its commands. */
 export function createWholeProgram(): Command {
   const program = createProgram();
   addServeCommand(program);

@@ -4,7 +4,7 @@ import type { Comparison } from '../../maintenance/copy/comparison.ts';
 import type { CopyOptions } from '../../maintenance/copy/copy.ts';
 import { type Config, loadConfig } from '../configuration/config.ts';
 import { enteredByOthers } from '../entered-by-others.ts';
-import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
+import { collectLocations, isUrl, printTransferred, transfer } from './transfer-command.ts';
 
 interface Flags {
   from: string[];
@@ -13,34 +13,36 @@ interface Flags {
   json?: boolean;
 }
 
-/** In place of the URLs of databases, which have passwords in them that the list of processes would show. */
+/** Stands for the databases of the configuration, whose URLs have passwords that the process list would show. */
 const configured = 'store';
 
-/** `fleetpost copy`: offline, between a data folder and databases, when a fleet outgrows one machine, and back. */
+/** Adds `fleetpost copy`: offline, between a data folder and databases, when a fleet outgrows one machine, or back. */
 export function addCopyCommand(program: Command): void {
   program
     .command('copy')
     .description('copy a stopped store between a data folder and PostgreSQL')
     .requiredOption(
-      '--from <place>',
-      'a data folder, or `store`: the databases of the configuration; or postgres://…, again for each further one',
-      collectPlaces,
+      '--from <location>',
+      'source: a data folder; `store` for the databases of the configuration; or postgres://…, repeated for each database',
+      collectLocations,
     )
     .requiredOption(
-      '--to <place>',
-      'what it goes into, likewise; empty, or begun with by the same copy',
-      collectPlaces,
+      '--to <location>',
+      'target, likewise; empty, or begun by an earlier try of the same copy',
+      collectLocations,
     )
     .option('--config <file>', 'configuration file, JSON')
     .option('--json', 'print one JSON document')
     .action(async ({ from, to, config, json = false }: Flags) => {
       const { values } = loadConfig(config, process.env, {});
-      const places = [placesOf(from, values), placesOf(to, values)] as const;
-      const { answer, seconds } = await transfer('Copying', (progress) => copy(...places, values, progress));
+      const locations = [locationsOf(from, values), locationsOf(to, values)] as const;
+      const { answer, seconds } = await transfer('Copying', (progress) =>
+        copy(...locations, values, progress),
+      );
       const said =
         answer === undefined
-          ? 'An earlier try had copied and compared everything; what it left besides is gone now.'
-          : `Copied in ${seconds} s. Both sides were read again and are the same.`;
+          ? 'An earlier try had copied and compared everything. Its leftovers are removed.'
+          : `Copied in ${seconds} s. Both sides were compared and are equal.`;
       printTransferred(
         (answer?.kinds ?? []).map(({ name, folder }) => [name, folder] as const),
         json,
@@ -50,11 +52,11 @@ export function addCopyCommand(program: Command): void {
 }
 
 /** @throws OperatorError */
-function placesOf(named: readonly string[], { store }: Config): readonly string[] {
+function locationsOf(named: readonly string[], { store }: Config): readonly string[] {
   if (named.length !== 1 || named[0] !== configured) return named;
   if (store.engine === 'postgres') return store.shards;
   throw new OperatorError(
-    'The store of this configuration is in the data folder: name a configuration with databases, or their URLs.',
+    'The store of this configuration is in the data folder. Name a configuration with databases, or their URLs.',
   );
 }
 
@@ -80,7 +82,7 @@ async function copy(
     folder,
     urls,
     stores: storeLayouts,
-    placeOf: shardOf,
+    shardOf: shardOf,
     mapBytesMax,
     diskFreeBytesMin,
     progress,

@@ -8,11 +8,11 @@ interface MigrateFlags {
   json?: boolean;
 }
 
-/** `fleetpost migrate`: brings the tables of every database of the store to the version of this program. */
+/** Adds `fleetpost migrate`: migrates the tables of every database of the store to the version of this program. */
 export function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
-    .description('make the tables of the databases of the store, or bring them to this version')
+    .description('create the tables in the databases of the store, or migrate them to this version')
     .option('--config <file>', 'configuration file, JSON')
     .option('--json', 'print one JSON document')
     .action(async ({ config, json }: MigrateFlags) => {
@@ -22,7 +22,7 @@ export function addMigrateCommand(program: Command): void {
           'The store of this configuration is in the data folder, which needs no migration.',
         );
       }
-      // Loaded here, so that the other commands need not wait for it.
+      // Imported here, so that other commands do not load it.
       const { Database } = await import('../../storage/postgres/connection/database.ts');
       const { checkUrl } = await import('../../storage/postgres/connection/database-url.ts');
       for (const url of values.store.shards) checkUrl(url);
@@ -42,7 +42,7 @@ export function addMigrateCommand(program: Command): void {
         } catch (error) {
           if (!(error instanceof ApiError)) throw error;
           throw new OperatorError(
-            `Database ${index} of the store does not answer, or refuses its tables: the log says more.`,
+            `Database ${index} of the store does not answer or refuses the migration. See the log.`,
           );
         } finally {
           await database.close();
@@ -50,7 +50,7 @@ export function addMigrateCommand(program: Command): void {
       }
       if (json) return console.log(JSON.stringify({ items, next: null }));
       for (const { database, version, ran } of items) {
-        const done = ran.length === 0 ? 'is of' : 'was brought to';
+        const done = ran.length === 0 ? 'is at' : 'was migrated to';
         console.log(`Database ${database} ${done} version ${version}.`);
       }
     });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
 import { loadConfig } from '../configuration/config.ts';
-import { collectPlaces, isUrl, printTransferred, transfer } from './transfer-command.ts';
+import { collectLocations, isUrl, printTransferred, transfer } from './transfer-command.ts';
 
 interface Flags {
   from: string[];
@@ -13,13 +13,13 @@ interface Flags {
 }
 
 /**
- * The databases of a configuration file, whose passwords the list of processes does not show; or those that are named.
+ * Returns the databases of a configuration file, so that the process list shows no passwords; or those named by URL.
  * @throws OperatorError
  */
-function databasesOf(places: readonly string[]): readonly string[] {
-  if (places.every(isUrl)) return places;
-  const [file, ...more] = places;
-  // The environment would say the same for both sides.
+function databasesOf(locations: readonly string[]): readonly string[] {
+  if (locations.every(isUrl)) return locations;
+  const [file, ...more] = locations;
+  // Without the environment, which would be the same for both sides.
   const { store } = loadConfig(file, {}, {}).values;
   if (more.length === 0 && store.engine === 'postgres') return store.shards;
   throw new OperatorError(
@@ -27,46 +27,51 @@ function databasesOf(places: readonly string[]): readonly string[] {
   );
 }
 
-/** How far somebody has come in which log, in the tables of those who read logs (consume/tables.ts, dispatch/tables.ts). */
-const logPlaces = [
+/** Tables with the cursors of log readers (features/records/consumer-tables.ts, features/actions/tables.ts). */
+const logCursors = [
   { store: 'control', name: 'consumerPositions' },
   { store: 'control', name: 'consumerDone' },
   { store: 'actions', name: 'positions' },
   { store: 'actions', name: 'done' },
 ].map((table) => ({ ...table, shardAt: uuidBytesLength }));
 
-/** `fleetpost rebalance`: offline, when the store gets another number of databases. */
+/** Adds `fleetpost rebalance`: offline, to change the number of databases of the store. */
 export function addRebalanceCommand(program: Command): void {
   program
     .command('rebalance')
-    .description('move the devices that change place when databases are added to the store, or go')
+    .description('reshard the devices when databases are added to the store or removed')
     .requiredOption(
-      '--from <place>',
-      'a configuration file with store.shards as it is; or postgres://…, again for each further one, in order',
-      collectPlaces,
+      '--from <location>',
+      'a configuration file with the current store.shards; or postgres://…, repeated for each database, in order',
+      collectLocations,
     )
     .requiredOption(
-      '--to <place>',
-      'likewise, as it is to be: with more databases at its end, or fewer',
-      collectPlaces,
+      '--to <location>',
+      'the new list, likewise: with databases added or removed at its end',
+      collectLocations,
     )
-    .option('--leave-log', 'let a database go whose log still has records: nobody is given them any more')
-    .option('--give-up', 'end a change that has taken nothing away yet; all is as it was before')
+    .option(
+      '--leave-log',
+      'remove a database although its log still has records, which are no longer delivered',
+    )
+    .option('--give-up', 'roll back a change that has not removed anything yet')
     .option('--json', 'print one JSON document')
     .action(async ({ from, to, leaveLog = false, giveUp, json = false }: Flags) => {
       const { shardOf } = await import('../../domain/placement.ts');
       const { createLog } = await import('../../core/telemetry/log.ts');
-      const { giveUpRebalance, rebalance } = await import('../../maintenance/reshard-databases/rebalance.ts');
+      const { abortReshard, reshardDatabases } = await import(
+        '../../maintenance/reshard-databases/reshard-databases.ts'
+      );
       const lists = { from: databasesOf(from), to: databasesOf(to) };
-      const options = { ...lists, placeOf: shardOf, logPlaces, leaveLog, log: createLog('warn') };
+      const options = { ...lists, shardOf, logCursors, leaveLog, log: createLog('warn') };
       if (giveUp) {
-        await transfer('Moving', (progress) => giveUpRebalance({ ...options, progress }));
-        return printTransferred([], json, 'All is as it was before.');
+        await transfer('Moving', (progress) => abortReshard({ ...options, progress }));
+        return printTransferred([], json, 'Rolled back. Nothing has changed.');
       }
-      const { answer } = await transfer('Moving', (progress) => rebalance({ ...options, progress }));
+      const { answer } = await transfer('Moving', (progress) => reshardDatabases({ ...options, progress }));
       const said =
         answer === undefined
-          ? 'There is nothing to move: the databases are so already.'
+          ? 'Nothing to move: the databases already match.'
           : 'Moved. Configure the new list on every node before it starts.';
       printTransferred(answer ?? [], json, said);
     });

@@ -17,7 +17,7 @@ interface ServeFlags {
   demo?: boolean;
 }
 
-/** The flags that `serve` and `config` share; each stands for the key of its name. */
+/** Adds the flags that `serve` and `config` share; each sets the key of its name. */
 export function withConfigFlags(command: Command): Command {
   return command
     .option('--config <file>', 'configuration file, JSON')
@@ -35,26 +35,26 @@ export function effectiveConfig(flags: ServeFlags): EffectiveConfig {
 export function addServeCommand(program: Command): void {
   withConfigFlags(program.command('serve').description('run the server until SIGTERM or SIGINT'))
     .option('--json', 'print one JSON document when ready')
-    .option('--demo', 'in a new data folder make a demo fleet, and print its device with the secret')
-    .option('--no-parent', 'serve in this very process: nothing starts it again when it dies')
+    .option('--demo', 'create a demo fleet in a new data folder, and print its device with the secret')
+    .option('--no-parent', 'serve in this process, without a parent that restarts it after a crash')
     .action(async (flags: ServeFlags) => {
-      // Before anything is started, so that no signal ends the process on the way; a second one ends drainSeconds.
+      // Before anything starts, so that no signal ends the process midway; a second one cuts drainSeconds short.
       const stopping = new AbortController();
       const hurrying = new AbortController();
       const stop = (): void => (stopping.signal.aborted ? hurrying : stopping).abort();
-      // Without its parent the server must not go on unnoticed.
+      // Without its parent, the server must stop.
       process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
       const load = (): EffectiveConfig => effectiveConfig(flags);
       const starting = startUnless(stopping.signal, load, flags);
       process.on('SIGHUP', () => {
-        // A start that fails says so below.
+        // A failed start is reported below.
         starting.then((server) => server?.reload(load)).catch(() => {});
       });
       try {
         const server = await starting;
         if (server !== undefined) await serveUntil(stopping.signal, hurrying.signal, server, flags);
       } finally {
-        // Else it would hold this process open.
+        // Otherwise the channel would keep this process alive.
         if (process.connected) process.disconnect();
       }
     });
@@ -71,7 +71,7 @@ async function serveUntil(
   await server.stop(hurry);
 }
 
-/** On stdout; or to the parent, which does so at the first start alone: later ones have a log line. */
+/** Prints to stdout, or sends to the parent, which prints only the first start; later ones have a log line. */
 function announce(server: RunningServer, text: string): void {
   if (process.send === undefined) {
     console.log(text);
@@ -79,7 +79,7 @@ function announce(server: RunningServer, text: string): void {
   }
   const { config, url, adminUrl } = server;
   const restartFlags: string[] = [];
-  // Devices and operators look for the server where it was.
+  // After a restart, devices and operators expect the server on the same ports.
   for (const [flag, address, taken] of [
     ['--listen', config.listen, url],
     ['--admin', config.admin, adminUrl],
@@ -90,13 +90,13 @@ function announce(server: RunningServer, text: string): void {
   process.send(ready);
 }
 
-/** Undefined where the signal came in time to stop a move to another shard count. */
+/** Returns undefined if the signal stopped a reshard. */
 async function startUnless(
   signal: AbortSignal,
   load: () => EffectiveConfig,
   { demo = false }: ServeFlags,
 ): Promise<RunningServer | undefined> {
-  // Loaded here, so that the other commands need not wait for the server's libraries.
+  // Imported here, so that other commands do not load the server's libraries.
   const { checkBinaries } = await import('../../device-api/uws/uws-installation.ts');
   checkBinaries();
   const { startServer } = await import('../serve.ts');
@@ -104,7 +104,7 @@ async function startUnless(
     return await startServer(load(), signal, demo);
   } catch (error) {
     if (error !== signal.reason) throw error;
-    console.error('Stopped while the data folder was moving to another shard count: the next start goes on.');
+    console.error('Stopped during a change of the shard count. The next start continues it.');
     return undefined;
   }
 }
@@ -126,15 +126,15 @@ function greeting(server: RunningServer): string {
   const { url, adminUrl, folder, config, shards, certFile, fleets, demo } = server;
   const inDatabases = config.store.engine === 'postgres';
   const where = inDatabases ? '' : `${folder.path}: `;
-  const kept = counted(shards, inDatabases ? 'database' : 'shard');
+  const stores = counted(shards, inDatabases ? 'database' : 'shard');
   const lines = [
-    `Fleetpost answers devices on ${url} and operators on ${adminUrl}.`,
+    `Fleetpost serves devices on ${url} and operators on ${adminUrl}.`,
     demo === undefined
-      ? `${folder.isNew && !inDatabases ? 'Made' : 'Found'} ${where}${kept}, ${counted(fleets, 'fleet')}. Certificate: ${certFile}.`
-      : `Made ${where}${kept}, and a demo device. Its secret is shown this once. Try:`,
+      ? `${folder.isNew && !inDatabases ? 'Created' : 'Opened'} ${where}${stores}, ${counted(fleets, 'fleet')}. Certificate: ${certFile}.`
+      : `Created ${where}${stores}, and a demo device. Its secret is shown only once. Try:`,
   ];
   if (demo !== undefined) lines.push('', ...demoCommands(demo, url, certFile), '');
-  else if (fleets === 0) lines.push('Make a fleet with "fleetpost fleet create".');
+  else if (fleets === 0) lines.push('Create a fleet with "fleetpost fleet create".');
   return lines.join('\n');
 }
 

@@ -3,27 +3,27 @@ import { ApiError, OperatorError } from '../../core/errors.ts';
 import type { CopyProgress } from '../../maintenance/copy/copy.ts';
 import type { RowDigest } from '../../maintenance/copy/row-digest.ts';
 
-/** Whether a place is a database, and no file or folder. */
-export function isUrl(place: string): boolean {
-  return /^postgres(ql)?:\/\//.test(place);
+/** Whether a location is the URL of a database, not a file or folder. */
+export function isUrl(location: string): boolean {
+  return /^postgres(ql)?:\/\//.test(location);
 }
 
-/** The values of an option that is given again for each further place. */
-export function collectPlaces(place: string, before: string[] = []): string[] {
-  if (place === '') throw new InvalidArgumentError('It names nothing.');
-  return [...before, place];
+/** Collects the values of an option that is repeated for each location. */
+export function collectLocations(location: string, before: string[] = []): string[] {
+  if (location === '') throw new InvalidArgumentError('It must not be empty.');
+  return [...before, location];
 }
 
-/** Tells how far it is, and answers how long it took. @throws OperatorError where databases do not do it */
+/** Runs `act` with a progress report, and returns its duration. @throws OperatorError when a database fails. */
 export async function transfer<A>(
   title: string,
   act: (progress: CopyProgress) => Promise<A>,
 ): Promise<{ answer: A; seconds: string }> {
-  const { MoveReport } = await import('../../maintenance/reshard-folder/move-report.ts');
-  let report: InstanceType<typeof MoveReport> | undefined;
+  const { ReshardReport } = await import('../../maintenance/reshard-folder/reshard-report.ts');
+  let report: InstanceType<typeof ReshardReport> | undefined;
   const progress: CopyProgress = {
     start: (records) => {
-      report = new MoveReport(title, records);
+      report = new ReshardReport(title, records);
     },
     add: (records) => report?.add(records),
   };
@@ -33,18 +33,18 @@ export async function transfer<A>(
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new OperatorError(
-      'A database could not be reached, or did not do what it was asked: the line before says why. Nothing is lost: give the same command again, which goes on where this one has ended.',
+      'A database could not be reached or failed: see the line before. Nothing is lost. Run the same command again to continue.',
     );
   } finally {
     report?.end();
   }
 }
 
-/** What was transferred, as a document; or as lines, and what is to be said of it all. */
+/** Prints what was transferred, as a JSON document, or as lines with a summary. */
 export function printTransferred(
   kinds: Iterable<readonly [kind: string, rows: RowDigest]>,
   isJson: boolean,
-  said: string,
+  summary: string,
 ): void {
   const all = [...kinds].map(([kind, { count: records, digest }]) => ({ kind, records, digest }));
   if (isJson) {
@@ -54,5 +54,5 @@ export function printTransferred(
   for (const { kind, records, digest } of all) {
     if (records > 0) console.log(`${String(records).padStart(12)}  ${digest.slice(0, 16)}  ${kind}`);
   }
-  console.log(said);
+  console.log(summary);
 }

@@ -6,12 +6,12 @@ import { enteredByOthers } from '../entered-by-others.ts';
 
 const mebibyte = 1024 ** 2;
 
-/** `fleetpost restore`: offline, from a backup to a data folder that `serve` takes. */
+/** Adds `fleetpost restore`: offline, from a backup to a data folder for `serve`. */
 export function addRestoreCommand(program: Command): void {
   program
     .command('restore <dir>')
-    .description('bring a backup back into an empty data folder')
-    .requiredOption('--data <dir>', 'the data folder to make; empty, or not there yet')
+    .description('restore a backup to an empty data folder')
+    .requiredOption('--data <dir>', 'data folder to create; empty or absent')
     .option('--json', 'print one JSON document')
     .action(async (dir: string, { data, json }: { data: string; json?: boolean }) => {
       const { makeEmptyFolder, readBackup, restoreBackup } = await import(
@@ -38,7 +38,7 @@ export function addRestoreCommand(program: Command): void {
         });
       } catch (error) {
         throw new OperatorError(
-          `Restoring failed: ${(error as Error).message}. ${folder} is not a data folder; empty it before the next try.`,
+          `Restoring failed: ${(error as Error).message}. ${folder} is not a usable data folder; empty it before the next try.`,
         );
       } finally {
         bar?.stop();
@@ -48,7 +48,7 @@ export function addRestoreCommand(program: Command): void {
     });
 }
 
-/** Drawn where a person watches. */
+/** Creates a progress bar if stderr is a terminal. */
 export function progressBar(what: string, unit: string, isShown: boolean): SingleBar | undefined {
   if (!isShown || !process.stderr.isTTY) return undefined;
   return new SingleBar({
@@ -57,11 +57,11 @@ export function progressBar(what: string, unit: string, isShown: boolean): Singl
   });
 }
 
-/** `fleetpost verify`: offline, so that it can be trusted about a folder that no server would take. */
+/** Adds `fleetpost verify`: offline, so that it also works for a folder that no server would open. */
 export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
-    .description('walk every record of a stopped data folder or of a backup')
+    .description('check every record of a stopped data folder or of a backup')
     .option('--data <dir>', 'the folder', process.env.FLEETPOST_DATA ?? './data')
     .option('--json', 'print one JSON document')
     .action(async ({ data, json }: { data: string; json?: boolean }) => {
@@ -80,7 +80,7 @@ export function addVerifyCommand(program: Command): void {
         fleets,
         schemas,
         actions,
-        parkedRuns,
+        actionDeadLetters,
         consumers,
         forwarders,
         devices,
@@ -89,9 +89,9 @@ export function addVerifyCommand(program: Command): void {
         idempotencyKeys,
       } = counts;
       console.log(
-        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${parkedRuns} parked runs, ${consumers} consumers, ${forwarders} forwarders, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
+        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${actionDeadLetters} dead letters of actions, ${consumers} consumers, ${forwarders} forwarders, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
       );
       for (const sentence of sentences) console.log(`- ${sentence}`);
-      console.log(count === 0 ? 'It is sound.' : `It is not sound: ${count} findings.`);
+      console.log(count === 0 ? 'OK, no problems found.' : `Problems found: ${count}.`);
     });
 }

@@ -18,7 +18,7 @@ import { forwarderKeys } from '../../features/forwarders/config.ts';
 import { type StoreSetting, storageKeys } from '../../storage/config.ts';
 import { threadKeys } from '../../threads/config.ts';
 
-/** What the text says as JSON, or the text: whatever it is, it is checked later. */
+/** Parses JSON, or returns the text; validated later. */
 function jsonOrText(value: string): unknown {
   try {
     return JSON.parse(value);
@@ -27,13 +27,13 @@ function jsonOrText(value: string): unknown {
   }
 }
 
-/** The number that the text says, or the text. */
+/** Parses a number, or returns the text. */
 function numberOrText(value: string): unknown {
   const number = Number(value);
   return value.trim() === '' || !Number.isFinite(number) ? value : number;
 }
 
-/** @throws OperatorError where it is no JSON object. */
+/** @throws OperatorError if it is not a JSON object. */
 function readConfigFile(path: string): Record<string, unknown> {
   let parsed: unknown;
   try {
@@ -47,11 +47,11 @@ function readConfigFile(path: string): Record<string, unknown> {
   return parsed as Record<string, unknown>;
 }
 
-/** Every key with its default, bound and doc line, by who reads it; README's table and `fleetpost config` are made from it. */
+/** Every key with its default, bounds and help, grouped by reader; source of README's table and `fleetpost config`. */
 const keys = {
   ...deviceApiKeys,
   tlsCertFile: reloadable(
-    text('', 'Certificate chain, PEM. Empty: a self-signed one made in DATA/tls, for loopback only.'),
+    text('', 'Certificate chain, PEM. Empty: a self-signed one created in DATA/tls, for loopback only.'),
   ),
   tlsKeyFile: reloadable(text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.')),
   ...adminKeys,
@@ -70,7 +70,7 @@ const keys = {
       0,
       0,
       3_600,
-      'How long the server says on /readyz that it is stopping, and goes on serving, before it stops.',
+      'Drain time. The server keeps serving for this long before it stops, while /readyz says that it is stopping.',
     ),
   ),
   ...telemetryKeys,
@@ -98,19 +98,19 @@ export function configDefault(key: ConfigKey): string | number | boolean | Store
   return keys[key].default;
 }
 
-/** The keys that SIGHUP can change. */
+/** Keys that SIGHUP can change. */
 export const reloadableKeys: readonly ConfigKey[] = configKeys.filter((key) => 'isReloadable' in keys[key]);
 
 export function configDescription(key: ConfigKey): string {
   return keys[key].description;
 }
 
-/** `mailboxMailsMax` is `FLEETPOST_MAILBOX_MAILS_MAX`. */
+/** Returns a key's environment variable: `FLEETPOST_MAILBOX_MAILS_MAX` for `mailboxMailsMax`. */
 export function environmentName(key: ConfigKey): string {
   return `FLEETPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 }
 
-/** Text from the environment or a flag as the key's own type; what does not convert is left for the check. */
+/** Converts text from the environment or a flag to the key's type; leaves invalid text for validation. */
 function fromText(key: ConfigKey, value: string): unknown {
   const fallback = configDefault(key);
   if (typeof fallback === 'number') return numberOrText(value);
@@ -121,10 +121,10 @@ function fromText(key: ConfigKey, value: string): unknown {
 
 let compiled: ValidateFunction | undefined;
 
-/** Made when it is first needed: it takes half of the time in which a command starts that reads no configuration. */
-function checkOf(): ValidateFunction {
+/** Compiled on first use: it would take half of the start time of a command that reads no configuration. */
+function validator(): ValidateFunction {
   const { Ajv } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
-  // Not held against JSON Schema's own schema: it is ours, and to compile that takes as long as all the rest.
+  // Not validated against the meta-schema: it is our own, and compiling that takes as long as all the rest.
   const keywords: readonly (keyof Key<unknown>)[] = ['patternText', 'isReloadable'];
   const options = { allErrors: true, strictRequired: false, validateSchema: false, keywords: [...keywords] };
   compiled ??= new Ajv(options).compile(configSchema);
@@ -144,7 +144,7 @@ function refuse(
   }
   const [, key = '', ...inside] = first.instancePath.split('/');
   if (key === 'store') {
-    // Without the value: there are passwords in it.
+    // Without the value, which contains passwords.
     const where = ['store', ...inside].join('.');
     throw new OperatorError(
       `Configuration: ${where} ${first.message ?? 'is not valid'} (from ${origin(key)}): it is {"engine":"lmdb"} or {"engine":"postgres","shards":["postgres://…"]}.`,
@@ -162,8 +162,8 @@ function refuse(
 }
 
 /**
- * Defaults, then the file, then `FLEETPOST_*`, then flags; checked once and frozen.
- * @throws OperatorError naming the key of the first unknown key or bad value, and where it came from.
+ * Merges defaults, the file, `FLEETPOST_*` and flags, in this order; validated once and frozen.
+ * @throws OperatorError naming the first unknown key or invalid value, and its source.
  */
 export function loadConfig(
   filePath: string | undefined,
@@ -182,7 +182,7 @@ export function loadConfig(
   const names = new Map(configKeys.map((key) => [environmentName(key), key]));
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('FLEETPOST_') || value === undefined) continue;
-    // Of the commands that talk to a server.
+    // Read by the commands that talk to a server.
     if (name === tokenVariable) continue;
     const key = names.get(name);
     if (key === undefined) throw new OperatorError(`Configuration: there is no key for ${name}.`);
@@ -191,8 +191,8 @@ export function loadConfig(
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) set(key, fromText(key as ConfigKey, value), 'flag');
   }
-  const check = checkOf();
-  if (!check(values)) refuse(check.errors, values, (key) => sources[key] ?? 'file');
+  const validate = validator();
+  if (!validate(values)) refuse(validate.errors, values, (key) => sources[key] ?? 'file');
   return {
     values: Object.freeze(values) as Config,
     sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,

@@ -5,26 +5,25 @@ import type { MainShards } from '../../threads/shards.ts';
 import type { Declarations } from './declarations.ts';
 import type { RemoteServices } from './remote-services.ts';
 
-/** What the work that goes on by itself is about. */
 export interface LeaderWorkOptions {
   fleets: Fleets;
   shards: MainShards;
   reader: LogReader;
 }
 
-/** The work that goes on by itself, here or on another node. */
+/** The leader's background work, on this or another node. */
 export interface LeaderWork {
-  /** What the admin API asks of it. */
-  controls: RemoteServices;
-  /** Before the admin server ends: requests that wait for records are answered. */
+  /** Its interface for the admin API. */
+  services: RemoteServices;
+  /** Answers requests that wait for records; called before the admin server stops. */
   stopWaiting(): Promise<void>;
-  /** Before the shards. */
+  /** Called before the shards stop. */
   stop(): Promise<void>;
 }
 
-/** What a server keeps besides its shards: in its data folder, or in a database together with other nodes. */
+/** The state of a server besides its shards: in its data folder, or in a database shared with other nodes. */
 export interface ControlPlane extends Declarations {
   audit: AuditLog;
-  /** Once the shards are there. Of what is kept in a folder: @throws what a part of it cannot start for. */
+  /** Called once the shards have started. In a data folder: @throws the error of a part that cannot start. */
   startWork(options: LeaderWorkOptions): Promise<LeaderWork>;
 }

@@ -10,27 +10,27 @@ import type { Config } from '../configuration/config.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { openShared } from './open-shared.ts';
 
-/** A server that starts while a database is being replaced waits for it. */
+/** Attempts to connect at start, to wait for a database that is being replaced. */
 const attempts = 60;
 const retryMilliseconds = 1_000;
 
 export interface StartingNode {
-  /** For its mirrors. */
+  /** Folder of its replicated stores. */
   folder: string;
   config: Config;
-  /** Ends the waiting. */
+  /** Aborts the retries. */
   signal: AbortSignal;
   log: Log;
 }
 
-/** @throws OperatorError for one that cannot be used. */
+/** @throws OperatorError for an invalid URL. */
 function urlsOf({ store }: Config): readonly string[] {
   if (store.engine !== 'postgres') throw new Error('the store is not in databases');
   for (const url of store.shards) checkUrl(url);
   return store.shards;
 }
 
-/** What nodes share, once the first database answers. @throws OperatorError, also when it does not in a minute. */
+/** Opens the shared control plane once the first database answers. @throws OperatorError, also if it does not within a minute. */
 export async function openSharedControlPlane({
   folder,
   config,
@@ -51,16 +51,16 @@ export async function openSharedControlPlane({
   }
 }
 
-/** The shards as the main thread sees them. What it writes itself is counted by nobody. @throws OperatorError */
-export async function openMainDatabases(given: {
+/** Opens the shards for the main thread, whose own writes are not counted in metrics. @throws OperatorError */
+export async function openMainDatabases(params: {
   config: Config;
   fleets: Fleets;
   log: Log;
 }): Promise<DatabaseShards> {
-  const urls = urlsOf(given.config);
+  const urls = urlsOf(params.config);
   const metrics = new WorkerMetrics([], WorkerMetrics.allocate([]));
   try {
-    return await DatabaseShards.open({ urls, metrics, ...given });
+    return await DatabaseShards.open({ urls, metrics, ...params });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new OperatorError('A database of the store does not answer.');

@@ -7,42 +7,42 @@ import { Forwarders } from '../../features/forwarders/declaration/forwarders.ts'
 import type { StoredTables } from '../../storage/lmdb/environment/stored-tables.ts';
 import type { Config } from '../configuration/config.ts';
 
-/** What operators declare, as far as every node answers requests by it. */
+/** Declarations that every node needs to answer requests. */
 export interface Declarations {
   registry: Registry;
   tokens: Tokens;
   claimTokens: ClaimTokens;
-  /** Finishes changes that are under way, and closes the tables. */
+  /** Finishes changes in flight and closes the tables. */
   close(): Promise<void>;
 }
 
-/** @throws OperatorError where a record that others need is damaged. */
+/** @throws OperatorError when a record that others depend on is damaged. */
 export function openDeclarations(stored: StoredTables, config: Config, log: Log): Declarations {
   const registry = new Registry(stored, config);
   const tokens = new Tokens(stored, config, (token) =>
-    log.error({ token }, 'the record of an API token is damaged: it lets nobody in'),
+    log.error({ token }, 'API token record is damaged; token refused'),
   );
   const claimTokens = new ClaimTokens(stored, registry, config, (token) =>
-    log.error({ token }, 'the record of a claim token is damaged: no device can claim with it'),
+    log.error({ token }, 'claim token record is damaged; token refused'),
   );
   const close = async (): Promise<void> => {
     await tokens.close();
     await claimTokens.close();
-    // With the tables, so last.
+    // Last, because it closes the tables.
     await registry.close();
   };
   return { registry, tokens, claimTokens, close };
 }
 
-/** What operators declare of work that goes on by itself, in the same tables: where it is done. */
+/** Declarations of background work, in the same tables; opened only where it runs. */
 export interface DeclaredWork {
   actions: Actions;
   forwarders: Forwarders;
-  /** Finishes changes that are under way. */
+  /** Finishes changes in flight. */
   close(): Promise<void>;
 }
 
-/** @throws OperatorError where a record is damaged. */
+/** @throws OperatorError when a record is damaged. */
 export function openDeclaredWork(stored: StoredTables, registry: Registry, config: Config): DeclaredWork {
   const actions = new Actions(stored, registry, config);
   const forwarders = new Forwarders(stored, registry, config);

@@ -13,7 +13,7 @@ export interface OpenLocalOptions {
   log: Log;
 }
 
-/** In environments of the data folder, which this process has for itself. @throws OperatorError for damage. */
+/** Opens the control plane in the data folder, which this process has for itself. @throws OperatorError for damage. */
 export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOptions): ControlPlane {
   const stored = openRegistry(folder.registryFolder, config);
   const declarations = openDeclarations(stored, config, log);
@@ -22,10 +22,10 @@ export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOpt
   return {
     ...declarations,
     audit: new Audit(journal, config, log),
-    async startWork(given) {
+    async startWork(params) {
       const { startServices } = await import('./services.ts');
       return startServices({
-        ...given,
+        ...params,
         registry,
         work: openDeclaredWork(stored, registry, config),
         journal,

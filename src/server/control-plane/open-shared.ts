@@ -15,29 +15,29 @@ import type { Config } from '../configuration/config.ts';
 import type { ControlPlane, LeaderWork, LeaderWorkOptions } from './control-plane.ts';
 import { type Declarations, openDeclarations, openDeclaredWork } from './declarations.ts';
 import { methodsOf, type RemoteServices, remoteServices } from './remote-services.ts';
-import type { Services } from './services.ts';
+import type { LocalServices } from './services.ts';
 
 export interface OpenSharedOptions {
-  /** Of the first database of the store. */
+  /** URL of the first database of the store. */
   url: string;
-  /** For the mirrors of this node. */
+  /** Folder of this node's replicated stores. */
   folder: string;
-  /** This node among all, for as long as it runs. */
+  /** Id of this node, for as long as it runs. */
   node: string;
   config: Config;
   log: Log;
 }
 
-/** Of what runs where the jobs are. */
-interface RunningJobs {
-  services: Services;
-  answerer: RpcServer;
+/** The running work of the leader. */
+interface RunningWork {
+  local: LocalServices;
+  rpcServer: RpcServer;
   stop(): Promise<void>;
 }
 
 /**
- * In a database that all nodes share: what operators declare is mirrored on each, and what works by itself is on one
- * of them, which the others ask.
+ * Opens the control plane in a database that all nodes share: declarations are replicated to each node, and background
+ * work runs on the leader, which the others call.
  * @throws OperatorError for tables of another version, ApiError unavailable.
  */
 export async function openShared(options: OpenSharedOptions): Promise<ControlPlane> {
@@ -51,7 +51,7 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
   let stored: ReplicatedStore;
   try {
     await checkVersion(database);
-    const tables = mirrorOf(database, options, 'registry', registryTables);
+    const tables = storeOptions(database, options, 'registry', registryTables);
     stored = await ReplicatedStore.open({ ...tables, log });
   } catch (error) {
     await database.close();
@@ -65,13 +65,13 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
     await registry.follow(changes);
   });
   const audit = new PostgresAudit(database, config, log);
-  const caller = new RpcClient({ database, log });
+  const rpcClient = new RpcClient({ database, log });
   return {
     ...declarations,
     audit,
-    startWork: (given) => startJobs({ ...options, database, stored, registry, caller }, given),
+    startWork: (params) => startLeaderWork({ ...options, database, stored, registry, rpcClient }, params),
     async close() {
-      await caller.close();
+      await rpcClient.close();
       await audit.close();
       await declarations.close();
       await database.close();
@@ -79,56 +79,56 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
   };
 }
 
-/** Of this node: what the jobs work with, whenever they run here. */
-interface JobsOptions extends OpenSharedOptions {
+/** What the leader's work needs of this node, whenever it is the leader. */
+interface LeaderOptions extends OpenSharedOptions {
   database: Database;
   stored: ReplicatedStore;
   registry: Declarations['registry'];
-  caller: RpcClient;
+  rpcClient: RpcClient;
 }
 
-async function startJobs(options: JobsOptions, given: LeaderWorkOptions): Promise<LeaderWork> {
-  const { database, node, caller, config, log } = options;
-  // Before it may be this node's turn, which others then wait for.
+async function startLeaderWork(options: LeaderOptions, params: LeaderWorkOptions): Promise<LeaderWork> {
+  const { database, node, rpcClient, config, log } = options;
+  // Imported before this node may become the leader, which others then wait for.
   const services = await import('./services.ts');
-  const jobs = new Leader<RunningJobs>({
+  const leader = new Leader<RunningWork>({
     database,
     holder: node,
-    open: (onLost) => openJobs(options, services, given, onLost),
+    open: (onLost) => openLeaderWork(options, services, params, onLost),
     close: (running) => running.stop(),
     log,
   });
-  await jobs.start();
-  const remote = remoteServices(caller, config.requestTimeoutSeconds * 1_000);
+  await leader.start();
+  const remote = remoteServices(rpcClient, config.requestTimeoutSeconds * 1_000);
   return {
-    controls: whereverTheyAre(() => jobs.running?.services.controls ?? remote),
+    services: servicesOf(() => leader.running?.local.services ?? remote),
     async stopWaiting() {
-      await jobs.running?.services.stopWaiting();
+      await leader.running?.local.stopWaiting();
     },
-    stop: () => jobs.stop(),
+    stop: () => leader.stop(),
   };
 }
 
-/** This node has the lease: the jobs begin, and other nodes are answered what they ask of them. */
-async function openJobs(
-  options: JobsOptions,
+/** Starts the work once this node has the lease, and serves the calls of other nodes. */
+async function openLeaderWork(
+  options: LeaderOptions,
   { startServices }: typeof import('./services.ts'),
-  given: LeaderWorkOptions,
+  params: LeaderWorkOptions,
   onLost: () => void,
-): Promise<RunningJobs> {
+): Promise<RunningWork> {
   const { database, stored, registry, node, config, log } = options;
   await stored.catchUp();
-  const held = { lease: { name: leaderLease, holder: node }, onLost };
+  const leadership = { lease: { name: leaderLease, holder: node }, onLost };
   const control = await LeaderStore.open({
-    ...mirrorOf(database, options, 'control', controlTables),
-    ...held,
+    ...storeOptions(database, options, 'control', controlTables),
+    ...leadership,
   });
   const actions = await LeaderStore.open({
-    ...mirrorOf(database, options, 'actions', actionTables),
-    ...held,
+    ...storeOptions(database, options, 'actions', actionTables),
+    ...leadership,
   }).catch(closing(control));
-  const services = await startServices({
-    ...given,
+  const local = await startServices({
+    ...params,
     registry,
     work: openDeclaredWork(stored, registry, config),
     journal: controlJournalOf(control),
@@ -137,27 +137,27 @@ async function openJobs(
     config,
     log,
   }).catch(closing(control, actions));
-  // What another node has declared, and builds on now, is known here then.
+  // Catches up before each call, because the calling node may rely on a declaration it has just made.
   const methods = new Map(
-    [...methodsOf(services.controls)].map(([name, method]) => [
+    [...methodsOf(local.services)].map(([name, method]) => [
       name,
-      async (...asked: Parameters<typeof method>) => {
+      async (...args: Parameters<typeof method>) => {
         await stored.catchUp();
-        return method(...asked);
+        return method(...args);
       },
     ]),
   );
-  const answerer = new RpcServer({ database, methods, log });
+  const rpcServer = new RpcServer({ database, methods, log });
   const stop = async (): Promise<void> => {
-    await services.stopWaiting();
-    await answerer.close();
-    await services.stop();
+    await local.stopWaiting();
+    await rpcServer.close();
+    await local.stop();
     await control.close();
   };
-  return { services, answerer, stop };
+  return { local, rpcServer, stop };
 }
 
-function mirrorOf(
+function storeOptions(
   database: Database,
   { folder, config }: OpenSharedOptions,
   store: string,
@@ -173,7 +173,7 @@ function mirrorOf(
   };
 }
 
-/** Of jobs that could not be begun, or their next begin would find its mirrors open. */
+/** Closes stores when the work could not start, because the next start must be able to open them. */
 function closing(...opened: readonly LeaderStore[]): (error: unknown) => Promise<never> {
   return async (error) => {
     for (const tables of opened) await tables.close();
@@ -181,14 +181,14 @@ function closing(...opened: readonly LeaderStore[]): (error: unknown) => Promise
   };
 }
 
-/** The jobs may move between two requests: so each asks for them anew. */
-function whereverTheyAre(find: () => RemoteServices): RemoteServices {
+/** Resolves the services on each call, because the leader may change between two requests. */
+function servicesOf(find: () => RemoteServices): RemoteServices {
   const of = <N extends keyof RemoteServices>(name: N): RemoteServices[N] =>
     new Proxy({} as RemoteServices[N], {
       get(_, key) {
-        const control = find()[name];
-        const member: unknown = Reflect.get(control, key, control);
-        return typeof member === 'function' ? member.bind(control) : member;
+        const service = find()[name];
+        const member: unknown = Reflect.get(service, key, service);
+        return typeof member === 'function' ? member.bind(service) : member;
       },
     });
   return {

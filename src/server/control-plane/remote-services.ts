@@ -5,7 +5,7 @@ import type { ForwarderService } from '../../features/forwarders/service.ts';
 import type { RpcClient } from '../../nodes/rpc-client.ts';
 import type { Method } from '../../nodes/rpc-server.ts';
 
-/** What the node that has the jobs does for all. */
+/** The services that the leader provides to all nodes. */
 export interface RemoteServices {
   actions: ActionService;
   broadcasts: BroadcastService;
@@ -13,17 +13,17 @@ export interface RemoteServices {
   forwarders: ForwarderService;
 }
 
-/** Names of what takes values and answers one, later or at once. */
-type Asked<T> = {
-  [K in keyof T]: T[K] extends (...given: never[]) => infer A
+/** Names of the methods that return a value or a promise, not a stream. */
+type MethodName<T> = {
+  [K in keyof T]: T[K] extends (...params: never[]) => infer A
     ? A extends AsyncIterable<unknown>
       ? never
       : K
     : never;
 }[keyof T];
 
-/** All that nodes may ask of each other. A fetch of a consumer is asked in a way of its own. */
-const asked = {
+/** All methods that nodes may call on the leader. A fetch of a consumer is called in its own way. */
+const remoteMethods = {
   actions: {
     list: true,
     get: true,
@@ -35,9 +35,9 @@ const asked = {
     test: true,
     runs: true,
     logs: true,
-    parked: true,
-    parkedRun: true,
-    retry: true,
+    deadLetters: true,
+    deadLetter: true,
+    replay: true,
     drop: true,
   },
   broadcasts: {
@@ -65,32 +65,32 @@ const asked = {
   },
 } satisfies {
   [N in keyof RemoteServices]: Record<
-    N extends 'consumers' ? Exclude<Asked<RemoteServices[N]>, 'fetch'> : Asked<RemoteServices[N]>,
+    N extends 'consumers' ? Exclude<MethodName<RemoteServices[N]>, 'fetch'> : MethodName<RemoteServices[N]>,
     true
   >;
 };
 
 const fetchMethod = 'consumers.fetch';
-/** How long a fetch may wait for records: the admin API lets it wait for less. */
+/** Timeout of a fetch that waits for records; above what the admin API allows. */
 const fetchMillisecondsMax = 120_000;
 
 type SentBatch = Omit<ConsumerBatch, 'release'>;
 
-/** The controls of this node, for others to ask. */
-export function methodsOf(controls: RemoteServices): ReadonlyMap<string, Method> {
+/** Exposes the services of this node as RPC methods. */
+export function methodsOf(services: RemoteServices): ReadonlyMap<string, Method> {
   const methods = new Map<string, Method>();
-  for (const [name, ofControl] of Object.entries(asked)) {
-    const control = controls[name as keyof RemoteServices] as unknown as Record<
+  for (const [name, methodNames] of Object.entries(remoteMethods)) {
+    const service = services[name as keyof RemoteServices] as unknown as Record<
       string,
-      (...given: unknown[]) => unknown
+      (...params: unknown[]) => unknown
     >;
-    for (const method of Object.keys(ofControl)) {
-      methods.set(`${name}.${method}`, async (given) => control[method]?.(...given));
+    for (const method of Object.keys(methodNames)) {
+      methods.set(`${name}.${method}`, async (params) => service[method]?.(...params));
     }
   }
-  methods.set(fetchMethod, async (given, signal): Promise<SentBatch | undefined> => {
-    const [fleetId, name, fetch] = given as [string, string, ConsumerFetch];
-    const batch = await controls.consumers.fetch(fleetId, name, fetch, signal);
+  methods.set(fetchMethod, async (params, signal): Promise<SentBatch | undefined> => {
+    const [fleetId, name, fetch] = params as [string, string, ConsumerFetch];
+    const batch = await services.consumers.fetch(fleetId, name, fetch, signal);
     if (batch === undefined) return undefined;
     const { id, shard, records, expiresAtMs } = batch;
     return { id, shard, records, expiresAtMs };
@@ -99,16 +99,16 @@ export function methodsOf(controls: RemoteServices): ReadonlyMap<string, Method>
 }
 
 /**
- * The controls of the node that has the jobs, for one that has not. What is only told, not asked for, is nothing
- * here: that node tells it, and all nodes together tell everything once.
+ * Creates clients of the leader's services for other nodes. Figures for metrics are empty here: the leader reports them,
+ * so that all nodes together report everything once.
  */
-export function remoteServices(caller: RpcClient, timeoutMilliseconds: number): RemoteServices {
+export function remoteServices(rpcClient: RpcClient, timeoutMilliseconds: number): RemoteServices {
   const of = <N extends keyof RemoteServices>(name: N): RemoteServices[N] => {
-    const methods = Object.keys(asked[name]).map((method) => [
+    const methods = Object.keys(remoteMethods[name]).map((method) => [
       method,
-      (...given: unknown[]) => caller.call(`${name}.${method}`, given, { timeoutMilliseconds }),
+      (...params: unknown[]) => rpcClient.call(`${name}.${method}`, params, { timeoutMilliseconds }),
     ]);
-    // By the list above, and its types, each method but those below.
+    // Has every method of the service except those below, as the types of the list ensure.
     return Object.fromEntries(methods) as RemoteServices[N];
   };
   const consumers = of('consumers');
@@ -123,7 +123,7 @@ export function remoteServices(caller: RpcClient, timeoutMilliseconds: number): 
       ...consumers,
       all: none,
       async fetch(fleetId, name, fetch, signal) {
-        const batch = await caller.call(fetchMethod, [fleetId, name, fetch], {
+        const batch = await rpcClient.call(fetchMethod, [fleetId, name, fetch], {
           timeoutMilliseconds: signal.aborted ? timeoutMilliseconds : fetchMillisecondsMax,
           signal,
         });

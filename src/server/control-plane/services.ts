@@ -27,10 +27,10 @@ export interface ServicesOptions {
   log: Log;
 }
 
-/** What works by itself on the main thread, of one node of all, besides the admin API, which asks it. */
-export type Services = Awaited<ReturnType<typeof startServices>>;
+/** The background work on the main thread of the leader, and its services for the admin API. */
+export type LocalServices = Awaited<ReturnType<typeof startServices>>;
 
-/** In order of dependence. @throws what a part cannot start for; those before it are stopped then. */
+/** Starts the parts in order of dependence. @throws the error of a part that cannot start, after stopping earlier ones. */
 export async function startServices(options: ServicesOptions) {
   const started: { stop(): Promise<void> }[] = [];
   try {
@@ -42,41 +42,45 @@ export async function startServices(options: ServicesOptions) {
 }
 
 async function startParts(
-  { registry, work, actionJournal, ...given }: ServicesOptions,
+  { registry, work, actionJournal, ...params }: ServicesOptions,
   started: { stop(): Promise<void> }[],
 ) {
   const { actions, forwarders } = work;
-  const { shards } = given;
-  const reading = await startConsumers(given);
-  started.push(reading);
-  const { consumers } = reading;
-  const forwarding = await startForwarders({ ...given, forwarders, consumers, shards: shards.all.length });
-  started.push(forwarding);
-  const broadcaster = new Broadcaster(given);
+  const { shards } = params;
+  const consumerWork = await startConsumers(params);
+  started.push(consumerWork);
+  const { consumers } = consumerWork;
+  const forwarderWork = await startForwarders({
+    ...params,
+    forwarders,
+    consumers,
+    shards: shards.all.length,
+  });
+  started.push(forwarderWork);
+  const broadcaster = new Broadcaster(params);
   started.push(broadcaster);
-  const acting = startActions({
-    ...given,
+  const actionWork = startActions({
+    ...params,
     journal: actionJournal,
     actions,
     fleet: (fleetId) => registry.fleet(fleetId),
   });
   return {
-    /** What the admin API asks. */
-    controls: {
-      actions: acting.control,
-      consumers: reading.control,
-      forwarders: forwarding.control,
+    services: {
+      actions: actionWork.control,
+      consumers: consumerWork.control,
+      forwarders: forwarderWork.control,
       broadcasts: new LocalBroadcastService(broadcaster),
     },
-    /** Before the admin server ends: requests that wait for records are answered. */
+    /** Answers requests that wait for records; called before the admin server stops. */
     async stopWaiting(): Promise<void> {
-      await forwarding.stop();
-      reading.stopWaiting();
+      await forwarderWork.stop();
+      consumerWork.stopWaiting();
     },
-    /** Before the shards: what is on its way to them is given up, and goes again after the next start. */
+    /** Called before the shards stop: writes in flight are abandoned, and repeated after the next start. */
     async stop(): Promise<void> {
-      await reading.stop();
-      await acting.stop();
+      await consumerWork.stop();
+      await actionWork.stop();
       await broadcaster.stop();
       await work.close();
     },

@@ -23,8 +23,8 @@ type Frame =
   | { notice: Notice };
 
 /**
- * Two threads talking over one port. All that piles up in a turn of the event loop travels as one message:
- * a crossing costs tens of microseconds, its content next to nothing.
+ * Calls and notices between two threads over one port. Everything queued in one turn of the event loop travels as one
+ * message: a crossing costs tens of microseconds, its content next to nothing.
  */
 export class Channel {
   readonly #port: MessagePort;
@@ -47,25 +47,25 @@ export class Channel {
     });
   }
 
-  /** Completes as the other side does; an ApiError crosses as it is. */
+  /** Completes as the other side does; an ApiError is passed on unchanged. */
   call(body: Call, completion: Completion<unknown>): void {
     this.#lastCall += 1;
     this.#waiting.set(this.#lastCall, completion);
     this.#send({ call: this.#lastCall, body });
   }
 
-  /** @throws ApiError as the other side threw it. */
+  /** @throws ApiError as thrown by the other side */
   ask(body: Call): Promise<unknown> {
     return new Promise((resolve, reject) => this.call(body, { resolve, reject }));
   }
 
-  tell(notice: Notice): void {
+  notify(notice: Notice): void {
     this.#send({ notice });
   }
 
-  /** Without waiting for what else this turn may bring. */
-  tellNow(notice: Notice): void {
-    this.tell(notice);
+  /** Sends at once, without batching the rest of this turn. */
+  notifyNow(notice: Notice): void {
+    this.notify(notice);
     this.#flush();
   }
 

@@ -7,7 +7,7 @@ import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { Channel } from './channel.ts';
 import type { Notice } from './messages.ts';
 
-/** The owner of a shard on another thread, from here. */
+/** Writes to a shard whose owner is another thread. */
 export class RemoteShardWriter implements ShardWriter {
   readonly presence: Presence;
   readonly #channel: Channel;
@@ -15,7 +15,7 @@ export class RemoteShardWriter implements ShardWriter {
   readonly #send: (write: Write, completion: Completion<WriteAnswer>) => boolean;
   #lastStream = 0;
 
-  /** `send` takes what need not go through the port, and says whether it did. */
+  /** `send` relays what need not go through the port, and returns whether it did. */
   constructor(
     channel: Channel,
     send: (write: Write, completion: Completion<WriteAnswer>) => boolean = () => false,
@@ -23,7 +23,7 @@ export class RemoteShardWriter implements ShardWriter {
     this.#channel = channel;
     this.#send = send;
     const ask = <M extends keyof Presence>(method: M) =>
-      ((...given: unknown[]) => channel.ask({ type: 'presence', method, given })) as Presence[M];
+      ((...params: unknown[]) => channel.ask({ type: 'presence', method, params })) as Presence[M];
     this.presence = {
       areConnected: ask('areConnected'),
       connectedDevices: ask('connectedDevices'),
@@ -42,11 +42,11 @@ export class RemoteShardWriter implements ShardWriter {
     this.#sinks.set(stream, sink);
     await this.#channel.ask({ type: 'subscribe', stream, device });
     return () => {
-      if (this.#sinks.delete(stream)) this.#channel.tell({ type: 'unsubscribe', stream });
+      if (this.#sinks.delete(stream)) this.#channel.notify({ type: 'unsubscribe', stream });
     };
   }
 
-  /** What the owner's registry has for a stream of this thread. */
+  /** Handles a notice of the owner for a stream of this thread. */
   receive(notice: Notice): void {
     if (notice.type === 'announce') this.#sinks.get(notice.stream)?.announce(notice.announcement);
     else if (notice.type === 'recheckStream') this.#sinks.get(notice.stream)?.recheck();
@@ -58,7 +58,7 @@ export class RemoteShardWriter implements ShardWriter {
   }
 }
 
-/** The streams of one other thread in this thread's registry: the far end of RemoteOwner. */
+/** Subscriptions of one other thread at this thread's shard: the far end of RemoteShardWriter. */
 export class RemoteStreams {
   readonly #owner: ShardWriter;
   readonly #channel: Channel;
@@ -71,11 +71,11 @@ export class RemoteStreams {
 
   async subscribe(stream: number, device: DeviceKey): Promise<void> {
     const leave = await this.#owner.subscribe(device, {
-      announce: (announcement) => this.#channel.tell({ type: 'announce', stream, announcement }),
-      recheck: () => this.#channel.tell({ type: 'recheckStream', stream }),
+      announce: (announcement) => this.#channel.notify({ type: 'announce', stream, announcement }),
+      recheck: () => this.#channel.notify({ type: 'recheckStream', stream }),
       end: () => {
         this.#leaves.delete(stream);
-        this.#channel.tell({ type: 'endStream', stream });
+        this.#channel.notify({ type: 'endStream', stream });
       },
     });
     this.#leaves.set(stream, leave);

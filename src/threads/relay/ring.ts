@@ -1,10 +1,10 @@
 /**
- * A queue of frames from one thread to one other in shared memory: a frame costs a copy, where a message
- * through a port costs microseconds on both sides. One writes, one reads, and neither ever waits for the other.
+ * A queue of frames from one thread to another in shared memory: a frame costs a copy, where a message through a port
+ * costs microseconds on both sides. Single producer, single consumer; neither ever waits for the other.
  *
- * Layout: the reader's position, on a cache line of its own the writer's, then the frames: length 4, bytes,
- * padded to four. Positions count bytes and wrap at 2^32. A frame is never split: what does not fit before
- * the end begins at the start, and `skip` stands where it would have been.
+ * Layout: the reader's position, on a cache line of its own the writer's, then the frames: length 4, bytes, padded to
+ * four. Positions count bytes and wrap at 2^32. A frame is never split: what does not fit before the end begins at the
+ * start, and `skip` marks where it would have been.
  */
 const readAt = 0;
 const writtenAt = 16;
@@ -16,15 +16,15 @@ function padded(bytes: number): number {
   return (lengthBytes + bytes + 3) & ~3;
 }
 
-/** Frames of more than this part of a ring go another way, so that one does not hold up the rest. */
+/** Frames larger than this fraction of a ring go through the port, so that one does not hold up the rest. */
 const frameParts = 4;
 
-/** What both ends see. `capacityBytes` is a power of two. */
+/** State of both ends. `capacityBytes` is a power of two. */
 abstract class RingEnd {
   protected readonly positions: Int32Array<SharedArrayBuffer>;
   protected readonly lengths: Int32Array<SharedArrayBuffer>;
   protected readonly capacityBytes: number;
-  /** The frames' memory; offsets of frames are offsets in here. */
+  /** Memory of the frames; their offsets refer to it. */
   readonly bytes: Buffer<SharedArrayBuffer>;
 
   constructor(memory: SharedArrayBuffer, index: number, capacityBytes: number) {
@@ -40,7 +40,6 @@ abstract class RingEnd {
   }
 }
 
-/** Memory of one ring. */
 export function ringBytes(capacityBytes: number): number {
   return headerBytes + capacityBytes;
 }
@@ -48,7 +47,7 @@ export function ringBytes(capacityBytes: number): number {
 export class RingWriter extends RingEnd {
   #written = 0;
 
-  /** Room for a frame: its offset in `bytes`, or -1 when there is none. It is sent by `publish`. */
+  /** Reserves a frame and returns its offset in `bytes`, or -1 when the ring is full. `publish` sends it. */
   reserve(length: number): number {
     const needed = padded(length);
     if (needed > this.capacityBytes / frameParts) return -1;
@@ -64,7 +63,7 @@ export class RingWriter extends RingEnd {
     return start + lengthBytes;
   }
 
-  /** The reader sees what was reserved. */
+  /** Makes reserved frames visible to the reader. */
   publish(): void {
     Atomics.store(this.positions, writtenAt, this.#written);
   }
@@ -73,14 +72,14 @@ export class RingWriter extends RingEnd {
 export class RingReader extends RingEnd {
   #read = 0;
   #written = 0;
-  /** Of the frame that `next` found. */
+  /** Length of the frame that `next` returned. */
   length = 0;
 
   get isEmpty(): boolean {
     return Atomics.load(this.positions, writtenAt) === this.#read;
   }
 
-  /** The next frame's offset in `bytes`, or -1 when there is none. It is good until `release`. */
+  /** Offset of the next frame in `bytes`, or -1 when there is none. Valid until `release`. */
   next(): number {
     if (this.#read === this.#written) {
       this.#written = Atomics.load(this.positions, writtenAt);
@@ -98,13 +97,13 @@ export class RingReader extends RingEnd {
     return offset + lengthBytes;
   }
 
-  /** The writer may use again what was read. */
+  /** Lets the writer reuse what was read. */
   release(): void {
     Atomics.store(this.positions, readAt, this.#read);
   }
 }
 
-/** Memory that the rings of all pairs of workers share, and its bound in each of them. */
+/** Memory of the rings of all pairs of workers together, and bounds of each. */
 const totalBytes = 32 * 1024 * 1024;
 const ringBytesMax = 256 * 1024;
 const ringBytesMin = 16 * 1024;
@@ -112,10 +111,10 @@ const ringBytesMin = 16 * 1024;
 /** Shared by all workers. */
 export interface WriteRelayMemory {
   capacityBytes: number;
-  /** A ring for each ordered pair of workers. */
+  /** One ring per ordered pair of workers. */
   rings: SharedArrayBuffer;
-  /** A cell for each worker. */
-  wakefulness: SharedArrayBuffer;
+  /** One cell per worker. */
+  sleepFlags: SharedArrayBuffer;
 }
 
 export function allocateWriteRelay(workers: number): WriteRelayMemory {
@@ -125,6 +124,6 @@ export function allocateWriteRelay(workers: number): WriteRelayMemory {
   return {
     capacityBytes,
     rings: new SharedArrayBuffer(workers === 1 ? 0 : pairs * ringBytes(capacityBytes)),
-    wakefulness: new SharedArrayBuffer(workers * Int32Array.BYTES_PER_ELEMENT),
+    sleepFlags: new SharedArrayBuffer(workers * Int32Array.BYTES_PER_ELEMENT),
   };
 }

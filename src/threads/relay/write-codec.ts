@@ -7,18 +7,17 @@ import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { RingWriter } from './ring.ts';
 
 /**
- * The writes that every request may make, and their answers, as bytes in a ring: kind 1, call 4, then what
- * the kind has. All other writes, and every refusal, go through the port.
+ * Encodes the writes that every request may make, and their answers, as frames of a ring: kind 1, call 4, then the body
+ * of the kind. All other writes, and every refusal, go through the port.
  *
  * append: record. appendOnce: key 16, digest 32, record. settle: verb 1, device 18, mail id 16, and where it was
- * fetched count 4, first time 6.
- * ingested: outcome 1. settled: result 1, mailbox size 4.
+ * fetched count 4, first time 6. ingested: outcome 1. settled: result 1, mailbox size 4.
  */
 const kinds = { append: 0, appendOnce: 1, settle: 2, ingested: 3, settled: 4 } as const;
 const callAt = 1;
 const bodyAt = 5;
 const digestBytes = 32;
-const onceBytes = uuidBytesLength + digestBytes;
+const idempotencyBytes = uuidBytesLength + digestBytes;
 const fetchedAt = 1 + deviceKeyLength + uuidBytesLength;
 const fetchedBytes = 4 + 6;
 
@@ -34,25 +33,25 @@ function start(ring: RingWriter, kind: number, call: number, bodyBytes: number):
   return at + bodyAt;
 }
 
-/** False for a write that has no frame, and when the ring is full. */
+/** Returns false for a write that has no frame, and when the ring is full. */
 export function encodeWrite(ring: RingWriter, call: number, write: Write): boolean {
   if (write.type === 'ingest') {
-    const { idempotency, record } = write.given;
+    const { idempotency, record } = write.params;
     if (idempotency === undefined) {
       const at = start(ring, kinds.append, call, record.length);
       if (at < 0) return false;
       ring.bytes.set(record, at);
       return true;
     }
-    const at = start(ring, kinds.appendOnce, call, onceBytes + record.length);
+    const at = start(ring, kinds.appendOnce, call, idempotencyBytes + record.length);
     if (at < 0) return false;
     ring.bytes.set(idempotency.key, at);
     ring.bytes.set(idempotency.digest, at + uuidBytesLength);
-    ring.bytes.set(record, at + onceBytes);
+    ring.bytes.set(record, at + idempotencyBytes);
     return true;
   }
   if (write.type !== 'settle') return false;
-  const { verb, device, mailId, fetched } = write.given;
+  const { verb, device, mailId, fetched } = write.params;
   const at = start(ring, kinds.settle, call, fetchedAt + (fetched === undefined ? 0 : fetchedBytes));
   if (at < 0) return false;
   ring.bytes[at] = verbs.indexOf(verb);
@@ -64,7 +63,7 @@ export function encodeWrite(ring: RingWriter, call: number, write: Write): boole
   return true;
 }
 
-/** False for an answer that has no frame, and when the ring is full. */
+/** Returns false for an answer that has no frame, and when the ring is full. */
 export function encodeAnswer(ring: RingWriter, call: number, answer: WriteAnswer): boolean {
   if (typeof answer === 'string') {
     const at = start(ring, kinds.ingested, call, 1);
@@ -85,7 +84,7 @@ export interface FrameReceiver {
   answer(call: number, answer: WriteAnswer): void;
 }
 
-/** Reads the frame at `at`; what it hands out are copies. */
+/** Decodes the frame at `at` into copies. */
 export function takeFrame(bytes: Buffer, at: number, length: number, receiver: FrameReceiver): void {
   const call = bytes.readUInt32LE(at + callAt);
   const body = at + bodyAt;
@@ -99,23 +98,23 @@ function takeWrite(bytes: Buffer, body: number, end: number, kind: number): Writ
   if (kind === kinds.settle) {
     const device = readDevice(bytes, body + 1);
     const mailId = Buffer.from(bytes.subarray(body + 1 + deviceKeyLength, body + fetchedAt));
-    const given: Settle = { device, mailId, verb: verbs[bytes.readUInt8(body)] ?? 'ack' };
+    const params: Settle = { device, mailId, verb: verbs[bytes.readUInt8(body)] ?? 'ack' };
     if (body + fetchedAt < end) {
       const count = bytes.readUInt32LE(body + fetchedAt);
-      given.fetched = { count, firstMs: bytes.readUIntLE(body + fetchedAt + 4, 6) };
+      params.fetched = { count, firstMs: bytes.readUIntLE(body + fetchedAt + 4, 6) };
     }
-    return { type: 'settle', given };
+    return { type: 'settle', params };
   }
   const copy = Buffer.from(bytes.subarray(body, end));
   if (kind === kinds.append) {
-    return { type: 'ingest', given: { device: readDevice(copy, 0), record: copy } };
+    return { type: 'ingest', params: { device: readDevice(copy, 0), record: copy } };
   }
-  const record = copy.subarray(onceBytes);
+  const record = copy.subarray(idempotencyBytes);
   const idempotency = {
     key: copy.subarray(0, uuidBytesLength),
-    digest: copy.subarray(uuidBytesLength, onceBytes),
+    digest: copy.subarray(uuidBytesLength, idempotencyBytes),
   };
-  return { type: 'ingest', given: { device: readDevice(record, 0), record, idempotency } };
+  return { type: 'ingest', params: { device: readDevice(record, 0), record, idempotency } };
 }
 
 function takeAnswer(bytes: Buffer, body: number, kind: number): WriteAnswer {

@@ -6,7 +6,7 @@ import type { Channel } from './channel.ts';
 import { RingReader, RingWriter, type WriteRelayMemory } from './ring.ts';
 import { encodeAnswer, encodeWrite, type FrameReceiver, takeFrame } from './write-codec.ts';
 
-/** In the cell of a worker that looks at its rings by itself; one that does not must be woken. */
+/** Sleep flags: a worker that is awake polls its rings; one that is asleep must be woken. */
 const asleep = 0;
 const awake = 1;
 
@@ -19,35 +19,35 @@ interface Peer {
 }
 
 export interface WriteRelayOptions {
-  /** This worker's. */
+  /** Index of this worker. */
   index: number;
   workers: number;
   memory: WriteRelayMemory;
-  /** How often a busy worker looks at its rings. */
+  /** Poll interval of a busy worker. */
   commitDelayMilliseconds: number;
-  /** Writes under way to the own shard. */
+  /** Writes in flight to the own shard. */
   depth: Int32Array<SharedArrayBuffer>;
   /** A write of another worker for the own shard. */
   onWrite(write: Write, completion: Completion<WriteAnswer>): void;
 }
 
 /**
- * Writes between workers, and their answers. What a crossing costs is waking the other thread: some tens of
- * microseconds, many times a request. So a busy worker looks at its rings by itself every few milliseconds,
- * and is woken by a message only when it has nothing to do: then at once.
+ * Relays writes and their answers between workers. The cost of a crossing is waking the other thread: some tens of
+ * microseconds, many times a request. So a busy worker polls its rings every few milliseconds, and only an idle one is
+ * woken by a message, at once.
  */
 export class WriteRelay {
   readonly #options: WriteRelayOptions;
-  readonly #wakefulness: Int32Array<SharedArrayBuffer>;
+  readonly #sleepFlags: Int32Array<SharedArrayBuffer>;
   readonly #peers = new Map<number, Peer>();
-  /** By call number; an array, for the reason of `PendingExchanges`. */
+  /** Completions by call number; an array, for the reason of `PendingExchanges`. */
   readonly #waiting: (Completion<WriteAnswer> | undefined)[] = [];
   readonly #freeCalls: number[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WriteRelayOptions) {
     this.#options = options;
-    this.#wakefulness = new Int32Array(options.memory.wakefulness);
+    this.#sleepFlags = new Int32Array(options.memory.sleepFlags);
   }
 
   connect(index: number, channel: Channel): void {
@@ -70,7 +70,7 @@ export class WriteRelay {
     this.#peers.set(index, peer);
   }
 
-  /** False when the write must go through the port: it has no frame, or the ring is full. */
+  /** Returns false when the write must go through the port: it has no frame, or the ring is full. */
   send(to: number, write: Write, completion: Completion<WriteAnswer>): boolean {
     const peer = this.#peers.get(to);
     if (peer === undefined) return false;
@@ -82,13 +82,13 @@ export class WriteRelay {
     this.#waiting[call] = completion;
     this.#publish(peer);
     if (this.#timer === undefined && this.#isBusy()) {
-      Atomics.store(this.#wakefulness, this.#options.index, awake);
-      this.#lookLater();
+      Atomics.store(this.#sleepFlags, this.#options.index, awake);
+      this.#pollLater();
     }
     return true;
   }
 
-  /** What a peer could not put into the ring, or had to refuse. */
+  /** Completes a call whose answer had no frame, found the ring full, or was a refusal. */
   complete(call: number, answer: WriteAnswer | ApiError): void {
     const completion = this.#waiting[call];
     this.#waiting[call] = undefined;
@@ -97,7 +97,7 @@ export class WriteRelay {
     else completion?.resolve(answer);
   }
 
-  /** Takes what is there. */
+  /** Handles all frames that have arrived. */
   drain(): void {
     for (const { incoming, receiver } of this.#peers.values()) {
       for (let at = incoming.next(); at >= 0; at = incoming.next()) {
@@ -107,20 +107,23 @@ export class WriteRelay {
     }
   }
 
-  /** Called when another worker has found this one asleep. */
-  look(): void {
+  /**
+   * Handles what has arrived, then falls asleep if idle. Called when another worker has woken this one, and by its own
+   * timer.
+   */
+  poll(): void {
     if (this.#timer !== undefined) return;
     const { index } = this.#options;
     for (;;) {
       this.drain();
       if (this.#isBusy()) {
-        this.#lookLater();
+        this.#pollLater();
         return;
       }
-      Atomics.store(this.#wakefulness, index, asleep);
-      // Whoever wrote before it could see that found this worker awake, and woke nobody.
+      Atomics.store(this.#sleepFlags, index, asleep);
+      // A peer that wrote before it could see the flag found this worker awake, and woke nobody.
       if ([...this.#peers.values()].every(({ incoming }) => incoming.isEmpty)) return;
-      Atomics.store(this.#wakefulness, index, awake);
+      Atomics.store(this.#sleepFlags, index, awake);
     }
   }
 
@@ -128,14 +131,14 @@ export class WriteRelay {
     clearTimeout(this.#timer);
   }
 
-  #lookLater(): void {
+  #pollLater(): void {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.look();
+      this.poll();
     }, this.#options.commitDelayMilliseconds);
   }
 
-  /** Calls under way from here or writes under way to here. */
+  /** Whether many calls are in flight from here, or writes to here. */
   #isBusy(): boolean {
     const { depth, commitDelayMilliseconds } = this.#options;
     if (commitDelayMilliseconds === 0) return false;
@@ -146,16 +149,16 @@ export class WriteRelay {
 
   #publish({ index, outgoing, channel }: Peer): void {
     outgoing.publish();
-    if (Atomics.exchange(this.#wakefulness, index, awake) === asleep) channel.tellNow({ type: 'wake' });
+    if (Atomics.exchange(this.#sleepFlags, index, awake) === asleep) channel.notifyNow({ type: 'wake' });
   }
 
   #answer(peer: Peer, call: number, answer: WriteAnswer): void {
     if (encodeAnswer(peer.outgoing, call, answer)) this.#publish(peer);
-    else peer.channel.tell({ type: 'answered', call, answer });
+    else peer.channel.notify({ type: 'answered', call, answer });
   }
 }
 
 function refuse({ channel }: Peer, call: number, error: Error): void {
   const { code, options } = error instanceof ApiError ? error : new ApiError('internal_error');
-  channel.tell({ type: 'refused', call, code, options });
+  channel.notify({ type: 'refused', call, code, options });
 }

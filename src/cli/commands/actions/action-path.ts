@@ -5,7 +5,7 @@ export interface ActionFleetOptions extends ConnectionOptions {
   fleet: string;
 }
 
-/** `rest` is what comes after the action in the path. */
+/** `rest`: the path below the action. */
 export function actionUrl({ fleet }: ActionFleetOptions, name: string, ...rest: string[]): string {
   return pathOf('fleets', fleet, 'actions', name, ...rest);
 }
@@ -15,7 +15,7 @@ export interface TriggerAnswer {
   schema: string;
 }
 
-/** A trigger as the commands have it: NAME is a message, `datapoint:NAME` a datapoint. */
+/** Parses a trigger of the command line: NAME is a message, `datapoint:NAME` a datapoint. */
 export function triggerOf(text: string): TriggerAnswer {
   const [kind = '', schema] = text.split(':', 2);
   return schema === undefined ? { kind: 'message', schema: text } : { kind, schema };

@@ -47,16 +47,16 @@ const languages: Readonly<Record<string, string>> = {
   '.mts': 'typescript',
 };
 
-/** @throws OperatorError for a file whose name does not say what it is. */
+/** @throws OperatorError if the file name does not tell the language. */
 async function readCode(file: string): Promise<{ source: string; language: string }> {
   const language = languages[extname(file)];
   if (language === undefined) {
-    throw new OperatorError(`${file} must end in .js, .mjs, .ts or .mts, to say what it is written in.`);
+    throw new OperatorError(`${file} has no known language. Name it .js, .mjs, .ts or .mts.`);
   }
   return { language, source: (await readInput(file)).toString('utf8') };
 }
 
-/** What is left out here stays as it is in the version that runs; with `--reset` nothing is left out. */
+/** Absent fields keep their value in the current version; with `--reset` none is absent. */
 async function filterOf({ device, tag, where, reset }: PutOptions): Promise<object | undefined> {
   const absent = reset ? null : undefined;
   const payload = where === undefined ? absent : await readJson(where);
@@ -97,7 +97,7 @@ function deployedText({ name, version, enabled, tests }: Deployed): string {
 
 async function test(name: string, recordFile: string, options: TestOptions): Promise<void> {
   if (options.on !== undefined && options.file === undefined) {
-    throw new OperatorError('--on goes with --file: what is deployed has its own.');
+    throw new OperatorError('--on needs --file. What is deployed has its own.');
   }
   const json = {
     record: await readJson(recordFile),
@@ -117,33 +117,33 @@ function trialText({ error, mails, state, log, ...times }: Trial): string {
     [device, name, ttl_seconds, payload].map(cellText),
   );
   const stateRows = state.map(({ key, removed, value }) => [key, removed ? '-' : JSON.stringify(value)]);
-  const spent = `${times.cpu_milliseconds.toFixed(1)} ms of computing, ${times.wall_milliseconds.toFixed(1)} ms in all`;
+  const spent = `${times.cpu_milliseconds.toFixed(1)} ms of CPU time, ${times.wall_milliseconds.toFixed(1)} ms in all`;
   return [
     mails.length === 0
       ? 'It would send no mail.'
       : `It would send:\n${table(['device', 'name', 'ttl_seconds', 'payload'], mailRows)}`,
-    ...(state.length === 0 ? [] : [`It would keep:\n${table(['key', 'value'], stateRows)}`]),
-    ...(log.length === 0 ? [] : [`It said:\n${log.map(printable).join('\n')}`]),
+    ...(state.length === 0 ? [] : [`It would store:\n${table(['key', 'value'], stateRows)}`]),
+    ...(log.length === 0 ? [] : [`It logged:\n${log.map(printable).join('\n')}`]),
     error === null
-      ? `It is done: ${spent}.`
+      ? `It succeeded: ${spent}.`
       : printableLines(`It failed after ${spent}: ${error.code}: ${error.msg}`),
   ].join('\n');
 }
 
-const onDescription = 'a message that it is for, or datapoint:NAME; may be given several times';
+const onDescription = 'message schema that triggers it, or datapoint:NAME; repeatable';
 
 /** `action put`. */
 export function addActionPut(group: Command): void {
-  fleetCommand(group, 'put <name> <file>', 'deploy code; what is not given stays as in the version that runs')
+  fleetCommand(group, 'put <name> <file>', 'deploy a version; absent options stay as in the current one')
     .option('--on <schema>', onDescription, several)
-    .option('--device <id>', 'records of this device alone; may be given several times', several)
-    .option('--tag <tag>', 'of devices with this tag alone; may be given several times', several)
-    .option('--where <file>', 'of those whose payload matches this JSON Schema')
-    .option('--test <file>', 'a test or a list of them, as JSON: all must pass before it is deployed')
-    .option('--runs-per-second <n>', "runs at most, instead of the server's", integerOption(1, 1_000_000))
-    .option('--disabled', 'deploy it without having it run')
+    .option('--device <id>', 'only records of this device; repeatable', several)
+    .option('--tag <tag>', 'only records of devices with this tag; repeatable', several)
+    .option('--where <file>', 'only records whose payload matches this JSON Schema')
+    .option('--test <file>', 'a test or a list of tests, as JSON, all of which must pass')
+    .option('--runs-per-second <n>', 'rate limit, instead of the configured one', integerOption(1, 1_000_000))
+    .option('--disabled', 'deploy it disabled')
     .option('--force', 'deploy it even if a test fails')
-    .option('--reset', 'what is not given is as for a new action')
+    .option('--reset', 'reset absent options to their defaults')
     .action(put);
 }
 
@@ -152,9 +152,9 @@ export function addActionTest(group: Command): void {
   fleetCommand(
     group,
     'test <name> <record>',
-    'run an action on a record, a JSON file, and print what it would do; nothing is sent or kept',
+    'run an action on a record in a JSON file and print what it would do, without sending or storing anything',
   )
-    .option('--file <file>', 'this code, instead of what is deployed')
+    .option('--file <file>', 'run this code instead of the deployed version')
     .option('--on <schema>', `with --file: ${onDescription}`, several)
     .action(test);
 }

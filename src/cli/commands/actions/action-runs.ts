@@ -43,12 +43,12 @@ interface LogLine {
   text: string;
 }
 
-interface ParkedRun {
+interface ActionDeadLetter {
   run: number;
   device: string;
   name: string;
   attempts: number;
-  parked_at: string;
+  failed_at: string;
   error: RunError;
 }
 
@@ -56,18 +56,18 @@ const followIntervalMs = 1_000;
 const pageItemsMax = 1_000;
 const runsMax = 2 ** 48 - 2;
 
-/** What is wanted, as the query has it. */
+/** The query parameters that are defined, as text. */
 function wantedOf(query: Record<string, string | number | undefined>): Record<string, string> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([key, value]) => [key, String(value)]));
+  const defined = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(defined.map(([key, value]) => [key, String(value)]));
 }
 
-/** For people. */
+/** An error as text for people. */
 function reasonOf({ error }: { error: RunError | null }): string | null {
   return error && `${error.code}: ${error.msg}`;
 }
 
-/** For a table: a stack has lines of its own, which one run by itself is shown with. */
+/** Shortens errors to one line for a table; a single run is shown with its stack. */
 function withReason<T extends { error: RunError | null }>({ items, next }: List<T>) {
   return { items: items.map((item) => ({ ...item, error: reasonOf(item)?.split('\n', 1)[0] })), next };
 }
@@ -88,7 +88,7 @@ async function listRuns(name: string, options: SearchOptions & { outcome?: strin
     'cpu_milliseconds',
     'error',
   ] as const;
-  print(options, runs, listText(withReason(runs), columns, 'There are no such runs.'));
+  print(options, runs, listText(withReason(runs), columns, 'No runs found.'));
 }
 
 function lineText({ at, run, device, text }: LogLine): string {
@@ -102,12 +102,12 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
   const wanted = wantedOf({ device, run, text });
   if (options.follow) return follow(client, path, wanted, options);
   const lines = await client.list<LogLine>(path, options, wanted);
-  const more = lines.next === null ? [] : [`There is more: go on with --after ${lines.next}`];
-  const shown = lines.items.length === 0 ? ['There are no such lines.'] : lines.items.map(lineText);
+  const more = lines.next === null ? [] : [`There are more: continue with --after ${lines.next}`];
+  const shown = lines.items.length === 0 ? ['No log lines found.'] : lines.items.map(lineText);
   print(options, lines, [...shown, ...more].join('\n'));
 }
 
-/** Lines from now on, oldest first, until the command is ended: with `--json` a document each. */
+/** Prints new lines, oldest first, until the command is interrupted; with `--json` one document per line. */
 async function follow(
   client: AdminClient,
   path: string,
@@ -122,7 +122,7 @@ async function follow(
   }
 }
 
-/** Pages go from the newest backwards, as far as the last one that was seen. */
+/** Reads pages from the newest back to the last line seen. */
 async function linesSince(
   last: number,
   client: AdminClient,
@@ -141,26 +141,26 @@ async function linesSince(
   return found.reverse();
 }
 
-async function listParked(
+async function listLetters(
   name: string,
   run: number | undefined,
   options: ActionFleetOptions & ListOptions,
 ): Promise<void> {
   const client = connect(options);
   if (run === undefined) {
-    const parked = await client.list<ParkedRun>(actionUrl(options, name, 'parked'), options);
-    const columns = ['run', 'parked_at', 'device', 'name', 'attempts', 'error'] as const;
-    print(options, parked, listText(withReason(parked), columns, 'This action has no parked runs.'));
+    const letters = await client.list<ActionDeadLetter>(actionUrl(options, name, 'dead-letters'), options);
+    const columns = ['run', 'failed_at', 'device', 'name', 'attempts', 'error'] as const;
+    print(options, letters, listText(withReason(letters), columns, 'This action has no dead letters.'));
     return;
   }
-  // As it came: parsing would change large numbers in the payload (D11).
-  const text = await client.requestText('GET', actionUrl(options, name, 'parked', String(run)));
-  const shown = JSON.parse(text) as ParkedRun;
+  // Printed as received: parsing would change large numbers in the payload (D11).
+  const text = await client.requestText('GET', actionUrl(options, name, 'dead-letters', String(run)));
+  const shown = JSON.parse(text) as ActionDeadLetter;
   process.stdout.write(`${options.json ? text : fields({ ...shown, error: reasonOf(shown) })}\n`);
 }
 
-/** A command on one parked run, or on all of an action: not on all because a number was forgotten. */
-function parkedCommand(
+/** Adds a command on one dead letter or, only with `--all`, on all of an action. */
+function letterCommand(
   group: Command,
   verb: string,
   description: string,
@@ -168,45 +168,54 @@ function parkedCommand(
 ): void {
   fleetCommand(group, `${verb} <name>`, description)
     .argument('[run]', 'its number', integerOption(1, runsMax))
-    .option('--all', 'all that are parked')
+    .option('--all', 'all dead letters')
     .action(
       async (name: string, run: number | undefined, options: ActionFleetOptions & { all?: boolean }) => {
         if ((run === undefined) === (options.all === undefined)) {
-          throw new OperatorError('Name one parked run by its number, or all of them by --all.');
+          throw new OperatorError('Name one dead letter by its number, or all of them by --all.');
         }
-        await act(actionUrl(options, name, 'parked', ...(run === undefined ? [] : [String(run)])), options);
+        await act(
+          actionUrl(options, name, 'dead-letters', ...(run === undefined ? [] : [String(run)])),
+          options,
+        );
       },
     );
 }
 
-/** `action runs|logs|parked|retry|drop`. */
+/** `action runs|logs|dead-letters|replay|drop`. */
 export function addActionRunCommands(group: Command): void {
   withListOptions(fleetCommand(group, 'runs <name>', 'list attempts at runs, newest first'))
-    .addOption(new Option('--outcome <outcome>', 'with this end').choices(['done', 'failed', 'parked']))
-    .option('--device <id>', 'for records of this device')
-    .option('--search <text>', 'that have this in the error or the record')
+    .addOption(
+      new Option('--outcome <outcome>', 'only with this outcome').choices(['done', 'failed', 'dead']),
+    )
+    .option('--device <id>', 'only for records of this device')
+    .option('--search <text>', 'only with this text in the error, schema or record id')
     .action(listRuns);
 
   withListOptions(fleetCommand(group, 'logs <name>', 'print what an action has logged, newest first'))
-    .option('--run <n>', 'in this run', integerOption(1, runsMax))
-    .option('--device <id>', 'for records of this device')
-    .option('--search <text>', 'lines that have this in them')
-    .option('--follow', 'print lines from now on, as they come')
+    .option('--run <n>', 'only of this run', integerOption(1, runsMax))
+    .option('--device <id>', 'only for records of this device')
+    .option('--search <text>', 'only lines with this text')
+    .option('--follow', 'print new lines as they come')
     .action(listLogs);
 
   withListOptions(
-    fleetCommand(group, 'parked <name>', 'list the runs that were given up, or show one with its payload'),
+    fleetCommand(
+      group,
+      'dead-letters <name>',
+      'list the runs that were defined up, or show one with its payload',
+    ),
   )
     .argument('[run]', 'its number', integerOption(1, runsMax))
-    .action(listParked);
+    .action(listLetters);
 
-  parkedCommand(group, 'retry', 'try parked runs again, with all their attempts', async (path, options) => {
-    const answer = await connect(options).request<{ retried: number }>('POST', `${path}/retry`);
-    print(options, answer, `Parked runs that are tried again: ${answer.retried}.`);
+  letterCommand(group, 'replay', 'replay dead letters, with all their attempts', async (path, options) => {
+    const answer = await connect(options).request<{ replayed: number }>('POST', `${path}/replay`);
+    print(options, answer, `Replaying ${answer.replayed} dead letters.`);
   });
 
-  parkedCommand(group, 'drop', 'throw parked runs away', async (path, options) => {
+  letterCommand(group, 'drop', 'drop dead letters', async (path, options) => {
     const answer = await connect(options).request<{ dropped: number }>('DELETE', path);
-    print(options, answer, `Parked runs that are thrown away: ${answer.dropped}.`);
+    print(options, answer, `Dropped ${answer.dropped} dead letters.`);
   });
 }

@@ -16,7 +16,7 @@ interface Action {
   held: string | null;
   in_hand: number;
   behind: number;
-  parked: number;
+  dead_letters: number;
   devices_behind: number;
   runs_last_minute: number;
 }
@@ -51,15 +51,15 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
 }
 
-/** `action put|list|show|delete|enable|disable|rollback|test|runs|logs|parked|retry|drop`. */
+/** `action put|list|show|delete|enable|disable|rollback|test|runs|logs|dead-letters|replay|drop`. */
 export function addActionCommands(program: Command): void {
   const group = program
     .command('action')
-    .description('keep the code that runs when a device sends a message or a datapoint');
+    .description('manage code that runs when a device sends a message or a datapoint');
 
   addActionPut(group);
 
-  fleetCommand(group, 'list', 'list the actions of a fleet and how each is doing').action(
+  fleetCommand(group, 'list', 'list the actions of a fleet and their status').action(
     async (options: ActionFleetOptions) => {
       const actions = await connect(options).request<List<Action>>(
         'GET',
@@ -73,7 +73,7 @@ export function addActionCommands(program: Command): void {
         'held',
         'in_hand',
         'behind',
-        'parked',
+        'dead_letters',
         'devices_behind',
         'runs_last_minute',
       ] as const;
@@ -82,22 +82,22 @@ export function addActionCommands(program: Command): void {
     },
   );
 
-  fleetCommand(group, 'show <name>', 'show an action and how it is doing, or one of its versions')
-    .option('--source', 'print its source')
-    .option('--version <n>', 'that version, instead of the one that runs', integerOption(1, 4_294_967_295))
+  fleetCommand(group, 'show <name>', 'show an action and its status, or one of its versions')
+    .option('--source', 'print the source')
+    .option('--version <n>', 'show this version instead of the current one', integerOption(1, 4_294_967_295))
     .action(show);
 
   fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
     async (name: string, options: ActionFleetOptions) => {
       await connect(options).request('DELETE', actionUrl(options, name));
-      print(options, { ok: true }, 'The action is deleted.');
+      print(options, { ok: true }, 'Action deleted.');
     },
   );
 
   for (const enabled of [true, false]) {
     const description = enabled
-      ? 'have an action run again, from the next record on'
-      : 'stop an action; it takes no notice of what is stored meanwhile';
+      ? 'enable an action, starting at the next record'
+      : 'disable an action; it skips records stored meanwhile';
     fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
       async (name: string, options: ActionFleetOptions) => {
         const path = actionUrl(options, name);
@@ -107,12 +107,12 @@ export function addActionCommands(program: Command): void {
     );
   }
 
-  fleetCommand(group, 'rollback <name>', 'go back to a version that is kept, with its schemas and filter')
+  fleetCommand(group, 'rollback <name>', 'roll back to a retained version, with its schemas and filter')
     .argument('<version>', 'its number', integerOption(1, 4_294_967_295))
     .action(async (name: string, version: number, options: ActionFleetOptions) => {
       const path = actionUrl(options, name, 'rollback');
       const action = await connect(options).request<Action>('POST', path, { json: { version } });
-      print(options, action, `Version ${action.version} of ${action.name} runs.`);
+      print(options, action, `Rolled ${action.name} back to version ${action.version}.`);
     });
 
   addActionTest(group);

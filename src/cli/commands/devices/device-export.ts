@@ -21,8 +21,8 @@ const quote = 0x22;
 const lineBytesMax = 65_536;
 
 /**
- * Where the last whole line begins and ends. In CSV a name that was stored before names were refused for it may have a
- * line break, within quotes: what follows that is no line, whatever it looks like.
+ * Finds where the last complete line begins and ends. In CSV a name may contain a line break within quotes, if it was
+ * stored before such names were refused: that does not end a line.
  */
 async function lastLine(handle: FileHandle, isCsv: boolean): Promise<{ from: number; end: number }> {
   let [from, end, at] = [0, 0, 0];
@@ -43,19 +43,19 @@ async function textAt(handle: FileHandle, from: number, length: number): Promise
   return bytes.toString('utf8', 0, bytesRead);
 }
 
-/** One file has lines of one kind. @throws OperatorError */
+/** Checks that a resumed file has the same kind of lines. @throws OperatorError */
 function checkAlike(first: string, { out, format, digests = false }: ExportOptions): void {
   if (first.startsWith('{') !== (format === 'ndjson')) {
-    throw new OperatorError(`${out} is not ${format}: go on with the --format it was begun with.`);
+    throw new OperatorError(`${out} is not ${format}: use the --format it was started with.`);
   }
   const hasDigests = format === 'csv' ? first.endsWith(',secret_digest') : first.includes('"secret_digest":');
   if (hasDigests === digests) return;
   throw new OperatorError(
-    `${out} was begun ${hasDigests ? 'with' : 'without'} --digests: go on ${hasDigests ? 'with' : 'without'} it, or begin anew.`,
+    `${out} was started ${hasDigests ? 'with' : 'without'} --digests: resume ${hasDigests ? 'with' : 'without'} it, or start again.`,
   );
 }
 
-/** The file, cut behind its last whole line, and the device of that. */
+/** Opens the file, truncated after its last complete line, and reads the device of that line. */
 async function openOut(options: ExportOptions) {
   const { out, resume, format } = options;
   try {
@@ -71,8 +71,7 @@ async function openOut(options: ExportOptions) {
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST')
-      throw new OperatorError(`${out} is there already: --resume goes on where it ends.`);
+    if (code === 'EEXIST') throw new OperatorError(`${out} already exists. Continue it with --resume.`);
     throw new OperatorError(`${out} cannot be written: ${message}.`);
   }
 }
@@ -90,7 +89,7 @@ async function exportDevices(options: ExportOptions): Promise<void> {
   const { fleet, out, format, digests, resume } = options;
   const filter = filterQuery(options);
   if (resume && Object.keys(filter).length > 0) {
-    throw new OperatorError('Only an export of all devices can be gone on with: begin anew.');
+    throw new OperatorError('Only an export of all devices can be resumed: start again.');
   }
   const client = connect(options);
   const { handle, at: start, after } = await openOut(options);
@@ -116,7 +115,7 @@ async function exportDevices(options: ExportOptions): Promise<void> {
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
-      `The export ended early (${(error as Error).message}): --resume goes on where ${out} ends.`,
+      `The export was interrupted (${(error as Error).message}). Continue ${out} with --resume.`,
     );
   } finally {
     bar?.stop();
@@ -128,11 +127,13 @@ async function exportDevices(options: ExportOptions): Promise<void> {
 /** `device export`. */
 export function addDeviceExport(group: Command): void {
   withDeviceFilter(
-    fleetCommand(group, 'export', 'write the devices of a fleet, or those that fit, to a file'),
+    fleetCommand(group, 'export', 'write the devices of a fleet, or those that match, to a file'),
   )
-    .requiredOption('--out <file>', 'the file, for its owner only')
-    .addOption(new Option('--format <format>', 'of its lines').choices(['ndjson', 'csv']).default('ndjson'))
-    .option('--digests', 'with the SHA-256 of each secret, so that an import keeps the secrets')
-    .option('--resume', 'go on with an export that ended early')
+    .requiredOption('--out <file>', 'file to write, readable by its owner only')
+    .addOption(
+      new Option('--format <format>', 'format of the file').choices(['ndjson', 'csv']).default('ndjson'),
+    )
+    .option('--digests', 'include the SHA-256 of each secret, so that an import keeps the secrets')
+    .option('--resume', 'continue an interrupted export')
     .action(exportDevices);
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { several } from '../../options.ts';
 
-/** Which devices of a fleet: all of what is given must fit. */
+/** Filter of devices; all options must match. */
 export interface DeviceFilterOptions {
   tag?: string[];
   namePrefix?: string;
@@ -14,18 +14,22 @@ export interface DeviceFilterOptions {
 
 export function withDeviceFilter(command: Command): Command {
   return command
-    .option('--tag <tag>', 'those that have the tag; given several times, all of the tags', several)
-    .option('--name-prefix <text>', 'whose name begins with it')
-    .option('--enabled', 'those that are enabled')
-    .addOption(new Option('--disabled', 'those that are disabled').conflicts('enabled'))
+    .option('--tag <tag>', 'only devices with this tag; repeat it to require several', several)
+    .option('--name-prefix <text>', 'only devices whose name begins with this')
+    .option('--enabled', 'only enabled devices')
+    .addOption(new Option('--disabled', 'only disabled devices').conflicts('enabled'))
     .addOption(
-      new Option('--state <state>', 'of their connection').choices(['connected', 'active', 'offline']),
+      new Option('--state <state>', 'only devices in this connection state').choices([
+        'connected',
+        'active',
+        'offline',
+      ]),
     )
-    .option('--seen-after <time>', 'last seen then or later, like 2026-11-21T14:00:00Z')
-    .option('--seen-before <time>', 'last seen earlier, or never');
+    .option('--seen-after <time>', 'only devices last seen at this time or later, like 2026-11-21T14:00:00Z')
+    .option('--seen-before <time>', 'only devices last seen before this time, or never');
 }
 
-/** As the admin API takes it, in a query or in a selector. */
+/** Converts the options to a query or selector of the admin API. */
 export function filterQuery(options: DeviceFilterOptions): Record<string, string | string[]> {
   const { tag, namePrefix, enabled, disabled, state, seenAfter, seenBefore } = options;
   const query = {
@@ -36,6 +40,6 @@ export function filterQuery(options: DeviceFilterOptions): Record<string, string
     seen_after: seenAfter,
     seen_before: seenBefore,
   };
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as Record<string, string | string[]>;
+  const present = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present) as Record<string, string | string[]>;
 }

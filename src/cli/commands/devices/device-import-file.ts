@@ -8,7 +8,7 @@ import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { print } from '../../output.ts';
 
-/** What became of one line, as far as the command looks at it. */
+/** Members of a line's result that the command uses. */
 interface LineAnswer {
   line: number;
   device_id?: string;
@@ -16,17 +16,17 @@ interface LineAnswer {
   error?: string;
 }
 
-/** Lines of one write of the server, which takes one write after another. */
+/** Lines per write of the server, which does one write at a time. */
 const linesPerWrite = 500;
 
 /**
- * Devices that an import may have made before it ended early, and whose secret was in an answer that never arrived:
- * nobody knows it.
+ * Collects devices that an interrupted import may have created without delivering their secret, which then nobody
+ * knows.
  */
 class LostSecrets {
   readonly #file: string;
   readonly #deviceIds = new Map<number, string>();
-  /** Behind a line that is only made now, no earlier import has been. */
+  /** The earlier import cannot have been past a line that is created only now, by more than one write. */
   #lastLine = Number.MAX_SAFE_INTEGER;
 
   constructor(file: string) {
@@ -39,7 +39,7 @@ class LostSecrets {
     if (wasThere && line < this.#lastLine) this.#deviceIds.set(line, deviceId);
   }
 
-  /** Those of lines that gave no secret of their own. */
+  /** Returns those whose line gave no secret. */
   async deviceIds(): Promise<string[]> {
     if (this.#deviceIds.size === 0) return [];
     const isCsv = this.#file.endsWith('.csv');
@@ -51,8 +51,8 @@ class LostSecrets {
       if (isCsv && number === 1) columns = cellsOf(line).map((cell) => cell.replace(/^\ufeff/, '').trim());
       const deviceId = this.#deviceIds.get(number);
       if (deviceId === undefined) continue;
-      const given = isCsv ? fieldsOf(line, columns) : (JSON.parse(line) as Record<string, unknown>);
-      if (!given.secret && !given.secret_digest) found.push(deviceId);
+      const fields = isCsv ? fieldsOf(line, columns) : (JSON.parse(line) as Record<string, unknown>);
+      if (!fields.secret && !fields.secret_digest) found.push(deviceId);
     }
     return found;
   }
@@ -68,7 +68,7 @@ function fieldsOf(line: string, columns: readonly string[]): Record<string, unkn
   return Object.fromEntries(columns.map((column, index) => [column, cells[index]]));
 }
 
-/** As the server counts them: ended by a line feed and nothing else. */
+/** Splits lines as the server does: at line feeds only. */
 async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of createReadStream(file, 'utf8')) {
@@ -91,8 +91,8 @@ const tailBytes = 65_536;
 const listedMax = 20;
 
 /**
- * Opens the file of the answers, which may hold secrets: a new one, or one of an import that ended early, of
- * which a line that is not whole is cut off. Answers the line to go on from.
+ * Opens the file of results, which may contain secrets: a new one, or that of an interrupted import, whose incomplete
+ * last line is cut off. Returns the line to continue from.
  */
 async function openAnswers(file: string, resume: boolean): Promise<{ handle: FileHandle; fromLine: number }> {
   let handle: FileHandle;
@@ -101,7 +101,7 @@ async function openAnswers(file: string, resume: boolean): Promise<{ handle: Fil
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') {
-      throw new OperatorError(`${file} is there already: --resume goes on where it ends.`);
+      throw new OperatorError(`${file} already exists. Continue it with --resume.`);
     }
     throw new OperatorError(`${file} cannot be written: ${message}.`);
   }
@@ -132,7 +132,7 @@ function answerOf(text: string): LineAnswer {
   return { line: Number(line), device_id, result, error };
 }
 
-/** Writes the answers as they come, each once it is whole, and counts them. */
+/** Writes complete lines of results as they arrive, and counts them. */
 async function receive(
   answers: Readable,
   handle: FileHandle,
@@ -168,7 +168,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
   const { fleet, out, onExisting = 'error', resume = false, json } = options;
   const isCsv = file.endsWith('.csv');
   const stat = statSync(file, { throwIfNoEntry: false });
-  if (!stat?.isFile()) throw new OperatorError(`${file} cannot be read: it is not a file.`);
+  if (!stat?.isFile()) throw new OperatorError(`${file} cannot be read: it is not a regular file.`);
   const client = connect(options);
   const { handle, fromLine } = await openAnswers(out, resume);
   const bar =
@@ -195,7 +195,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
-      `The import ended early (${(error as Error).message}): --resume goes on behind the last line that ${out} has.`,
+      `The import was interrupted (${(error as Error).message}). Continue after the last line of ${out} with --resume.`,
     );
   } finally {
     bar?.stop();
@@ -207,11 +207,11 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
   const warning =
     unknown.length === 0
       ? ''
-      : `\nRotate the secret of ${unknown.length} that were there already, unless you know it: where the import that ended early made them, the answer with their secret was lost: ${ids}`;
+      : `\nDevices that existed already: ${unknown.length}. If the interrupted import created them, their secrets are lost; rotate those you do not know: ${ids}`;
   print(
     options,
     { ...summary, file: out, ...(resume && { secrets_unknown: unknown }) },
-    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}: ${out} says what became of each line, and has the secrets that were made.${warning}`,
+    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}. ${out} has the result of each line, with generated secrets.${warning}`,
   );
   if (error > 0 || unknown.length > 0) process.exitCode = 1;
 }

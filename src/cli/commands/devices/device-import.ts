@@ -17,8 +17,8 @@ interface ImportOptions extends ConnectionOptions {
 }
 
 /**
- * A new file, for its owner only, beside the one it replaces once it is whole. Opened before anything is
- * made: no device must come to be whose secret has nowhere to go.
+ * Opens a new file, readable by its owner only, beside the one it replaces once complete. Opened before any device is
+ * created, so that no secret has nowhere to go.
  */
 async function openPartial(file: string): Promise<{ partial: string; handle: FileHandle }> {
   const partial = `${file}.${process.pid}.partial`;
@@ -49,7 +49,7 @@ function countLines(bytes: Uint8Array): number {
   return lines;
 }
 
-/** Writes what arrives and tells how many devices there are so far; settles when it is on disk. */
+/** Writes what arrives and reports the number of devices so far; settles once durable. */
 async function receive(
   response: Response,
   handle: FileHandle,
@@ -79,10 +79,10 @@ async function importDevices(options: ImportOptions): Promise<void> {
       received = total;
       bar?.update(total);
     });
-    if (received !== count) throw new Error('the transfer ended early');
+    if (received !== count) throw new Error('the transfer was interrupted');
   } catch (error) {
     if (received > 0) {
-      // Those devices exist, and their secrets are nowhere else.
+      // These devices exist, and their secrets are nowhere else.
       throw new OperatorError(
         `Only ${received} of ${count} devices arrived (${(error as Error).message}); their secrets are in ${partial}.`,
       );
@@ -95,34 +95,30 @@ async function importDevices(options: ImportOptions): Promise<void> {
   }
   renameSync(partial, out);
   const document = { fleet_id: fleet, count, file: out };
-  print(options, document, `Made ${count} devices; their secrets are in ${out} and nowhere else.`);
+  print(options, document, `Created ${count} devices; their secrets are in ${out} and nowhere else.`);
 }
 
 /** `device import`. */
 export function addDeviceImport(group: Command): void {
-  fleetCommand(
-    group,
-    'import [file]',
-    'make the devices that a CSV or NDJSON file lists, or --count new ones',
-  )
-    .option('--count <n>', 'without a file: how many', integerOption(1, 1_000_000))
+  fleetCommand(group, 'import [file]', 'create the devices in a CSV or NDJSON file, or --count new ones')
+    .option('--count <n>', 'number of devices, without a file', integerOption(1, 1_000_000))
     .requiredOption(
       '--out <file>',
-      'what became of each, with the secrets that were made; for its owner only',
+      'file for the results, with generated secrets; readable by its owner only',
     )
-    .option('--tag <tag>', 'a tag for all that are counted; may be given several times', several)
+    .option('--tag <tag>', 'tag for devices created with --count; repeatable', several)
     .addOption(
-      new Option('--on-existing <way>', 'with listed devices that are there').choices([
+      new Option('--on-existing <way>', 'what to do with devices that exist').choices([
         'error',
         'skip',
         'update',
       ]),
     )
-    .option('--resume', 'go on with an import of that file that ended early')
+    .option('--resume', 'continue an interrupted import of this file')
     .action(async (file: string | undefined, options: Partial<ImportOptions> & ImportFileOptions) => {
       const { count } = options;
       if (file !== undefined && count === undefined) await importFile(file, options);
       else if (file === undefined && count !== undefined) await importDevices({ ...options, count });
-      else throw new OperatorError('Name a file that lists the devices, or --count how many to make.');
+      else throw new OperatorError('Give a file of devices, or --count.');
     });
 }

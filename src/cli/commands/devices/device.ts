@@ -29,15 +29,14 @@ interface Answer {
 const idsPerCall = 500;
 const refusalsShownMax = 10;
 
-/** What is asked of the server, one after the other: ids some hundreds at a time, else one selection. */
+/** Splits the selection into requests: chunks of ids, or one filter. */
 function selections({ all, device, ...options }: ChangeOptions): object[] {
   const { enabled, ...filter } = filterQuery(options);
-  const given = { ...filter, ...(enabled !== undefined && { enabled: enabled === 'true' }) };
-  const isFiltered = Object.keys(given).length > 0;
+  const filterInput = { ...filter, ...(enabled !== undefined && { enabled: enabled === 'true' }) };
+  const isFiltered = Object.keys(filterInput).length > 0;
   const ways = [all === true, device !== undefined, isFiltered].filter((way) => way).length;
-  if (ways !== 1)
-    throw new OperatorError('Say which devices: --all, --device ID, or what they have in common.');
-  if (device === undefined) return [all ? { all } : given];
+  if (ways !== 1) throw new OperatorError('Select devices in one way: --all, --device ID, or a filter.');
+  if (device === undefined) return [all ? { all } : filterInput];
   return Array.from({ length: Math.ceil(device.length / idsPerCall) }, (_, part) => ({
     device_ids: device.slice(part * idsPerCall, (part + 1) * idsPerCall),
   }));
@@ -57,9 +56,9 @@ async function changeDevices(options: ChangeOptions): Promise<void> {
     ...(removeTag && { remove_tags: removeTag }),
   };
   if (Object.keys(change).length === 0) {
-    throw new OperatorError('Say what to change: --enable, --disable, --add-tag or --remove-tag.');
+    throw new OperatorError('Nothing to change: give --enable, --disable, --add-tag or --remove-tag.');
   }
-  const wanted = selections(options);
+  const selectors = selections(options);
   const client = connect(options);
   const total = await countOf(client, options);
   const bar =
@@ -67,7 +66,7 @@ async function changeDevices(options: ChangeOptions): Promise<void> {
   bar?.start(total ?? 0, 0);
   const sum: Omit<Answer, 'next'> = { changed: 0, unchanged: 0, refused: [] };
   try {
-    for (const select of wanted) {
+    for (const select of selectors) {
       let after: string | null | undefined;
       do {
         const json = { select, change, ...(after && { after }) };
@@ -86,7 +85,7 @@ async function changeDevices(options: ChangeOptions): Promise<void> {
   const refused = sum.refused
     .slice(0, refusalsShownMax)
     .map(({ device_id, msg }) => `\n${device_id}: ${printable(msg)}`);
-  const text = `Changed ${sum.changed} devices; ${sum.unchanged} were so already; ${sum.refused.length} were refused.`;
+  const text = `Changed ${sum.changed} devices; ${sum.unchanged} unchanged; ${sum.refused.length} refused.`;
   print(options, sum, text + refused.join(''));
   if (sum.refused.length > 0) process.exitCode = 1;
 }
@@ -94,12 +93,12 @@ async function changeDevices(options: ChangeOptions): Promise<void> {
 /** `device change`. */
 function addDeviceChange(group: Command): void {
   withDeviceFilter(fleetCommand(group, 'change', 'enable, disable or tag many devices at once'))
-    .option('--device <id>', 'this device; may be given several times', several)
+    .option('--device <id>', 'this device; repeatable', several)
     .option('--all', 'every device of the fleet')
-    .option('--enable', 'let them in')
-    .addOption(new Option('--disable', 'refuse them, and end their streams').conflicts('enable'))
-    .option('--add-tag <tag>', 'give them the tag; may be given several times', several)
-    .option('--remove-tag <tag>', 'take the tag from them; may be given several times', several)
+    .option('--enable', 'enable them')
+    .addOption(new Option('--disable', 'disable them, and close their streams').conflicts('enable'))
+    .option('--add-tag <tag>', 'add this tag; repeatable', several)
+    .option('--remove-tag <tag>', 'remove this tag; repeatable', several)
     .action(changeDevices);
 }
 
@@ -120,14 +119,14 @@ interface Device {
   mailbox_size: number;
 }
 
-/** What the server shows once. */
+/** Shown only once by the server. */
 interface DeviceSecret {
   fleet_id: string;
   device_id: string;
   device_secret: string;
 }
 
-/** A command on one device, which is its argument or, for scripts that name everything, `--device`. */
+/** Adds a command on one device, given as argument or, for scripts that name everything, as `--device`. */
 function deviceCommand(
   group: Command,
   name: string,
@@ -138,19 +137,19 @@ function deviceCommand(
     .option('--device <id>', 'the device, instead of the argument')
     .action(async (argument: string | undefined, options: FleetOptions & { device?: string }) => {
       const id = argument ?? options.device;
-      if (id === undefined) throw new OperatorError('Name the device: its id, or --device ID.');
+      if (id === undefined) throw new OperatorError('Give the device: its id, or --device ID.');
       await act(pathOf('fleets', options.fleet, 'devices', id), options);
     });
 }
 
 /** `device create|import|export|change|list|show|enable|disable|delete|rotate-secret`. */
 export function addDeviceCommands(program: Command): void {
-  const group = program.command('device').description('make, list and change the devices of a fleet');
+  const group = program.command('device').description('create, list and change the devices of a fleet');
 
-  fleetCommand(group, 'create', 'make a device; its secret is shown this once')
-    .option('--id <id>', '10 letters or digits; without it, random ones')
+  fleetCommand(group, 'create', 'create a device; its secret is shown only once')
+    .option('--id <id>', '10 letters or digits; default: random')
     .option('--name <text>', 'a name for people')
-    .option('--tag <tag>', 'a tag; may be given several times', several)
+    .option('--tag <tag>', 'tag of the device; repeatable', several)
     .action(async (options: FleetOptions & { id?: string; name?: string; tag?: string[] }) => {
       const json = { device_id: options.id, name: options.name, tags: options.tag };
       const path = pathOf('fleets', options.fleet, 'devices');
@@ -163,12 +162,12 @@ export function addDeviceCommands(program: Command): void {
   addDeviceChange(group);
 
   withListOptions(
-    withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that fit')),
+    withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that match')),
   ).action(async (options: FleetOptions & ListOptions & DeviceFilterOptions) => {
     const path = pathOf('fleets', options.fleet, 'devices');
     const devices = await connect(options).list<Device>(path, options, filterQuery(options));
     const columns = ['device_id', 'name', 'tags', 'enabled', 'state', 'last_seen', 'mailbox_size'] as const;
-    print(options, devices, listText(devices, columns, 'This fleet has no such devices.'));
+    print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
 
   deviceCommand(group, 'show', 'show a device', async (path, options) => {
@@ -192,11 +191,11 @@ export function addDeviceCommands(program: Command): void {
   deviceCommand(
     group,
     'rotate-secret',
-    'give a device a new secret',
+    'rotate the secret of a device',
     async (path, options: FleetOptions & { graceSeconds?: number }) => {
       const json = { grace_seconds: options.graceSeconds };
       const device = await connect(options).request<DeviceSecret>('POST', `${path}/rotate-secret`, { json });
       print(options, device, fields(device));
     },
-  ).option('--grace-seconds <n>', 'how long the old secret goes on working', integerOption(0, 31_536_000));
+  ).option('--grace-seconds <n>', 'how long the old secret stays valid', integerOption(0, 31_536_000));
 }

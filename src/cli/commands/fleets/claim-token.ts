@@ -32,14 +32,14 @@ interface CreateOptions extends FleetOptions {
 export function addClaimTokenCommands(program: Command): void {
   const group = program
     .command('claim-token')
-    .description('let devices register themselves (claiming must be turned on)');
+    .description('manage claim tokens, with which devices register themselves (claiming must be enabled)');
 
-  fleetCommand(group, 'create', 'make a claim token; its text is shown this once')
-    .requiredOption('--devices <n>', 'how many devices may claim with it', integerOption(1, 100_000_000))
+  fleetCommand(group, 'create', 'create a claim token; its text is shown only once')
+    .requiredOption('--devices <n>', 'maximum number of devices', integerOption(1, 100_000_000))
     .option('--name <text>', 'a name for people')
-    .option('--expires <when>', 'a time, or a length of time like 90d; without it, never', moment('ahead'))
-    .option('--id-pattern <re2>', 'what a device id must match; devices must name theirs then')
-    .option('--tag <tag>', 'a tag of the devices; may be given several times', several)
+    .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
+    .option('--id-pattern <re2>', 'pattern that device ids must match; devices must then send their id')
+    .option('--tag <tag>', 'tag for the devices; repeatable', several)
     .action(async ({ fleet, devices, name, expires, idPattern, tag, ...options }: CreateOptions) => {
       const json = { name, devices_max: devices, expires_at: expires, id_pattern: idPattern, tags: tag };
       const path = pathOf('fleets', fleet, 'claim-tokens');
@@ -69,7 +69,7 @@ export function addClaimTokenCommands(program: Command): void {
     },
   );
 
-  fleetCommand(group, 'revoke <claim_token_id>', 'have no device claim with a claim token any more').action(
+  fleetCommand(group, 'revoke <claim_token_id>', 'revoke a claim token').action(
     async (id: string, options: FleetOptions) => {
       await connect(options).request('DELETE', pathOf('fleets', options.fleet, 'claim-tokens', id));
       print(options, { ok: true }, 'The claim token is revoked.');

@@ -39,12 +39,12 @@ interface FleetSettings {
   activeSeconds?: Setting;
 }
 
-/** Not null yet: for an option that is read as null, Commander takes an empty text. */
+/** Keeps "default" as text: Commander would turn null into an empty string. */
 function orDefault(read: (text: string) => number): (text: string) => Setting {
   return (text) => (text === 'default' ? text : read(text));
 }
 
-/** `default` goes back to the configuration's. */
+/** `default` becomes null, which resets to the configuration's. */
 function limitOf(setting: Setting | undefined): number | null | undefined {
   return setting === 'default' ? null : setting;
 }
@@ -53,20 +53,20 @@ function withSettings(command: Command): Command {
   const ofMailbox = orDefault(integerOption(1, 65_535));
   return command
     .option('--name <text>', 'a name for people')
-    .option('--mailbox-mails-max <n>', 'mails in one mailbox, or "default"', ofMailbox)
+    .option('--mailbox-mails-max <n>', 'maximum mails per mailbox, or "default"', ofMailbox)
     .option(
       '--mail-ttl-seconds <n>',
-      'life of a mail, or "default"',
+      'TTL of mail, or "default"',
       orDefault(integerOption(1, mailTtlSecondsMax)),
     )
     .option(
       '--mail-requeues-max <n>',
-      'requeues after which one more makes a mail a dead letter, or "default": never',
+      'requeues allowed before a mail becomes a dead letter, or "default": unlimited',
       orDefault(integerOption(0, mailRequeuesMax)),
     )
     .option(
       '--active-seconds <n>',
-      'how long a device counts as active after it was seen, or "default"',
+      'how long a device counts as active after it was last seen, or "default"',
       orDefault(integerOption(1, activeSecondsMax)),
     );
 }
@@ -83,12 +83,12 @@ function documentOf(settings: FleetSettings) {
 
 /** `fleet create|set|list|counts`. */
 export function addFleetCommands(program: Command): void {
-  const group = program.command('fleet').description('make, change, list and count fleets');
+  const group = program.command('fleet').description('create, change, list and count fleets');
 
   withSettings(
-    clientCommand(group, 'create', 'make a fleet').option(
+    clientCommand(group, 'create', 'create a fleet').option(
       '--id <id>',
-      '8 letters or digits; else random ones',
+      '8 letters or digits; default: random',
     ),
   ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
     const json = { fleet_id: options.id, ...documentOf(options) };
@@ -96,16 +96,16 @@ export function addFleetCommands(program: Command): void {
     print(options, fleet, fields(fleet));
   });
 
-  withSettings(clientCommand(group, 'set <fleet_id>', 'change a fleet; what is not given stays')).action(
-    async (fleetId: string, options: ConnectionOptions & FleetSettings) => {
-      const json = documentOf(options);
-      if (Object.values(json).every((value) => value === undefined)) {
-        throw new OperatorError('Say what to change: --help lists it.');
-      }
-      const fleet = await connect(options).request<Fleet>('PATCH', pathOf('fleets', fleetId), { json });
-      print(options, fleet, fields(fleet));
-    },
-  );
+  withSettings(
+    clientCommand(group, 'set <fleet_id>', 'change a fleet; absent options stay as they are'),
+  ).action(async (fleetId: string, options: ConnectionOptions & FleetSettings) => {
+    const json = documentOf(options);
+    if (Object.values(json).every((value) => value === undefined)) {
+      throw new OperatorError('Nothing to change: give an option, see --help.');
+    }
+    const fleet = await connect(options).request<Fleet>('PATCH', pathOf('fleets', fleetId), { json });
+    print(options, fleet, fields(fleet));
+  });
 
   withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
     async (options: ConnectionOptions & ListOptions) => {

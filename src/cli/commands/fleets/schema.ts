@@ -15,7 +15,7 @@ interface SchemaName {
   disabled: string | null;
 }
 
-/** A command on one schema, by its kind and name. */
+/** Adds a command on one schema, by kind and name. */
 function schemaCommand(group: Command, verb: string, description: string): Command {
   return fleetCommand(group, verb, description)
     .addArgument(new Argument('<kind>').choices(['datapoint', 'message', 'mail']))
@@ -30,7 +30,7 @@ function pathTo({ fleet }: FleetOptions, kind: string, name: string): string {
 export function addSchemaCommands(program: Command): void {
   const group = program
     .command('schema')
-    .description("keep a fleet's JSON Schemas of datapoints, messages and mail");
+    .description("manage a fleet's JSON Schemas of datapoints, messages and mail");
 
   schemaCommand(group, 'put', 'store a JSON Schema')
     .argument('<file>', '- is standard input')
@@ -52,7 +52,7 @@ export function addSchemaCommands(program: Command): void {
     },
   );
 
-  schemaCommand(group, 'show', 'print a schema as it was put').action(
+  schemaCommand(group, 'show', 'print a schema as it was stored').action(
     async (kind: string, name: string, options: FleetOptions) => {
       const text = await connect(options).requestText('GET', pathTo(options, kind, name));
       printRaw(options, text.replace(/\n$/, ''));

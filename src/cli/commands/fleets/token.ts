@@ -32,13 +32,13 @@ function parseScopes(text: string, before: readonly Scope[] = []): Scope[] {
 
 /** `token create|list|revoke`. */
 export function addTokenCommands(program: Command): void {
-  const group = program.command('token').description('say who may use the admin API');
+  const group = program.command('token').description('manage API tokens for the admin API');
 
-  clientCommand(group, 'create', 'make an API token; its text is shown this once')
+  clientCommand(group, 'create', 'create an API token; its text is shown only once')
     .requiredOption('--name <text>', 'who or what uses it')
     .requiredOption('--scopes <list>', `some of ${scopes.join(',')}`, parseScopes)
-    .option('--fleet <id>', 'for this fleet alone')
-    .option('--expires <when>', 'a time, or a length of time like 90d; without it, never', moment('ahead'))
+    .option('--fleet <id>', 'restrict it to this fleet')
+    .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
     .action(async ({ name, scopes, fleet, expires, ...options }: CreateOptions) => {
       const json = { name, scopes, fleet_id: fleet, expires_at: expires };
       const token = await connect(options).request<Token & { token: string }>('POST', '/tokens', { json });
@@ -61,7 +61,7 @@ export function addTokenCommands(program: Command): void {
     },
   );
 
-  clientCommand(group, 'revoke <token_id>', 'have an API token let nobody in any more').action(
+  clientCommand(group, 'revoke <token_id>', 'revoke an API token').action(
     async (id: string, options: ConnectionOptions) => {
       await connect(options).request('DELETE', pathOf('tokens', id));
       print(options, { ok: true }, 'The token is revoked.');

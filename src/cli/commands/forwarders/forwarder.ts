@@ -10,7 +10,7 @@ interface ForwarderFleetOptions extends ConnectionOptions {
   fleet: string;
 }
 
-/** What the commands read of one. */
+/** Members of a forwarder that the commands use. */
 interface ForwarderAnswer {
   name: string;
   type: string;
@@ -25,7 +25,7 @@ interface ForwarderAnswer {
   last_error: { at: string; msg: string } | null;
 }
 
-/** `rest` is what comes after the forwarder in the path. */
+/** `rest` are path segments after the forwarder. */
 function forwarderUrl({ fleet }: ForwarderFleetOptions, name: string, ...rest: string[]): string {
   return pathOf('fleets', fleet, 'forwarders', name, ...rest);
 }
@@ -45,21 +45,21 @@ interface PutOptions extends ForwarderFleetOptions {
   ca?: string;
 }
 
-/** Secrets come from a file: what is on a command line, every user of the machine can see. */
+/** Reads secrets from a file: a command line is visible to every user of the machine. */
 async function secretsOf({ secrets, ca }: PutOptions): Promise<object> {
-  const given = secrets === undefined ? {} : await readJson(secrets);
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  const input = secrets === undefined ? {} : await readJson(secrets);
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     throw new OperatorError(`${secrets} must hold one JSON object.`);
   }
-  if (ca === undefined) return given;
-  const { tls } = given as { tls?: object };
-  return { ...given, tls: { ...tls, ca: (await readInput(ca)).toString('utf8') } };
+  if (ca === undefined) return input;
+  const { tls } = input as { tls?: object };
+  return { ...input, tls: { ...tls, ca: (await readInput(ca)).toString('utf8') } };
 }
 
 async function put(name: string, options: PutOptions): Promise<void> {
   const { webhook, nats, subject, atMostOnce, kind, schema, start } = options;
   if ((webhook === undefined) === (nats === undefined)) {
-    throw new OperatorError('Say where to: --webhook URL or --nats SERVER.');
+    throw new OperatorError('Give one destination: --webhook URL or --nats SERVER.');
   }
   const hasFilter = kind !== undefined || schema !== undefined;
   const json = {
@@ -76,46 +76,53 @@ async function put(name: string, options: PutOptions): Promise<void> {
     ...(await secretsOf(options)),
   };
   const path = forwarderUrl(options, name);
-  const made = await connect(options).request<ForwarderAnswer & { secret: string | null }>('PUT', path, {
+  const answer = await connect(options).request<ForwarderAnswer & { secret: string | null }>('PUT', path, {
     json,
   });
-  const lines = [`${made.name} forwards to ${made.url ?? (made.servers ?? []).join(', ')}.`];
-  if (made.secret !== null)
-    lines.push(`Its batches are signed with ${made.secret}`, 'This is not shown again.');
-  print(options, made, lines.join('\n'));
+  const lines = [`${answer.name} forwards to ${answer.url ?? (answer.servers ?? []).join(', ')}.`];
+  if (answer.secret !== null) lines.push(`Signing secret: ${answer.secret}`, 'It is not shown again.');
+  print(options, answer, lines.join('\n'));
 }
 
 async function rotate(name: string, options: ForwarderFleetOptions & { grace?: number }): Promise<void> {
   const path = forwarderUrl(options, name, 'rotate-secret');
   const json = { grace_seconds: options.grace };
   const answer = await connect(options).request<{ secret: string }>('POST', path, { json });
-  print(options, answer, `Its batches are signed with ${answer.secret}\nThis is not shown again.`);
+  print(options, answer, `Signing secret: ${answer.secret}\nIt is not shown again.`);
 }
 
 /** `forwarder put|rotate-secret`. */
 function addForwarderPut(group: Command): void {
-  fleetCommand(group, 'put <name>', 'make a forwarder, or change one; what is not given stays')
-    .option('--webhook <url>', 'POST batches there')
-    .option('--nats <server>', 'publish to NATS, nats://HOST:PORT; may be given several times', several)
-    .option('--subject <template>', 'of NATS, with {fleet_id}, {device_id}, {kind} and {schema}')
-    .option('--at-most-once', 'publish without JetStream: what the NATS server loses is lost')
-    .option('--kind <kind>', 'records of this kind alone, message say; may be given several times', several)
-    .option('--schema <name>', 'records of this schema alone; may be given several times', several)
+  fleetCommand(group, 'put <name>', 'create a forwarder, or change one; absent options stay as they are')
+    .option('--webhook <url>', 'POST batches to this URL')
+    .option('--nats <server>', 'publish to NATS, nats://HOST:PORT; repeatable', several)
+    .option('--subject <template>', 'NATS subject with {fleet_id}, {device_id}, {kind} and {schema}')
+    .option('--at-most-once', 'publish without JetStream, so that NATS may lose records')
+    .option('--kind <kind>', 'forward only this kind, like message; repeatable', several)
+    .option('--schema <name>', 'forward only this schema; repeatable', several)
     .addOption(
-      new Option(
-        '--start <where>',
-        'where a new one begins in the log; now, unless it says otherwise',
-      ).choices(['now', 'beginning']),
+      new Option('--start <where>', 'where a new forwarder begins in the log; default: latest').choices([
+        'earliest',
+        'latest',
+      ]),
     )
-    .option('--batch-records <n>', 'records of one batch at most', integerOption(1, 1_000))
-    .option('--linger <milliseconds>', 'least time between two batches of a shard', integerOption(0, 60_000))
-    .option('--timeout <seconds>', 'of one attempt', integerOption(1, 300))
+    .option('--batch-records <n>', 'maximum records per batch', integerOption(1, 1_000))
+    .option(
+      '--linger <milliseconds>',
+      'minimum time between two batches of a shard',
+      integerOption(0, 60_000),
+    )
+    .option('--timeout <seconds>', 'timeout of one attempt', integerOption(1, 300))
     .option('--secrets <file>', 'JSON with secret, headers, credentials or tls; - is standard input')
     .option('--ca <file>', 'certificates to trust instead of the usual ones, PEM')
     .action(put);
 
-  fleetCommand(group, 'rotate-secret <name>', 'sign with a new secret, and with the old one too for a time')
-    .option('--grace <seconds>', 'that time; a day, unless it says otherwise', integerOption(0, 2_592_000))
+  fleetCommand(group, 'rotate-secret <name>', 'rotate the signing secret; the old one stays valid for a time')
+    .option(
+      '--grace <seconds>',
+      'how long the old secret is used too; default: one day',
+      integerOption(0, 2_592_000),
+    )
     .action(rotate);
 }
 
@@ -146,12 +153,12 @@ async function listLetters(
     print(options, letters, listText(letters, columns, 'This forwarder has no dead letters.'));
     return;
   }
-  // As it came: parsing would change large numbers in the payload (D11).
+  // Unchanged: parsing would change large numbers in the payload (D11).
   const text = await client.requestText('GET', forwarderUrl(options, name, 'dead-letters', record));
   process.stdout.write(`${options.json ? text : fields(JSON.parse(text) as DeadLetter)}\n`);
 }
 
-/** A command on one dead letter, or on all of a forwarder: not on all because an id was forgotten. */
+/** Adds a command on one dead letter or, with --all, on all: a missing id must not mean all. */
 function letterCommand(
   group: Command,
   verb: string,
@@ -168,7 +175,7 @@ function letterCommand(
         options: ForwarderFleetOptions & { all?: boolean },
       ) => {
         if ((record === undefined) === (options.all === undefined)) {
-          throw new OperatorError('Name one dead letter by its record id, or all of them by --all.');
+          throw new OperatorError('Give the record id of one dead letter, or --all.');
         }
         const rest = record === undefined ? [] : [record];
         await act(forwarderUrl(options, name, 'dead-letters', ...rest), options);
@@ -182,24 +189,24 @@ function addForwarderLetterCommands(group: Command): void {
     fleetCommand(
       group,
       'dead-letters <name>',
-      'list the records that were refused, or show one with its payload',
+      'list the dead letters of a forwarder, or show one with its payload',
     ),
   )
     .argument('[record]', 'its id')
     .action(listLetters);
 
-  letterCommand(group, 'replay', 'send dead letters once more', async (path, options) => {
+  letterCommand(group, 'replay', 'send dead letters again', async (path, options) => {
     const answer = await connect(options).request<{ replayed: number }>('POST', `${path}/replay`);
-    print(options, answer, `Dead letters that are sent once more: ${answer.replayed}.`);
+    print(options, answer, `Dead letters queued to be sent again: ${answer.replayed}.`);
   });
 
-  letterCommand(group, 'drop', 'throw dead letters away', async (path, options) => {
+  letterCommand(group, 'drop', 'drop dead letters', async (path, options) => {
     const answer = await connect(options).request<{ dropped: number }>('DELETE', path);
-    print(options, answer, `Dead letters that are thrown away: ${answer.dropped}.`);
+    print(options, answer, `Dead letters dropped: ${answer.dropped}.`);
   });
 }
 
-function shown({ last_error, ...forwarder }: ForwarderAnswer) {
+function rowOf({ last_error, ...forwarder }: ForwarderAnswer) {
   const { url, servers = [], filter } = forwarder;
   return {
     ...forwarder,
@@ -213,11 +220,11 @@ function shown({ last_error, ...forwarder }: ForwarderAnswer) {
 export function addForwarderCommands(program: Command): void {
   const group = program
     .command('forwarder')
-    .description('send the records of a fleet on, as they are stored');
+    .description('forward the records of a fleet to a webhook or NATS');
 
   addForwarderPut(group);
 
-  fleetCommand(group, 'list', 'list the forwarders of a fleet and how each is doing').action(
+  fleetCommand(group, 'list', 'list the forwarders of a fleet and their state').action(
     async (options: ForwarderFleetOptions) => {
       const path = pathOf('fleets', options.fleet, 'forwarders');
       const { items, next } = await connect(options).request<List<ForwarderAnswer>>('GET', path);
@@ -231,35 +238,35 @@ export function addForwarderCommands(program: Command): void {
         'dead_letters',
         'last_error',
       ] as const;
-      const list = { items: items.map(shown), next };
+      const list = { items: items.map(rowOf), next };
       print(options, { items, next }, listText(list, columns, 'This fleet has no forwarders.'));
     },
   );
 
-  fleetCommand(group, 'show <name>', 'show a forwarder and how it is doing').action(
+  fleetCommand(group, 'show <name>', 'show a forwarder and its state').action(
     async (name: string, options: ForwarderFleetOptions) => {
       const forwarder = await connect(options).request<ForwarderAnswer>('GET', forwarderUrl(options, name));
-      const { to: _, ...rest } = shown(forwarder);
+      const { to: _, ...rest } = rowOf(forwarder);
       print(options, forwarder, fields(rest));
     },
   );
 
   for (const enabled of [false, true]) {
     const description = enabled
-      ? 'have a forwarder go on where it was'
-      : 'stop a forwarder; it keeps its place, and what is stored meanwhile waits for it';
+      ? 'resume a forwarder'
+      : 'pause a forwarder; it keeps its cursors, and sends records stored meanwhile once resumed';
     fleetCommand(group, `${enabled ? 'resume' : 'pause'} <name>`, description).action(
       async (name: string, options: ForwarderFleetOptions) => {
         const path = forwarderUrl(options, name);
         const forwarder = await connect(options).request<ForwarderAnswer>('PATCH', path, {
           json: { enabled },
         });
-        print(options, forwarder, `${forwarder.name} ${forwarder.enabled ? 'goes on' : 'is paused'}.`);
+        print(options, forwarder, `${forwarder.name} is ${forwarder.enabled ? 'resumed' : 'paused'}.`);
       },
     );
   }
 
-  fleetCommand(group, 'delete <name>', 'delete a forwarder with its place and its dead letters').action(
+  fleetCommand(group, 'delete <name>', 'delete a forwarder with its cursors and dead letters').action(
     async (name: string, options: ForwarderFleetOptions) => {
       await connect(options).request('DELETE', forwarderUrl(options, name));
       print(options, { ok: true }, 'The forwarder is deleted.');

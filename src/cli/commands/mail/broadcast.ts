@@ -19,13 +19,13 @@ export interface BroadcastAnswer {
   ended_at: string | null;
 }
 
-const askIntervalMs = 500;
+const pollIntervalMs = 500;
 
 export function broadcastsPath(fleet: string): string {
   return pathOf('fleets', fleet, 'broadcasts');
 }
 
-/** Settles when it has ended or is paused. It goes on when nobody asks. */
+/** Waits until the broadcast has ended or is paused; it also runs without being polled. */
 export async function follow(
   client: AdminClient,
   { fleet, json }: { fleet: string; json?: boolean },
@@ -37,7 +37,7 @@ export async function follow(
   bar?.start(last.devices ?? 0, 0);
   try {
     while (last.state === 'running') {
-      await sleep(askIntervalMs);
+      await sleep(pollIntervalMs);
       last = await client.request<BroadcastAnswer>(
         'GET',
         `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`,
@@ -81,7 +81,7 @@ async function showBroadcast(id: string, options: FleetOptions & { follow?: bool
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
   const path = pathTo(options, id, 'refusals');
   const list = await connect(options).list<{ device_id: string; reason: string }>(path, options);
-  print(options, list, listText(list, ['device_id', 'reason'], 'No device has refused it.'));
+  print(options, list, listText(list, ['device_id', 'reason'], 'There are no refusals.'));
 }
 
 async function change(id: string, verb: string, options: FleetOptions): Promise<void> {
@@ -91,32 +91,36 @@ async function change(id: string, verb: string, options: FleetOptions): Promise<
 
 async function deleteBroadcast(id: string, options: FleetOptions): Promise<void> {
   await connect(options).request('DELETE', pathTo(options, id));
-  print(options, { broadcast_id: id }, `Broadcast ${id} is forgotten.`);
+  print(options, { broadcast_id: id }, `Broadcast ${id} is deleted.`);
 }
 
-/** `broadcast list|show|refusals|pause|resume|cancel|delete`; `mail broadcast` makes one. */
+/** `broadcast list|show|refusals|pause|resume|cancel|delete`; `mail broadcast` starts one. */
 export function addBroadcastCommands(program: Command): void {
-  const group = program.command('broadcast').description('look at broadcasts of mail and steer them');
+  const group = program.command('broadcast').description('manage broadcasts of mail');
 
   withListOptions(fleetCommand(group, 'list', 'list the broadcasts of a fleet, newest first')).action(
     listBroadcasts,
   );
-  fleetCommand(group, 'show <id>', 'show a broadcast and how far it has come')
+  fleetCommand(group, 'show <id>', 'show a broadcast and its progress')
     .option('--follow', 'wait until it has ended')
     .action(showBroadcast);
   withListOptions(
-    fleetCommand(group, 'refusals <id>', 'list the devices that did not get it, and why'),
+    fleetCommand(group, 'refusals <id>', 'list the devices that did not get the mail, and why'),
   ).action(listRefusals);
-  const changes = { pause: 'stop sending', resume: 'go on sending', cancel: 'end it; what was sent stays' };
+  const changes = {
+    pause: 'pause a broadcast',
+    resume: 'resume a broadcast',
+    cancel: 'cancel a broadcast; mail already sent stays',
+  };
   for (const [verb, description] of Object.entries(changes)) {
     fleetCommand(group, `${verb} <id>`, description).action((id: string, options: FleetOptions) =>
       change(id, verb, options),
     );
   }
-  fleetCommand(group, 'delete <id>', 'forget a broadcast that has ended').action(deleteBroadcast);
+  fleetCommand(group, 'delete <id>', 'delete an ended broadcast').action(deleteBroadcast);
 }
 
-/** Ids of devices, one a line; of a CSV the column `device_id`. @throws OperatorError */
+/** Reads device ids, one per line, or the column `device_id` of a CSV. @throws OperatorError */
 export function devicesIn(text: string, file: string): string[] {
   const lines = text
     .split(/\r?\n/)
@@ -124,6 +128,6 @@ export function devicesIn(text: string, file: string): string[] {
     .filter((line) => line !== '');
   const column = lines[0]?.split(',').indexOf('device_id') ?? -1;
   const ids = column < 0 ? lines : lines.slice(1).map((line) => line.split(',')[column] ?? '');
-  if (ids.length === 0) throw new OperatorError(`${file} names no device.`);
+  if (ids.length === 0) throw new OperatorError(`${file} lists no device.`);
   return ids;
 }

@@ -41,15 +41,15 @@ const verbs: readonly Verb[] = [
   {
     name: 'replay',
     done: 'replayed',
-    description: 'queue a dead letter anew, or with --all every one that the filter takes',
+    description: 'replay a dead letter as a new mail, or with --all every one that matches the filter',
   },
   {
     name: 'drop',
     done: 'dropped',
-    description: 'throw a dead letter away, or with --all every one that the filter takes',
+    description: 'drop a dead letter, or with --all every one that matches the filter',
   },
 ];
-/** Letters of one request, so that each is answered soon. */
+/** Letters per request, so that each is answered soon. */
 const perRequest = 500;
 const listedMax = 20;
 
@@ -67,14 +67,14 @@ function filterOf({ device, name, reason, from, to }: FilterOptions): Record<str
 
 function withFilter(command: Command): Command {
   return command
-    .option('--device <id>', 'letters to that device')
-    .option('--name <name>', 'of that name')
-    .option('--reason <reason>', 'rejected, expired, over_requeued or mailbox_full')
-    .option('--from <time>', 'dead at that time or later, like 2026-01-31T08:00:00Z')
-    .option('--to <time>', 'dead before that time');
+    .option('--device <id>', 'only letters to this device')
+    .option('--name <name>', 'only this name')
+    .option('--reason <reason>', 'only this reason: rejected, expired, over_requeued or mailbox_full')
+    .option('--from <time>', 'dead-lettered at this time or later, like 2026-01-31T08:00:00Z')
+    .option('--to <time>', 'dead-lettered before this time');
 }
 
-/** One letter, or page after page of those that the filter takes. */
+/** Settles one letter, or page by page those that match the filter. */
 async function settle(
   { name: verb, done }: Verb,
   mailId: string | undefined,
@@ -83,15 +83,15 @@ async function settle(
   const client = connect(options);
   const path = `${lettersPath(options.fleet)}:${verb}`;
   if ((mailId === undefined) === (options.all !== true)) {
-    throw new OperatorError('Name one mail with its --device, or give --all.');
+    throw new OperatorError('Give one mail id with --device, or --all.');
   }
   if (mailId !== undefined) {
-    if (options.device === undefined) throw new OperatorError('Name the device of the mail: --device ID.');
+    if (options.device === undefined) throw new OperatorError('Give the device of the mail: --device ID.');
     const letters = [{ device_id: options.device, mail_id: mailId }];
     const { items } = await client.request<List<Outcome>>('POST', path, { json: { letters } });
     const [outcome] = items;
     if (outcome?.result !== done) {
-      throw new OperatorError(`The letter was not ${done}: ${outcome?.result ?? 'it was not found'}.`);
+      throw new OperatorError(`The letter was not ${done}: ${outcome?.result ?? 'not found'}.`);
     }
     const as = outcome.new_mail_id === undefined ? '' : ` as mail ${outcome.new_mail_id}`;
     print(options, outcome, `The letter is ${done}${as}.`);
@@ -118,7 +118,7 @@ async function settle(
 export function addDeadLetterCommands(program: Command): void {
   const group = program
     .command('dead-letter')
-    .description('mail that was rejected, expired or requeued too often');
+    .description('manage mail that was rejected, expired or requeued too often');
 
   withListOptions(withFilter(fleetCommand(group, 'list', 'list the dead letters of a fleet'))).action(
     async (options: FilterOptions & ListOptions) => {
@@ -128,12 +128,12 @@ export function addDeadLetterCommands(program: Command): void {
         filterOf(options),
       );
       const columns = ['mail_id', 'device_id', 'name', 'reason', 'died_at', 'payload_bytes'] as const;
-      print(options, letters, listText(letters, columns, 'There are no such dead letters.'));
+      print(options, letters, listText(letters, columns, 'There are no matching dead letters.'));
     },
   );
 
   fleetCommand(group, 'show <mail_id>', 'print the payload of a dead letter, byte for byte')
-    .requiredOption('--device <id>', 'the device that it was for')
+    .requiredOption('--device <id>', 'the device it was for')
     .action(async (mailId: string, options: FilterOptions & { device: string }) => {
       const path = lettersPath(options.fleet) + pathOf(options.device, mailId);
       printRaw(options, await connect(options).requestText('GET', path));
@@ -141,7 +141,7 @@ export function addDeadLetterCommands(program: Command): void {
 
   for (const verb of verbs) {
     withFilter(fleetCommand(group, `${verb.name} [mail_id]`, verb.description))
-      .option('--all', 'all that the filter takes')
+      .option('--all', 'every one that matches the filter')
       .action((mailId: string | undefined, options: FilterOptions & { all?: boolean }) =>
         settle(verb, mailId, options),
       );

@@ -23,14 +23,14 @@ interface BroadcastOptions extends ConnectionOptions {
 
 async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<object> {
   if ([tag, devices, all].filter((one) => one !== undefined).length !== 1) {
-    throw new OperatorError('Say to whom: --tag, --devices FILE or --all.');
+    throw new OperatorError('Give one target: --tag, --devices FILE or --all.');
   }
   if (tag !== undefined) return { tag };
   if (devices === undefined) return { all: true };
   return { devices: devicesIn((await readInput(devices)).toString('utf8'), devices) };
 }
 
-/** With the payload's own text in it, for writing it anew would change large numbers (D11). */
+/** Inserts the payload's own text: serializing it again would change large numbers (D11). */
 function bodyOf(options: BroadcastOptions, to: object): Buffer {
   const { name, payload } = options;
   const document = JSON.stringify({
@@ -66,19 +66,22 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
 
 /** `mail broadcast`. */
 export function addMailBroadcast(group: Command): void {
-  withIdempotencyKey(fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job of the server'))
-    .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
-    .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
-    .option('--tag <tag>', 'to all devices that have it')
-    .option('--devices <file>', 'to those of a file: an id a line, or a CSV with a column device_id')
-    .option('--all', 'to all devices of the fleet')
-    .option('--ttl-seconds <n>', "its life, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
+  withIdempotencyKey(fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server'))
+    .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
+    .option('--payload <json>', 'a JSON object, delivered byte for byte; default: {}')
+    .option('--tag <tag>', 'send to all devices with this tag')
+    .option(
+      '--devices <file>',
+      'send to the devices in a file: one id per line, or a CSV with a column device_id',
+    )
+    .option('--all', 'send to all devices of the fleet')
+    .option('--ttl-seconds <n>', "TTL, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
     .option(
       '--requeues-max <n>',
-      'requeues after which one more makes it a dead letter',
+      "requeues allowed before it becomes a dead letter, instead of the fleet's",
       integerOption(0, mailRequeuesMax),
     )
-    .option('--deliver-at <time>', 'when mailboxes are to accept it: ISO 8601 with a time zone')
+    .option('--deliver-at <time>', 'when to deliver it to the mailboxes: ISO 8601 with a time zone')
     .option('--follow', 'wait until it has ended')
     .action(broadcastMail);
 }

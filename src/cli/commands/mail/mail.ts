@@ -66,7 +66,7 @@ async function sendMail(options: SendOptions): Promise<void> {
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
 
-/** One page, so that the server's text can be printed as it came: parsing would change large numbers (D11). */
+/** Lists one page only, to print the server's text unchanged: parsing would change large numbers (D11). */
 async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
   const query = new URLSearchParams({ limit: String(options.limit) });
   if (options.after !== undefined) query.set('after', options.after);
@@ -82,30 +82,28 @@ async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
 
 /** `mail send|list|receipt|withdraw`. */
 export function addMailCommands(program: Command): void {
-  const group = program
-    .command('mail')
-    .description('send mail to a device, follow it, and look into the mailbox');
+  const group = program.command('mail').description('send mail to devices, track it, and list mailboxes');
 
-  withIdempotencyKey(deviceCommand(group, 'send', 'put a mail into the mailbox of a device'))
-    .requiredOption('--name <name>', 'what the mail is: the name of its schema, if it has one')
-    .option('--payload <json>', 'a JSON object, delivered byte for byte; without it, {}')
-    .option('--ttl-seconds <n>', "its life, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
+  withIdempotencyKey(deviceCommand(group, 'send', 'send a mail to a device'))
+    .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
+    .option('--payload <json>', 'a JSON object, delivered byte for byte; default: {}')
+    .option('--ttl-seconds <n>', "TTL, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
     .option(
       '--requeues-max <n>',
-      "requeues after which one more makes it a dead letter, instead of the fleet's",
+      "requeues allowed before it becomes a dead letter, instead of the fleet's",
       integerOption(0, mailRequeuesMax),
     )
-    .option('--deliver-at <time>', 'when its mailbox is to accept it, like 2026-01-31T08:00:00Z')
+    .option('--deliver-at <time>', 'when to deliver it to the mailbox, like 2026-01-31T08:00:00Z')
     .action(sendMail);
 
-  deviceCommand(group, 'receipt <mail_id>', 'show what became of a mail').action(
+  deviceCommand(group, 'receipt <mail_id>', 'show the receipt of a mail').action(
     async (mailId: string, options: DeviceOptions) => {
       const receipt = await connect(options).request<object>('GET', mailPath(options) + pathOf(mailId));
       print(options, receipt, fields(receipt));
     },
   );
 
-  deviceCommand(group, 'withdraw <mail_id>', 'take back a mail that waits, or is delayed').action(
+  deviceCommand(group, 'withdraw <mail_id>', 'withdraw a queued or delayed mail').action(
     async (mailId: string, options: DeviceOptions) => {
       const path = mailPath(options) + pathOf(mailId);
       const withdrawn = await connect(options).request<SentMail>('DELETE', path);
@@ -115,7 +113,7 @@ export function addMailCommands(program: Command): void {
   addMailBroadcast(group);
 
   withListOptions(
-    deviceCommand(group, 'list', 'list the mails that wait, head first; --json has their payloads'),
+    deviceCommand(group, 'list', 'list the queued mails, head first; --json includes payloads'),
     1_000,
   ).action(listMail);
 }

@@ -41,7 +41,7 @@ async function create(name: string, options: CreateOptions): Promise<void> {
   const { kind: kinds, schema: schemas, start, leaseSeconds: lease_seconds } = options;
   const json = { kinds, schemas, start, lease_seconds };
   const consumer = await connect(options).request<Consumer>('PUT', consumerPath(options, name), { json });
-  print(options, consumer, `Consumer ${consumer.name} is there, ${consumer.behind} positions behind.`);
+  print(options, consumer, `Consumer ${consumer.name} is ${consumer.behind} positions behind.`);
 }
 
 async function show(name: string, options: FleetOptions): Promise<void> {
@@ -62,7 +62,7 @@ interface FetchOptions extends FleetOptions {
   worker?: string;
 }
 
-/** The answer as it came: payloads are the devices' own bytes. */
+/** Prints the response unchanged, since payloads are the devices' own bytes. */
 async function fetchBatch(name: string, options: FetchOptions): Promise<void> {
   const { max, wait: wait_seconds, worker } = options;
   const path = consumerPath(options, name, 'fetch');
@@ -74,16 +74,16 @@ async function fetchBatch(name: string, options: FetchOptions): Promise<void> {
 export function addConsumerCommands(program: Command): void {
   const group = program
     .command('consumer')
-    .description('keep places in the records of a fleet, and read from them');
+    .description('read the records of a fleet in batches, with stored cursors');
 
-  fleetCommand(group, 'create <name>', 'make a consumer, or change one; what is not given stays')
-    .option('--kind <kind>', 'records of this kind; may be given several times', several)
-    .option('--schema <name>', 'records of this schema; may be given several times', several)
-    .option('--start <where>', 'where a new one begins: earliest, latest or a time', 'earliest')
-    .option('--lease-seconds <n>', 'how long a worker has for a batch', integerOption(1, 3_600))
+  fleetCommand(group, 'create <name>', 'create a consumer, or change one; absent options stay as they are')
+    .option('--kind <kind>', 'read records of this kind; repeatable', several)
+    .option('--schema <name>', 'read records of this schema; repeatable', several)
+    .option('--start <where>', 'where a new consumer begins: earliest, latest or a time', 'earliest')
+    .option('--lease-seconds <n>', 'lease of a batch', integerOption(1, 3_600))
     .action(create);
 
-  fleetCommand(group, 'list', 'list the consumers of a fleet and how far each is behind').action(
+  fleetCommand(group, 'list', 'list the consumers of a fleet and their lag').action(
     async (options: FleetOptions) => {
       const consumers = await connect(options).request<List<Consumer>>(
         'GET',
@@ -102,32 +102,26 @@ export function addConsumerCommands(program: Command): void {
     },
   );
 
-  fleetCommand(
-    group,
-    'show <name>',
-    'show a consumer, its place in each shard and who is at work there',
-  ).action(show);
+  fleetCommand(group, 'show <name>', 'show a consumer with its cursor and leased batch in each shard').action(
+    show,
+  );
 
-  fleetCommand(group, 'delete <name>', 'delete a consumer and its places').action(
+  fleetCommand(group, 'delete <name>', 'delete a consumer and its cursors').action(
     async (name: string, options: FleetOptions) => {
       await connect(options).request('DELETE', consumerPath(options, name));
       print(options, { ok: true }, 'The consumer is deleted.');
     },
   );
 
-  fleetCommand(
-    group,
-    'fetch <name>',
-    'print a batch of records as JSON, which nobody else is given meanwhile',
-  )
-    .option('--max <n>', 'records at most', integerOption(1, 100_000), 100)
+  fleetCommand(group, 'fetch <name>', 'lease a batch of records and print it as JSON')
+    .option('--max <n>', 'maximum number of records', integerOption(1, 100_000), 100)
     .option('--wait <seconds>', 'how long to wait for records', integerOption(0, 60), 0)
-    .option('--worker <name>', 'who asks, shown with the consumer')
+    .option('--worker <name>', 'name of the worker, shown with the consumer')
     .action(fetchBatch);
 
   for (const [verb, name, description] of [
-    ['acknowledge', 'ack', 'say that the records of a batch are done'],
-    ['release', 'release', 'have a batch given again at once'],
+    ['acknowledge', 'ack', 'acknowledge a batch'],
+    ['release', 'release', 'release a batch, to be redelivered at once'],
   ] as const) {
     fleetCommand(group, `${name} <name> <batch>`, description).action(
       async (consumer: string, batch_id: string, options: FleetOptions) => {

@@ -1,14 +1,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { cursorOf, fieldsOf, type RecordFields } from './record-lines.ts';
 
-/** A file that records are written to, in one of the formats of `export`. */
+/** Writes records to a file, in one of the formats of `export`. */
 export interface ExportFile {
-  /** The cursor of the last record that an earlier export has written here. */
+  /** Cursor of the last record that an interrupted export wrote here. */
   readonly after?: string;
   write(lines: readonly string[]): Promise<void>;
-  /** Settles when all of it is on disk. */
+  /** Settles once everything is durable. */
   finish(): Promise<void>;
-  /** Closes it as it is. */
+  /** Closes the file as it is. */
   abandon(): Promise<void>;
 }
 
@@ -16,15 +16,15 @@ export const exportFormats = ['ndjson', 'csv', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 export const columns = ['record_id', 'device_id', 'kind', 'schema', 'stored_at', 'payload'] as const;
-/** More than any line has. */
+/** More than any line can have. */
 const lineBytesMax = 256 * 1024;
 const newline = 0x0a;
 
-/** Lines as they came. Each has the cursor to go on behind it, so what is there already is kept. */
+/** Appends NDJSON lines unchanged. Each has a cursor, so that an interrupted export can be resumed. */
 export async function openLines(path: string): Promise<ExportFile> {
   const handle = await open(path, 'a+', 0o600);
   const last = await lastLine(handle);
-  // What a crash has cut off comes again.
+  // Cut off an incomplete line; its record comes again.
   await handle.truncate(last.end);
   return {
     ...(last.text !== '' && { after: cursorOf(last.text) }),
@@ -34,7 +34,7 @@ export async function openLines(path: string): Promise<ExportFile> {
   };
 }
 
-/** The last whole line of a file and where it ends; an empty one where there is none. */
+/** Finds the last complete line of a file and where it ends; an empty text if there is none. */
 async function lastLine(handle: FileHandle): Promise<{ text: string; end: number }> {
   const { size } = await handle.stat();
   const from = Math.max(0, size - lineBytesMax);
@@ -46,11 +46,11 @@ async function lastLine(handle: FileHandle): Promise<{ text: string; end: number
   return { text: bytes.toString('utf8', begin, end), end: from + end + 1 };
 }
 
-/** With a first line of names; payloads are JSON in one cell. */
+/** Writes CSV with a header; payloads are JSON in one cell. */
 export async function openCsv(path: string): Promise<ExportFile> {
   const { stringify } = await import('csv-stringify/sync');
   const handle = await open(path, 'w', 0o600);
-  // A cell that begins like a formula would be one to a spreadsheet, and others write these texts.
+  // Untrusted text that begins like a formula would be one to a spreadsheet.
   const options = { escape_formulas: true, columns: [...columns] };
   await handle.appendFile(stringify([], { ...options, header: true }));
   return {
@@ -65,7 +65,7 @@ async function finish(handle: FileHandle): Promise<void> {
   await handle.close();
 }
 
-/** Rows of one group, which are in memory until they are written. */
+/** Bounds of a row group, which is in memory until it is written. */
 const groupRows = 100_000;
 const groupBytes = 32 * 1024 * 1024;
 
@@ -81,14 +81,14 @@ const schema = [
     logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
     repetition_type: 'REQUIRED',
   } as const,
-  // As text: a library's own JSON would spell numbers anew.
+  // As text: a JSON type would reformat numbers.
   text('payload'),
 ];
 
-/** Columns of text, `stored_at` a time; compressed with Snappy. */
+/** Writes Parquet: text columns, `stored_at` a timestamp; Snappy. */
 export async function openParquet(path: string): Promise<ExportFile> {
   const { ParquetWriter, fileWriter } = await import('hyparquet-writer');
-  // The library opens what is there, with the rights that it has.
+  // Create the file first: the library opens it and keeps its permissions.
   await (await open(path, 'w', 0o600)).close();
   const writer = new ParquetWriter({ writer: fileWriter(path), schema, createdBy: 'fleetpost' });
   let rows: RecordFields[] = [];

@@ -27,15 +27,15 @@ function textOf(line: string): string {
 async function tail(options: TailOptions): Promise<void> {
   const { since, json } = options;
   const from: Record<string, string> = since === undefined ? { after: 'latest' } : { from: since };
-  // Whoever it was piped to has had enough.
+  // The reader of the pipe has closed it.
   process.stdout.once('error', () => process.exit(0));
-  let isAway = false;
-  const onAway = (reason: string): void => {
-    if (!isAway) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; trying again.\n`);
-    isAway = true;
+  let isDisconnected = false;
+  const onDisconnect = (reason: string): void => {
+    if (!isDisconnected) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; retrying.\n`);
+    isDisconnected = true;
   };
-  for await (const { lines } of recordLines(options, { ...from, follow: 'true' }, onAway)) {
-    isAway = false;
+  for await (const { lines } of recordLines(options, { ...from, follow: 'true' }, onDisconnect)) {
+    isDisconnected = false;
     if (lines.length === 0) continue;
     const text = lines.map((line) => `${json ? line : textOf(line)}\n`).join('');
     if (!process.stdout.write(text)) await once(process.stdout, 'drain');
@@ -44,7 +44,7 @@ async function tail(options: TailOptions): Promise<void> {
 
 /** `tail`. */
 export function addTailCommand(program: Command): void {
-  const command = fleetCommand(program, 'tail', 'print records as they are stored, until it is ended');
+  const command = fleetCommand(program, 'tail', 'print records as they are stored, until interrupted');
   withRecordOptions(command).action(tail);
 }
 
@@ -56,10 +56,10 @@ interface ExportOptions extends RecordLinesOptions {
   after?: string;
 }
 
-/** Beside the file, and another for each question: what one export has begun, another must not go on with. */
+/** A file beside the output, named by the query, so that only the same export resumes it. */
 function partialOf({ fleet, format, out, kind, schema, device, since, until, after }: ExportOptions): string {
-  const asked = JSON.stringify([fleet, format, kind, schema, device, since, until, after]);
-  return `${out}.${hash('sha256', asked).slice(0, 12)}.partial`;
+  const query = JSON.stringify([fleet, format, kind, schema, device, since, until, after]);
+  return `${out}.${hash('sha256', query).slice(0, 12)}.partial`;
 }
 
 async function openPartial(format: ExportFormat, out: string, partial: string): Promise<ExportFile> {
@@ -95,10 +95,10 @@ async function exportRecords(options: ExportOptions): Promise<void> {
   let records = 0;
   bar?.start(1, 0, { records });
   try {
-    const onAway = (reason: string): void => {
-      if (bar === undefined) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; trying again.\n`);
+    const onDisconnect = (reason: string): void => {
+      if (bar === undefined) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; retrying.\n`);
     };
-    for await (const { lines, progress } of recordLines(options, query, onAway)) {
+    for await (const { lines, progress } of recordLines(options, query, onDisconnect)) {
       if (lines.length > 0) await file.write(lines);
       records += lines.length;
       if (progress === undefined) continue;
@@ -109,27 +109,22 @@ async function exportRecords(options: ExportOptions): Promise<void> {
   } catch (error) {
     await file.abandon();
     if (format !== 'ndjson' || (records === 0 && file.after === undefined)) rmSync(partial, { force: true });
-    else process.stderr.write(`fleetpost: what there is is kept: the same export again goes on with it.\n`);
+    else process.stderr.write(`fleetpost: the partial export is kept; repeat the command to resume it.\n`);
     throw error;
   } finally {
     bar?.stop();
   }
   renameSync(partial, out);
   const resumed = file.after !== undefined;
-  const text = `${resumed ? 'Went on with an earlier export: wrote' : 'Wrote'} ${records} records to ${out}.`;
+  const text = `${resumed ? 'Resumed an earlier export: wrote' : 'Wrote'} ${records} records to ${out}.`;
   print(options, { fleet_id: options.fleet, file: out, format, records, resumed }, text);
 }
 
 /** `export`. */
 export function addExportCommand(program: Command): void {
   const command = fleetCommand(program, 'export', 'write records to a file')
-    .addOption(
-      new Option('--format <format>', 'what it is written as').choices(exportFormats).default('ndjson'),
-    )
-    .requiredOption('--out <file>', 'the file, for its owner only; it is there once it is whole')
-    .option(
-      '--after <cursor>',
-      'goes on behind the record with this cursor, as the lines of NDJSON have them',
-    );
+    .addOption(new Option('--format <format>', 'format of the file').choices(exportFormats).default('ndjson'))
+    .requiredOption('--out <file>', 'file to write, readable by its owner only; appears once complete')
+    .option('--after <cursor>', 'start after the record with this cursor, as in the lines of NDJSON');
   withUntilOption(withRecordOptions(command)).action(exportRecords);
 }

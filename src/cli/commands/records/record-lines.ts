@@ -8,7 +8,7 @@ import { several } from '../../options.ts';
 const durationPattern = /^(\d{1,9})(s|m|h|d)$/;
 const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** Reads an option as a time: `1h` ago, or ISO 8601. */
+/** Reads an option as a time: ISO 8601, or a duration ago like `1h`. */
 function time(text: string): string {
   const [, count, unit = ''] = durationPattern.exec(text) ?? [];
   if (count !== undefined)
@@ -16,28 +16,24 @@ function time(text: string): string {
   const ms = Date.parse(text);
   if (!Number.isNaN(ms) && /^\d{4}-/.test(text)) return new Date(ms).toISOString();
   throw new InvalidArgumentError(
-    'It must be a time like 2026-01-31T12:00:00Z, or how long ago, like 90s, 15m, 1h or 7d.',
+    'It must be a time like 2026-01-31T12:00:00Z, or a duration ago, like 90s, 15m, 1h or 7d.',
   );
 }
 
-/** What says which records are wanted. */
+/** Adds the options that filter records. */
 export function withRecordOptions(command: Command): Command {
   return command
-    .option(
-      '--kind <kind>',
-      'of this kind: datapoint, message, ...; given several times, of any of them',
-      several,
-    )
-    .option('--schema <name>', 'of this schema; given several times, of any of them', several)
-    .option('--device <id>', 'of this device; given several times, of any of them', several)
-    .option('--since <time>', 'stored then or later: a time, or how long ago, like 1h', time);
+    .option('--kind <kind>', 'only this kind: datapoint, message, ...; repeatable', several)
+    .option('--schema <name>', 'only this schema; repeatable', several)
+    .option('--device <id>', 'only this device; repeatable', several)
+    .option('--since <time>', 'stored at this time or later: a time, or a duration ago like 1h', time);
 }
 
 export function withUntilOption(command: Command): Command {
-  return command.option('--until <time>', 'stored before then, likewise', time);
+  return command.option('--until <time>', 'stored before this time, likewise', time);
 }
 
-/** Which records, as the commands have them. */
+/** Record filter as command options. */
 export interface RecordLinesOptions extends ConnectionOptions {
   fleet: string;
   kind?: string[];
@@ -45,22 +41,22 @@ export interface RecordLinesOptions extends ConnectionOptions {
   device?: string[];
 }
 
-/** Some lines as they came, each a record, and how far the server has come in its logs. */
+/** Unchanged lines, each a record, and the server's progress in its logs. */
 export interface RecordChunk {
   lines: string[];
   progress: { passed: number; total: number } | undefined;
 }
 
-interface Told {
+interface ProgressLine {
   cursor: string;
   passed?: number;
   total?: number;
 }
 
 const retryMs = 1_000;
-/** How long a server may be away while it starts again. */
-const awaySecondsMax = 120;
-/** A record's cursor is the last of its line. */
+/** How long a server may be unreachable during a restart. */
+const reconnectSecondsMax = 120;
+/** The cursor is the last member of a line. */
 const cursorAt = ',"cursor":"';
 
 export function cursorOf(line: string): string {
@@ -68,35 +64,35 @@ export function cursorOf(line: string): string {
 }
 
 /**
- * Lines of `GET …/records`, from `query` on. When the server goes away it is asked again, from behind the last line
- * that came. @throws OperatorError when it is not there at first, or for long, or refuses.
+ * Yields lines of `GET …/records`. Reconnects when the server goes away, and continues after the last line received.
+ * @throws OperatorError if the server is unreachable at first or for too long, or refuses.
  */
 export async function* recordLines(
   options: RecordLinesOptions,
-  given: Record<string, string>,
-  onAway: (reason: string) => void,
+  filter: Record<string, string>,
+  onDisconnect: (reason: string) => void,
 ): AsyncGenerator<RecordChunk> {
-  const query = new URLSearchParams({ ...given, progress: 'true' });
+  const query = new URLSearchParams({ ...filter, progress: 'true' });
   for (const name of ['kind', 'schema', 'device'] as const) {
     for (const value of options[name] ?? []) query.append(name, value);
   }
   const path = `${pathOf('fleets', options.fleet)}/records`;
-  let awaySinceMs: number | undefined;
+  let disconnectedSinceMs: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     try {
       const response = await connect(options).open('GET', `${path}?${query}`);
       for await (const chunk of chunksOf(response)) {
-        awaySinceMs = undefined;
+        disconnectedSinceMs = undefined;
         if (chunk.cursor !== undefined) query.set('after', chunk.cursor);
         yield chunk;
       }
-      if (given.follow === undefined) return;
-      throw new Error('the server has ended the stream');
+      if (filter.follow === undefined) return;
+      throw new Error('the server ended the stream');
     } catch (error) {
       if (isFirst && error instanceof OperatorError) throw error;
-      awaySinceMs ??= Date.now();
-      if (Date.now() - awaySinceMs > awaySecondsMax * 1_000) throw asOperatorError(error);
-      onAway((error as Error).message);
+      disconnectedSinceMs ??= Date.now();
+      if (Date.now() - disconnectedSinceMs > reconnectSecondsMax * 1_000) throw asOperatorError(error);
+      onDisconnect((error as Error).message);
       await sleep(retryMs);
     }
   }
@@ -104,7 +100,7 @@ export async function* recordLines(
 
 function asOperatorError(error: unknown): OperatorError {
   if (error instanceof OperatorError) return error;
-  return new OperatorError(`The records broke off: ${(error as Error).message}.`);
+  return new OperatorError(`The connection was lost: ${(error as Error).message}.`);
 }
 
 async function* chunksOf(response: Response): AsyncGenerator<RecordChunk & { cursor: string | undefined }> {
@@ -121,9 +117,9 @@ async function* chunksOf(response: Response): AsyncGenerator<RecordChunk & { cur
         lines.push(line);
         cursor = cursorOf(line);
       } else if (line !== '') {
-        const told = JSON.parse(line) as Told;
-        cursor = told.cursor;
-        progress = { passed: told.passed ?? 0, total: told.total ?? 0 };
+        const progressLine = JSON.parse(line) as ProgressLine;
+        cursor = progressLine.cursor;
+        progress = { passed: progressLine.passed ?? 0, total: progressLine.total ?? 0 };
       }
     }
     yield { lines, progress, cursor };
@@ -136,14 +132,14 @@ export interface RecordFields {
   kind: string;
   schema: string;
   stored_at: string;
-  /** The text that the device sent, which parsing would not keep. */
+  /** The text that the device sent, which parsing would not preserve. */
   payload: string;
 }
 
-/** A line as its fields. What is in front of the payload cannot hold the mark that it begins with. */
+/** Splits a line into fields. Nothing before the payload can contain the mark that begins it. */
 export function fieldsOf(line: string): RecordFields {
   const mark = ',"payload":';
   const at = line.indexOf(mark);
-  const front = JSON.parse(`${line.slice(0, at)}}`) as Omit<RecordFields, 'payload'>;
-  return { ...front, payload: line.slice(at + mark.length, line.lastIndexOf(cursorAt)) };
+  const head = JSON.parse(`${line.slice(0, at)}}`) as Omit<RecordFields, 'payload'>;
+  return { ...head, payload: line.slice(at + mark.length, line.lastIndexOf(cursorAt)) };
 }

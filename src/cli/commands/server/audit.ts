@@ -32,23 +32,27 @@ interface FilterOptions extends ConnectionOptions {
 
 function withFilter(command: Command): Command {
   return command
-    .option('--fleet <id>', 'of this fleet alone')
-    .option('--by <token_id>', 'by this token alone, or "bootstrap"')
-    .option('--from <when>', 'from this time on; or so long ago, 24h or 7d say', moment('back'))
-    .option('--to <when>', 'before this time', moment('back'));
+    .option('--fleet <id>', 'only this fleet')
+    .option('--by <token_id>', 'only this token, or "bootstrap"')
+    .option(
+      '--from <when>',
+      'at this time or later: a time, or a duration ago like 24h or 7d',
+      moment('back'),
+    )
+    .option('--to <when>', 'before this time, likewise', moment('back'));
 }
 
-function wantedOf({ fleet, by, from, to }: FilterOptions): Record<string, string> {
-  const wanted = Object.entries({ fleet, token: by, from, to });
-  return Object.fromEntries(wanted.filter((one): one is [string, string] => one[1] !== undefined));
+function filterOf({ fleet, by, from, to }: FilterOptions): Record<string, string> {
+  const filter = Object.entries({ fleet, token: by, from, to });
+  return Object.fromEntries(filter.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
-/** A length of time is another time with each command, and a cursor goes with the times that it was made for. */
+/** Repeats the times in absolute form: a duration means another time with each command, and a cursor needs the same. */
 function times({ from, to }: FilterOptions): string {
   return `${from === undefined ? '' : ` --from ${from}`}${to === undefined ? '' : ` --to ${to}`}`;
 }
 
-/** What people ask first: who, what, about what, and how it ended. */
+/** Columns for people: who, what, about what, and how it ended. */
 function rowOf(entry: Entry) {
   const { by, method, route, about, status, error, address, forwarded_for: forwarded } = entry;
   return {
@@ -63,7 +67,7 @@ function rowOf(entry: Entry) {
 }
 
 async function exportEntries({ out, ...options }: FilterOptions & { out?: string }): Promise<void> {
-  const query = new URLSearchParams(wantedOf(options));
+  const query = new URLSearchParams(filterOf(options));
   const response = await connect(options).open('GET', `/audit:export?${query}`);
   const body = Readable.fromWeb(response.body as ReadableStream);
   try {
@@ -75,25 +79,25 @@ async function exportEntries({ out, ...options }: FilterOptions & { out?: string
     }
     await pipeline(body, createWriteStream(out, { mode: 0o600 }));
   } catch (error) {
-    throw new OperatorError(`The export is not whole: ${(error as Error).message}.`);
+    throw new OperatorError(`The export is incomplete: ${(error as Error).message}.`);
   }
-  print(options, { file: out }, `The audit log is in ${out}.`);
+  print(options, { file: out }, `Wrote the audit log to ${out}.`);
 }
 
 /** `audit list|export`. */
 export function addAuditCommands(program: Command): void {
-  const group = program.command('audit').description('see who did what');
+  const group = program.command('audit').description('see who changed what');
 
   withListOptions(
     withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first')),
   ).action(async (options: FilterOptions & ListOptions) => {
-    const list = await connect(options).list<Entry>('/audit', options, wantedOf(options));
+    const list = await connect(options).list<Entry>('/audit', options, filterOf(options));
     const columns = ['entry', 'time', 'by', 'what', 'about', 'outcome', 'from'] as const;
     const rows = { items: list.items.map(rowOf), next: list.next && `${list.next}${times(options)}` };
-    print(options, list, listText(rows, columns, 'There is nothing of that.'));
+    print(options, list, listText(rows, columns, 'There are no such entries.'));
   });
 
   withFilter(clientCommand(group, 'export', 'write the audit log as NDJSON, oldest first'))
-    .option('--out <file>', 'a file, for its owner only; without it, standard output')
+    .option('--out <file>', 'file to write, readable by its owner only; default: standard output')
     .action(exportEntries);
 }

@@ -18,10 +18,10 @@ interface Backup {
   reason: string | null;
 }
 
-const askIntervalMs = 200;
+const pollIntervalMs = 200;
 const mebibyte = 1024 ** 2;
 
-/** Settles when the backup is no longer running. It goes on when nobody asks. */
+/** Waits until the backup is no longer running; it also runs without being polled. */
 async function wait(client: AdminClient, backup: Backup, showsProgress: boolean): Promise<Backup> {
   const bar = showsProgress
     ? new SingleBar({
@@ -33,7 +33,7 @@ async function wait(client: AdminClient, backup: Backup, showsProgress: boolean)
   bar?.start(Math.ceil(last.bytes_total / mebibyte), 0);
   try {
     while (last.state === 'running') {
-      await sleep(askIntervalMs);
+      await sleep(pollIntervalMs);
       last = await client.request<Backup>('GET', '/backup');
       bar?.update(Math.ceil(last.bytes / mebibyte));
     }
@@ -49,7 +49,7 @@ async function backUp(folder: string, options: ConnectionOptions): Promise<void>
   const started = await client.request<Backup>('POST', '/backup', { json });
   const backup = await wait(client, started, !options.json && process.stderr.isTTY);
   if (backup.started_at !== started.started_at) {
-    throw new OperatorError(`The server has made another backup since; look into ${json.folder}.`);
+    throw new OperatorError(`The server has started another backup since. Check ${json.folder}.`);
   }
   if (backup.state === 'failed') {
     throw new OperatorError(`The backup failed: ${backup.reason}. Remove ${json.folder} and try again.`);

@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 
-/** The terminal's other screen, so that what was on it comes back; and its cursor, which would blink about. */
+/** Switches to the alternate screen, which is restored at the end, and hides the cursor. */
 const enter = '\u{1b}[?1049h\u{1b}[?25l';
 const leave = '\u{1b}[?25h\u{1b}[?1049l';
 const home = '\u{1b}[H';
@@ -8,7 +8,7 @@ const clearLine = '\u{1b}[K';
 const clearRest = '\u{1b}[J';
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** Keys come as they are pressed, and so do Ctrl-C and Ctrl-D. */
+/** In raw mode Ctrl-C and Ctrl-D come as keys. */
 const endingKeys = ['q', 'Q', '\u{3}', '\u{4}'];
 
 export interface ScreenSize {
@@ -16,7 +16,7 @@ export interface ScreenSize {
   rows: number;
 }
 
-/** A whole terminal to draw on until somebody presses q or Ctrl-C, or a signal says so; then it is as it was. */
+/** Draws on the whole terminal until q, Ctrl-C or a signal; then restores it. */
 export class FullScreen implements Disposable {
   readonly #output: WriteStream;
   readonly #input: ReadStream | undefined;
@@ -26,12 +26,12 @@ export class FullScreen implements Disposable {
     if (endingKeys.some((key) => keys.includes(key))) this.#end();
   };
   readonly #redraw = (): void => this.#draw();
-  /** What is shown, for whatever size it is shown at. */
+  /** Renders what is shown for the current size. */
   #picture: (size: ScreenSize) => string = () => '';
 
   constructor(output: WriteStream, input: ReadStream) {
     this.#output = output;
-    // Keys may come from elsewhere than the terminal that is drawn on.
+    // Keys may come from another terminal than the one drawn on.
     this.#input = input.isTTY ? input : undefined;
     this.#input?.setRawMode(true).on('data', this.#onKeys);
     for (const signal of endingSignals) process.on(signal, this.#end);
@@ -39,7 +39,7 @@ export class FullScreen implements Disposable {
     output.write(enter);
   }
 
-  /** Given when it is to be left. */
+  /** Aborts when the user or a signal ends it. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
@@ -56,9 +56,9 @@ export class FullScreen implements Disposable {
     this.#output.write(leave);
   }
 
-  /** Over what was there, line by line, so that nothing flickers. */
+  /** Overwrites the screen line by line, so that nothing flickers. */
   #draw(): void {
-    // Cleared first: behind a character in the last column a terminal clears that one.
+    // Clear each line first: after a character in the last column, clearing would erase that one.
     const { columns, rows } = this.#output;
     const lines = this.#picture({ columns, rows }).split('\n').slice(0, rows);
     const fitted = lines.map((line) => clearLine + line.slice(0, columns));

@@ -1,21 +1,21 @@
 import type { Command } from 'commander';
 
-/** `dashboard`: needs no server. */
+/** `dashboard`, which needs no server. */
 export function addDashboardCommand(program: Command): void {
   program
     .command('dashboard')
-    .description('print a Grafana dashboard for the metrics of /metrics, to be imported')
+    .description('print a Grafana dashboard for /metrics, ready to import')
     .action(() => {
       process.stdout.write(`${JSON.stringify(dashboard(), undefined, 2)}\n`);
     });
 }
 
-/** One curve of a panel: a query in PromQL, and what it is called. */
+/** One series of a panel: a PromQL query and its legend. */
 type Query = readonly [expression: string, legend: string];
 
 interface PanelOptions {
   unit?: string;
-  /** Of 24 columns. */
+  /** Width in columns, of 24. */
   width?: number;
 }
 
@@ -32,7 +32,7 @@ const panel = (title: string, queries: readonly Query[], options: PanelOptions =
   ...options,
 });
 
-/** In the place of the instances that were chosen and of a time that suits the zoom. */
+/** Selects the chosen instances; Grafana sets $__rate_interval by the zoom. */
 const at = '{instance=~"$instance"}';
 const rate = (metric: string, by: string): string =>
   `sum by (${by}) (rate(${metric}${at}[$__rate_interval]))`;
@@ -47,11 +47,11 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       panel('Requests by route', [[rate('fleetpost_requests_total', 'route'), '{{route}}']], {
         unit: 'reqps',
       }),
-      panel('Answers by status', [[rate('fleetpost_requests_total', 'status'), '{{status}}']], {
+      panel('Responses by status', [[rate('fleetpost_requests_total', 'status'), '{{status}}']], {
         unit: 'reqps',
       }),
       panel(
-        'Time to the answer',
+        'Response time',
         [
           [quantile(0.5), 'p50'],
           [quantile(0.99), 'p99'],
@@ -66,7 +66,7 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         [rate('fleetpost_connections_refused_total', 'instance'), '{{instance}}'],
       ]),
       panel(
-        'Event loops standing still',
+        'Stalled event loops',
         [[rate('fleetpost_event_loop_stalled_seconds_total', 'thread'), 'thread {{thread}}']],
         { unit: 'percentunit' },
       ),
@@ -76,18 +76,18 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     'Shards',
     [
       panel('Writes waiting', [[sum('fleetpost_shard_queue_depth', 'shard'), 'shard {{shard}}']]),
-      panel('Writes on disk', [[rate('fleetpost_committed_writes_total', 'shard'), 'shard {{shard}}']], {
+      panel('Committed writes', [[rate('fleetpost_committed_writes_total', 'shard'), 'shard {{shard}}']], {
         unit: 'wps',
       }),
       panel('Commits', [[rate('fleetpost_commits_total', 'shard'), 'shard {{shard}}']]),
-      panel('Writes a commit', [
+      panel('Writes per commit', [
         [
           `${rate('fleetpost_commit_batch_size_sum', 'shard')} / ${rate('fleetpost_commit_batch_size_count', 'shard')}`,
           'shard {{shard}}',
         ],
       ]),
-      panel('Commits taken back', [[rate('fleetpost_commit_failures_total', 'shard'), 'shard {{shard}}']]),
-      panel('Writes refused for want of room', [
+      panel('Failed commits', [[rate('fleetpost_commit_failures_total', 'shard'), 'shard {{shard}}']]),
+      panel('Writes refused (store full)', [
         [rate('fleetpost_writes_refused_total', 'shard'), 'shard {{shard}}'],
       ]),
     ],
@@ -95,13 +95,13 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
   [
     'Actions',
     [
-      panel('Records not looked at yet', [
-        [sum('fleetpost_action_behind', 'fleet, action'), '{{fleet}} {{action}}'],
-      ]),
-      panel('Runs in hand', [[sum('fleetpost_action_in_hand', 'fleet, action'), '{{fleet}} {{action}}']]),
+      panel('Action lag', [[sum('fleetpost_action_behind', 'fleet, action'), '{{fleet}} {{action}}']]),
+      panel('Runs in progress', [[sum('fleetpost_action_in_hand', 'fleet, action'), '{{fleet}} {{action}}']]),
       panel('Attempts', [[rate('fleetpost_action_attempts_total', 'outcome'), '{{outcome}}']]),
-      panel('Runs parked', [[sum('fleetpost_action_parked', 'fleet, action'), '{{fleet}} {{action}}']]),
-      panel('Devices behind their action', [
+      panel('Dead letters of actions', [
+        [sum('fleetpost_action_dead_letters', 'fleet, action'), '{{fleet}} {{action}}'],
+      ]),
+      panel('Devices behind', [
         [sum('fleetpost_action_devices_behind', 'fleet, action'), '{{fleet}} {{action}}'],
       ]),
       panel('Actions held', [[sum('fleetpost_action_held', 'fleet, action'), '{{fleet}} {{action}}']]),
@@ -124,7 +124,7 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
 const height = 8;
 const datasource = { type: 'prometheus', uid: '$datasource' };
 
-/** Grafana's model of a dashboard, as version 10 and later import it. */
+/** Builds the dashboard's JSON model, for Grafana 10 and later. */
 export function dashboard(): object {
   const panels: object[] = [];
   let y = 0;

@@ -6,7 +6,7 @@ import { clientCommand, integerOption } from '../../options.ts';
 import { print, table } from '../../output.ts';
 import { FullScreen, type ScreenSize } from './full-screen.ts';
 
-/** What `GET /top` answers. */
+/** Response of `GET /top`. */
 interface TopSample {
   time: string;
   reasons: string[];
@@ -28,14 +28,14 @@ interface TopSample {
   talkers: { fleet_id: string; device_id: string; requests_per_second: number }[];
 }
 
-/** What happened between two samples. */
+/** Rates between two samples. */
 interface TopRates {
   time: string;
   reasons: string[];
   connections: number;
   streams: number;
   requests: { route: string; per_second: number; failed_per_second: number }[];
-  /** Upper bounds of the buckets that they are in; null where nothing was answered, or beyond all bounds. */
+  /** Upper bounds of the quantiles' buckets; null if nothing was answered, or beyond all bounds. */
   latency: { p50_seconds: number | null; p99_seconds: number | null };
   shards: {
     shard: number;
@@ -53,7 +53,7 @@ interface TopRates {
 
 function ratesOf(before: TopSample, after: TopSample): TopRates {
   const seconds = Math.max(0.001, (Date.parse(after.time) - Date.parse(before.time)) / 1_000);
-  // A server that was started again counts from 0.
+  // A restarted server counts from 0.
   const rate = (now: number, then = 0): number =>
     Math.round((Math.max(0, now >= then ? now - then : now) / seconds) * 10) / 10;
   const routes = new Map(before.requests.map((one) => [one.route, one]));
@@ -96,11 +96,11 @@ function quantileOf(counts: readonly number[], bounds: readonly number[], share:
   return null;
 }
 
-/** Lines under the titles of each table, where there is room. */
+/** Maximum lines under the titles of each table. */
 const linesMax = { routes: 12, shards: 1_024, talkers: 10 };
 const unbounded: ScreenSize = { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
 
-/** One picture of a server, in lines: no more than there is room for, of each table its first ones. */
+/** Renders a server in lines: as many as fit, the first ones of each table. */
 function topText(rates: TopRates, size = unbounded): string {
   const head = folded(summary(rates), size.columns);
   const { requests, shards, talkers } = rates;
@@ -109,9 +109,9 @@ function topText(rates: TopRates, size = unbounded): string {
     shards.slice(0, linesMax.shards),
     talkers.slice(0, linesMax.talkers),
   ].map(({ length }) => length);
-  // Each has titles and an empty line before it.
-  const room = size.rows - head.length - 2 * lists.filter((length) => length > 0).length;
-  const [routesShown, shardsShown, talkersShown] = shared(room, lists);
+  // Each table has a title line and an empty line before it.
+  const rowsLeft = size.rows - head.length - 2 * lists.filter((length) => length > 0).length;
+  const [routesShown, shardsShown, talkersShown] = shared(rowsLeft, lists);
   const tables = [
     routeTable(requests.slice(0, routesShown)),
     shardTable(shards.slice(0, shardsShown)),
@@ -136,7 +136,7 @@ function routeTable(routes: TopRates['requests']): string {
   return rows.length === 0 ? '' : table(['Route', 'requests/s', '5xx/s'], rows, 1);
 }
 
-/** What can be done without stands at the right, where a narrow terminal ends. */
+/** Puts the least important columns at the right, where a narrow terminal cuts them off. */
 function shardTable(shards: TopRates['shards']): string {
   const titles = ['Shard', 'queue', 'commits/s', 'writes/s', 'refused/s', 'devices', 'mails', 'size', 'log'];
   const rows = shards.map((shard) => [
@@ -159,14 +159,14 @@ function talkerTable(talkers: TopRates['talkers']): string {
     one.device_id,
     `about ${rateText(one.requests_per_second)}`,
   ]);
-  return rows.length === 0 ? '' : table(['Fleet', 'Biggest talker', 'requests/s'], rows, 2);
+  return rows.length === 0 ? '' : table(['Fleet', 'Top talker', 'requests/s'], rows, 2);
 }
 
 function within(seconds: number | null): string {
   return seconds === null ? '-' : `≤ ${Number((seconds * 1_000).toPrecision(6))} ms`;
 }
 
-/** With as many decimals in each row. */
+/** Formats rates with the same number of decimals. */
 function rateText(perSecond: number): string {
   return perSecond.toFixed(1);
 }
@@ -175,31 +175,31 @@ function mebibytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
-/** Lines that are too long, between their words. */
+/** Wraps long lines between words. */
 function folded(lines: readonly string[], columns: number): string[] {
   return lines.flatMap((line) => {
     const parts: string[] = [''];
     for (const word of line.split(/(?<= )(?=\S)/)) {
       const last = parts.length - 1;
-      const begun = parts[last] ?? '';
-      if (begun !== '' && (begun + word).trimEnd().length > columns) parts.push(word);
-      else parts[last] = begun + word;
+      const current = parts[last] ?? '';
+      if (current !== '' && (current + word).trimEnd().length > columns) parts.push(word);
+      else parts[last] = current + word;
     }
     return parts.map((part) => part.trimEnd());
   });
 }
 
-/** Lines of each list when there is room for so many: one after another to each that wants more. */
-function shared(room: number, wanted: readonly number[]): number[] {
-  const shown = wanted.map(() => 0);
+/** Divides the rows among the lists: one at a time to each that wants more. */
+function shared(rowsLeft: number, counts: readonly number[]): number[] {
+  const shown = counts.map(() => 0);
   for (
     let left = Math.min(
-      room,
-      wanted.reduce((sum, lines) => sum + lines, 0),
+      rowsLeft,
+      counts.reduce((sum, lines) => sum + lines, 0),
     );
     left > 0;
   ) {
-    for (const [index, lines] of wanted.entries()) {
+    for (const [index, lines] of counts.entries()) {
       if (left <= 0 || (shown[index] ?? 0) >= lines) continue;
       shown[index] = (shown[index] ?? 0) + 1;
       left -= 1;
@@ -210,7 +210,7 @@ function shared(room: number, wanted: readonly number[]): number[] {
 
 type TopOptions = ConnectionOptions & { once?: boolean; interval: number };
 
-/** Connects anew each time: a server that was started again may have another address and another token. */
+/** Reconnects each time: a restarted server may have another address and token. */
 function sample(options: TopOptions): Promise<TopSample> {
   return connect(options).request<TopSample>('GET', '/top');
 }
@@ -221,7 +221,7 @@ async function once(options: TopOptions): Promise<TopRates> {
   return ratesOf(before, await sample(options));
 }
 
-/** A server that goes away is waited for; one that is not there at the beginning is an error. */
+/** Waits for a server that goes away; fails for one that is not there at the start. */
 async function watch(options: TopOptions): Promise<void> {
   let before: TopSample | undefined = await sample(options);
   using screen = new FullScreen(process.stdout, process.stdin);
@@ -229,11 +229,11 @@ async function watch(options: TopOptions): Promise<void> {
   const left = new Promise<undefined>((resolve) => {
     signal.addEventListener('abort', () => resolve(undefined));
   });
-  screen.show(() => 'Fleetpost: looking for a moment. q ends.');
+  screen.show(() => 'Fleetpost: taking the first sample. Press q to quit.');
   while (!signal.aborted) {
     await sleep(options.interval * 1_000, signal);
     try {
-      // Whoever leaves does not wait for a server that does not answer.
+      // Quitting does not wait for a server that does not answer.
       const after: TopSample | undefined = await Promise.race([sample(options), left]);
       if (after === undefined) break;
       const rates = before && ratesOf(before, after);
@@ -242,20 +242,24 @@ async function watch(options: TopOptions): Promise<void> {
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       before = undefined;
-      screen.show(() => `${error.message}\nTried again every ${options.interval} s. q ends.`);
+      screen.show(() => `${error.message}\nRetrying every ${options.interval} s. Press q to quit.`);
     }
   }
 }
 
 /** `top`. */
 export function addTopCommand(program: Command): void {
-  clientCommand(program, 'top', 'watch a running server: requests, latency, shards, streams, mail, talkers')
-    .option('--once', 'print one picture and end; as without a terminal, and with --json')
-    .option('--interval <seconds>', 'time between two pictures', integerOption(1, 3_600), 2)
+  clientCommand(
+    program,
+    'top',
+    'watch a running server: requests, latency, shards, streams, mail, top talkers',
+  )
+    .option('--once', 'print one sample and exit; implied without a terminal and by --json')
+    .option('--interval <seconds>', 'time between two samples', integerOption(1, 3_600), 2)
     .action(async (options: TopOptions) => {
       if (!options.once && !options.json && process.stdout.isTTY) {
         await watch(options);
-        // A question that nobody waits for would hold up the end.
+        // A pending request would delay the exit.
         process.exit();
       }
       const rates = await once(options);

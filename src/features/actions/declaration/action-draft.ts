@@ -10,7 +10,7 @@ const triggersMax = 32;
 const filterDevicesMax = 1_000;
 const filterTagsMax = 32;
 export const actionTestsMax = 20;
-/** Room for thousands of lines, a bundled library among them; each version that is kept has one. */
+/** Enough for thousands of lines, including a bundled library; each retained version has one. */
 export const sourceBytesMax = 262_144;
 
 export interface DraftLimits {
@@ -21,8 +21,8 @@ export interface DraftLimits {
 }
 
 /**
- * Checks all of a draft but its code. A trigger must name a schema of the fleet: one that was mistyped would
- * else wait for ever, and nobody would be told.
+ * Checks everything of a draft but its code. A trigger must name a schema of the fleet: a mistyped name would otherwise
+ * wait silently for ever.
  * @throws ApiError invalid_action with a sentence.
  */
 export function checkDraft(draft: ActionDraft, schemas: readonly SchemaText[], limits: DraftLimits): void {
@@ -35,7 +35,7 @@ export function checkDraft(draft: ActionDraft, schemas: readonly SchemaText[], l
   for (const [index, test] of draft.tests.entries()) checkTest(test, `test ${index + 1}`, limits);
 }
 
-/** Of a run that is tried: what an `ActionTest` has it be given. @throws ApiError invalid_action. */
+/** Checks the record of a test or a trial run. @throws ApiError invalid_action. */
 export function checkTestRecord(record: ActionTest['record'], what: string, limits: DraftLimits): void {
   checkDeviceId(record.device, `the record of ${what}`);
   if (record.name !== undefined) checkName(record.name, `the record of ${what}`);
@@ -61,7 +61,7 @@ function checkTriggers(on: readonly ActionTrigger[], schemas: readonly SchemaTex
   }
 }
 
-/** An empty list would match nothing, ever. */
+/** Rejects empty lists too, as they would never match. */
 function checkFilter({ devices, tags, payload }: ActionFilter, limits: DraftLimits): void {
   if (devices !== undefined) {
     if (devices.length < 1 || devices.length > filterDevicesMax) {

@@ -3,14 +3,14 @@ import { parseUuid } from '../../../core/uuid.ts';
 import { unpack } from '../../../storage/lmdb/environment/codec.ts';
 import type { Action, ActionVersion } from './action.ts';
 
-/** How actions and their versions lie in the registry's environment. */
+/** Storage format of actions and their versions in the registry's environment. */
 
-/** fleet id, name: a fleet's actions lie together. */
+/** fleet id, name: the actions of a fleet are contiguous. */
 export function keyOfAction(fleetId: string, name: string): Buffer {
   return Buffer.from(`${fleetId}${name}`, 'latin1');
 }
 
-/** id of the action, number: so that those of an action that was deleted can never be those of the next. */
+/** action id, number: a new action of the same name never gets the versions of a deleted one. */
 export function keyOfVersion(actionId: string, number: number): Buffer {
   const key = Buffer.alloc(40);
   key.write(actionId, 'latin1');
@@ -18,12 +18,12 @@ export function keyOfVersion(actionId: string, number: number): Buffer {
   return key;
 }
 
-/** JSON, as it was put: packing would rename a member that is called `__proto__`. */
+/** JSON, as msgpack would rename a member called `__proto__`. */
 export function packVersion(version: ActionVersion): Buffer {
   return Buffer.from(JSON.stringify(version));
 }
 
-/** @throws Error for what is no version. */
+/** @throws Error if it is not a version. */
 export function unpackVersion(bytes: Buffer): ActionVersion {
   const version = JSON.parse(bytes.toString('utf8')) as Partial<ActionVersion>;
   const isVersion =
@@ -39,7 +39,7 @@ export function unpackVersion(bytes: Buffer): ActionVersion {
   return version as ActionVersion;
 }
 
-/** @throws Error for what is no action. */
+/** @throws Error if it is not an action. */
 export function unpackAction(bytes: Buffer): Action {
   const action = unpack(bytes) as Partial<Action>;
   const isAction =

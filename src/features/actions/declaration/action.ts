@@ -6,25 +6,25 @@ export interface ActionTrigger {
   schema: string;
 }
 
-/** All that is given must hold; checked without running any code. */
+/** All conditions that are present must hold; checked without running any code. */
 export interface ActionFilter {
-  /** The record is of one of these devices, by id. */
+  /** Ids; the record comes from one of these devices. */
   devices?: readonly string[];
-  /** Its device has one of these tags. */
+  /** The device has one of these tags. */
   tags?: readonly string[];
-  /** JSON Schema 2020-12 that its payload matches. */
+  /** JSON Schema 2020-12 that the payload matches. */
   payload?: JsonObject;
 }
 
-/** A record that every new version is run against before it is deployed. */
+/** A record that each new version is tested with before it is deployed. */
 export interface ActionTest {
-  /** `kind` and `name` are those of the first trigger unless given. */
+  /** `kind` and `name` default to those of the first trigger. */
   record: { device: string; kind?: 'message' | 'datapoint'; name?: string; payload: JsonObject };
-  /** What the run must send, in this order. Not given: it must end without an error. */
+  /** The mails the run must send, in this order. Absent: it must succeed. */
   mails?: readonly { to: string; name: string; payload: JsonObject }[];
 }
 
-/** What an operator puts; kept whole under its number, so that going back brings all of it back. */
+/** What an operator deploys. Retained whole under its number, so that a rollback restores all of it. */
 export interface ActionDraft {
   language: 'javascript' | 'typescript';
   source: string;
@@ -36,22 +36,22 @@ export interface ActionDraft {
 export interface ActionVersion extends ActionDraft {
   number: number;
   createdAtMs: number;
-  /** The source as JavaScript. */
+  /** The source compiled to JavaScript. */
   code: string;
 }
 
 export interface Action {
-  /** UUIDv7: an action that is deleted and put again has another. */
+  /** UUIDv7; an action that is deleted and created again gets a new one. */
   id: string;
   fleetId: string;
-  /** As a schema's (D2). */
+  /** Has the format of a schema name (D2). */
   name: string;
   createdAtMs: number;
   enabled: boolean;
-  /** Absent: the configuration's. */
+  /** Absent: the configured default. */
   runsPerSecondMax?: number;
-  /** The one that runs. */
+  /** The current version. */
   version: number;
-  /** Those that are kept, oldest first. */
+  /** Retained versions, oldest first. */
   versions: readonly { number: number; createdAtMs: number }[];
 }

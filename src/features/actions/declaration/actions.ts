@@ -12,7 +12,7 @@ export interface ActionsLimits {
   actionsPerFleetMax: number;
 }
 
-/** Versions of an action to go back to: one that works is among them, and each may be 256 KB. */
+/** Versions retained for rollback: enough that one of them works, given that each may take 256 KB. */
 const versionsKept = 10;
 
 interface Known {
@@ -20,15 +20,15 @@ interface Known {
   current: ActionVersion;
 }
 
-/** What an operator changes of an action besides its code: null goes back to the configuration's. */
+/** Changes of an action besides its code. Null: the configured default. */
 export interface ActionChange {
   enabled?: boolean;
   runsPerSecondMax?: number | null;
 }
 
 /**
- * The actions of all fleets, on the main thread: kept in the registry's environment, and in memory with the
- * version that runs; older ones are read when they are asked for. A change settles once it is on disk.
+ * The actions of all fleets, on the main thread, stored in the registry's environment. Current versions are in memory;
+ * older ones are read on demand. A change settles once it is on disk.
  */
 export class Actions {
   readonly #stored: StoredTables;
@@ -37,10 +37,10 @@ export class Actions {
   readonly #registry: Registry;
   readonly #limits: ActionsLimits;
   readonly #changes: Changes;
-  /** By fleet, then name. */
+  /** By fleet id, then name. */
   readonly #fleets = new Map<string, Map<string, Known>>();
 
-  /** `stored` is the registry's, which closes it. */
+  /** `stored` belongs to the registry, which closes it. */
   constructor(stored: StoredTables, registry: Registry, limits: ActionsLimits) {
     this.#stored = stored;
     this.#actionTable = stored.table('actions');
@@ -58,7 +58,7 @@ export class Actions {
     return [...this.#fleets.keys()].sort().flatMap((fleetId) => this.#listed(fleetId));
   }
 
-  /** By name. @throws ApiError fleet_not_found. */
+  /** Sorted by name. @throws ApiError fleet_not_found. */
   list(fleetId: string): Action[] {
     this.#registry.fleet(fleetId);
     return this.#listed(fleetId);
@@ -69,7 +69,7 @@ export class Actions {
     return this.#known(fleetId, name).action;
   }
 
-  /** The version that runs. @throws ApiError action_not_found, also when it was deleted and put again since. */
+  /** The current version. @throws ApiError action_not_found, also if it was deleted and created again since. */
   current({ id, fleetId, name }: Action): ActionVersion {
     const known = this.#known(fleetId, name);
     if (known.action.id !== id) throw new ApiError('action_not_found');
@@ -88,9 +88,9 @@ export class Actions {
   }
 
   /**
-   * A new action, or a new version of one. `id` is for a new one: where its name was taken meanwhile, the
-   * answer has another.
-   * @throws ApiError invalid_action for a name that none can have, limit_reached.
+   * Creates an action, or adds a version to one. `id` applies to a new action only: if the name was taken meanwhile,
+   * the result has another.
+   * @throws ApiError invalid_action for an invalid name, limit_reached.
    */
   put(
     fleetId: string,
@@ -126,7 +126,7 @@ export class Actions {
     });
   }
 
-  /** Makes a version that is kept the one that runs, under its own number. @throws ApiError action_version_not_found. */
+  /** Makes a retained version the current one, under its own number. @throws ApiError action_version_not_found. */
   rollback(fleetId: string, name: string, number: number): Promise<Action> {
     return this.#changes.run(async () => {
       const current = this.version(fleetId, name, number);
@@ -136,7 +136,7 @@ export class Actions {
     });
   }
 
-  /** Answers the action as it was. @throws ApiError action_not_found. */
+  /** Returns the action as it was. @throws ApiError action_not_found. */
   delete(fleetId: string, name: string): Promise<Action> {
     return this.#changes.run(async () => {
       const action = this.get(fleetId, name);
@@ -150,7 +150,7 @@ export class Actions {
     });
   }
 
-  /** Before the registry, whose environment this writes to. */
+  /** Call before closing the registry, whose environment this writes to. */
   async close(): Promise<void> {
     await this.#changes.settled();
   }
@@ -162,7 +162,7 @@ export class Actions {
     if (parseUuid(id) === undefined) throw new Error('the id of an action is a UUIDv7');
     if ((this.#fleets.get(fleetId)?.size ?? 0) >= this.#limits.actionsPerFleetMax) {
       throw new ApiError('limit_reached', {
-        msg: 'This fleet has all the actions it may have (actionsPerFleetMax).',
+        msg: 'Too many actions in this fleet (actionsPerFleetMax). Delete one first.',
       });
     }
     return { id, fleetId, name, createdAtMs, enabled: true, version: 0, versions: [] };
@@ -195,7 +195,7 @@ export class Actions {
     this.#keep(known);
   }
 
-  /** @throws OperatorError, since without it records would pass that the action is for. */
+  /** @throws OperatorError, since skipping the action would skip its records. */
   #read(fleetId: string, name: string, bytes: Buffer): Known {
     try {
       const action = unpackAction(bytes);

@@ -3,32 +3,32 @@ import { formatUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { ActionDeadLetter } from '../service.ts';
-import { decodeRecord, type OutgoingMail } from './parcel.ts';
+import { decodeRecord, type OutgoingMail } from './outbox-entry.ts';
 
-/** A mail that its mailbox did not take. */
+/** A mail that its mailbox refused. */
 export interface RefusedMail extends OutgoingMail {
   reason: 'mailbox_full' | 'device_not_found' | 'not_stored';
 }
 
-/** As it is kept: with the record itself, for the log may be trimmed meanwhile. */
+/** A dead letter as stored. Includes the record itself, as the log may be trimmed meanwhile. */
 export interface StoredActionDeadLetter {
   number: number;
   record: StoredRecord;
-  parkedAtMs: number;
+  failedAtMs: number;
   attempts: number;
   error: ActionDeadLetter['error'];
-  /** Of `mail_refused`: to be sent again under the same ordinals. */
+  /** With `mail_refused`: the mails to send again, under the same ordinals. */
   mails: readonly RefusedMail[];
 }
 
-export function recordOf(kept: StoredActionDeadLetter): StoredRecord {
-  return decodeRecord(kept.record);
+export function recordOf(letter: StoredActionDeadLetter): StoredRecord {
+  return decodeRecord(letter.record);
 }
 
 export function describeDeadLetter({
   number,
   record,
-  parkedAtMs,
+  failedAtMs,
   attempts,
   error,
   mails,
@@ -41,7 +41,7 @@ export function describeDeadLetter({
     name: record.schema,
     payload: Buffer.from(record.payload).toString('utf8'),
     storedAtMs: record.storedAtMs,
-    parkedAtMs,
+    failedAtMs,
     attempts,
     error,
     refused: mails.map(({ device, name, reason }) => ({ device: deviceIdOf(device), name, reason })),

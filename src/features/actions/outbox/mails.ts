@@ -5,11 +5,14 @@ import type { JsonObject } from '../../../declarations/schemas/payload.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { RunError, RunReport, Send } from '../sandbox/run.ts';
 import { harmless } from '../sandbox/text.ts';
-import type { OutgoingMail } from './parcel.ts';
+import type { OutgoingMail } from './outbox-entry.ts';
 
-/** Ids read of one shard at once. */
+/** Ids read from one shard per call. */
 const pageSize = 1_000;
-/** Of all mails of one run, which are in memory and in one transaction of the outbox: a quarter of what that takes. */
+/**
+ * Limit for all mails of one run, which are in memory and in one transaction of the outbox: a quarter of what that
+ * takes.
+ */
 const mailBytesMax = 16 * 1024 * 1024;
 
 export interface Addressing {
@@ -18,7 +21,7 @@ export interface Addressing {
   config: { actionMailsMax: number };
 }
 
-/** What is thrown where mails are worked out that cannot be. */
+/** Thrown where the mails of a run cannot be resolved. */
 class RunFailure extends Error {
   readonly error: RunError;
 
@@ -29,8 +32,8 @@ class RunFailure extends Error {
 }
 
 /**
- * What a run sends, device by device, in the order it was sent; or why it failed, by its own report or since
- * a mail schema does not take what it sends (D12), or since it sends too many.
+ * Resolves what a run sends to mails for single devices, in sending order. Returns an error instead if the run reported
+ * one, a mail does not match its schema (D12), or there are too many mails.
  */
 export async function mailsOf(
   fleetId: string,
@@ -65,8 +68,8 @@ async function resolveSends(
     if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
     if (bytesInAll > mailBytesMax) throw tooLarge();
     for (const device of devices) {
-      const life = ttlSeconds === undefined ? {} : { ttlSeconds };
-      mails.push({ device, name, payload: bytes, ...life, ordinal: mails.length });
+      const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
+      mails.push({ device, name, payload: bytes, ...ttl, ordinal: mails.length });
     }
   }
   return mails;
@@ -92,7 +95,7 @@ function checkMail(fleetId: string, name: string, bytes: Buffer, fleets: Fleets)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const [first] = error.options.errors ?? [];
-    // A path has names of members in it, which may be a device's own text.
+    // Escaped, as a path has names of members in it, which may come from a device.
     const path = first === undefined || first.path === '' ? 'It' : harmless(first.path, 200);
     const where = first === undefined ? '' : ` ${path} ${first.msg}.`;
     throw new RunFailure({

@@ -10,12 +10,18 @@ import { pack } from '../../../storage/lmdb/environment/codec.ts';
 import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { RefusedMail } from './dead-letters.ts';
-import { decodeOutboxEntry, identityOf, mailBytesOf, type OutboxEntry, type OutgoingMail } from './parcel.ts';
+import {
+  decodeOutboxEntry,
+  dedupeKeyOf,
+  mailBytesOf,
+  type OutboxEntry,
+  type OutgoingMail,
+} from './outbox-entry.ts';
 
-/** Of the queue of one shard: what mail of actions may take of it, so that devices always find it open. */
+/** Divisor for the part of a shard's queue that mail of actions may use, so that devices always find room in it. */
 const share = 4;
 
-/** Bounds the mails that are on their way to the shards at once; the others wait their turn here. */
+/** Bounds the mails in flight to the shards; further ones wait here in order. */
 export class InFlightLimit {
   readonly #config: ActionConfig;
   readonly #waiting: { bytes: number; enter(): void }[] = [];
@@ -39,7 +45,7 @@ export class InFlightLimit {
     }
   }
 
-  /** A single one always has, or it would wait for ever. */
+  /** A single mail always fits, or it would wait for ever. */
   #hasRoom(bytes: number): boolean {
     const { shardQueueMax, shardQueueBytesMax } = this.#config;
     if (this.#mails === 0) return true;
@@ -68,31 +74,34 @@ export interface OutboxOptions {
   journal: ActionJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
-  /** Inside the write transaction that takes the parcel out: what a mailbox did not take. */
-  onRefused(parcel: OutboxEntry, refused: readonly RefusedMail[]): void;
-  /** Once that is on disk. */
-  onParked(parcel: OutboxEntry): void;
+  /** Called with the refused mails, inside the write transaction that removes the entry. */
+  onRefused(entry: OutboxEntry, refused: readonly RefusedMail[]): void;
+  /** Called once that transaction is on disk. */
+  onDeadLetter(entry: OutboxEntry): void;
   log: Log;
 }
 
 const retryMsMin = 100;
 const retryMsMax = 5_000;
-/** Parcels on their way at once, and bytes of their mails; runs wait while there are so many. */
-const parcelsMax = 1_000;
-const parcelBytesMax = 64 * 1024 * 1024;
-/** A mail that its shard fails at, though it is not full: a damaged mailbox, say. The others are not to wait for it. */
+/** Bounds the entries in flight and the bytes of their mails; while either is reached, no runs start. */
+const entriesMax = 1_000;
+const entryBytesMax = 64 * 1024 * 1024;
+/**
+ * Attempts at a mail that fails though its shard is available, for a damaged mailbox say, before it is given up so that
+ * the others need not wait.
+ */
 const failuresMax = 5;
 
 /**
- * From the commit of a run to the mailboxes. A parcel stays here until every mail of it is stored or refused,
- * and is delivered again after a crash: each mail has an identity of its record, action and ordinal, which its
- * shard keeps with it in one transaction, so that none arrives twice.
+ * Delivers mails from the commit of a run to the mailboxes. An entry stays until every mail of it is stored or refused,
+ * and is delivered again after a crash: each mail has a dedupe key made of record, action and ordinal, which its shard
+ * stores in the same transaction, so that none arrives twice.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #gate: InFlightLimit;
-  readonly #parcels = new Map<string, OutboxEntry>();
-  /** By action, how many of them. */
+  readonly #inFlight: InFlightLimit;
+  readonly #entries = new Map<string, OutboxEntry>();
+  /** Number of entries, by action. */
   readonly #counts = new Map<string, number>();
   #bytes = 0;
   readonly #underway = new Map<Promise<void>, Buffer>();
@@ -101,69 +110,67 @@ export class Outbox {
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#gate = new InFlightLimit(options.config);
+    this.#inFlight = new InFlightLimit(options.config);
   }
 
   get isFull(): boolean {
-    return this.#parcels.size >= parcelsMax || this.#bytes >= parcelBytesMax;
+    return this.#entries.size >= entriesMax || this.#bytes >= entryBytesMax;
   }
 
-  /** How many of that action are on their way. */
+  /** Number of entries of the action in flight. */
   count(action: Buffer): number {
     return this.#counts.get(action.toString('hex')) ?? 0;
   }
 
-  /** What a crash has left here, delivered before anything else runs: so the order of a device's mails holds. */
+  /** Redelivers what a crash left behind, before anything else runs, to keep per-device order. */
   async recover(): Promise<void> {
     const { journal, log } = this.#options;
     journal.refresh();
-    const left: { key: Buffer; parcel: OutboxEntry }[] = [];
+    const left: { key: Buffer; entry: OutboxEntry }[] = [];
     for (const { key, value } of journal.tables.outbox.getRange({})) {
       try {
-        left.push({ key, parcel: decodeOutboxEntry(value) });
+        left.push({ key, entry: decodeOutboxEntry(value) });
       } catch (error) {
-        log.error(
-          { err: error, key: key.toString('hex') },
-          'actions: a damaged parcel of mails is passed over',
-        );
+        log.error({ err: error, key: key.toString('hex') }, 'actions: damaged outbox entry skipped');
       }
     }
-    for (const { key, parcel } of left) this.#note(key, parcel);
+    for (const { key, entry } of left) this.#note(key, entry);
     await inOrder(
       left,
-      ({ parcel: { action, record } }) => `${action.toString('hex')}${record.device}`,
-      ({ key, parcel }) => this.deliver(key, parcel),
+      ({ entry: { action, record } }) => `${action.toString('hex')}${record.device}`,
+      ({ key, entry }) => this.deliver(key, entry),
     );
   }
 
-  /** Inside a write transaction. Answers the key to deliver it by, once that is on disk. */
-  put(parcel: OutboxEntry): Buffer {
+  /** Stores an entry inside a write transaction. Returns the key to deliver it by once that is on disk. */
+  put(entry: OutboxEntry): Buffer {
     const key = generateUuid();
-    this.#options.journal.tables.outbox.putSync(key, pack(parcel));
+    this.#options.journal.tables.outbox.putSync(key, pack(entry));
     return key;
   }
 
-  /** Settles when every mail is where it belongs, or when the server stops. */
-  deliver(key: Buffer, parcel: OutboxEntry): Promise<void> {
-    // Not before its commit, which may fail; and before the first of its mails is sent, for `forget`.
-    this.#note(key, parcel);
-    const delivery = this.#deliver(key, parcel).finally(() => this.#underway.delete(delivery));
-    this.#underway.set(delivery, parcel.action);
+  /** Settles when every mail is stored or refused, or when the server stops. */
+  deliver(key: Buffer, entry: OutboxEntry): Promise<void> {
+    // Only after its commit, which may fail, and before the first of its mails is sent, for the sake of
+    // `pruneDedupeKeys`.
+    this.#note(key, entry);
+    const delivery = this.#deliver(key, entry).finally(() => this.#underway.delete(delivery));
+    this.#underway.set(delivery, entry.action);
     return delivery;
   }
 
-  /** Settles when nothing of that action is on its way. */
+  /** Settles when nothing of the action is in flight. */
   async settled(action: Buffer): Promise<void> {
     const own = [...this.#underway].filter(([, sender]) => sender.equals(action));
     await Promise.allSettled(own.map(([delivery]) => delivery));
   }
 
   /**
-   * Has the shards forget the identities of mails whose parcels are gone. What is sent to a shard arrives in
-   * order: a mail that is on its way now keeps its identity, since its parcel is among those that are looked at,
-   * anew for each step. `mayGoOn` is asked before each step too.
+   * Has the shards prune the dedupe keys of mails whose entries are gone. What is sent to a shard arrives in order, and
+   * each step computes the oldest entry anew: a mail in flight now keeps its key. `mayGoOn` is asked before each step
+   * too.
    */
-  async forget(mayGoOn: () => boolean): Promise<void> {
+  async pruneDedupeKeys(mayGoOn: () => boolean): Promise<void> {
     if (!this.#delivered) return;
     this.#delivered = false;
     for (const shard of this.#options.shards.all) {
@@ -185,18 +192,18 @@ export class Outbox {
 
   #oldestRecord(): Buffer | undefined {
     let oldest: Buffer | undefined;
-    for (const { record } of this.#parcels.values()) {
+    for (const { record } of this.#entries.values()) {
       if (oldest === undefined || record.id.compare(oldest) < 0) oldest = record.id;
     }
     return oldest;
   }
 
-  #note(key: Buffer, parcel: OutboxEntry): void {
+  #note(key: Buffer, entry: OutboxEntry): void {
     const name = key.toString('hex');
-    if (this.#parcels.has(name)) return;
-    this.#parcels.set(name, parcel);
-    this.#bytes += mailBytesOf(parcel);
-    this.#count(parcel, 1);
+    if (this.#entries.has(name)) return;
+    this.#entries.set(name, entry);
+    this.#bytes += mailBytesOf(entry);
+    this.#count(entry, 1);
   }
 
   #count({ action }: OutboxEntry, change: number): void {
@@ -206,70 +213,77 @@ export class Outbox {
     else this.#counts.delete(name);
   }
 
-  async #deliver(key: Buffer, parcel: OutboxEntry): Promise<void> {
-    const { journal, log, onRefused, onParked } = this.#options;
+  async #deliver(key: Buffer, entry: OutboxEntry): Promise<void> {
+    const { journal, log, onRefused, onDeadLetter } = this.#options;
     const refused: RefusedMail[] = [];
     await inOrder(
-      parcel.mails,
+      entry.mails,
       ({ device }) => device,
       async (mail) => {
-        const outcome = await this.#send(parcel, mail);
+        const outcome = await this.#send(entry, mail);
         if (outcome === undefined || outcome.result === 'queued') return;
         const { result } = outcome;
-        // Nothing that an action sends is delayed or has a key.
+        // Other outcomes concern delayed mail and clients' keys, which actions do not use.
         const isKnown = result === 'mailbox_full' || result === 'device_not_found';
         refused.push({ ...mail, reason: isKnown ? result : 'not_stored' });
       },
     );
-    // Shards answer in any order; these are sent again, and shown, in that of the run.
+    // Shards answer in any order; these are replayed, and shown, in that of the run.
     refused.sort((a, b) => a.ordinal - b.ordinal);
-    for await (const _ of this.#tries()) {
+    for await (const _ of this.#attempts()) {
       try {
         await journal.commit(() => {
           journal.tables.outbox.removeSync(key);
-          if (refused.length > 0) onRefused(parcel, refused);
+          if (refused.length > 0) onRefused(entry, refused);
         });
-        this.#parcels.delete(key.toString('hex'));
-        this.#bytes -= mailBytesOf(parcel);
+        this.#entries.delete(key.toString('hex'));
+        this.#bytes -= mailBytesOf(entry);
         this.#delivered = true;
-        if (refused.length > 0) onParked(parcel);
-        this.#count(parcel, -1);
+        if (refused.length > 0) onDeadLetter(entry);
+        this.#count(entry, -1);
         return;
       } catch (error) {
-        logFailure(log, error, 'a parcel of mails was delivered, but this could not be noted yet');
+        logFailure(
+          log,
+          error,
+          'mails of a run delivered, but the outbox entry could not be removed; retrying',
+        );
       }
     }
   }
 
-  /** Undefined when the server stops first. */
+  /** Returns undefined when the server stops first. */
   async #send(
-    parcel: OutboxEntry,
+    entry: OutboxEntry,
     mail: OutgoingMail,
   ): Promise<EnqueueOutcome | { result: 'not_stored' } | undefined> {
     const { config, fleets, shards } = this.#options;
     const { device, name, payload, ordinal } = mail;
     let failures = 0;
-    for await (const _ of this.#tries()) {
+    for await (const _ of this.#attempts()) {
       const fleet = fleets.get(fleetIdOf(device));
       try {
-        return await this.#gate.pass(payload.length, async () => {
+        return await this.#inFlight.pass(payload.length, async () => {
           if (this.#stopping) return undefined;
           return shards.of(device).enqueue({
             device,
             name,
-            // Memory of its own: a view would cross threads with all that is around it.
+            // A copy: a view would cross threads with the whole buffer around it.
             payload: new Uint8Array(payload),
             ttlSeconds: mail.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
             mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
             ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
-            dedupeKey: identityOf(parcel, ordinal),
+            dedupeKey: dedupeKeyOf(entry, ordinal),
           });
         });
       } catch (error) {
         if (!isUnavailable(error)) {
           failures += 1;
           if (failures === failuresMax) {
-            this.#options.log.error({ err: error, device: deviceIdOf(device) }, 'mail of an action fails');
+            this.#options.log.error(
+              { err: error, device: deviceIdOf(device) },
+              'mail of an action failed; giving it up',
+            );
             return { result: 'not_stored' };
           }
         }
@@ -278,8 +292,8 @@ export class Outbox {
     return undefined;
   }
 
-  /** Each later than the one before, until the server stops. */
-  async *#tries(): AsyncGenerator<void> {
+  /** Yields attempts with growing delays until the server stops. */
+  async *#attempts(): AsyncGenerator<void> {
     for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       yield;
       await sleep(waitMs);
@@ -287,7 +301,7 @@ export class Outbox {
   }
 }
 
-/** Items of one key one after another, in their order; keys side by side. */
+/** Runs items of one key in sequence, and keys in parallel. */
 async function inOrder<T>(
   items: readonly T[],
   keyOf: (item: T) => string,

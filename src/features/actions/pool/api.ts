@@ -1,6 +1,6 @@
 /**
- * What operators program against: `import type { Action } from 'fleetpost/action'`. Types only, and of nothing
- * else of the server's, since this file is published as it is.
+ * The API that operators write actions against: `import type { Action } from 'fleetpost/action'`. Only types and no
+ * imports, as this file is published as it is.
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -11,16 +11,16 @@ export interface JsonObject {
 
 /** A stored datapoint or message that an action runs for. */
 export interface ActionRecord<Payload = JsonObject> {
-  /** UUIDv7: the same each time that this record is run, so that it can serve as an idempotency key. */
+  /** UUIDv7, the same in each run for this record, so that it can serve as an idempotency key. */
   readonly id: string;
   readonly kind: 'message' | 'datapoint';
   /** Id of the device that sent it. */
   readonly device: string;
   /** Name of its schema. */
   readonly name: string;
-  /** As `JSON.parse` makes it: integers beyond 2^53 lose digits. */
+  /** Parsed by `JSON.parse`: integers beyond 2^53 lose digits. */
   readonly payload: Payload;
-  /** When it was stored: ISO 8601, UTC. */
+  /** Time when it was stored: ISO 8601, UTC. */
   readonly time: string;
 }
 
@@ -29,38 +29,38 @@ export interface Device {
   readonly name: string;
   readonly tags: readonly string[];
   readonly enabled: boolean;
-  /** ISO 8601, UTC; null: never. */
+  /** ISO 8601, UTC. Null: never. */
   readonly lastSeen: string | null;
   readonly mailboxSize: number;
 }
 
 export interface SendOptions {
-  /** After this time the mail expires; not given: as the fleet has it. */
+  /** The mail expires after this time. Absent: the fleet's default. */
   readonly ttlSeconds?: number;
 }
 
-/** A small key-value state of this action, for all its devices together. */
+/** A small key-value store of this action, shared by all its devices. */
 export interface ActionState {
-  /** Undefined: there is no such key. A read sees what this run wrote before. */
+  /** Returns undefined if there is no such key. A read sees what this run wrote before. */
   get(key: string): Promise<Json | undefined>;
-  /** Is written when the run succeeds; null removes the key. */
+  /** Takes effect when the run succeeds. Null removes the key. */
   set(key: string, value: Json): Promise<void>;
   delete(key: string): Promise<void>;
 }
 
 /**
- * What an action can do. A call with a wrong argument throws a TypeError or RangeError. Mail is sent, and state
- * written, once the run has succeeded: all of it or, if the run fails, nothing.
+ * What an action can do. A call with an invalid argument throws a TypeError or RangeError. Mail is sent and state
+ * written once the run has succeeded; if it fails, none of it.
  */
 export interface Fleet {
-  /** Queues mail for a device or several, each named by its id. */
+  /** Queues mail for one or several devices, by id. */
   send(to: string | readonly string[], name: string, payload?: object, options?: SendOptions): Promise<void>;
-  /** Queues mail for every device that has this tag. */
+  /** Queues mail for every device with this tag. */
   sendToTag(tag: string, name: string, payload?: object, options?: SendOptions): Promise<void>;
-  /** Null: the fleet has no such device. */
+  /** Returns null if the fleet has no such device. */
   device(id: string): Promise<Device | null>;
   readonly state: ActionState;
-  /** A line in the log of the action; `console.log` is the same. */
+  /** Adds a line to the log of the action, like `console.log`. */
   log(...values: unknown[]): void;
 }
 

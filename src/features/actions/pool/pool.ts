@@ -8,13 +8,13 @@ import { newHeartbeat } from './run-heartbeat.ts';
 import type { AnswerMessage, CompileTask, RunTask, ThreadData } from './task.ts';
 import { RunWatch } from './watch.ts';
 
-/** Of a thread's own memory, without that of its engines: the TypeScript compiler needs most of it. */
+/** Heap of a thread, without the memory of its engines. The TypeScript compiler needs most of it. */
 const threadHeapMegabytes = 512;
 
-/** Of TypeScript, its compiler's loading included. */
+/** Timeout for compiling TypeScript, including loading the compiler. */
 const translationMilliseconds = 30_000;
 
-/** How much less than the server's other threads they count for the scheduler. */
+/** Lowers the scheduling priority below that of the server's other threads. */
 const niceIncrement = 10;
 
 export interface ActionPoolOptions {
@@ -22,7 +22,7 @@ export interface ActionPoolOptions {
   log: Log;
 }
 
-/** The threads that run actions. What an action does ends its run, or at the worst its thread: never more. */
+/** The threads that run actions. A misbehaving action ends its run or, at worst, its thread: never more. */
 export class ActionPool {
   readonly #options: ActionPoolOptions;
   readonly #watch = new RunWatch();
@@ -34,21 +34,21 @@ export class ActionPool {
     this.#options = options;
   }
 
-  /** Never rejects: whatever becomes of the run is in its report. */
+  /** Never rejects: a failure is part of the report. */
   async run(request: RunRequest, answer: HostAnswer): Promise<RunReport> {
     const startedAt = performance.now();
     const { port1, port2 } = new MessageChannel();
     let hasFailed = false;
-    port1.on('message', (data: { number: number; question: HostCall }) => {
-      answerTo(data.question, answer, (error) => {
-        // Once in a run: it may ask thousands of times.
+    port1.on('message', (data: { number: number; call: HostCall }) => {
+      answerTo(data.call, answer, (error) => {
+        // Logged once per run, which may make thousands of calls.
         if (!hasFailed)
-          logFailure(this.#options.log, error, 'a question of an action failed', { action: request.name });
+          logFailure(this.#options.log, error, 'host call of an action failed', { action: request.name });
         hasFailed = true;
       }).then((answered) => port1.postMessage({ number: data.number, ...answered } satisfies AnswerMessage));
     });
-    const progress = newHeartbeat();
-    const task: RunTask = { request, port: port2, progress };
+    const heartbeat = newHeartbeat();
+    const task: RunTask = { request, port: port2, heartbeat };
     const report = await this.#perform<RunReport>('run', task, request.limits, [port2]);
     port1.close();
     if ('code' in report) {
@@ -58,12 +58,12 @@ export class ActionPool {
     return report;
   }
 
-  /** The source as JavaScript that can be run, tried in the sandbox as far as to its exports. */
+  /** Compiles the source to JavaScript, and checks it in the sandbox up to its exports. */
   async compile(
     code: Pick<CompileTask, 'source' | 'language' | 'name'>,
     limits: RunLimits,
   ): Promise<{ code: string } | { error: RunError }> {
-    const task: CompileTask = { ...code, limits, progress: newHeartbeat() };
+    const task: CompileTask = { ...code, limits, heartbeat: newHeartbeat() };
     const wallMilliseconds = limits.wallMilliseconds + translationMilliseconds;
     const compiled = await this.#perform<{ code: string } | { error: RunError }>(
       'compile',
@@ -74,7 +74,7 @@ export class ActionPool {
     return 'msg' in compiled ? { error: compiled } : compiled;
   }
 
-  /** Ends what is under way: such runs are reported as `thread_lost`. */
+  /** Aborts what is under way: such runs are reported as `thread_lost`. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const abort of this.#underWay) abort.abort(closing);
@@ -82,7 +82,7 @@ export class ActionPool {
   }
 
   async #perform<T>(
-    name: 'run' | 'compile',
+    name: keyof typeof import('./task.ts'),
     task: RunTask | CompileTask,
     limits: RunLimits,
     transferList: MessagePort[],
@@ -90,7 +90,7 @@ export class ActionPool {
     if (this.#closed) return closing;
     const abort = new AbortController();
     this.#underWay.add(abort);
-    const unwatch = this.#watch.add(task.progress, limits, (error) => abort.abort(error));
+    const unwatch = this.#watch.add(task.heartbeat, limits, (error) => abort.abort(error));
     try {
       return (await (await this.#started()).run(task, { name, signal: abort.signal, transferList })) as T;
     } catch (error) {
@@ -118,16 +118,16 @@ export class ActionPool {
       minThreads: 0,
       maxThreads: actionThreads,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // Threads of actions have nothing to do with the server's environment and options.
+      // Threads of actions get nothing of the server's environment and options.
       env: {},
       execArgv: [],
       argv: [],
       workerData,
-      // Where the cores are not enough for all, devices come first. On Linux this is of the thread alone.
+      // With too few cores for all, devices come first. On Linux this applies to the thread alone.
       niceIncrement,
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
     });
-    // A thread that fails between two tasks is replaced; without a listener this event would end the server.
+    // A thread that fails between tasks is replaced; without a listener this event would end the server.
     pool.on('error', () => {});
     return pool;
   }
@@ -136,12 +136,12 @@ export class ActionPool {
 const closing: RunError = { code: 'thread_lost', msg: 'The server stopped while the action ran.' };
 
 async function answerTo(
-  question: HostCall,
+  call: HostCall,
   answer: HostAnswer,
   onFailure: (error: unknown) => void,
 ): Promise<{ answer: string } | { error: string }> {
   try {
-    return { answer: await answer(question) };
+    return { answer: await answer(call) };
   } catch (error) {
     onFailure(error);
     return { error: 'The server could not answer.' };

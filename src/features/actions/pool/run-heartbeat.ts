@@ -4,9 +4,9 @@ const text = Buffer.alloc(64);
 let file: number | undefined;
 
 /**
- * Time that this thread has been on a processor, or undefined where the system does not say. On a busy machine
- * a thread waits for its turn, and an action is not to be blamed for that. Node has it from version 23.9 only;
- * before, Linux' file says it: nanoseconds, then other figures.
+ * CPU time of this thread, or undefined where the system does not report it. Unlike wall time it does not blame an
+ * action for waiting on a busy machine. Node has it only from version 23.9; before, Linux' file has it: nanoseconds,
+ * then other figures.
  */
 export function threadMilliseconds(): number | undefined {
   try {
@@ -18,7 +18,7 @@ export function threadMilliseconds(): number | undefined {
   }
 }
 
-/** By what the system knows this thread; 0 where it does not say. */
+/** The system's id of this thread; 0 where it does not report it. */
 function threadNumber(): number {
   try {
     return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
@@ -27,7 +27,7 @@ function threadNumber(): number {
   }
 }
 
-/** The same of any thread of this process, which costs more. */
+/** CPU time of any thread of this process, at a higher cost. */
 function millisecondsOfThread(number: number): number | undefined {
   try {
     return millisecondsIn(readFileSync(`/proc/self/task/${number}/schedstat`, 'latin1'));
@@ -40,40 +40,42 @@ function millisecondsIn(schedstat: string): number {
   return Number.parseInt(schedstat, 10) / 1e6;
 }
 
-/** What a thread tells of a run to the pool's watch, which looks from outside: it is memory that both have. */
+/** Shared memory in which a thread reports the progress of a run to the pool's `RunWatch`. */
 export type RunHeartbeat = Int32Array;
 
-const heard = 0;
-const thread = 1;
-/** Of this thread. */
+const beatsAt = 0;
+const threadAt = 1;
+/** Id of this thread. */
 const own = threadNumber();
 
 export function newHeartbeat(): RunHeartbeat {
   return new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** By the thread, when the run comes to it; before, the run waits, which may take a while and is not its own doing. */
-export function begin(progress: RunHeartbeat): void {
-  Atomics.store(progress, thread, own);
-  Atomics.add(progress, heard, 2);
+/**
+ * Called by the thread when the run starts. Before that, the run waits for a thread, which is not counted against it.
+ */
+export function markBegun(heartbeat: RunHeartbeat): void {
+  Atomics.store(heartbeat, threadAt, own);
+  Atomics.add(heartbeat, beatsAt, 2);
 }
 
-/** Each time that the engine begins to run and ends: it is odd while it runs. */
-export function change(progress: RunHeartbeat): void {
-  Atomics.add(progress, heard, 1);
+/** Called when the engine starts and stops: the count is odd while it runs. */
+export function toggleEngine(heartbeat: RunHeartbeat): void {
+  Atomics.add(heartbeat, beatsAt, 1);
 }
 
-/** Another number, that says the same. */
-export function sign(progress: RunHeartbeat): void {
-  Atomics.add(progress, heard, 2);
+/** Advances the count and keeps its parity. */
+export function beat(heartbeat: RunHeartbeat): void {
+  Atomics.add(heartbeat, beatsAt, 2);
 }
 
-/** Another number each time that the run is heard of, odd while the engine runs; 0 before it has begun. */
-export function lastSign(progress: RunHeartbeat): number {
-  return Atomics.load(progress, heard);
+/** A count that changes with each beat: odd while the engine runs, 0 before the run has begun. */
+export function lastBeat(heartbeat: RunHeartbeat): number {
+  return Atomics.load(heartbeat, beatsAt);
 }
 
-/** Time that the run's thread has been on a processor, or undefined where the system does not say. */
-export function threadMillisecondsOf(progress: RunHeartbeat): number | undefined {
-  return millisecondsOfThread(Atomics.load(progress, thread));
+/** CPU time of the run's thread, or undefined where the system does not report it. */
+export function threadMillisecondsOf(heartbeat: RunHeartbeat): number | undefined {
+  return millisecondsOfThread(Atomics.load(heartbeat, threadAt));
 }

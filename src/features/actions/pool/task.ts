@@ -8,11 +8,11 @@ import { RunBudget } from '../sandbox/run-budget.ts';
 import { type RunUnderWay, Sandbox } from '../sandbox/sandbox.ts';
 import { harmless } from '../sandbox/text.ts';
 import { WarmSandboxes } from '../sandbox/warm-sandboxes.ts';
-import { begin, type RunHeartbeat } from './run-heartbeat.ts';
+import { markBegun, type RunHeartbeat } from './run-heartbeat.ts';
 
-/** TypeScript's JavaScript; its types are taken off, not checked. `name`: of the action, for its errors. */
+/** Compiles TypeScript to JavaScript. Types are stripped, not checked. `name`: the action's, for error messages. */
 async function javascriptOf(source: string, name: string): Promise<{ code: string } | { error: RunError }> {
-  // The compiler takes 100 MB and half a second to load: only a thread that is given TypeScript does.
+  // Loaded on demand, as the compiler takes 100 MB and half a second.
   const { default: ts } = await import('typescript');
   const translated = attempt(() =>
     ts.transpileModule(source, {
@@ -22,13 +22,13 @@ async function javascriptOf(source: string, name: string): Promise<{ code: strin
         target: ts.ScriptTarget.ES2023,
         module: ts.ModuleKind.ESNext,
         isolatedModules: true,
-        // So that an error names the line as its author wrote it.
+        // So that errors name the lines of the source.
         inlineSourceMap: true,
       },
     }),
   );
   if (translated === undefined)
-    return invalid('The TypeScript compiler cannot take this source: is it nested too deeply?');
+    return invalid('The TypeScript compiler cannot compile this source. Is it nested too deeply?');
   const { outputText, diagnostics = [] } = translated;
   const [first] = diagnostics;
   if (first === undefined) return { code: outputText };
@@ -52,27 +52,27 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** What every thread is started with. */
+/** Data that each thread is started with. */
 export interface ThreadData {
   engine: object;
   warmMemoryBytesMax: number;
 }
 
-/** What the pool hands to a thread, for a run and for a compilation. */
+/** The pool's message to a thread for a run, and for a compilation. */
 export interface RunTask {
   request: RunRequest;
-  /** Questions go out on it and their answers come back. */
+  /** Carries host calls and their answers. */
   port: MessagePort;
-  progress: RunHeartbeat;
+  heartbeat: RunHeartbeat;
 }
 
 export interface CompileTask {
   source: string;
-  /** Of the action. */
+  /** Name of the action. */
   name: string;
   language: 'javascript' | 'typescript';
   limits: RunLimits;
-  progress: RunHeartbeat;
+  heartbeat: RunHeartbeat;
 }
 
 export interface AnswerMessage {
@@ -85,28 +85,29 @@ const { engine, warmMemoryBytesMax } = Piscina.workerData as ThreadData;
 useEngine(engine);
 const warm = new WarmSandboxes(warmMemoryBytesMax);
 
-export async function run({ request, port, progress }: RunTask): Promise<RunReport> {
+export async function run({ request, port, heartbeat }: RunTask): Promise<RunReport> {
   const { key, code, name, record, limits } = request;
-  const keptAs = key && `${limits.memoryBytes} ${key}`;
-  const underWay = newRun(limits, progress, new HostCalls(asker(port)));
-  const { effects, allowance } = underWay;
-  let realm = keptAs === undefined ? undefined : warm.take(keptAs);
-  let error = await realm?.run(record, underWay);
-  // What others left in a realm may be why; as no code of this run has run, it can begin anew.
-  if (realm === undefined || error?.code === 'unreadable_record') {
-    realm = await Sandbox.make(limits.memoryBytes, name);
-    error = realm.load(code, underWay) ?? (await realm.run(record, underWay));
+  const warmKey = key && `${limits.memoryBytes} ${key}`;
+  const underWay = newRun(limits, heartbeat, new HostCalls(hostCaller(port)));
+  const { effects, budget } = underWay;
+  let sandbox = warmKey === undefined ? undefined : warm.take(warmKey);
+  let error = await sandbox?.run(record, underWay);
+  // What earlier runs left in a warm sandbox may be why. No code of this run has run yet, so it can start over in a
+  // fresh one.
+  if (sandbox === undefined || error?.code === 'unreadable_record') {
+    sandbox = await Sandbox.make(limits.memoryBytes, name);
+    error = sandbox.load(code, underWay) ?? (await sandbox.run(record, underWay));
   }
-  // What a failed run leaves may be half of something.
-  if (error === undefined && keptAs !== undefined) warm.keep(keptAs, realm);
+  // A failed run may leave the sandbox in an inconsistent state.
+  if (error === undefined && warmKey !== undefined) warm.keep(warmKey, sandbox);
   port.close();
   return {
     error,
     sends: error === undefined ? effects.sends : [],
     writes: error === undefined ? effects.writes : [],
     log: effects.lines,
-    cpuMilliseconds: allowance.cpuMilliseconds,
-    wallMilliseconds: allowance.wallMilliseconds,
+    cpuMilliseconds: budget.cpuMilliseconds,
+    wallMilliseconds: budget.wallMilliseconds,
   };
 }
 
@@ -115,34 +116,34 @@ export async function compile({
   name,
   language,
   limits,
-  progress,
+  heartbeat,
 }: CompileTask): Promise<{ code: string } | { error: RunError }> {
-  begin(progress);
+  markBegun(heartbeat);
   const compiled = language === 'typescript' ? await javascriptOf(source, name) : { code: source };
   if ('error' in compiled) return compiled;
-  const realm = await Sandbox.make(limits.memoryBytes, name);
+  const sandbox = await Sandbox.make(limits.memoryBytes, name);
   const nothing = new HostCalls(() => Promise.reject(new Error('There is no run.')));
-  const error = realm.load(compiled.code, newRun(limits, progress, nothing));
+  const error = sandbox.load(compiled.code, newRun(limits, heartbeat, nothing));
   return error === undefined ? compiled : { error };
 }
 
-function newRun(limits: RunLimits, progress: RunHeartbeat, questions: HostCalls): RunUnderWay {
-  return { effects: new RunEffects(limits), allowance: new RunBudget(limits, progress), questions };
+function newRun(limits: RunLimits, heartbeat: RunHeartbeat, hostCalls: HostCalls): RunUnderWay {
+  return { effects: new RunEffects(limits), budget: new RunBudget(limits, heartbeat), hostCalls };
 }
 
-function asker(port: MessagePort): (question: HostCall) => Promise<string> {
+function hostCaller(port: MessagePort): (call: HostCall) => Promise<string> {
   const waiting = new Map<number, (message: AnswerMessage) => void>();
-  let numbered = 0;
+  let lastNumber = 0;
   port.on('message', (data: AnswerMessage) => {
     waiting.get(data.number)?.(data);
     waiting.delete(data.number);
   });
-  return (question) =>
+  return (call) =>
     new Promise((resolve, reject) => {
-      numbered += 1;
-      waiting.set(numbered, ({ answer, error }) =>
+      lastNumber += 1;
+      waiting.set(lastNumber, ({ answer, error }) =>
         answer === undefined ? reject(new Error(error)) : resolve(answer),
       );
-      port.postMessage({ number: numbered, question });
+      port.postMessage({ number: lastNumber, call });
     });
 }

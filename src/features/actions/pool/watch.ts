@@ -1,35 +1,35 @@
 import type { RunError, RunLimits } from '../sandbox/run.ts';
 import { cpuTimeExceeded, wallTimeExceeded } from '../sandbox/run-budget.ts';
-import { lastSign, type RunHeartbeat, threadMillisecondsOf } from './run-heartbeat.ts';
+import { lastBeat, type RunHeartbeat, threadMillisecondsOf } from './run-heartbeat.ts';
 
 const intervalMilliseconds = 50;
-/** A thread ends its runs itself; this is how much later it is taken to be unable to. */
+/** A thread ends its runs itself; after this much longer it is taken to be unable to. */
 const graceMilliseconds = 500;
 
 interface Watched {
-  progress: RunHeartbeat;
+  heartbeat: RunHeartbeat;
   limits: RunLimits;
   end(error: RunError): void;
-  /** When the run was first seen to have begun. */
+  /** Time when the run was first seen to have begun. */
   begunAt?: number;
-  /** The last sign of it, and its thread's time by then. */
+  /** The last beat seen, and the thread's CPU time by then. */
   seen: number;
   seenAtThreadMs: number;
 }
 
 /**
- * Ends the runs that their threads cannot end: much of the engine (BigInt, `join` of a long array) never asks
- * whether it may go on. One timer looks at all runs, and there is none while there are no runs.
+ * Ends the runs that their threads cannot end: much of the engine (BigInt, `join` of a long array) never checks for
+ * interrupts. One timer checks all runs; it stops while there are none.
  */
 export class RunWatch {
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Returns how to end the watching. */
-  add(progress: RunHeartbeat, limits: RunLimits, end: (error: RunError) => void): () => void {
-    const watched: Watched = { progress, limits, end, seen: 0, seenAtThreadMs: 0 };
+  /** Returns a function that stops watching. */
+  add(heartbeat: RunHeartbeat, limits: RunLimits, end: (error: RunError) => void): () => void {
+    const watched: Watched = { heartbeat, limits, end, seen: 0, seenAtThreadMs: 0 };
     this.#watched.add(watched);
-    this.#timer ??= setInterval(() => this.#look(), intervalMilliseconds);
+    this.#timer ??= setInterval(() => this.#check(), intervalMilliseconds);
     return () => {
       this.#watched.delete(watched);
       if (this.#watched.size > 0) return;
@@ -38,22 +38,23 @@ export class RunWatch {
     };
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now();
     for (const watched of this.#watched) {
-      const seen = lastSign(watched.progress);
-      // It still waits for a thread, which may take a while and is not its own doing.
+      const seen = lastBeat(watched.heartbeat);
+      // It still waits for a thread, which is not counted against it.
       if (seen === 0) continue;
       watched.begunAt ??= now;
-      // By its own time: one that waits for a processor for long is not deaf.
-      const threadMs = threadMillisecondsOf(watched.progress) ?? now;
+      // Measured in CPU time: a thread that waits long for a processor is not unresponsive.
+      const threadMs = threadMillisecondsOf(watched.heartbeat) ?? now;
       if (seen !== watched.seen) {
         watched.seen = seen;
         watched.seenAtThreadMs = threadMs;
       }
       const { limits, begunAt, seenAtThreadMs } = watched;
-      const isDeaf = seen % 2 !== 0 && threadMs - seenAtThreadMs > limits.cpuMilliseconds + graceMilliseconds;
-      if (isDeaf) watched.end(cpuTimeExceeded(limits));
+      const isUnresponsive =
+        seen % 2 !== 0 && threadMs - seenAtThreadMs > limits.cpuMilliseconds + graceMilliseconds;
+      if (isUnresponsive) watched.end(cpuTimeExceeded(limits));
       else if (now - begunAt > limits.wallMilliseconds + graceMilliseconds)
         watched.end(wallTimeExceeded(limits));
     }

@@ -6,13 +6,13 @@ import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
 import type { StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import type { History } from '../runs/history.ts';
-import { type ActionJournal, actionKey, carriedKey } from '../tables.ts';
+import { type ActionJournal, actionKey, relocatedKey } from '../tables.ts';
 import { InHand, type PendingRun } from './in-hand.ts';
 import { Intake } from './intake.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
 
-/** How many runs of one action are parked, of each device and in all. */
+/** Dead letters of one action, per device and in total. */
 export class DeadLetterCount {
   readonly #of = new Map<DeviceKey, number>();
   #total = 0;
@@ -33,13 +33,13 @@ export class DeadLetterCount {
   }
 }
 
-/** The same of all actions that have run: counted on disk once, for that takes a look at each. */
+/** The counts of all actions that have run. Counted on disk once each, as that reads every dead letter. */
 export class DeadLetterCounts {
-  readonly #parked: History<StoredActionDeadLetter>;
+  readonly #deadLetters: History<StoredActionDeadLetter>;
   readonly #counts = new Map<string, DeadLetterCount>();
 
-  constructor(parked: History<StoredActionDeadLetter>) {
-    this.#parked = parked;
+  constructor(deadLetters: History<StoredActionDeadLetter>) {
+    this.#deadLetters = deadLetters;
   }
 
   of(action: Buffer): DeadLetterCount {
@@ -47,12 +47,12 @@ export class DeadLetterCounts {
     const known = this.#counts.get(id);
     if (known !== undefined) return known;
     const counted = new DeadLetterCount();
-    for (const { record } of this.#parked.all(action)) counted.change(record.device, 1);
+    for (const { record } of this.#deadLetters.all(action)) counted.change(record.device, 1);
     this.#counts.set(id, counted);
     return counted;
   }
 
-  /** Once it is on disk. */
+  /** Call once the change is on disk. */
   change(action: Buffer, device: DeviceKey, change: number): void {
     this.#counts.get(action.toString('hex'))?.change(device, change);
   }
@@ -65,19 +65,19 @@ export class DeadLetterCounts {
 const bucketMs = 10_000;
 const buckets = 6;
 
-/** How often one action runs: bounded to a rate, and counted over the last minute. */
-class Pace {
+/** Rate limit of one action, and its runs in the last minute. */
+class RunRate {
   readonly #rate: () => number;
   readonly #limiter = new RateLimiter(1);
   readonly #counts = new Float64Array(buckets);
   #bucket = 0;
 
-  /** `rate`: runs a second, as many at once after a second without any. */
+  /** `rate`: runs per second, and the burst after a second without any. */
   constructor(rate: () => number) {
     this.#rate = rate;
   }
 
-  /** Whether another run may start now. */
+  /** Whether the rate allows another run now. */
   get isOpen(): boolean {
     return this.#limiter.wait(this.#rate()) === 0;
   }
@@ -105,37 +105,37 @@ class Pace {
 export interface ActionQueueOptions {
   config: ActionConfig;
   journal: ActionJournal;
-  /** Of each shard: where its log ends now. */
+  /** The end of each shard's log now. */
   logEnds: readonly number[];
-  /** Its parked runs. */
-  parked: DeadLetterCount;
-  /** How many runs there are of which mails are on their way, each of which may be parked still. */
-  onTheirWay(): number;
+  /** The action's dead letters. */
+  deadLetters: DeadLetterCount;
+  /** Number of runs whose mails are in flight, each of which may still become a dead letter. */
+  inFlight(): number;
   devicesBehindMax?: number;
 }
 
 /**
- * Devices of one action whose records wait while those of others pass: each has a place on disk and is read for anew. An
- * action that fails for more is broken, and waits.
+ * Maximum devices of one action that lag while others pass: each has a cursor of its own on disk and reads the log
+ * anew. An action that fails for more is broken, and waits.
  */
 const devicesBehindDefault = 100;
 
 /**
- * One version of one action on its way through the logs. What it has in hand is bounded; all else waits in the
- * log, which is its queue. In hand, the records of a device wait for each other, and devices do not.
+ * Works through the logs for one version of one action. What is in hand is bounded; everything else waits in the log,
+ * which is the queue. In hand, the records of a device run in sequence, devices in parallel.
  */
 export class ActionQueue implements Claimant {
   readonly action: Action;
   readonly fleetId: string;
   readonly version: ActionVersion;
   readonly id: Buffer;
-  readonly pace: Pace;
+  readonly rate: RunRate;
   readonly intake: Intake;
-  /** Set when another lane takes over from what is on disk: nothing of this one is to be stored any more. */
+  /** Set when another queue takes over from the state on disk; nothing of this one may be stored any more. */
   isStopped = false;
   readonly #options: ActionQueueOptions;
   readonly #inHand: InHand;
-  /** Runs that are under way, and may be parked. */
+  /** Runs under way, each of which may become a dead letter. */
   #undecided = 0;
 
   constructor(action: Action, version: ActionVersion, options: ActionQueueOptions) {
@@ -145,7 +145,7 @@ export class ActionQueue implements Claimant {
     this.version = version;
     this.#options = options;
     this.id = actionKey(action.id);
-    this.pace = new Pace(() => action.runsPerSecondMax ?? config.actionRunsPerSecondMax);
+    this.rate = new RunRate(() => action.runsPerSecondMax ?? config.actionRunsPerSecondMax);
     this.#inHand = new InHand(
       () => config.actionQueueMax,
       (run) => this.#mayStart(run),
@@ -158,88 +158,89 @@ export class ActionQueue implements Claimant {
       devicesBehindMax,
       trigger: new Trigger(action, version, config),
       inHand: this.#inHand,
-      mayTake: () => !this.isStopped && this.parked < config.actionParkedRunsMax,
+      mayTake: () => !this.isStopped && this.deadLetters < config.actionDeadLettersMax,
       take: (shard, record) => this.#inHand.push(this.#firstTry(shard, record)),
     });
   }
 
-  get parked(): number {
-    return this.#options.parked.total;
+  get deadLetters(): number {
+    return this.#options.deadLetters.total;
   }
 
   get inHand(): number {
     return this.#inHand.size;
   }
 
-  /** Devices of which records wait while those of others pass: behind in the log, or for their parked runs to go. */
+  /** Devices whose records wait while those of others pass: behind in the log, or blocked by their dead letters. */
   get devicesBehind(): number {
     const devices = new Set(this.#inHand.blocked());
     for (const device of this.intake.devicesBehind()) devices.add(device);
     return devices.size;
   }
 
-  /** Why it takes nothing from the logs, or runs nothing of what it has taken. */
-  get held(): 'parked_full' | 'devices_full' | 'limited' | undefined {
-    const { actionParkedRunsMax } = this.#options.config;
-    if (this.parked >= actionParkedRunsMax || this.#inHand.isBlocked) return 'parked_full';
+  /** Why it takes nothing from the logs, or runs nothing of what it took. */
+  get held(): 'dead_letters_full' | 'devices_full' | 'limited' | undefined {
+    const { actionDeadLettersMax } = this.#options.config;
+    if (this.deadLetters >= actionDeadLettersMax || this.#inHand.isBlocked) return 'dead_letters_full';
     if (this.intake.isHeld) return 'devices_full';
-    return this.pace.isOpen ? undefined : 'limited';
+    return this.rate.isOpen ? undefined : 'limited';
   }
 
-  /** A parked run, once at a time. False when it is being tried already. */
-  retry(parked: number, record: StoredRecord): boolean {
-    return this.#inHand.pushRetry({ ...this.#firstTry(undefined, record), parked });
+  /** Queues a replay of a dead letter. Returns false if one is under way already. */
+  replay(deadLetter: number, record: StoredRecord): boolean {
+    return this.#inHand.pushReplay({ ...this.#firstTry(undefined, record), deadLetter });
   }
 
-  /** Whether a run could start now, but for a thread. */
+  /** Whether a run could start now if a thread were free. */
   hasReady(nowMs: number): boolean {
-    return !this.isStopped && this.pace.isOpen && this.#inHand.hasReady(nowMs);
+    return !this.isStopped && this.rate.isOpen && this.#inHand.hasReady(nowMs);
   }
 
   next(): PendingRun | undefined {
     const run = this.#inHand.next();
     if (run === undefined) return undefined;
-    this.pace.take();
-    // One that was parked is counted there for as long as it may be parked again.
-    if (run.parked === undefined) this.#undecided += 1;
+    this.rate.take();
+    // A replayed dead letter stays counted as one until its run has succeeded.
+    if (run.deadLetter === undefined) this.#undecided += 1;
     return run;
   }
 
-  /** What became of it is on disk, and counted: it is parked, its mails are in the outbox, or there is nothing to do. */
-  decided({ parked }: PendingRun): void {
-    if (parked === undefined) this.#undecided -= 1;
+  /** Call once the result of the run is on disk and counted: a dead letter, mails in the outbox, or nothing to do. */
+  decided({ deadLetter }: PendingRun): void {
+    if (deadLetter === undefined) this.#undecided -= 1;
   }
 
-  /** For another attempt; what else there is of its device waits behind it. */
+  /** Schedules another attempt; further records of its device wait behind it. */
   delay(run: PendingRun, milliseconds: number): void {
     this.decided(run);
     this.#inHand.delay(run, milliseconds);
   }
 
-  /** Inside a write transaction: the record is done, whatever came of it. */
+  /** Marks the record done, whatever the outcome, inside a write transaction. */
   store({ shard, record }: PendingRun): void {
     if (shard === undefined) return;
     this.intake.finish(shard, record);
-    if (record.isRelocated) this.#options.journal.tables.carried.removeSync(carriedKey(this.id, record.id));
+    if (record.isRelocated)
+      this.#options.journal.tables.relocated.removeSync(relocatedKey(this.id, record.id));
   }
 
-  /** Its mails are where they belong: the next record of its device may run. */
+  /** Call once the mails are delivered: the next record of the device may run. */
   finish(run: PendingRun): void {
     this.#inHand.finish(run);
   }
 
   #firstTry(shard: number | undefined, record: StoredRecord): PendingRun {
-    return { record, shard, parked: undefined, attempt: 1, conflicts: 0, dueMs: 0 };
+    return { record, shard, deadLetter: undefined, attempt: 1, conflicts: 0, dueMs: 0 };
   }
 
   /**
-   * Whether a run may start: not before there is room for its being parked, which holds for its refused mails too. The
-   * runs of one device are parked up to its share, and then wait for some of those to be retried or dropped.
+   * Whether there is room for the run to become a dead letter, also by refused mails. The dead letters of one device
+   * are bounded by its share; beyond it, its runs wait until some are replayed or dropped.
    */
-  #mayStart({ parked: number, record: { device } }: PendingRun): boolean {
+  #mayStart({ deadLetter: number, record: { device } }: PendingRun): boolean {
     if (number !== undefined) return true;
-    const { config, parked, onTheirWay } = this.#options;
-    const used = parked.total + this.#undecided + onTheirWay();
-    return isWithinShare(config.actionParkedRunsMax, used, parked.of(device));
+    const { config, deadLetters, inFlight } = this.#options;
+    const used = deadLetters.total + this.#undecided + inFlight();
+    return isWithinShare(config.actionDeadLettersMax, used, deadLetters.of(device));
   }
 }

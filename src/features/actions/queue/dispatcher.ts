@@ -25,7 +25,7 @@ class AttemptCounts {
   readonly #counts = new Map<string, Counts>();
 
   of({ id }: Action): Counts {
-    return this.#counts.get(id) ?? { done: 0, failed: 0, parked: 0 };
+    return this.#counts.get(id) ?? { done: 0, failed: 0, dead: 0 };
   }
 
   count(action: Action, outcome: keyof Counts): void {
@@ -45,37 +45,37 @@ export interface DispatcherOptions {
   journal: ActionJournal;
   pool: ActionPool;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
-  /** While one is made, nothing is forgotten that the copy may still need. */
+  /** While a backup runs, no dedupe keys are pruned that the copy may still need. */
   isBackupRunning(): boolean;
   log: Log;
 }
 
-/** How often the logs are looked at: what a message waits at most before its action is thought of. */
-const busyLookMs = 5;
-const idleLookMs = 20;
-/** Without a record for so long, it is idle. */
+/** Interval for polling the logs: the longest wait of a message before its action is considered. */
+const busyPollMs = 5;
+const idlePollMs = 20;
+/** Time without a record after which the dispatcher is idle. */
 const idleAfterMs = 1_000;
 const upkeepMs = 5_000;
-/** Until what could not be stored is tried again. */
+/** Delay before retrying after a failure. */
 const failureMs = 1_000;
 
 /**
- * From the logs of all shards to the actions' runs. It only ever reads what devices wrote, so none of them
- * waits for it; with no action enabled it does not even look.
+ * Dispatches records from the logs of all shards to runs of actions. It only reads what devices wrote, so no device
+ * waits for it; with no action enabled it does not even poll.
  */
 export class Dispatcher {
-  readonly runner: ActionExecutor;
+  readonly executor: ActionExecutor;
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
   readonly #scanner: LogScanner;
-  readonly #lanes = new Map<string, ActionQueue>();
+  readonly #queues = new Map<string, ActionQueue>();
   readonly #starts = new Map<string, Promise<void>>();
   readonly #schedule: ThreadSchedule;
   readonly tests: TestTurns;
   readonly attempts = new AttemptCounts();
-  #looking = false;
+  #isPolling = false;
   #lastFoundMs = 0;
-  #lookTimer: NodeJS.Timeout | undefined;
+  #pollTimer: NodeJS.Timeout | undefined;
   readonly #upkeepTimer: NodeJS.Timeout;
   readonly #recovered: Promise<void>;
   #isStopping = false;
@@ -84,24 +84,24 @@ export class Dispatcher {
     this.#options = options;
     this.#outbox = new Outbox({
       ...options,
-      onRefused: (parcel, refused) => {
-        // Of a deleted action nothing is kept.
-        const isKept = options.actions.all().some(({ id }) => actionKey(id).equals(parcel.action));
-        if (isKept) this.runner.parkMails(parcel, refused);
+      onRefused: (entry, refused) => {
+        // Nothing is stored for a deleted action.
+        const isDeclared = options.actions.all().some(({ id }) => actionKey(id).equals(entry.action));
+        if (isDeclared) this.executor.deadLetterMails(entry, refused);
       },
-      onParked: ({ action, record }) => this.runner.parkedCounts.change(action, record.device, 1),
+      onDeadLetter: ({ action, record }) => this.executor.deadLetterCounts.change(action, record.device, 1),
     });
     this.#scanner = new LogScanner({
       shards: options.shards,
       log: options.log,
-      lanes: () => this.#lanes.values(),
+      queues: () => this.#queues.values(),
       mayTake: () => !this.#isStopping && !this.#outbox.isFull,
     });
-    this.runner = new ActionExecutor(options, this.#outbox);
+    this.executor = new ActionExecutor(options, this.#outbox);
     this.#schedule = new ThreadSchedule(options.config.actionThreads);
     this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
     this.#recovered = this.#outbox.recover();
-    // Whoever waits for it fails, and says so; with no action enabled nobody does.
+    // A start that waits for it fails, and logs that; with no action enabled none does.
     this.#recovered.catch(() => {});
     this.#upkeepTimer = setInterval(() => {
       this.#upkeep().catch((error: unknown) => logFailure(options.log, error, 'actions: upkeep failed'));
@@ -109,16 +109,16 @@ export class Dispatcher {
     for (const action of options.actions.all()) this.restart(action);
   }
 
-  lane(action: Action): ActionQueue | undefined {
-    return this.#lanes.get(action.id);
+  queue(action: Action): ActionQueue | undefined {
+    return this.#queues.get(action.id);
   }
 
-  /** Of every shard: where its log ends now. */
+  /** The end of each shard's log now. */
   async logEnds(): Promise<number[]> {
     return Promise.all(this.#options.shards.all.map((shard) => shard.logEnd()));
   }
 
-  /** Has the action run as it is declared now, from what is on disk of it; a disabled one does not. */
+  /** Starts the action as it is declared now, from its state on disk, unless it is disabled. */
   restart(action: Action): void {
     const start = this.#start(action)
       .catch((error: unknown) => this.#fail(action, error))
@@ -128,84 +128,84 @@ export class Dispatcher {
     this.#starts.set(action.id, start);
   }
 
-  /** Settles when a start that was begun has ended, well or not. */
+  /** Settles when a start under way has succeeded or failed. */
   async started({ id }: Action): Promise<void> {
     await this.#starts.get(id);
   }
 
-  /** Settles when nothing more is written for this action. */
+  /** Stops the action; settles when nothing more is written for it. */
   async end({ id }: Action): Promise<void> {
-    const lane = this.#lanes.get(id);
-    this.#lanes.delete(id);
-    if (lane === undefined) return;
-    lane.isStopped = true;
+    const queue = this.#queues.get(id);
+    this.#queues.delete(id);
+    if (queue === undefined) return;
+    queue.isStopped = true;
     await this.#options.journal.settled();
   }
 
-  /** Nothing is kept of a deleted one. */
+  /** Drops what is in memory of a deleted action. */
   forget(action: Action): void {
     this.attempts.forget(action);
-    this.runner.forget(actionKey(action.id));
+    this.executor.forget(actionKey(action.id));
   }
 
   /**
-   * Positions of all logs that the action has not looked at; before it has started, as the last server left it.
-   * `logEnds`: as they were a moment ago.
+   * Positions of all logs that the action has not scanned; before it has started, by its state on disk. `logEnds`: as
+   * read a moment ago.
    */
   behind(action: Action, logEnds: readonly number[]): number {
     if (!action.enabled) return 0;
     const { journal } = this.#options;
-    const { progress } = this.lane(action)?.intake ?? {};
+    const { progress } = this.queue(action)?.intake ?? {};
     if (progress === undefined) journal.refresh();
     let behind = 0;
     for (const [index, end] of logEnds.entries()) {
       const scanned =
-        progress?.[index]?.lookedAt ?? storedLowest(journal.tables, actionKey(action.id), index);
+        progress?.[index]?.lowestScanned ?? storedLowest(journal.tables, actionKey(action.id), index);
       behind += Math.max(0, end - scanned);
     }
     return behind;
   }
 
-  /** Records that are being run or wait for it; before the action has started, those whose mails are on their way. */
+  /** Records running or waiting to; before the action has started, those whose mails are in flight. */
   inHand(action: Action): number {
-    return this.lane(action)?.inHand ?? this.#outbox.count(actionKey(action.id));
+    return this.queue(action)?.inHand ?? this.#outbox.count(actionKey(action.id));
   }
 
-  /** Puts mails that were refused up for delivery once more, in place of their parked run. False: it is gone. */
-  async sendAgain(action: Action, kept: StoredActionDeadLetter): Promise<boolean> {
+  /** Queues refused mails for delivery again, in place of their dead letter. Returns false if that is gone. */
+  async resendMails(action: Action, letter: StoredActionDeadLetter): Promise<boolean> {
     const id = actionKey(action.id);
-    const parcel = { action: id, record: recordOf(kept), mails: kept.mails };
+    const entry = { action: id, record: recordOf(letter), mails: letter.mails };
     let key: Buffer | undefined;
     await this.#options.journal.commit(() => {
-      if (this.runner.unpark(id, kept.number)) key = this.#outbox.put(parcel);
+      if (this.executor.removeDeadLetter(id, letter.number)) key = this.#outbox.put(entry);
     });
     if (key === undefined) return false;
-    void this.#outbox.deliver(key, parcel);
-    this.runner.parkedCounts.change(id, parcel.record.device, -1);
+    void this.#outbox.deliver(key, entry);
+    this.executor.deadLetterCounts.change(id, entry.record.device, -1);
     return true;
   }
 
-  /** Answers how many there still were. */
-  async dropParked(action: Action, parked: readonly StoredActionDeadLetter[]): Promise<number> {
+  /** Returns how many there still were. */
+  async dropDeadLetters(action: Action, letters: readonly StoredActionDeadLetter[]): Promise<number> {
     const id = actionKey(action.id);
     let dropped: readonly StoredActionDeadLetter[] = [];
     await this.#options.journal.commit(() => {
-      dropped = parked.filter(({ number }) => this.runner.unpark(id, number));
+      dropped = letters.filter(({ number }) => this.executor.removeDeadLetter(id, number));
     });
-    for (const { record } of dropped) this.runner.parkedCounts.change(id, record.device, -1);
+    for (const { record } of dropped) this.executor.deadLetterCounts.change(id, record.device, -1);
     return dropped.length;
   }
 
-  /** Runs that are under way are given up: they run again after the next start. */
+  /** Abandons the runs under way; they run again after the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    clearTimeout(this.#lookTimer);
+    clearTimeout(this.#pollTimer);
     clearInterval(this.#upkeepTimer);
     await this.#storeProgress().catch((error: unknown) => {
-      const msg = 'actions: how far they are could not be stored at the stop; what is done is not done again';
+      const msg = 'actions: progress could not be stored at shutdown; what is done is still not run again';
       logFailure(this.#options.log, error, msg);
     });
-    for (const lane of this.#lanes.values()) lane.isStopped = true;
+    for (const queue of this.#queues.values()) queue.isStopped = true;
     await this.#options.pool.close();
     this.tests.close();
     await this.#outbox.stop();
@@ -215,99 +215,99 @@ export class Dispatcher {
   async #start(declared: Action): Promise<void> {
     await this.#recovered;
     await this.end(declared);
-    // The records of a device wait for the mails of those before them.
+    // The records of a device wait for the mails of earlier ones.
     await this.#outbox.settled(actionKey(declared.id));
     const logEnds = await this.logEnds();
     const { actions, config, journal } = this.#options;
-    // As it is now: it may have been changed while this waited.
+    // Read again: it may have changed while this waited.
     const action = actions.all().find(({ id }) => id === declared.id);
-    if (this.#isStopping || !action?.enabled || this.#lanes.has(action.id)) return;
-    const lane = new ActionQueue(action, actions.current(action), {
+    if (this.#isStopping || !action?.enabled || this.#queues.has(action.id)) return;
+    const queue = new ActionQueue(action, actions.current(action), {
       config,
       journal,
       logEnds,
-      parked: this.runner.parkedCounts.of(actionKey(action.id)),
-      onTheirWay: () => this.#outbox.count(actionKey(action.id)),
+      deadLetters: this.executor.deadLetterCounts.of(actionKey(action.id)),
+      inFlight: () => this.#outbox.count(actionKey(action.id)),
     });
-    this.#lanes.set(action.id, lane);
-    this.#lookSoon(0);
+    this.#queues.set(action.id, queue);
+    this.#pollSoon(0);
   }
 
   #fail(action: Action, error: unknown): void {
     if (this.#isStopping) return;
     const { fleetId: fleet, name } = action;
-    const msg = 'an action cannot go on now; it will try again';
+    const msg = 'action failed to continue; retrying';
     logFailure(this.#options.log, error, msg, { fleet, action: name });
-    const lane = this.#lanes.get(action.id);
-    if (lane !== undefined) lane.isStopped = true;
+    const queue = this.#queues.get(action.id);
+    if (queue !== undefined) queue.isStopped = true;
     setTimeout(() => {
       if (!this.#isStopping) this.restart(action);
     }, failureMs);
   }
 
-  #lookSoon(afterMs: number): void {
-    if (this.#isStopping || this.#looking) return;
-    clearTimeout(this.#lookTimer);
-    this.#lookTimer = setTimeout(() => void this.#look(), afterMs);
+  #pollSoon(afterMs: number): void {
+    if (this.#isStopping || this.#isPolling) return;
+    clearTimeout(this.#pollTimer);
+    this.#pollTimer = setTimeout(() => void this.#poll(), afterMs);
   }
 
-  async #look(): Promise<void> {
-    this.#looking = true;
+  async #poll(): Promise<void> {
+    this.#isPolling = true;
     let hasFailed = false;
     try {
-      if (await this.#scanner.look()) this.#lastFoundMs = performance.now();
+      if (await this.#scanner.poll()) this.#lastFoundMs = performance.now();
       this.#pump();
     } catch (error) {
       hasFailed = true;
-      logFailure(this.#options.log, error, 'actions: the log cannot be read now');
+      logFailure(this.#options.log, error, 'actions: reading the log failed; retrying');
     }
-    this.#looking = false;
-    if (this.#lanes.size === 0) return;
+    this.#isPolling = false;
+    if (this.#queues.size === 0) return;
     const isIdle = performance.now() - this.#lastFoundMs > idleAfterMs;
-    // A database that is away may say so at once.
-    this.#lookSoon(hasFailed ? failureMs : isIdle ? idleLookMs : busyLookMs);
+    // Waits longer after a failure, as an unavailable database may fail at once.
+    this.#pollSoon(hasFailed ? failureMs : isIdle ? idlePollMs : busyPollMs);
   }
 
-  /** Gives threads that are free something to run. */
+  /** Starts runs on free threads. */
   #pump(): void {
     while (!this.#isStopping) {
       const mayRun = !this.#outbox.isFull && this.#options.journal.mayGrow();
-      const lane = this.tests.next(mayRun ? [...this.#lanes.values()] : []);
-      const run = lane?.next();
-      if (lane === undefined || run === undefined) return;
-      void this.#run(lane, run);
+      const queue = this.tests.next(mayRun ? [...this.#queues.values()] : []);
+      const run = queue?.next();
+      if (queue === undefined || run === undefined) return;
+      void this.#run(queue, run);
     }
   }
 
-  async #run(lane: ActionQueue, run: PendingRun): Promise<void> {
-    this.#schedule.begin(lane);
+  async #run(queue: ActionQueue, run: PendingRun): Promise<void> {
+    this.#schedule.begin(queue);
     let hasThread = true;
     const freeThread = (): void => {
-      if (hasThread) this.#schedule.end(lane);
+      if (hasThread) this.#schedule.end(queue);
       hasThread = false;
     };
     try {
-      const outcome = await this.runner.attempt({ lane, run }, () => {
+      const outcome = await this.executor.attempt({ queue, run }, () => {
         freeThread();
         this.#pump();
       });
-      if (!lane.isStopped) this.attempts.count(lane.action, outcome);
+      if (!queue.isStopped) this.attempts.count(queue.action, outcome);
     } catch (error) {
       freeThread();
-      if (!lane.isStopped) this.#fail(lane.action, error);
+      if (!queue.isStopped) this.#fail(queue.action, error);
     }
-    // What is left over, should this fail, finds the next look.
-    this.#lookSoon(0);
+    // If this fails, the next poll finds what is left.
+    this.#pollSoon(0);
   }
 
   async #upkeep(): Promise<void> {
     await this.#storeProgress();
-    await this.#outbox.forget(() => !this.#options.isBackupRunning());
+    await this.#outbox.pruneDedupeKeys(() => !this.#options.isBackupRunning());
   }
 
   async #storeProgress(): Promise<void> {
-    const moved = [...this.#lanes.values()].filter(
-      (lane) => !lane.isStopped && lane.intake.progress.some(({ isStored }) => !isStored),
+    const moved = [...this.#queues.values()].filter(
+      (queue) => !queue.isStopped && queue.intake.progress.some(({ isStored }) => !isStored),
     );
     if (moved.length === 0) return;
     await this.#options.journal.commit(() => {

@@ -2,54 +2,55 @@ import { isWithinShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 
-/** One record that one action is to be run for. */
+/** A record that the action has to run for. */
 export interface PendingRun {
   record: StoredRecord;
-  /** Of the log that it stands in; undefined when it was parked. */
+  /** Shard of the log it comes from; undefined for a replayed dead letter. */
   shard: number | undefined;
-  /** Its number among the parked runs, when it is tried again. */
-  parked: number | undefined;
-  /** From 1. */
+  /** Number of the dead letter, if this is its replay. */
+  deadLetter: number | undefined;
+  /** Counted from 1. */
   attempt: number;
-  /** How often others changed the state under it. */
+  /** Number of conflicts with concurrent changes of the state. */
   conflicts: number;
-  /** Of `performance.now()`: not to be tried before. */
+  /** Earliest time of the next attempt, by `performance.now()`. */
   dueMs: number;
 }
 
-/** What is in hand of one device: one at a time runs, in order. */
+/** The records of one device in hand, run one at a time, in order. */
 interface DeviceQueue {
-  /** Parked runs that are tried again: older than all others, and not to wait for any of them. */
-  retries: PendingRun[];
+  /** Replayed dead letters: older than all others, so they do not wait for them. */
+  replays: PendingRun[];
   runs: PendingRun[];
   underWay: PendingRun | undefined;
 }
 
 /**
- * The records of one action that are in hand, each device's behind one another and devices side by side. They share
- * what there is room for, so that none can have it all. Parked runs that are tried again are beside that: there are
- * `actionParkedRunsMax` of them at most.
+ * The records of one action in hand: those of a device run in sequence, devices in parallel. Devices share the room, so
+ * that none can take all of it. Replayed dead letters do not count; there are at most `actionDeadLettersMax`.
  */
 export class InHand {
   readonly #max: () => number;
   readonly #mayStart: (run: PendingRun) => boolean;
   readonly #queues = new Map<DeviceKey, DeviceQueue>();
-  /** In the order of their turns; those that wait for something else than a thread stay where they are. */
+  /** In order of their turns; those that wait for something other than a thread keep their turn. */
   readonly #ready = new Set<DeviceQueue>();
-  /** For another attempt. */
+  /** Waiting for another attempt. */
   readonly #delayed = new Set<DeviceQueue>();
-  readonly #retried = new Set<number>();
+  readonly #replayed = new Set<number>();
   #used = 0;
 
-  /** `max`: records, which can be changed. `mayStart`: whether there is room for what may become of it. */
+  /**
+   * `max`: maximum records, which may change. `mayStart`: whether there is room for the possible outcomes of the run.
+   */
   constructor(max: () => number, mayStart: (run: PendingRun) => boolean) {
     this.#max = max;
     this.#mayStart = mayStart;
   }
 
-  /** Of all devices, with parked runs that are tried again. */
+  /** Records of all devices, including replayed dead letters. */
   get size(): number {
-    return this.#used + this.#retried.size;
+    return this.#used + this.#replayed.size;
   }
 
   get used(): number {
@@ -68,14 +69,14 @@ export class InHand {
     return isWithinShare(this.#max(), this.#used, this.of(device));
   }
 
-  /** Whether its next run waits for another attempt, or for room among what is parked. */
+  /** Whether the device's next run waits for another attempt, or for room among the dead letters. */
   isStuck(device: DeviceKey): boolean {
     const queue = this.#queues.get(device);
     if (queue === undefined || queue.underWay !== undefined) return false;
     return this.#delayed.has(queue) || (this.#ready.has(queue) && !this.#isStartable(queue));
   }
 
-  /** Devices of which nothing can start before some of their parked runs are gone. */
+  /** Devices that cannot start anything until some of their dead letters are gone. */
   *blocked(): Generator<DeviceKey> {
     for (const queue of this.#ready) {
       const [head] = queue.runs;
@@ -83,19 +84,19 @@ export class InHand {
     }
   }
 
-  /** Those whose next run cannot start now, with more in hand behind it. */
+  /** The last runs of devices with several in hand, the next of which cannot start now. */
   stuck(): PendingRun[] {
     const blocked = [...this.#ready].filter((queue) => !this.#isStartable(queue));
     return [...this.#delayed, ...blocked].flatMap(({ runs }) => (runs.length > 1 ? runs.slice(-1) : []));
   }
 
-  /** Takes the last record of a device out again. Only the first may have been tried. */
+  /** Removes the last record of a device. Only its first may have been attempted. */
   putBack(run: PendingRun): void {
     this.#queues.get(run.record.device)?.runs.pop();
     this.#used -= 1;
   }
 
-  /** Whether all of it waits for parked runs to go. */
+  /** Whether everything waits for dead letters to go. */
   get isBlocked(): boolean {
     return this.#queues.size > 0 && [...this.blocked()].length === this.#queues.size;
   }
@@ -104,22 +105,22 @@ export class InHand {
     this.#used += 1;
     const queue = this.#queueOf(run.record.device);
     queue.runs.push(run);
-    this.#place(queue);
+    this.#enqueue(queue);
   }
 
-  /** A parked run, once at a time. False when it is being tried already. */
-  pushRetry(run: PendingRun & { parked: number }): boolean {
-    if (this.#retried.has(run.parked)) return false;
-    this.#retried.add(run.parked);
+  /** Queues a replay of a dead letter. Returns false if one is under way already. */
+  pushReplay(run: PendingRun & { deadLetter: number }): boolean {
+    if (this.#replayed.has(run.deadLetter)) return false;
+    this.#replayed.add(run.deadLetter);
     const queue = this.#queueOf(run.record.device);
-    queue.retries.push(run);
-    this.#place(queue);
+    queue.replays.push(run);
+    this.#enqueue(queue);
     return true;
   }
 
-  /** Whether a run could start now, but for a thread. */
+  /** Whether a run could start now if a thread were free. */
   hasReady(nowMs: number): boolean {
-    for (const queue of this.#delayed) if (headOf(queue).dueMs <= nowMs) this.#place(queue);
+    for (const queue of this.#delayed) if (headOf(queue).dueMs <= nowMs) this.#enqueue(queue);
     return this.#startable() !== undefined;
   }
 
@@ -131,38 +132,38 @@ export class InHand {
     return queue.underWay;
   }
 
-  /** For another attempt; what else there is of its device waits behind it. */
+  /** Schedules another attempt; further records of its device wait behind it. */
   delay(run: PendingRun, milliseconds: number): void {
     run.dueMs = performance.now() + milliseconds;
     const queue = this.#queueOf(run.record.device);
     queue.underWay = undefined;
-    this.#place(queue);
+    this.#enqueue(queue);
   }
 
   finish(run: PendingRun): void {
     const { device } = run.record;
     const queue = this.#queueOf(device);
     queue.underWay = undefined;
-    if (run.parked === undefined) {
+    if (run.deadLetter === undefined) {
       queue.runs.shift();
       this.#used -= 1;
     } else {
-      queue.retries.shift();
-      this.#retried.delete(run.parked);
+      queue.replays.shift();
+      this.#replayed.delete(run.deadLetter);
     }
-    if (queue.runs.length + queue.retries.length === 0) this.#queues.delete(device);
-    else this.#place(queue);
+    if (queue.runs.length + queue.replays.length === 0) this.#queues.delete(device);
+    else this.#enqueue(queue);
   }
 
   #queueOf(device: DeviceKey): DeviceQueue {
     const known = this.#queues.get(device);
     if (known !== undefined) return known;
-    const queue = { retries: [], runs: [], underWay: undefined };
+    const queue = { replays: [], runs: [], underWay: undefined };
     this.#queues.set(device, queue);
     return queue;
   }
 
-  #place(queue: DeviceQueue): void {
+  #enqueue(queue: DeviceQueue): void {
     if (queue.underWay !== undefined) return;
     const isDue = headOf(queue).dueMs <= performance.now();
     this.#delayed.delete(queue);
@@ -183,8 +184,8 @@ export class InHand {
   }
 }
 
-function headOf({ retries: [retry], runs: [run] }: DeviceQueue): PendingRun {
-  const head = retry ?? run;
+function headOf({ replays: [replay], runs: [run] }: DeviceQueue): PendingRun {
+  const head = replay ?? run;
   if (head === undefined) throw new Error('a device with nothing in hand has no queue');
   return head;
 }

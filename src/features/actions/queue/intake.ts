@@ -2,40 +2,44 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
-import { type ActionJournal, carriedKey } from '../tables.ts';
+import { type ActionJournal, relocatedKey } from '../tables.ts';
 import type { InHand } from './in-hand.ts';
 import { QueueProgress } from './queue-progress.ts';
 import type { Trigger } from './trigger.ts';
 
-/** Of what a lane may have in hand. A page is decoded whole, however few of its records there is room for. */
+/**
+ * Share of the records in hand that must be free before a page is read, since a page is decoded whole however few of
+ * its records fit.
+ */
 const roomShareMin = 1 / 16;
 
 export interface IntakeOptions {
   config: ActionConfig;
   journal: ActionJournal;
-  /** Of each shard: where its log ends now. */
+  /** The end of each shard's log now. */
   logEnds: readonly number[];
   action: Buffer;
   trigger: Trigger;
   inHand: InHand;
   devicesBehindMax: number;
-  /** Whether anything is to be taken now. */
+  /** Whether records may be taken now. */
   mayTake(): boolean;
   take(shard: number, record: StoredRecord): void;
 }
 
 /**
- * What one action takes from the logs, in their order. A device that has its share in hand and does not get on is
- * left behind: the others pass, and its records are read again from its own place once there is room for them.
+ * Takes the records of one action from the logs, in order. A device that has used its share of the records in hand and
+ * makes no progress is left behind: the others pass, and its records are read again from its own cursor once there is
+ * room.
  */
 export class Intake {
   readonly progress: readonly QueueProgress[];
   readonly #options: IntakeOptions;
   #isCaughtUp = false;
-  /** The log holds more than there was room for. */
+  /** Set while the log holds more than there was room for. */
   #isFull = false;
-  /** It would have been left behind, and there was no place for one more. */
-  #lacksPlace: DeviceKey | undefined;
+  /** The device that could not be left behind, since all cursors were in use. */
+  #lacksCursor: DeviceKey | undefined;
 
   constructor(options: IntakeOptions) {
     const { journal, action, logEnds } = options;
@@ -44,27 +48,27 @@ export class Intake {
     this.progress = logEnds.map((end, shard) => new QueueProgress(journal.tables, action, shard, end));
   }
 
-  /** Devices of which records in the logs wait while those of others pass. */
+  /** Devices whose records in the logs wait while those of others pass. */
   *devicesBehind(): Generator<DeviceKey> {
     for (const { behind } of this.progress) for (const [device] of behind.passed()) yield device;
   }
 
-  /** Whether nothing more is taken before a device that is behind has caught up. */
+  /** Whether nothing is taken until a device that is behind has caught up. */
   get isHeld(): boolean {
-    if (this.#hasPlace) return false;
+    if (this.#hasFreeCursor) return false;
     const { actionQueueMax } = this.#options.config;
     if (this.progress.some(({ marks }) => marks > actionQueueMax)) return true;
-    return this.#lacksPlace !== undefined && !this.#options.inHand.hasRoomFor(this.#lacksPlace);
+    return this.#lacksCursor !== undefined && !this.#options.inHand.hasRoomFor(this.#lacksCursor);
   }
 
-  /** Before a look: what cannot be run now goes back to the log, where nothing else fits in hand. */
+  /** Call before a poll. When no further record fits in hand, returns what cannot run now to the log. */
   makeRoom(): void {
     if (!this.#hasRoom) this.#putBack();
   }
 
   /**
-   * Whether to look further in the log of that shard. After a start it goes through what waits shard by shard:
-   * the records of a device that has moved lie in two logs, and the lower shard has the older ones.
+   * Whether to scan the log of that shard further. After a start the backlog is scanned shard by shard: the records of
+   * a relocated device lie in two logs, and the lower shard has the older ones.
    */
   wants(shard: number): boolean {
     if (!this.#options.mayTake() || this.isHeld) return false;
@@ -73,12 +77,12 @@ export class Intake {
     return first === undefined || first === shard;
   }
 
-  /** Whether the record's device has to be known for this lane to decide on it. */
+  /** Whether deciding on this record needs its device. */
   asksForDevice(record: StoredRecord): boolean {
     return this.#options.trigger.asksForTags(record);
   }
 
-  /** Takes what is for it from a page of the log, as far as there is room. `devices`: those that it asks for. */
+  /** Takes the action's records from a page of the log, as far as there is room. `devices`: those asked for. */
   offer(shard: number, page: LogPage, devices: ReadonlyMap<DeviceKey, Device>): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
@@ -87,7 +91,7 @@ export class Intake {
       const { position } = record;
       if (position < progress.scanned) continue;
       if (position >= end) break;
-      // Before the record is looked at: one that cannot be is passed over.
+      // Advanced before matching the record, so that one that fails to match is skipped.
       progress.scanned = position + 1;
       if (this.#pass(shard, progress, record, devices)) continue;
       progress.scanned = position;
@@ -98,7 +102,7 @@ export class Intake {
     this.#isFull = false;
   }
 
-  /** From where on to look again in the log of that shard, for devices that are behind and have room. */
+  /** Where to read the log of that shard again, for devices that are behind and have room. */
   wantsAgain(shard: number): number | undefined {
     let from: number | undefined;
     if (!this.#options.mayTake()) return undefined;
@@ -108,14 +112,14 @@ export class Intake {
     return from;
   }
 
-  /** The same as `offer` for the devices that are behind, of a page from `from` on. */
+  /** Like `offer`, for the devices that are behind, with a page from `from` on. */
   offerAgain(shard: number, from: number, page: LogPage, devices: ReadonlyMap<DeviceKey, Device>): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
     const { behind, scanned } = progress;
     const following = new Set<DeviceKey>();
     for (const [device, next] of behind.passed()) {
-      // One that has no room now is left where it is, and looked for again from there.
+      // A device without room now keeps its cursor, and is read again from there.
       if (next >= from && next < page.next && !this.#isBehindBefore(shard, device)) following.add(device);
     }
     for (const record of page.records) {
@@ -133,18 +137,19 @@ export class Intake {
     for (const device of following) behind.moveOn(device, page.next < scanned ? page.next : undefined);
   }
 
-  /** Where nothing stands from a position on, nothing is to come before the end that the log has told of. */
+  /** Skips a gap: with no records from this position on, none will come before the end that the log reported. */
   passGap(shard: number, from: number): void {
     const progress = this.progress[shard];
     if (progress?.scanned === from) progress.scanned = Math.max(from, this.#end(shard));
   }
 
-  /** Inside a write transaction: the record is done. */
+  /** Marks the record done, inside a write transaction. */
   finish(shard: number, record: StoredRecord): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
     progress.finish(record);
-    // As many marks as records in hand: then whoever holds the position up gets a place of its own.
+    // Bounds the marks to the records in hand: beyond that, the device that holds the position back gets a cursor of
+    // its own.
     while (progress.marks > this.#options.config.actionQueueMax) {
       const { first } = progress;
       if (first === undefined || !this.#leaveBehind(progress, first, undefined)) break;
@@ -152,7 +157,9 @@ export class Intake {
     progress.store();
   }
 
-  /** Takes the record if it is for this action. False: there is no room for it, and it is worth to wait for some. */
+  /**
+   * Takes the record if it is for this action. Returns false if there is no room, and waiting for some is worthwhile.
+   */
   #pass(
     shard: number,
     progress: QueueProgress,
@@ -172,7 +179,7 @@ export class Intake {
     }
     if (!waits && !this.#isSlow(device)) return false;
     const isLeft = this.#leaveBehind(progress, device, position);
-    this.#lacksPlace = isLeft ? undefined : device;
+    this.#lacksCursor = isLeft ? undefined : device;
     return isLeft;
   }
 
@@ -181,25 +188,30 @@ export class Intake {
     this.#options.take(shard, record);
   }
 
-  /** One that goes on, and has no more in hand than many others, is waited for: that takes a moment. */
+  /**
+   * Whether not to wait for the device: it is stuck, or has much of all records in hand. Any other takes only a moment.
+   */
   #isSlow(device: DeviceKey): boolean {
     const muchOfAll = this.#options.config.actionQueueMax * roomShareMin;
     return this.#options.inHand.isStuck(device) || this.#options.inHand.of(device) >= muchOfAll;
   }
 
-  /** False when there are as many devices with places of their own as may be. */
+  /** Returns false when all cursors are in use. */
   #leaveBehind(progress: QueueProgress, device: DeviceKey, next: number | undefined): boolean {
-    if (!progress.behind.has(device) && !this.#hasPlace) return false;
+    if (!progress.behind.has(device) && !this.#hasFreeCursor) return false;
     progress.leaveBehind(device, next);
     return true;
   }
 
-  get #hasPlace(): boolean {
-    const places = this.progress.reduce((sum, { behind }) => sum + behind.size, 0);
-    return places < this.#options.devicesBehindMax;
+  get #hasFreeCursor(): boolean {
+    const cursors = this.progress.reduce((sum, { behind }) => sum + behind.size, 0);
+    return cursors < this.#options.devicesBehindMax;
   }
 
-  /** Once it was full, for some more records than one, of what devices that are behind leave to the others. */
+  /**
+   * Whether a page may be read. After it was full, only with room for several records, counted against what devices
+   * behind leave to the others.
+   */
   get #hasRoom(): boolean {
     const { inHand, config } = this.#options;
     if (!this.#isFull) return inHand.free > 0;
@@ -207,7 +219,10 @@ export class Intake {
     return inHand.free >= Math.ceil(ofOthers * roomShareMin);
   }
 
-  /** Of each device that waits for an attempt or for its parked runs, all but the record that it waits with. */
+  /**
+   * Returns records to the log: all but the first of each device that waits for an attempt or is blocked by its dead
+   * letters.
+   */
   #putBack(): void {
     const { inHand } = this.#options;
     for (let stuck = inHand.stuck(); stuck.length > 0; stuck = inHand.stuck()) {
@@ -224,7 +239,7 @@ export class Intake {
     }
   }
 
-  /** Not for each single record: a page is read and decoded for it. */
+  /** Waits for room for several records, as each time a page is read and decoded. */
   #mayCatchUp(shard: number, device: DeviceKey): boolean {
     const own = this.#options.inHand.of(device);
     if (this.#isBehindBefore(shard, device)) return false;
@@ -232,7 +247,7 @@ export class Intake {
     return !this.#options.inHand.isStuck(device) && 2 * own <= this.#options.inHand.free;
   }
 
-  /** Whether older records of the device wait in the log of a lower shard, from which it was moved. */
+  /** Whether older records of the device wait in the log of a lower shard, from which it was relocated. */
   #isBehindBefore(shard: number, device: DeviceKey): boolean {
     for (let lower = 0; lower < shard; lower += 1) {
       if (this.progress[lower]?.behind.nextOf(device) !== undefined) return true;
@@ -242,9 +257,10 @@ export class Intake {
 
   #isFor(record: StoredRecord, progress: QueueProgress, sender: Device | undefined): boolean {
     if (progress.isDone(record)) return false;
-    // What a move took along was done before it, but for what is noted.
-    const { carried } = this.#options.journal.tables;
-    if (record.isRelocated && !carried.doesExist(carriedKey(this.#options.action, record.id))) return false;
+    // Relocated records were done before the reshard, except those noted.
+    const { relocated } = this.#options.journal.tables;
+    if (record.isRelocated && !relocated.doesExist(relocatedKey(this.#options.action, record.id)))
+      return false;
     return this.#options.trigger.matches(record, sender);
   }
 
@@ -252,7 +268,7 @@ export class Intake {
     return this.#options.logEnds[shard] ?? 0;
   }
 
-  /** The first shard whose log of before the start is not gone through. */
+  /** The first shard whose backlog from before the start is not scanned yet. */
   #shardBehind(): number | undefined {
     if (this.#isCaughtUp) return undefined;
     const shard = this.progress.findIndex(({ scanned }, index) => scanned < this.#end(index));

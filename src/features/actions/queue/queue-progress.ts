@@ -1,9 +1,9 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { ActionJournal } from '../tables.ts';
 import { actionShardKey, numberKey, numberValue, rangeOf, readNumber } from '../tables.ts';
-import { DevicesBehind, storedPlaces } from './devices-behind.ts';
+import { DevicesBehind, storedCursors } from './devices-behind.ts';
 
-/** What there is to know of a record here. */
+/** A record, by position. */
 export interface QueuePosition {
   device: DeviceKey;
   position: number;
@@ -13,42 +13,42 @@ interface Entry extends QueuePosition {
   isDone: boolean;
 }
 
-/** Before this position of that shard's log all is done, as it is on disk, but for devices that are behind. */
+/** The position as stored: all before it is done in the log of that shard, except for devices that are behind. */
 export function storedPosition(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
   const stored = tables.positions.getBinary(actionShardKey(action, shard));
   return stored === undefined ? 0 : readNumber(stored);
 }
 
-/** The same with them. */
+/** The lowest stored position, including devices that are behind. */
 export function storedLowest(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
   let lowest = storedPosition(tables, action, shard);
-  for (const { position } of storedPlaces(tables, actionShardKey(action, shard)))
+  for (const { position } of storedCursors(tables, actionShardKey(action, shard)))
     lowest = Math.min(lowest, position);
   return lowest;
 }
 
 /**
- * How far one action has come in the log of one shard. Records are done out of order, since devices do not
- * wait for each other: durable are the position before which all of them are, and a mark for each one behind
- * it. A device that would hold the position up gets a place of its own, which bounds the marks.
+ * Progress of one action in the log of one shard. Records are done out of order, as devices do not wait for each other.
+ * Stored are the position before which all are done, and a mark for each done one past it. A device that holds the
+ * position back gets a cursor of its own, which bounds the marks.
  */
 export class QueueProgress {
   readonly behind: DevicesBehind;
-  /** Looked at up to here. */
+  /** Scanned up to here. */
   scanned: number;
   readonly #tables: ActionJournal['tables'];
   readonly #key: Buffer;
   #stored: number;
-  /** In hand, in order, from the first that is not done. */
+  /** Records in hand, in order, from the first that is not done. */
   #entries: Entry[] = [];
   readonly #marks = new Set<number>();
   /**
-   * Marks before the position that an earlier version of the action left: what was done may lie behind what is not,
-   * when the new one runs for more. Kept while devices are behind that they may be of.
+   * Marks before the position, left by an earlier version of the action: a new one that runs for more has records to do
+   * before records that are done. Kept while devices are behind that they may belong to.
    */
   readonly #earlierMarks = new Set<number>();
 
-  /** `logEnd`: what is stored may be ahead of a log that was restored by hand; it is not to wait for it. */
+  /** `logEnd`: caps the stored position, which may be ahead of a log that was restored by hand. */
   constructor(tables: ActionJournal['tables'], action: Buffer, shard: number, logEnd: number) {
     this.#tables = tables;
     this.#key = actionShardKey(action, shard);
@@ -62,7 +62,7 @@ export class QueueProgress {
     }
   }
 
-  /** Before this position all is done, but for devices that are behind. */
+  /** All before this position is done, except for devices that are behind. */
   get position(): number {
     return this.#entries[0]?.position ?? this.scanned;
   }
@@ -71,24 +71,24 @@ export class QueueProgress {
     return this.position === this.#stored && this.behind.isStored(this.#stored);
   }
 
-  /** Records that are done ahead of the position, each of which has a mark. */
+  /** Number of records done past the position, each with a mark. */
   get marks(): number {
     return this.#marks.size;
   }
 
-  /** The device that holds the position up. */
+  /** The device that holds the position back. */
   get first(): DeviceKey | undefined {
     return this.#entries[0]?.device;
   }
 
-  /** Before this nothing is to be looked at any more. */
-  get lookedAt(): number {
+  /** The position before which nothing is left to scan. */
+  get lowestScanned(): number {
     let lowest = this.scanned;
     for (const [, next] of this.behind.passed()) lowest = Math.min(lowest, next);
     return lowest;
   }
 
-  /** Whether it was done before the last start. */
+  /** Whether the record was done before the last start. */
   isDone({ device, position }: QueuePosition): boolean {
     return (
       this.#marks.has(position) || this.#earlierMarks.has(position) || this.behind.isDone(device, position)
@@ -100,7 +100,7 @@ export class QueueProgress {
     else this.#entries.push({ device, position, isDone: false });
   }
 
-  /** From now on the device has a place of its own, and with `next` its records wait from there on. */
+  /** Gives the device a cursor of its own; with `next`, its records wait from there on. */
   leaveBehind(device: DeviceKey, next: number | undefined): void {
     if (this.behind.has(device)) {
       this.behind.moveOn(device, next);
@@ -113,7 +113,7 @@ export class QueueProgress {
     this.#dropDone();
   }
 
-  /** Inside a write transaction, which is to `store` too. When that fails, this object is of no use any more. */
+  /** Call inside a write transaction, which must call `store` too. If it fails, this object is unusable. */
   finish({ device, position }: QueuePosition): void {
     if (this.behind.has(device)) {
       this.behind.finish(device, position);
@@ -127,10 +127,10 @@ export class QueueProgress {
     this.#marks.add(position);
   }
 
-  /** Inside a write transaction. */
+  /** Call inside a write transaction. */
   store(): void {
     const { position } = this;
-    // In one with the position, for what is theirs lies before it.
+    // In one transaction with the position, as the records of devices behind lie before it.
     this.behind.store(position);
     if (position === this.#stored) return;
     this.#tables.positions.putSync(this.#key, numberValue(position));

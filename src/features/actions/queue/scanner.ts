@@ -9,36 +9,36 @@ import type { ActionQueue } from './action-queue.ts';
 export interface ScannerOptions {
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   log: Log;
-  lanes(): Iterable<ActionQueue>;
-  /** Whether more may be taken in hand now. */
+  queues(): Iterable<ActionQueue>;
+  /** Whether more records may be taken now. */
   mayTake(): boolean;
 }
 
-/** Pages from one position in one look. */
-const pagesPerLook = 4;
-/** What a look may take before the thread's other work has its turn. */
-const lookMsMax = 10;
+/** Pages read from one position per poll. */
+const pagesPerPoll = 4;
+/** Longest stretch of a poll before it yields to the event loop. */
+const pollMsMax = 10;
 
-/** Goes through the logs of all shards for all lanes, each from where it is. */
+/** Scans the logs of all shards for all queues, each from its own position. */
 export class LogScanner {
   readonly #options: ScannerOptions;
-  /** By lane the shards that it has missed records of: told once, until it has caught up there. */
+  /** By queue, the shards in which it has missed records: reported once, until it has caught up there. */
   readonly #missed = new WeakMap<ActionQueue, Set<number>>();
 
   constructor(options: ScannerOptions) {
     this.#options = options;
   }
 
-  /** One look at every log. Answers whether there was anything. */
-  async look(): Promise<boolean> {
+  /** Polls every log once. Returns whether there was anything. */
+  async poll(): Promise<boolean> {
     let hasFound = false;
-    for (const { intake } of this.#options.lanes()) intake.makeRoom();
+    for (const { intake } of this.#options.queues()) intake.makeRoom();
     let sinceMs = performance.now();
-    for (const reading of this.#readings()) {
-      for (let pages = 0; pages < pagesPerLook; pages += 1) {
-        if (!(await reading())) break;
+    for (const readNext of this.#readers()) {
+      for (let pages = 0; pages < pagesPerPoll; pages += 1) {
+        if (!(await readNext())) break;
         hasFound = true;
-        if (performance.now() - sinceMs < lookMsMax) continue;
+        if (performance.now() - sinceMs < pollMsMax) continue;
         await yieldToEventLoop();
         sinceMs = performance.now();
       }
@@ -46,8 +46,8 @@ export class LogScanner {
     return hasFound;
   }
 
-  /** Each reads a page, and the one behind it the next time; it answers whether there was one. */
-  *#readings(): Generator<() => Promise<boolean>> {
+  /** Yields functions that read one page per call, in sequence, and return whether there was one. */
+  *#readers(): Generator<() => Promise<boolean>> {
     for (const [shard] of this.#options.shards.all.entries()) {
       for (const position of this.#positions(shard)) {
         let from: number | undefined = position;
@@ -56,36 +56,36 @@ export class LogScanner {
           return from !== undefined;
         };
       }
-      for (const lane of this.#options.lanes()) yield () => this.#readAgain(shard, lane);
+      for (const queue of this.#options.queues()) yield () => this.#readAgain(shard, queue);
     }
   }
 
   /**
-   * Where to look in the log of that shard: where each of the lanes is, so that one that is far behind holds up no
-   * other. Those that have caught up are all at one place.
+   * Positions to read in the log of that shard: that of each queue, so that one far behind does not delay others.
+   * Queues that have caught up share one.
    */
   #positions(index: number): ReadonlySet<number> {
     const positions = new Set<number>();
-    for (const lane of this.#options.lanes()) {
-      if (lane.intake.wants(index)) positions.add(lane.intake.progress[index]?.scanned ?? 0);
+    for (const queue of this.#options.queues()) {
+      if (queue.intake.wants(index)) positions.add(queue.intake.progress[index]?.scanned ?? 0);
     }
     return positions;
   }
 
-  /** Answers where to go on; undefined where nothing stands from there on, or nobody wants it. */
+  /** Returns where to continue; undefined at the end of the log, or where no queue wants it. */
   async #readPage(index: number, from: number): Promise<number | undefined> {
-    const { shards, lanes, mayTake } = this.#options;
+    const { shards, queues, mayTake } = this.#options;
     if (!mayTake()) return undefined;
-    const wanting = [...lanes()].filter(
+    const wanting = [...queues()].filter(
       ({ intake }) => intake.wants(index) && intake.progress[index]?.scanned === from,
     );
     if (wanting.length === 0) return undefined;
     const page = await shards.all[index]?.records(from);
     if (page === undefined) return undefined;
     if (page.next === from) {
-      for (const lane of wanting) {
-        lane.intake.passGap(index, from);
-        this.#missed.get(lane)?.delete(index);
+      for (const queue of wanting) {
+        queue.intake.passGap(index, from);
+        this.#missed.get(queue)?.delete(index);
       }
       return undefined;
     }
@@ -95,15 +95,18 @@ export class LogScanner {
     return page.next;
   }
 
-  /** For devices that a lane has left behind, from where the first of them goes on. Answers whether there was one. */
-  async #readAgain(index: number, lane: ActionQueue): Promise<boolean> {
+  /**
+   * Reads a page again for devices that a queue has left behind, from the lowest of their cursors. Returns whether
+   * there was one.
+   */
+  async #readAgain(index: number, queue: ActionQueue): Promise<boolean> {
     const { shards, mayTake } = this.#options;
-    const from = mayTake() ? lane.intake.wantsAgain(index) : undefined;
+    const from = mayTake() ? queue.intake.wantsAgain(index) : undefined;
     const page = from === undefined ? undefined : await shards.all[index]?.records(from);
     if (from === undefined || page === undefined) return false;
-    // All that the others have passed may have been trimmed meanwhile.
+    // Everything that the others have passed may have been trimmed meanwhile.
     const found = page.next === from ? { ...page, next: Number.POSITIVE_INFINITY } : page;
-    await this.#offer(index, from, page, [lane], ({ intake }, devices) =>
+    await this.#offer(index, from, page, [queue], ({ intake }, devices) =>
       intake.offerAgain(index, from, found, devices),
     );
     return true;
@@ -113,35 +116,35 @@ export class LogScanner {
     index: number,
     from: number,
     page: LogPage,
-    lanes: readonly ActionQueue[],
-    offer: (lane: ActionQueue, devices: ReadonlyMap<DeviceKey, Device>) => void,
+    queues: readonly ActionQueue[],
+    offer: (queue: ActionQueue, devices: ReadonlyMap<DeviceKey, Device>) => void,
   ): Promise<void> {
     const { log } = this.#options;
     if (page.damaged) {
-      log.error({ shard: index, position: from }, 'actions: a damaged batch of the log is passed over');
+      log.error({ shard: index, position: from }, 'actions: damaged log batch skipped');
     }
     if (!page.damaged && page.next - from > page.records.length) {
-      for (const lane of lanes) this.#tellMissed(lane, index, from);
+      for (const queue of queues) this.#reportMissed(queue, index, from);
     }
-    const devices = await this.#devicesOf(page, lanes);
-    for (const lane of lanes) {
+    const devices = await this.#devicesOf(page, queues);
+    for (const queue of queues) {
       try {
-        offer(lane, devices);
+        offer(queue, devices);
       } catch (error) {
-        const { fleetId, name } = lane.action;
+        const { fleetId, name } = queue.action;
         log.error(
           { err: error, fleet: fleetId, action: name, shard: index },
-          'a record cannot be matched with an action, which passes over it',
+          'record could not be matched against the filter of an action; skipped',
         );
       }
     }
   }
 
-  /** The devices that the lanes ask for, as they are now: all at once, for some engines are a network away. */
-  async #devicesOf(page: LogPage, lanes: readonly ActionQueue[]): Promise<ReadonlyMap<DeviceKey, Device>> {
+  /** The devices that the queues ask for. Loaded in parallel, as some engines are a network away. */
+  async #devicesOf(page: LogPage, queues: readonly ActionQueue[]): Promise<ReadonlyMap<DeviceKey, Device>> {
     const asked = new Set<DeviceKey>();
     for (const record of page.records) {
-      if (lanes.some((lane) => lane.intake.asksForDevice(record))) asked.add(record.device);
+      if (queues.some((queue) => queue.intake.asksForDevice(record))) asked.add(record.device);
     }
     const devices = new Map<DeviceKey, Device>();
     await Promise.all(
@@ -153,15 +156,18 @@ export class LogScanner {
     return devices;
   }
 
-  /** Retention by fleet cuts holes into what stands in the log, so whose records they were is not known. */
-  #tellMissed(lane: ActionQueue, index: number, from: number): void {
-    const missed = this.#missed.get(lane) ?? new Set();
+  /**
+   * Logs that records were trimmed unseen. Retention by fleet cuts holes into the log, so whose records they were is
+   * unknown.
+   */
+  #reportMissed(queue: ActionQueue, index: number, from: number): void {
+    const missed = this.#missed.get(queue) ?? new Set();
     if (missed.has(index)) return;
-    this.#missed.set(lane, missed.add(index));
-    const { fleetId, name } = lane.action;
+    this.#missed.set(queue, missed.add(index));
+    const { fleetId, name } = queue.action;
     this.#options.log.warn(
       { fleet: fleetId, action: name, shard: index, from },
-      'records, of whatever fleet, were trimmed from the log before an action that was held up had looked at them',
+      'records of unknown fleets were trimmed from the log before a held action had scanned them',
     );
   }
 }

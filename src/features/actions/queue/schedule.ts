@@ -1,20 +1,19 @@
-/** Whoever has work for threads: an action with its runs, or a fleet with its tests. */
+/** A source of work for threads: an action with its runs, or a fleet with its tests. */
 export interface Claimant {
   readonly fleetId: string;
-  /** Whether there is something to start now. */
+  /** Whether it has something to start now. */
   hasReady(nowMs: number): boolean;
 }
 
 /**
- * Whose turn it is when a thread is free. Fleets take turns, and so do the actions of a fleet; and where several
- * fleets have actions, none has all threads at once, so that one whose actions compute as long as they may
- * leaves room for the others.
+ * Picks who gets a free thread. Fleets take turns, and so do the actions of a fleet. With claimants of several fleets,
+ * no fleet gets all threads, so that actions that use all their CPU time leave room for others.
  */
 export class ThreadSchedule {
   readonly #threads: number;
   #running = 0;
   readonly #runningOfFleet = new Map<string, number>();
-  /** When each fleet, and each action, had its last turn. */
+  /** Number of the last turn of each action and of each fleet. */
   readonly #turns = new WeakMap<Claimant, number>();
   readonly #fleetTurns = new Map<string, number>();
   #turn = 0;
@@ -23,7 +22,7 @@ export class ThreadSchedule {
     this.#threads = threads;
   }
 
-  /** Who is next; undefined where no thread is free or nothing is ready. */
+  /** The next claimant; undefined if no thread is free or nothing is ready. */
   next<T extends Claimant>(claimants: readonly T[]): T | undefined {
     if (this.#running >= this.#threads) return undefined;
     const isShared = claimants.some(({ fleetId }) => fleetId !== claimants[0]?.fleetId);

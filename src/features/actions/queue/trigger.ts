@@ -6,7 +6,7 @@ import type { Device } from '../../../domain/devices/device.ts';
 import type { IngestKind, StoredRecord } from '../../../domain/records/record.ts';
 import type { Action, ActionFilter, ActionVersion } from '../declaration/action.ts';
 
-/** Decides, without running any code, which records an action is for. */
+/** Decides which records an action runs for, without running any code. */
 export class Trigger {
   readonly #fleetId: string;
   readonly #names: ReadonlySet<string>;
@@ -22,19 +22,19 @@ export class Trigger {
     this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, limits });
   }
 
-  /** Whether the record is of its fleet, and of a schema that it names: whatever its filter says. */
+  /** Whether the record is from its fleet and of one of its schemas, regardless of the filter. */
   listensTo({ device, kind, schema }: StoredRecord): boolean {
     return this.#names.has(`${kind}:${schema}`) && fleetIdOf(device) === this.#fleetId;
   }
 
-  /** Whether its filter asks for the tags of the device that sent this. */
+  /** Whether the filter needs the tags of the device that sent the record. */
   asksForTags(record: StoredRecord): boolean {
     return this.#tags !== undefined && this.listensTo(record);
   }
 
   /**
-   * Cheapest first: nearly all records fail at their names. `sender`: the device as it is now, if it is asked for.
-   * @throws ApiError unavailable where its filter of payloads is disabled.
+   * Checks the cheapest first: nearly all records fail by name. `sender`: the device as it is now, if asked for.
+   * @throws ApiError unavailable where its payload filter is disabled.
    */
   matches(record: StoredRecord, sender: Device | undefined): boolean {
     const { device } = record;
@@ -46,7 +46,7 @@ export class Trigger {
   }
 }
 
-/** Actions listen to what devices send, and to nothing else in the log. */
+/** Narrows the kind: actions run only for what devices send. */
 export function sentKind({ kind }: StoredRecord): IngestKind {
   if (kind === 'receipt') throw new Error('an action runs for a receipt');
   return kind;

@@ -6,7 +6,7 @@ import type { ActionConfig } from '../config.ts';
 import type { RefusedMail, StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { Outbox } from '../outbox/outbox.ts';
-import type { OutboxEntry } from '../outbox/parcel.ts';
+import type { OutboxEntry } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { ActionQueue } from '../queue/action-queue.ts';
 import { DeadLetterCounts } from '../queue/action-queue.ts';
@@ -25,28 +25,28 @@ export interface ActionExecutorOptions extends Sources, Addressing {
   log: Log;
 }
 
-/** A run that others have changed the state under as often as this fails. */
+/** Conflicts of one attempt with concurrent changes of the state, after which it fails. */
 const conflictsMax = 100;
 const retryMsMax = 3_600_000;
 /**
- * Keys in the state of one action, and the largest value, as JSON. A state is for what an action remembers, some MB at
- * most; what it has of each of many devices belongs into records.
+ * Limits of an action's state: number of keys, and bytes of a value as JSON. A state is for some MB at most; what an
+ * action stores per device belongs in records.
  */
 const stateKeysMax = 1_000;
 const stateValueBytesMax = 4_096;
-/** Of an action, as the mean: runs that log more have their lines for less long. */
+/** Retained log lines per retained run, on average: if runs log more, their lines are retained for less long. */
 const linesPerRunKept = 10;
 
-/** A run, and the lane that it is of. */
+/** A run, and the queue it belongs to. */
 interface Attempt {
-  lane: ActionQueue;
+  queue: ActionQueue;
   run: PendingRun;
 }
 
-/** How an attempt ended: `done` and `parked` are the end of the run, `again` is not. `parked`: how many more are. */
-type Ending =
-  | { type: 'done'; key: Buffer | undefined; parked: number }
-  | { type: 'parked'; parked: number }
+/** Outcome of an attempt: `done` and `dead` end the run, `again` does not. `deadLetters`: change of their number. */
+type AttemptEnd =
+  | { type: 'done'; key: Buffer | undefined; deadLetters: number }
+  | { type: 'dead'; deadLetters: number }
   | { type: 'again'; afterMs: number };
 
 export function limitsOf(config: ActionConfig): RunLimits {
@@ -74,15 +74,14 @@ function describeRecord(record: StoredRecord): RunRecord {
 }
 
 /**
- * Runs an action for a record and commits what came of it in one transaction: its mails into the outbox, its
- * state, its log, and that the record is done. Before that commit nothing of the run exists; after it, the run
- * never happens again.
+ * Runs an action for a record and commits the result in one transaction: mails into the outbox, state, log, and the
+ * record marked done. Before the commit nothing of the run exists; after it, the run never happens again.
  */
 export class ActionExecutor {
   readonly runs: History<Run>;
   readonly lines: History<ActionLogLine>;
-  readonly parked: History<StoredActionDeadLetter>;
-  readonly parkedCounts: DeadLetterCounts;
+  readonly deadLetters: History<StoredActionDeadLetter>;
+  readonly deadLetterCounts: DeadLetterCounts;
   readonly #options: ActionExecutorOptions;
   readonly #outbox: Outbox;
 
@@ -92,150 +91,151 @@ export class ActionExecutor {
     const { tables } = options.journal;
     this.runs = new History(tables.runs);
     this.lines = new History(tables.logs);
-    this.parked = new History(tables.parked);
-    this.parkedCounts = new DeadLetterCounts(this.parked);
+    this.deadLetters = new History(tables.deadLetters);
+    this.deadLetterCounts = new DeadLetterCounts(this.deadLetters);
   }
 
   /**
-   * One attempt, and its delivery. `onThreadFree` is called as soon as the code has run.
-   * @throws StoreError when what came of it could not be stored.
+   * Makes one attempt and delivers its mails. `onThreadFree` is called as soon as the code has run.
+   * @throws StoreError if the result could not be stored.
    */
-  async attempt(attempt: Attempt, onThreadFree: () => void): Promise<'done' | 'failed' | 'parked'> {
-    const { lane, run } = attempt;
-    const { record, parked } = run;
-    if (parked !== undefined && this.parked.get(lane.id, parked) === undefined) {
-      // Dropped while it waited for its turn.
+  async attempt(attempt: Attempt, onThreadFree: () => void): Promise<'done' | 'failed' | 'dead'> {
+    const { queue, run } = attempt;
+    const { record, deadLetter } = run;
+    if (deadLetter !== undefined && this.deadLetters.get(queue.id, deadLetter) === undefined) {
+      // Its dead letter was dropped while it waited.
       onThreadFree();
-      lane.decided(run);
-      lane.finish(run);
+      queue.decided(run);
+      queue.finish(run);
       return 'done';
     }
     const reads: Reads = new Map();
     const report = await this.#runCode(attempt, reads).finally(onThreadFree);
-    if (lane.isStopped) return 'failed';
-    const { error, mails } = await mailsOf(lane.action.fleetId, report, this.#options);
-    const parcel: OutboxEntry = { action: lane.id, record, mails };
-    const ending = await this.#commit(attempt, report, error, parcel, reads);
+    if (queue.isStopped) return 'failed';
+    const { error, mails } = await mailsOf(queue.action.fleetId, report, this.#options);
+    const entry: OutboxEntry = { action: queue.id, record, mails };
+    const ending = await this.#commit(attempt, report, error, entry, reads);
     if (ending === undefined) return 'failed';
     if (ending.type === 'again') {
-      lane.delay(run, ending.afterMs);
+      queue.delay(run, ending.afterMs);
       return 'failed';
     }
-    // What may still be parked is counted there from now on, and all before anything else may start.
+    // Order matters: the entry in flight and the dead letters are counted before the run counts as decided, all before
+    // anything else may start.
     const delivery =
       ending.type === 'done' && ending.key !== undefined
-        ? this.#outbox.deliver(ending.key, parcel)
+        ? this.#outbox.deliver(ending.key, entry)
         : undefined;
-    this.parkedCounts.change(lane.id, record.device, ending.parked);
-    lane.decided(run);
+    this.deadLetterCounts.change(queue.id, record.device, ending.deadLetters);
+    queue.decided(run);
     await delivery;
-    lane.finish(run);
+    queue.finish(run);
     return ending.type;
   }
 
-  /** Inside a write transaction: what a run has sent and a mailbox has not taken. Answers what to count. */
-  parkMails({ action, record }: OutboxEntry, mails: readonly RefusedMail[]): void {
+  /** Stores refused mails as a dead letter, inside a write transaction. */
+  deadLetterMails({ action, record }: OutboxEntry, mails: readonly RefusedMail[]): void {
     const [first] = mails;
     const which = first === undefined ? '' : `, the first by ${deviceIdOf(first.device)}: ${first.reason}`;
     const msg = `${mails.length} of its mails were not taken${which}.`;
     const error: RunError = { code: 'mail_refused', msg };
-    this.#park(action, { record, parkedAtMs: Date.now(), attempts: 1, error, mails });
+    this.#deadLetter(action, { record, failedAtMs: Date.now(), attempts: 1, error, mails });
   }
 
-  /** Inside a write transaction. False when there is none of that number. */
-  unpark(action: Buffer, number: number): boolean {
-    return this.#options.journal.tables.parked.removeSync(numberKey(action, number));
+  /** Call inside a write transaction. Returns false if there is none of that number. */
+  removeDeadLetter(action: Buffer, number: number): boolean {
+    return this.#options.journal.tables.deadLetters.removeSync(numberKey(action, number));
   }
 
   forget(action: Buffer): void {
-    for (const history of [this.runs, this.lines, this.parked]) history.forget(action);
-    this.parkedCounts.forget(action);
+    for (const history of [this.runs, this.lines, this.deadLetters]) history.forget(action);
+    this.deadLetterCounts.forget(action);
   }
 
-  #runCode({ lane, run: { record } }: Attempt, reads: Reads): Promise<RunReport> {
+  #runCode({ queue, run: { record } }: Attempt, reads: Reads): Promise<RunReport> {
     const { config, pool } = this.#options;
     return pool.run(
       {
-        key: `${lane.action.id}.${lane.version.number}`,
-        code: lane.version.code,
-        name: lane.action.name,
+        key: `${queue.action.id}.${queue.version.number}`,
+        code: queue.version.code,
+        name: queue.action.name,
         record: describeRecord(record),
         limits: limitsOf(config),
       },
-      answerFor(lane.action.fleetId, lane.id, reads, this.#options),
+      answerFor(queue.action.fleetId, queue.id, reads, this.#options),
     );
   }
 
-  /** Undefined when the lane was stopped meanwhile. */
+  /** Returns undefined if the queue was stopped meanwhile. */
   async #commit(
     attempt: Attempt,
     report: RunReport,
     error: RunError | undefined,
-    parcel: OutboxEntry,
+    entry: OutboxEntry,
     reads: Reads,
-  ): Promise<Ending | undefined> {
-    let ending = undefined as Ending | undefined;
+  ): Promise<AttemptEnd | undefined> {
+    let ending = undefined as AttemptEnd | undefined;
     await this.#options.journal.commit(() => {
-      if (attempt.lane.isStopped) return;
-      ending = this.#store(attempt, report, error, parcel, reads);
+      if (attempt.queue.isStopped) return;
+      ending = this.#store(attempt, report, error, entry, reads);
     });
     return ending;
   }
 
-  /** Inside the write transaction. */
+  /** Call inside the write transaction. */
   #store(
-    { lane, run }: Attempt,
+    { queue, run }: Attempt,
     report: RunReport,
     failure: RunError | undefined,
-    parcel: OutboxEntry,
+    entry: OutboxEntry,
     reads: Reads,
-  ): Ending {
+  ): AttemptEnd {
     const { config, journal } = this.#options;
     const { tables } = journal;
-    // Dropped while it ran: nothing comes of it.
-    if (run.parked !== undefined && !tables.parked.doesExist(numberKey(lane.id, run.parked))) {
-      return { type: 'done', key: undefined, parked: 0 };
+    // Its dead letter was dropped while it ran: discard the result.
+    if (run.deadLetter !== undefined && !tables.deadLetters.doesExist(numberKey(queue.id, run.deadLetter))) {
+      return { type: 'done', key: undefined, deadLetters: 0 };
     }
     let error = failure;
-    if (error === undefined && !areCurrent(tables, lane.id, reads)) {
+    if (error === undefined && !areCurrent(tables, queue.id, reads)) {
       run.conflicts += 1;
       if (run.conflicts < conflictsMax) return { type: 'again', afterMs: 0 };
       error = {
         code: 'state_conflict',
-        msg: `Other runs changed the state ${conflictsMax} times meanwhile.`,
+        msg: `Concurrent runs changed the state ${conflictsMax} times.`,
       };
     }
-    if (error === undefined && !writeState(tables, lane.id, report.writes, stateKeysMax)) {
+    if (error === undefined && !writeState(tables, queue.id, report.writes, stateKeysMax)) {
       const msg = `The state would have more than ${stateKeysMax} keys.`;
       error = { code: 'state_full', msg };
     }
-    // What the engine cannot read it never can: no code of the action has run.
+    // A record that the engine cannot read never becomes readable; no code of the action has run.
     const isLast = run.attempt >= config.actionAttemptsMax || error?.code === 'unreadable_record';
-    const outcome = error === undefined ? 'done' : isLast ? 'parked' : 'failed';
-    this.#note({ lane, run }, report, error, outcome, parcel.mails.length);
+    const outcome = error === undefined ? 'done' : isLast ? 'dead' : 'failed';
+    this.#note({ queue, run }, report, error, outcome, entry.mails.length);
     if (error !== undefined && !isLast) {
       const afterMs = Math.min(config.actionRetryMilliseconds * 2 ** (run.attempt - 1), retryMsMax);
       run.attempt += 1;
       run.conflicts = 0;
       return { type: 'again', afterMs };
     }
-    lane.store(run);
-    const unparked = run.parked !== undefined && this.unpark(lane.id, run.parked) ? 1 : 0;
+    queue.store(run);
+    const replayed = run.deadLetter !== undefined && this.removeDeadLetter(queue.id, run.deadLetter) ? 1 : 0;
     if (error !== undefined) {
       const { record, attempt } = run;
-      this.#park(lane.id, { record, parkedAtMs: Date.now(), attempts: attempt, error, mails: [] });
-      return { type: 'parked', parked: 1 - unparked };
+      this.#deadLetter(queue.id, { record, failedAtMs: Date.now(), attempts: attempt, error, mails: [] });
+      return { type: 'dead', deadLetters: 1 - replayed };
     }
-    const key = parcel.mails.length === 0 ? undefined : this.#outbox.put(parcel);
-    return { type: 'done', key, parked: -unparked };
+    const key = entry.mails.length === 0 ? undefined : this.#outbox.put(entry);
+    return { type: 'done', key, deadLetters: -replayed };
   }
 
-  #park(action: Buffer, kept: Omit<StoredActionDeadLetter, 'number'>): void {
-    this.parked.add(action, kept, Number.POSITIVE_INFINITY);
+  #deadLetter(action: Buffer, letter: Omit<StoredActionDeadLetter, 'number'>): void {
+    this.deadLetters.add(action, letter, Number.POSITIVE_INFINITY);
   }
 
   #note(
-    { lane, run: { record, attempt } }: Attempt,
+    { queue, run: { record, attempt } }: Attempt,
     { cpuMilliseconds, wallMilliseconds, log }: RunReport,
     error: RunError | undefined,
     outcome: Run['outcome'],
@@ -248,7 +248,7 @@ export class ActionExecutor {
       recordId: formatUuid(record.id),
       device,
       name: record.schema,
-      version: lane.version.number,
+      version: queue.version.number,
       attempt,
       endedAtMs,
       cpuMilliseconds: rounded(cpuMilliseconds),
@@ -257,29 +257,29 @@ export class ActionExecutor {
       error,
       mails,
     };
-    const number = this.runs.add(lane.id, run, config.actionRunsKept);
+    const number = this.runs.add(queue.id, run, config.actionRunsKept);
     for (const text of log) {
       this.lines.add(
-        lane.id,
+        queue.id,
         { run: number, device, atMs: endedAtMs, text },
         linesPerRunKept * config.actionRunsKept,
       );
     }
-    if (error !== undefined && outcome === 'parked') {
+    if (error !== undefined && outcome === 'dead') {
       this.#options.log.warn(
         {
           fleet: fleetIdOf(record.device),
-          action: lane.action.name,
+          action: queue.action.name,
           error: error.code,
           record: run.recordId,
         },
-        'a run of an action is parked',
+        'run of an action failed for good; kept as a dead letter',
       );
     }
   }
 }
 
-/** To microseconds. */
+/** Rounds to microseconds. */
 function rounded(milliseconds: number): number {
   return Math.round(milliseconds * 1_000) / 1_000;
 }

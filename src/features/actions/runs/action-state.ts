@@ -10,33 +10,33 @@ export interface Sources {
   journal: ActionJournal;
 }
 
-/** Answers what a run asks: of its own fleet and its own state alone. */
+/** Answers the host calls of a run, restricted to its own fleet and state. */
 export function answerFor(
   fleetId: string,
   action: Buffer | undefined,
   reads: Reads,
   sources: Sources,
 ): HostAnswer {
-  return async (question) => {
-    if (question.type === 'state') {
+  return async (call) => {
+    if (call.type === 'state') {
       if (action === undefined) return 'null';
       sources.journal.refresh();
-      return readState(sources.journal.tables, action, question.key, reads);
+      return readState(sources.journal.tables, action, call.key, reads);
     }
-    if (!deviceIdPattern.test(question.id)) return 'null';
-    const device = deviceKeyOf(fleetId, question.id);
+    if (!deviceIdPattern.test(call.id)) return 'null';
+    const device = deviceKeyOf(fleetId, call.id);
     const status = await sources.shards.of(device).device(device);
     return JSON.stringify(status === undefined ? null : describe(status));
   };
 }
 
-/** `Device` of actions/api.ts. */
+/** `Device` of pool/api.ts. */
 function describe({ device, name, tags, enabled, lastSeenMs, mailboxSize }: DeviceStatus): object {
   const lastSeen = lastSeenMs === undefined ? null : new Date(lastSeenMs).toISOString();
   return { id: deviceIdOf(device), name, tags, enabled, lastSeen, mailboxSize };
 }
 
-/** What a run has read of its action's state, and which version of it. */
+/** State keys that a run has read, and the version of each. */
 export type Reads = Map<string, string>;
 
 const none = '';
@@ -46,9 +46,9 @@ function stateKey(action: Buffer, key: string): Buffer {
 }
 
 /**
- * The JSON text under a key, `null` where there is none; noted in `reads`. A value carries the version of the
- * write that stored it, so that a run whose reads are not true any more when it ends is run again, and runs of
- * several devices side by side never lose what another one counted.
+ * Returns the JSON text under a key, `null` if there is none, and notes the read. A value carries the version of the
+ * write that stored it: a run whose reads are outdated when it ends runs again, so that concurrent runs never lose an
+ * update.
  */
 export function readState(
   tables: ActionJournal['tables'],
@@ -57,12 +57,12 @@ export function readState(
   reads: Reads,
 ): string {
   const value = tables.state.getBinary(stateKey(action, key));
-  // What it read first: a run that sees two versions has acted upon one that is not true any more.
+  // Keeps the version read first: a run that sees two versions has acted on an outdated one.
   if (!reads.has(key)) reads.set(key, versionOf(value));
   return value === undefined ? 'null' : value.toString('utf8', uuidBytesLength);
 }
 
-/** Inside a write transaction: whether what was read is as it was. */
+/** Whether all reads are still current. Call inside a write transaction. */
 export function areCurrent(tables: ActionJournal['tables'], action: Buffer, reads: Reads): boolean {
   for (const [key, version] of reads) {
     if (versionOf(tables.state.getBinary(stateKey(action, key))) !== version) return false;
@@ -70,7 +70,7 @@ export function areCurrent(tables: ActionJournal['tables'], action: Buffer, read
   return true;
 }
 
-/** Inside a write transaction. False, and nothing written, when the state would have more keys than that. */
+/** Call inside a write transaction. Returns false, and writes nothing, if the state would exceed `keysMax`. */
 export function writeState(
   tables: ActionJournal['tables'],
   action: Buffer,
@@ -81,7 +81,7 @@ export function writeState(
   for (const { key, value } of writes) {
     more += Number(value !== null) - Number(tables.state.doesExist(stateKey(action, key)));
   }
-  // Nearly always they are keys that there are: then nothing is to be counted.
+  // Counts only when keys are added, which is rare.
   if (more > 0 && tables.state.getKeysCount(rangeOf(action)) + more > keysMax) return false;
   const version = generateUuid();
   for (const { key, value } of writes) {

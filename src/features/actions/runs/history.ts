@@ -4,13 +4,13 @@ import type { Table } from '../../../storage/lmdb/environment/stored-tables.ts';
 import type { ActionLogLine, LogQuery, Run, RunQuery } from '../service.ts';
 import { lastNumber, numberKey, rangeOf, readNumber } from '../tables.ts';
 
-/** Entries that one request looks at, whatever it looks for: the next page goes on behind them. */
-const lookedAtMax = 10_000;
-/** Where a limit was lowered: how often that is looked for, in entries, and how many are removed each time. */
+/** Entries scanned per request, whether wanted or not; the next page continues behind them. */
+const scannedMax = 10_000;
+/** After a limit was lowered: entries between two trims, and entries removed by each. */
 const trimEvery = 64;
 const trimmedMax = 1_000;
 
-/** The last so many entries of one action in one table, by ascending number. */
+/** The last entries of each action in one table, by ascending number. */
 export class History<Entry extends { number: number }> {
   readonly #table: Table;
   readonly #last = new Map<string, number>();
@@ -19,7 +19,7 @@ export class History<Entry extends { number: number }> {
     this.#table = table;
   }
 
-  /** The greatest number that was given out. */
+  /** The highest number assigned. */
   last(action: Buffer): number {
     const id = action.toString('hex');
     const known = this.#last.get(id) ?? lastNumber(this.#table, action);
@@ -27,15 +27,18 @@ export class History<Entry extends { number: number }> {
     return known;
   }
 
-  /** Inside a write transaction. Answers the entry's number; of a transaction that fails it is not used again. */
-  add(action: Buffer, entry: Omit<Entry, 'number'>, kept: number): number {
+  /**
+   * Adds an entry inside a write transaction and returns its number. If the transaction fails, the number is not
+   * reused.
+   */
+  add(action: Buffer, entry: Omit<Entry, 'number'>, entriesMax: number): number {
     const number = this.last(action) + 1;
     this.#last.set(action.toString('hex'), number);
     this.#table.putSync(numberKey(action, number), pack(entry));
-    if (number <= kept) return number;
-    this.#table.removeSync(numberKey(action, number - kept));
+    if (number <= entriesMax) return number;
+    this.#table.removeSync(numberKey(action, number - entriesMax));
     if (number % trimEvery > 0) return number;
-    const end = numberKey(action, number - kept + 1);
+    const end = numberKey(action, number - entriesMax + 1);
     for (const key of [...this.#table.getKeys({ start: action, end, limit: trimmedMax })]) {
       this.#table.removeSync(key);
     }
@@ -47,7 +50,7 @@ export class History<Entry extends { number: number }> {
     return value && decodeEntry<Entry>(number, value);
   }
 
-  /** Newest first. */
+  /** A page of entries, newest first. */
   page(
     action: Buffer,
     { after, limit }: { after?: number; limit: number },
@@ -55,17 +58,17 @@ export class History<Entry extends { number: number }> {
   ): Page<Entry> {
     const start = numberKey(action, (after ?? 2 ** 48 - 1) - (after === undefined ? 0 : 1));
     const items: Entry[] = [];
-    let looked = 0;
+    let scanned = 0;
     for (const { key, value } of this.#table.getRange({ start, end: action, reverse: true })) {
       const entry = decodeEntry<Entry>(readNumber(key), value);
-      looked += 1;
+      scanned += 1;
       if (isWanted(entry)) items.push(entry);
-      if (items.length === limit || looked === lookedAtMax) return { items, next: String(entry.number) };
+      if (items.length === limit || scanned === scannedMax) return { items, next: String(entry.number) };
     }
     return { items, next: null };
   }
 
-  /** In order of number. */
+  /** All entries, by ascending number. */
   *all(action: Buffer): Generator<Entry> {
     for (const { key, value } of this.#table.getRange(rangeOf(action))) {
       yield decodeEntry<Entry>(readNumber(key), value);

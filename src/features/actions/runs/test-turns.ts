@@ -2,7 +2,7 @@ import { ApiError } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import type { Claimant, ThreadSchedule } from '../queue/schedule.ts';
 
-/** What the operators of one fleet try waits here for threads, in its order. */
+/** Tests and compilations of one fleet that wait for a thread, in order. */
 class FleetTests implements Claimant {
   readonly fleetId: string;
   readonly waiting: (() => void)[] = [];
@@ -17,8 +17,8 @@ class FleetTests implements Claimant {
 }
 
 /**
- * Tests and compilations of actions, which take turns for threads with the runs of all fleets. They are requests of
- * operators, who wait: of each fleet there are as many as its share of `max`.
+ * Tests and compilations of actions, which take turns with the runs of all fleets for threads. Operators wait for them,
+ * so each fleet may have only its share of `max` under way.
  */
 export class TestTurns {
   readonly #max: number;
@@ -28,7 +28,7 @@ export class TestTurns {
   readonly #fleets = new Map<string, FleetTests>();
   #isClosed = false;
 
-  /** `onChange`: a thread may have become free, or something waits for one. */
+  /** `onChange`: called when a thread may be free, or something waits for one. */
   constructor(max: number, schedule: ThreadSchedule, onChange: () => void) {
     this.#max = max;
     this.#share = new FairShare(max);
@@ -36,10 +36,10 @@ export class TestTurns {
     this.#onChange = onChange;
   }
 
-  /** `work` uses `onThread`. @throws ApiError unavailable. */
+  /** Admits `work`, which uses `onThread`. @throws ApiError unavailable. */
   async admit<T>(fleetId: string, work: () => Promise<T>): Promise<T> {
     if (!this.#share.take(fleetId)) {
-      const msg = `This fleet has its share of the ${this.#max} tests and deployments of actions that may be under way (actionTestsMax).`;
+      const msg = `Too many tests and deployments of actions in this fleet: it has its share of ${this.#max} (actionTestsMax). Retry later.`;
       throw new ApiError('unavailable', { msg, retryAfterSeconds: 1 });
     }
     if (!this.#fleets.has(fleetId)) this.#fleets.set(fleetId, new FleetTests(fleetId));
@@ -51,7 +51,7 @@ export class TestTurns {
     }
   }
 
-  /** Has `work` take a thread when it is its turn. */
+  /** Runs `work` when it is its turn for a thread. */
   async onThread<T>(fleetId: string, work: () => Promise<T>): Promise<T> {
     const fleet = this.#fleets.get(fleetId);
     if (fleet === undefined) throw new Error('only what was admitted takes turns');
@@ -67,7 +67,7 @@ export class TestTurns {
     }
   }
 
-  /** Who of the others is next for a thread, once every test has begun that comes before. */
+  /** Starts the tests whose turn it is, and returns the next of the others. */
   next<T extends Claimant>(others: readonly T[]): T | undefined {
     for (;;) {
       const next = this.#schedule.next<T | FleetTests>([...others, ...this.#fleets.values()]);
@@ -77,7 +77,7 @@ export class TestTurns {
     }
   }
 
-  /** Nobody waits any more: what has no thread by now finds them closed. */
+  /** Starts everything that waits, which then finds the threads closed. */
   close(): void {
     this.#isClosed = true;
     for (const { waiting } of this.#fleets.values()) for (const start of waiting.splice(0)) start();

@@ -5,7 +5,7 @@ import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionDraft, ActionTest } from '../declaration/action.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
-import type { OutgoingMail } from '../outbox/parcel.ts';
+import type { OutgoingMail } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';
@@ -16,17 +16,17 @@ export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
   config: ActionConfig;
   pool: ActionPool;
-  /** Settles with what `work` does when it has a thread. */
+  /** Runs `work` when it has a thread, and settles like it. */
   onThread<T>(fleetId: string, work: () => Promise<T>): Promise<T>;
 }
 
-/** Whose code it is, deployed or not. */
+/** The action that the code belongs to, deployed or not. */
 export interface Tried {
   fleetId: string;
   name: string;
 }
 
-/** Runs of which nothing comes: what an action would do. They ask of the fleet as it is now. */
+/** Dry runs, which show what an action would do. They read the fleet as it is now. */
 export class Trials {
   readonly #options: TrialOptions;
 
@@ -34,7 +34,7 @@ export class Trials {
     this.#options = options;
   }
 
-  /** The source as JavaScript that runs. @throws ApiError invalid_action. */
+  /** Compiles the source to JavaScript. @throws ApiError invalid_action. */
   async compile({ fleetId, name }: Tried, { source, language }: ActionDraft): Promise<string> {
     const { pool, config, onThread } = this.#options;
     const compiled = await onThread(fleetId, () =>
@@ -53,22 +53,22 @@ export class Trials {
     return outcomes;
   }
 
-  /** With the state of `action`, or none. */
+  /** Runs code on a record, with the state of `action`, if any. */
   async try(
     { fleetId, name }: Tried,
     draft: ActionDraft,
     code: string,
-    given: ActionTest['record'],
+    input: ActionTest['record'],
     action: Action | undefined,
   ): Promise<RunTrial> {
     const { pool, config, onThread } = this.#options;
     const [first] = draft.on;
     const record = {
       id: formatUuid(generateUuid()),
-      kind: given.kind ?? first?.kind ?? 'message',
-      device: given.device,
-      name: given.name ?? first?.schema ?? '',
-      payload: JSON.stringify(given.payload),
+      kind: input.kind ?? first?.kind ?? 'message',
+      device: input.device,
+      name: input.name ?? first?.schema ?? '',
+      payload: JSON.stringify(input.payload),
       time: new Date().toISOString(),
     };
     const request = { key: undefined, code, name, record, limits: limitsOf(config) };
@@ -87,8 +87,8 @@ export class Trials {
 }
 
 function describeMail({ device, name, payload, ttlSeconds }: OutgoingMail): RunTrial['mails'][number] {
-  const life = ttlSeconds === undefined ? {} : { ttlSeconds };
-  return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...life };
+  const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
+  return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...ttl };
 }
 
 function reasonOf({ mails: expected }: ActionTest, { error, mails }: RunTrial): string | undefined {
@@ -103,7 +103,7 @@ function reasonOf({ mails: expected }: ActionTest, { error, mails }: RunTrial): 
   return `It would send ${JSON.stringify(sent).slice(0, 500)}, not ${JSON.stringify(expected).slice(0, 500)}.`;
 }
 
-/** Of tests that failed. */
+/** The error that reports failed tests. */
 export function trialFailureOf(failed: readonly TestOutcome[]): ApiError {
   const sentences = failed.map(({ test, reason }) => `Test ${test} failed: ${reason}`);
   return new ApiError('action_test_failed', { msg: sentences.join('\n').slice(0, 4_000) });

@@ -5,24 +5,24 @@ import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
 
 const keyCharactersMax = 128;
-/** Besides ids of devices. */
+/** Not counting device ids. */
 const argumentCharactersMax = 65_536;
 const logLinesMax = 100;
 const logCharactersMax = 1_024;
 
 /**
- * What one run asks for, kept until it has succeeded. Its arguments come from operators' code and were made by
- * an engine that this code may have got the better of: all of them are checked here, outside of the sandbox.
+ * Collects the effects of one run until it has succeeded. The arguments come from operators' code, through an engine
+ * that this code may have compromised: all are checked here, outside the sandbox.
  */
 export class RunEffects {
   readonly sends: Send[] = [];
   readonly log: string[] = [];
-  /** A bound that the run went over: it fails even if the action catches what was thrown. */
+  /** Set when the run exceeded a bound: it fails even if the action catches the error. */
   failure: RunError | undefined;
   readonly #limits: RunLimits;
   readonly #writes = new Map<string, string | null>();
   #mails = 0;
-  /** Of payloads and values: they are kept outside of the engine, so its own bound does not see them. */
+  /** Bytes of payloads and values, which are outside the engine and so beyond its own memory limit. */
   #bytes = 0;
   #linesLeftOut = 0;
 
@@ -30,7 +30,7 @@ export class RunEffects {
     this.#limits = limits;
   }
 
-  /** One value for each key, in the order of the keys' first writes. */
+  /** One write per key, in order of each key's first write. */
   get writes(): StateWrite[] {
     return [...this.#writes].map(([key, value]) => ({ key, value }));
   }
@@ -40,7 +40,7 @@ export class RunEffects {
     return more === 0 ? this.log : [...this.log, `… ${more} more lines were left out.`];
   }
 
-  /** Before they are parsed outside of the engine, whose bound of memory does not hold there. */
+  /** Call before parsing arguments outside the engine, where its memory limit does not apply. */
   checkArguments(text: string): void {
     if (text.length > argumentCharactersMax + 16 * this.#limits.mailsMax)
       throw new RangeError('The arguments of this call are too long.');
@@ -73,7 +73,7 @@ export class RunEffects {
     this.#checkDepth(`${call}: the payload`, text);
     if (!isObject(JSON.parse(text))) throw new TypeError(`${call}: the payload must be a JSON object.`);
     const ttlSeconds = ttlSecondsOf(call, options);
-    // A list counts for each of its devices: so does an empty one for one, or it could be sent for ever.
+    // A list counts each of its devices, and an empty one counts as one, or it could be sent without end.
     this.#mails += Math.max(1, mails);
     if (this.#mails > this.#limits.mailsMax)
       throw this.#exceeded('too_many_mails', `A run may send ${this.#limits.mailsMax} mails.`);
@@ -82,10 +82,10 @@ export class RunEffects {
       this.sends.push({ to, name, payload: text, ...(ttlSeconds !== undefined && { ttlSeconds }) });
   }
 
-  /** `value` is JSON text; undefined where the action gave something that JSON has not. */
+  /** `value`: JSON text; undefined if the action passed something that is not JSON. */
   set(key: unknown, value: string | undefined): void {
     const known = stateKeyOf('state.set', key);
-    if (value === undefined) throw new TypeError('state.set: the value must be one that JSON has.');
+    if (value === undefined) throw new TypeError('state.set: the value must be JSON.');
     this.#checkSize('state.set: the value', value, this.#limits.stateValueBytesMax);
     this.#checkDepth('state.set: the value', value);
     JSON.parse(value);
@@ -96,7 +96,7 @@ export class RunEffects {
     this.#write(stateKeyOf('state.delete', key), null);
   }
 
-  /** What this run wrote itself; undefined: nothing, so the server is to be asked. */
+  /** JSON text that this run wrote; undefined if nothing, so that the server has to be asked. */
   written(key: string): string | undefined {
     const value = this.#writes.get(key);
     return value === null ? 'null' : value;
@@ -127,10 +127,7 @@ export class RunEffects {
   #keep(text: string): void {
     this.#bytes += text.length;
     if (this.#bytes > this.#limits.memoryBytes)
-      throw this.#exceeded(
-        'memory_exceeded',
-        'What this run wants to send and write is too much for its memory.',
-      );
+      throw this.#exceeded('memory_exceeded', 'The mails and state of this run exceed its memory limit.');
   }
 
   #exceeded(code: RunError['code'], msg: string): RangeError {

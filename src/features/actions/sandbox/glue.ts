@@ -1,26 +1,27 @@
-/** Where its frames stand in a stack: no action has a name like this. */
+/** File name of the glue in stack frames; no action has a name like this. */
 export const glueFile = 'fleetpost:glue';
 
 /**
- * What the sandbox's inside may say to its outside: one text, for each handle that crosses costs microseconds.
- * Its lines are the operation, the number of the run and up to two JSON texts, which have no line breaks.
+ * Sends a message out of the sandbox: one text, as each handle that crosses costs microseconds. Its lines are the
+ * operation, the number of the run and up to two JSON texts, which have no line breaks.
  */
-export type Host = (said: string) => string | undefined;
+export type Host = (message: string) => string | undefined;
 
 export interface Glue {
-  /** What the action is given, of its JSON text; by itself, for nothing of the action has run before it. */
+  /** Parses the record. A call of its own, as nothing of the action has run before it. */
   read(record: string): unknown;
   start(action: (record: unknown, fleet: unknown) => unknown, run: number, record: unknown): void;
-  /** The answer to a question: JSON text, or what went wrong. */
-  settle(question: string, answer: string | undefined, error: string | undefined): void;
-  /** As JSON text: an error that was thrown. */
+  /** Settles a host call with its answer as JSON text, or with an error. */
+  settle(id: string, answer: string | undefined, error: string | undefined): void;
+  /** Describes a thrown value as JSON text. */
   describe(error: unknown): string;
 }
 
 /**
- * The realm's own side of the API. It is handed to the engine as source text, so that it may name nothing from
- * outside of itself and is one function whatever its length, and runs before the action's module: what it needs of
- * the language it takes aside here, for the action may replace all of it. Should it be confused nonetheless, then only about the action's own run.
+ * The API's side inside the sandbox. Passed to the engine as source text, so it is one function whatever its length and
+ * may reference nothing outside itself. It runs before the action's module and takes aside what it needs of the
+ * language, as the action may replace all of it. Should the action subvert it nonetheless, that affects only the
+ * action's own run.
  */
 export function glue(host: Host): Glue {
   const { parse, stringify } = JSON;
@@ -38,15 +39,15 @@ export function glue(host: Host): Glue {
     refusal = answer[0] === 'T' ? new TE(message) : new RE(message);
     throw refusal;
   };
-  const say = (operation: string, run: number, a?: string, b?: string): string | undefined =>
+  const post = (operation: string, run: number, a?: string, b?: string): string | undefined =>
     host(`${operation}\n${run}\n${a ?? ''}\n${b ?? ''}`);
   const call = (operation: string, run: number, a?: string, b?: string): Promise<void> => {
-    const refused = say(operation, run, a, b);
+    const refused = post(operation, run, a, b);
     if (refused !== undefined) refuse(refused);
     return new P((resolve) => resolve());
   };
   const ask = (type: string, run: number, key: unknown): Promise<unknown> => {
-    const answer = say(type, run, stringify(key)) ?? '';
+    const answer = post(type, run, stringify(key)) ?? '';
     if (answer[0] === '#') {
       return new P((resolve, reject) => {
         waiting[apply(slice, answer, [1])] = { resolve, reject };
@@ -55,7 +56,7 @@ export function glue(host: Host): Glue {
     if (answer[0] !== '=') refuse(answer);
     return new P((resolve) => resolve(parse(apply(slice, answer, [1]))));
   };
-  // What is given but is nothing in JSON, a function say, must not pass for no payload.
+  // A payload that is not JSON, a function say, must not be taken for no payload.
   const payloadOf = (payload: unknown) =>
     payload === undefined ? undefined : (stringify(payload) ?? 'null');
   const shown = (value: unknown): string => {
@@ -72,7 +73,7 @@ export function glue(host: Host): Glue {
     for (let at = 0; at < values.length && line.length < 2_000; at += 1) {
       line += (at === 0 ? '' : ' ') + apply(slice, shown(values[at]), [0, 2_000]);
     }
-    say('log', run, stringify(line));
+    post('log', run, stringify(line));
   };
   const fleetOf = (run: number) =>
     freeze({
@@ -103,7 +104,7 @@ export function glue(host: Host): Glue {
     const described = { code: 'threw', msg: '', stack: '' };
     try {
       if (error === refusal) described.code = 'invalid_call';
-      // What the engine throws when memory does not suffice even for an error.
+      // The engine throws null when memory does not suffice even for an error.
       if (error === null) described.code = 'memory_exceeded';
       if (error instanceof IE && error.message === 'out of memory') described.code = 'memory_exceeded';
       if (error instanceof IE && error.message === 'stack overflow') described.code = 'stack_exceeded';
@@ -123,21 +124,21 @@ export function glue(host: Host): Glue {
       const settle = async () => {
         try {
           await action(record, fleet);
-          say('done', run);
+          post('done', run);
         } catch (error) {
-          say('failed', run, describe(error));
+          post('failed', run, describe(error));
         }
       };
       settle();
     },
-    settle(question, answer, error) {
-      const asked = waiting[question];
-      delete waiting[question];
+    settle(id, answer, error) {
+      const asked = waiting[id];
+      delete waiting[id];
       if (answer !== undefined) asked?.resolve(parse(answer));
       else asked?.reject(new E(error));
     },
   };
 }
 
-/** QuickJS': what it throws when memory or stack run out. */
+/** Thrown by QuickJS when memory or stack run out. */
 declare const InternalError: ErrorConstructor;

@@ -1,70 +1,70 @@
 import type { HostCall } from './run.ts';
 
-export interface Arrival {
+export interface HostCallResult {
   id: string;
   answer?: string;
   error?: string;
 }
 
-/** How many of a run's questions are with the server at once; the others wait for them. */
+/** Maximum host calls of a run in flight; further ones wait for them. */
 const underWayMax = 32;
 
-/** The questions of one run, from the call in the sandbox until their answers are handed back into it. */
+/** The host calls of one run, from the call in the sandbox until its answer is handed back. */
 export class HostCalls {
-  readonly #ask: (question: HostCall) => Promise<string>;
-  readonly #waiting: { id: string; question: HostCall }[] = [];
-  #arrived: Arrival[] = [];
-  #numbered = 0;
+  readonly #send: (call: HostCall) => Promise<string>;
+  readonly #waiting: { id: string; call: HostCall }[] = [];
+  #results: HostCallResult[] = [];
+  #lastId = 0;
   #underWay = 0;
   #wake: (() => void) | undefined;
 
-  constructor(ask: (question: HostCall) => Promise<string>) {
-    this.#ask = ask;
+  constructor(send: (call: HostCall) => Promise<string>) {
+    this.#send = send;
   }
 
-  /** Those that the action has not had its answer to. */
+  /** Number of calls that the action has no answer to yet. */
   get open(): number {
-    return this.#waiting.length + this.#underWay + this.#arrived.length;
+    return this.#waiting.length + this.#underWay + this.#results.length;
   }
 
-  add(question: HostCall): string {
-    this.#numbered += 1;
-    const id = String(this.#numbered);
-    this.#waiting.push({ id, question });
-    this.#askMore();
+  add(call: HostCall): string {
+    this.#lastId += 1;
+    const id = String(this.#lastId);
+    this.#waiting.push({ id, call });
+    this.#sendMore();
     return id;
   }
 
-  /** The answers that are there, or else the first that comes; none if that takes too long. */
-  async next(millisecondsMax: number): Promise<Arrival[]> {
-    if (this.#arrived.length === 0) {
+  /** Returns the answers that have arrived, or else waits for the first; empty if that takes too long. */
+  async next(millisecondsMax: number): Promise<HostCallResult[]> {
+    if (this.#results.length === 0) {
       const { promise, resolve } = withResolvers();
       this.#wake = resolve;
       const timer = setTimeout(resolve, millisecondsMax);
       await promise;
       clearTimeout(timer);
     }
-    const arrived = this.#arrived;
-    this.#arrived = [];
-    return arrived;
+    const results = this.#results;
+    this.#results = [];
+    return results;
   }
 
-  #askMore(): void {
+  #sendMore(): void {
     while (this.#underWay < underWayMax) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
       this.#underWay += 1;
-      this.#ask(next.question).then(
-        (answer) => this.#arrive({ id: next.id, answer }),
-        (error: unknown) => this.#arrive({ id: next.id, error: String(error) }),
+      this.#send(next.call).then(
+        (answer) => this.#onResult({ id: next.id, answer }),
+        (error: unknown) => this.#onResult({ id: next.id, error: String(error) }),
       );
     }
   }
 
-  #arrive(arrival: Arrival): void {
+  #onResult(result: HostCallResult): void {
     this.#underWay -= 1;
-    this.#arrived.push(arrival);
-    this.#askMore();
+    this.#results.push(result);
+    this.#sendMore();
     this.#wake?.();
   }
 }

@@ -1,29 +1,35 @@
-import { begin, change, type RunHeartbeat, sign, threadMilliseconds } from '../pool/run-heartbeat.ts';
+import {
+  beat,
+  markBegun,
+  type RunHeartbeat,
+  threadMilliseconds,
+  toggleEngine,
+} from '../pool/run-heartbeat.ts';
 import type { RunError, RunLimits } from './run.ts';
 
-/** The system brings a thread's time up to date this often. */
+/** Interval at which the system updates a thread's CPU time. */
 const tickMilliseconds = 10;
 
-/** The time that a run may take, and has taken. */
+/** The CPU and wall time of a run, and their limits. */
 export class RunBudget {
   readonly #limits: RunLimits;
-  readonly #progress: RunHeartbeat;
+  readonly #heartbeat: RunHeartbeat;
   readonly #startedAt = performance.now();
   readonly #threadStartedAt = threadMilliseconds();
   #engineMilliseconds = 0;
   #enteredAt: number | undefined;
 
-  constructor(limits: RunLimits, progress: RunHeartbeat) {
+  constructor(limits: RunLimits, heartbeat: RunHeartbeat) {
     this.#limits = limits;
-    this.#progress = progress;
-    begin(progress);
+    this.#heartbeat = heartbeat;
+    markBegun(heartbeat);
   }
 
   get wallMilliseconds(): number {
     return performance.now() - this.#startedAt;
   }
 
-  /** Never more than what the thread had of a processor, where the system says that. */
+  /** Capped by the thread's CPU time, where the system reports it. */
   get cpuMilliseconds(): number {
     const thread = threadMilliseconds();
     const engine = this.#engine;
@@ -37,20 +43,20 @@ export class RunBudget {
 
   enter(): void {
     this.#enteredAt = performance.now();
-    change(this.#progress);
+    toggleEngine(this.#heartbeat);
   }
 
   leave(): void {
     this.#engineMilliseconds = this.#engine;
     this.#enteredAt = undefined;
-    change(this.#progress);
+    toggleEngine(this.#heartbeat);
   }
 
-  /** Asked by the engine again and again, wherever it can be stopped. */
+  /** Checks the limits. Called by the engine repeatedly, wherever it can be interrupted. */
   exceeded(): RunError | undefined {
-    sign(this.#progress);
+    beat(this.#heartbeat);
     const { cpuMilliseconds, wallMilliseconds } = this.#limits;
-    // The engine's time is cheap to tell and never less than the processor's.
+    // Engine time is cheap to read and never less than CPU time.
     if (this.#engine > cpuMilliseconds && this.cpuMilliseconds > cpuMilliseconds)
       return cpuTimeExceeded(this.#limits);
     return this.wallMilliseconds > wallMilliseconds ? wallTimeExceeded(this.#limits) : undefined;
@@ -63,7 +69,7 @@ export class RunBudget {
 }
 
 export function cpuTimeExceeded({ cpuMilliseconds }: RunLimits): RunError {
-  return { code: 'cpu_time_exceeded', msg: `The run computed for more than ${cpuMilliseconds} ms.` };
+  return { code: 'cpu_time_exceeded', msg: `The run used more than ${cpuMilliseconds} ms of CPU time.` };
 }
 
 export function wallTimeExceeded({ wallMilliseconds }: RunLimits): RunError {

@@ -1,13 +1,13 @@
-/** What the server and a thread that runs actions say to each other. */
+/** Messages between the server and the threads that run actions. */
 
-/** The record as the action's function is given it; `payload` is JSON text on the way there. */
+/** The record passed to the action's function; `payload` is JSON text in transit. */
 export interface RunRecord {
   /** UUIDv7. */
   id: string;
   kind: 'message' | 'datapoint';
   /** Id of the device that sent it. */
   device: string;
-  /** Of its schema. */
+  /** Name of its schema. */
   name: string;
   /** JSON text of an object. */
   payload: string;
@@ -19,9 +19,9 @@ export interface RunLimits {
   cpuMilliseconds: number;
   wallMilliseconds: number;
   memoryBytes: number;
-  /** Calls of `send` and `sendToTag`, and devices named in them. */
+  /** Counts calls of `send` and `sendToTag`, and the devices named in them. */
   mailsMax: number;
-  /** Of one mail, as JSON. */
+  /** Limit for one mail, as JSON. */
   payloadBytesMax: number;
   stateWritesMax: number;
   stateValueBytesMax: number;
@@ -29,19 +29,19 @@ export interface RunLimits {
 
 export interface RunRequest {
   /**
-   * Names this code: the same key always comes with the same code, so that a thread may keep it ready. Undefined:
-   * what the run leaves in its realm is for nobody else.
+   * Identifies the code: the same key always comes with the same code, so that a thread may keep its sandbox warm.
+   * Undefined: the sandbox is not reused.
    */
   key: string | undefined;
-  /** Of the action. */
+  /** Name of the action. */
   name: string;
-  /** JavaScript, an ES module, as `compile` answered it. */
+  /** JavaScript, an ES module, as returned by `compile`. */
   code: string;
   record: RunRecord;
   limits: RunLimits;
 }
 
-/** Mail that the run wants to be sent: to devices by their ids, or to those that have a tag. */
+/** A mail to send, to devices by id or to those with a tag. */
 export interface Send {
   to: { devices: readonly string[] } | { tag: string };
   name: string;
@@ -50,14 +50,13 @@ export interface Send {
   ttlSeconds?: number;
 }
 
-/** Null: the key is removed. */
+/** A write of one key. `value`: JSON text, or null to remove the key. */
 export interface StateWrite {
   key: string;
-  /** JSON text. */
   value: string | null;
 }
 
-/** What a run can end with besides success; README's table says each in a sentence. */
+/** Errors that a run can end with; README's table explains each. */
 export const runErrorCodes = [
   'invalid_code',
   'unreadable_record',
@@ -79,24 +78,24 @@ export type RunErrorCode = (typeof runErrorCodes)[number];
 
 export interface RunError {
   code: RunErrorCode;
-  /** Bounded; may hold text of the action's. */
+  /** Bounded; may contain text from the action. */
   msg: string;
 }
 
 export interface RunReport {
   error: RunError | undefined;
-  /** In the order they were asked for. Nothing of a failed run is sent or written. */
+  /** In order of the calls. Empty if the run failed. */
   sends: readonly Send[];
   writes: readonly StateWrite[];
-  /** Lines of its log, also of a run that failed. */
+  /** Lines of its log, even if the run failed. */
   log: readonly string[];
-  /** Time that the engine was running: what `cpuMilliseconds` bounds. */
+  /** Time that the engine ran, which `cpuMilliseconds` limits. */
   cpuMilliseconds: number;
   wallMilliseconds: number;
 }
 
-/** What a run may ask while it is under way. */
+/** A call that a run makes to the server. */
 export type HostCall = { type: 'device'; id: string } | { type: 'state'; key: string };
 
-/** The answer as JSON text; `null` for what there is not. */
-export type HostAnswer = (question: HostCall) => Promise<string>;
+/** Answers a call with JSON text; `null` for what does not exist. */
+export type HostAnswer = (call: HostCall) => Promise<string>;

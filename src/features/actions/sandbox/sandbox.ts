@@ -8,17 +8,17 @@ import type { HostCalls } from './host-call-port.ts';
 import type { RunError, RunRecord } from './run.ts';
 import type { RunBudget } from './run-budget.ts';
 
-/** Jobs of promises between two looks at whether the run is over. */
+/** Promise jobs executed between two checks of the limits. */
 const jobsAtOnce = 64;
 
-/** What a run may take and what it has asked for so far. */
+/** The state of a run outside the engine. */
 export interface RunUnderWay {
   effects: RunEffects;
-  allowance: RunBudget;
-  questions: HostCalls;
+  budget: RunBudget;
+  hostCalls: HostCalls;
 }
 
-/** One action's code in an engine of its own: it knows of nothing but what glue.ts hands it. */
+/** Runs one action's code in an engine of its own, which can reach only what glue.ts hands it. */
 export class Sandbox {
   readonly #engine: Engine;
   readonly #file: string;
@@ -27,23 +27,23 @@ export class Sandbox {
   #action: QuickJSHandle | undefined;
   #underWay: RunUnderWay | undefined;
   #run = 0;
-  /** Of the run under way: what ended it, or that the action's function has returned. */
+  /** How the current run failed, and whether the action's function has returned. */
   #failure: RunError | undefined;
   #done = false;
 
-  /** `name`: of the action, which its errors are to name. */
+  /** `name`: the action's, for error messages. */
   static async make(memoryBytes: number, name: string): Promise<Sandbox> {
-    const realm = new Sandbox(await newEngine(memoryBytes), `${name}.js`);
-    realm.#engine.runtime.setMemoryLimit(memoryBytes);
-    return realm;
+    const sandbox = new Sandbox(await newEngine(memoryBytes), `${name}.js`);
+    sandbox.#engine.runtime.setMemoryLimit(memoryBytes);
+    return sandbox;
   }
 
   private constructor(engine: Engine, file: string) {
     this.#engine = engine;
     this.#file = file;
     const { context, runtime } = engine;
-    const host = context.newFunction('host', (said) => {
-      const answer = this.#hear(this.#textOf(said) ?? '');
+    const host = context.newFunction('host', (message) => {
+      const answer = this.#onHostCall(this.#textOf(message) ?? '');
       return answer === undefined ? context.undefined : context.newString(answer);
     });
     const make = context.unwrapResult(context.evalCode(`'use strict';(${glue})`, glueFile));
@@ -53,7 +53,7 @@ export class Sandbox {
     runtime.setInterruptHandler(() => this.#isOver());
   }
 
-  /** Memory that its code has ever used. */
+  /** Memory that its code has used at most. */
   grownBytes(): number {
     return this.#engine.memory.grownBytes();
   }
@@ -67,42 +67,42 @@ export class Sandbox {
       const evaluated = context.evalCode(code, this.#file, { type: 'module', strict: true });
       if (evaluated.error) return this.#fail(evaluated.error, 'invalid_code');
       this.#runJobs();
-      // A module that awaits is a promise of its exports.
+      // A module with top-level await evaluates to a promise of its exports.
       const state = context.getPromiseState(evaluated.value);
       if (state.type === 'rejected') return this.#fail(state.error, 'invalid_code');
       if (state.type === 'pending')
-        return this.#end('invalid_code', 'The module waits for something that never comes.');
+        return this.#end('invalid_code', 'The module awaits something that never settles.');
       const exported = context.getProp(state.value, 'default');
       if (context.typeof(exported) === 'function') this.#action = exported;
-      else this.#end('invalid_code', 'The module has no function as its default export.');
+      else this.#end('invalid_code', 'The default export of the module must be a function.');
       if (state.value !== evaluated.value) state.value.dispose();
       evaluated.value.dispose();
     });
     return this.#failure;
   }
 
-  /** Once the action's function has returned, it is waited for all that it left under way. */
+  /** Runs the action, and waits for everything it left under way when its function returned. */
   async run(record: RunRecord, underWay: RunUnderWay): Promise<RunError | undefined> {
     this.#begin(underWay);
-    const { questions, allowance } = underWay;
+    const { hostCalls, budget } = underWay;
     const { payload, ...others } = record;
     this.#enter(() => {
-      const given = this.#read(`${JSON.stringify(others).slice(0, -1)},"payload":${payload}}`);
-      if (given === undefined) return;
-      this.#callGlue('start', [this.#action, this.#engine.context.newNumber(this.#run), given]);
+      const input = this.#read(`${JSON.stringify(others).slice(0, -1)},"payload":${payload}}`);
+      if (input === undefined) return;
+      this.#callGlue('start', [this.#action, this.#engine.context.newNumber(this.#run), input]);
       this.#runJobs();
     });
-    while (this.#failure === undefined && questions.open > 0) {
-      const arrivals = await questions.next(allowance.wallMillisecondsLeft);
-      this.#failure ??= allowance.exceeded();
+    while (this.#failure === undefined && hostCalls.open > 0) {
+      const results = await hostCalls.next(budget.wallMillisecondsLeft);
+      this.#failure ??= budget.exceeded();
       if (this.#failure !== undefined) break;
       this.#enter(() => {
-        for (const { id, answer, error } of arrivals) this.#callGlue('settle', [id, answer, error]);
+        for (const { id, answer, error } of results) this.#callGlue('settle', [id, answer, error]);
         this.#runJobs();
       });
     }
     if (this.#failure === undefined && !this.#done)
-      this.#end('never_settled', 'The action waits for something that never comes.');
+      this.#end('never_settled', 'The action awaits something that never settles.');
     this.#underWay = undefined;
     return this.#failure;
   }
@@ -119,21 +119,23 @@ export class Sandbox {
   }
 
   #isOver(): boolean {
-    const { effects, allowance } = this.#underWay ?? {};
-    this.#failure ??= effects?.failure ?? allowance?.exceeded();
+    const { effects, budget } = this.#underWay ?? {};
+    this.#failure ??= effects?.failure ?? budget?.exceeded();
     return this.#failure !== undefined;
   }
 
-  /** Only here does the action's code run. What is thrown here is the engine's own end, not the action's. */
+  /**
+   * The only place where the action's code runs. Exceptions here come from the engine's own failure, not the action.
+   */
   #enter(work: () => void): void {
-    const { allowance } = this.#underWay ?? {};
-    allowance?.enter();
+    const { budget } = this.#underWay ?? {};
+    budget?.enter();
     try {
       work();
     } catch (error) {
       this.#failure ??= engineFault(error);
     } finally {
-      allowance?.leave();
+      budget?.leave();
     }
     this.#isOver();
   }
@@ -146,7 +148,7 @@ export class Sandbox {
     }
   }
 
-  /** The engine's own parser recurses, so its stack bounds how deep a record may be nested. */
+  /** Parses the record inside the engine, whose recursive parser limits the nesting depth by its stack. */
   #read(record: string): QuickJSHandle | undefined {
     const { context } = this.#engine;
     try {
@@ -158,7 +160,7 @@ export class Sandbox {
       if (read.error === undefined) return read.value;
       read.error.dispose();
     } catch {
-      // The engine broke off: it is not used again, as after any run that failed.
+      // The engine crashed. It is not reused, as after any failed run.
     }
     if (!this.#isOver())
       this.#end('unreadable_record', 'The engine cannot read this record: its JSON is nested too deeply.');
@@ -179,7 +181,7 @@ export class Sandbox {
     else called.value.dispose();
   }
 
-  /** The action threw this: the glue says what it is, if there is memory and time left for that. */
+  /** Records what the action threw, described by the glue if memory and time are left for that. */
   #fail(error: QuickJSHandle, code?: RunError['code']): void {
     if (this.#isOver()) return;
     const { context } = this.#engine;
@@ -192,17 +194,20 @@ export class Sandbox {
 
   #textOf(handle: QuickJSHandle): string | undefined {
     const { context } = this.#engine;
-    // Of anything but a text this would call the action's own toString.
+    // For anything but a string this would call the action's own toString.
     return context.typeof(handle) === 'string' ? context.getString(handle) : undefined;
   }
 
-  /** What the glue says. An answer of undefined is well; T and R refuse, = answers at once, # later. */
-  #hear(said: string): string | undefined {
+  /**
+   * Handles a message of the glue. Returns undefined for success, T or R to throw a TypeError or RangeError, = for an
+   * immediate answer, # for a later one.
+   */
+  #onHostCall(message: string): string | undefined {
     const underWay = this.#underWay;
-    const [operation, run, a = '', b] = said.split('\n', 4);
+    const [operation, run, a = '', b] = message.split('\n', 4);
     if (underWay === undefined || run !== String(this.#run))
       return 'TThe run that this belongs to has ended.';
-    const { effects, questions } = underWay;
+    const { effects, hostCalls } = underWay;
     try {
       effects.checkArguments(a);
       const first: unknown = operation === 'failed' || a === '' ? undefined : JSON.parse(a);
@@ -219,11 +224,11 @@ export class Sandbox {
         case 'log':
           return void effects.addLine(String(first));
         case 'device':
-          return `#${questions.add({ type: 'device', id: sentDeviceIdOf('device', first) })}`;
+          return `#${hostCalls.add({ type: 'device', id: sentDeviceIdOf('device', first) })}`;
         case 'state': {
           const key = stateKeyOf('state.get', first);
           const written = effects.written(key);
-          return written === undefined ? `#${questions.add({ type: 'state', key })}` : `=${written}`;
+          return written === undefined ? `#${hostCalls.add({ type: 'state', key })}` : `=${written}`;
         }
         case 'done':
           this.#done = true;

@@ -1,15 +1,15 @@
 const named: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * An action's text as one harmless line: control characters, those that turn the direction of writing and lone
- * halves of surrogates are written as escapes, so that no terminal and no log obeys them.
+ * Turns an action's text into one harmless line. Control characters, bidirectional controls and lone surrogates are
+ * escaped, so that no terminal and no log interprets them.
  */
 export function harmless(text: string, charactersMax: number): string {
   const cut = text.length > charactersMax ? `${text.slice(0, charactersMax - 1)}…` : text;
   return cut.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, escaped);
 }
 
-/** The same with its line breaks kept. */
+/** Does the same, keeping line breaks. */
 export function harmlessLines(text: string, charactersMax: number): string {
   return text
     .slice(0, charactersMax)

@@ -4,13 +4,13 @@ import { fleetIdOfJob, idOfJob } from '../tables.ts';
 import type { Delivered, Job, JobProgress } from './job.ts';
 import type { JobStore } from './job-store.ts';
 
-/** Devices in the order of their ids, over all shards: where one stands does not depend on how many there are. */
+/** Walks devices by id over all shards, so that the order does not depend on the number of shards. */
 interface DeviceWalk {
-  /** The next ids, at most so many; none at the end. */
+  /** Returns the next ids, up to `limit`; none at the end. */
   next(limit: number): Promise<string[]>;
 }
 
-/** Ids read of one shard at once: a fraction of a millisecond of this thread. */
+/** Ids per read of one shard: a fraction of a millisecond of this thread. */
 const pageSize = 256;
 
 type ReadIds = (shard: Shard, after: string, limit: number) => Awaitable<string[]>;
@@ -19,12 +19,12 @@ interface Part {
   shard: Shard;
   ids: string[];
   at: number;
-  /** The last one read. */
+  /** The last id read. */
   after: string;
   isAtEnd: boolean;
 }
 
-/** Merges what shards have of a fleet, each in order already. */
+/** Merges the sorted ids of all shards. */
 class ShardWalk implements DeviceWalk {
   readonly #read: ReadIds;
   readonly #parts: Part[];
@@ -54,7 +54,7 @@ class ShardWalk implements DeviceWalk {
     part.at = 0;
     part.after = part.ids.at(-1) ?? part.after;
     part.isAtEnd = part.ids.length < pageSize;
-    // Devices are accepted, and operators answered, on this thread.
+    // This thread also accepts devices and answers operators.
     await yieldToEventLoop();
   }
 }
@@ -71,7 +71,7 @@ function lowest(parts: readonly Part[]): Part | undefined {
   return lowest;
 }
 
-/** A list, which is in order. */
+/** Walks a sorted list of ids. */
 class ListWalk implements DeviceWalk {
   readonly #ids: readonly string[];
   #at: number;
@@ -91,18 +91,18 @@ class ListWalk implements DeviceWalk {
 
 const countPageSize = 1_000;
 
-/** A broadcast that is not over: what is known of it in memory. */
+/** In-memory state of a broadcast that has not ended. */
 export class ActiveJob {
   readonly key: Buffer;
   readonly fleetId: string;
   readonly id: Uint8Array;
   readonly job: Job;
-  /** As it is on disk. */
+  /** Progress as on disk. */
   progress: JobProgress;
   devices: number | undefined;
-  /** Settles when what is being sent of it is noted, or given up. */
+  /** Settles when the chunk being sent is saved or abandoned. */
   turn: Promise<void> = Promise.resolve();
-  /** As in its progress, from the moment that the chunk is cut short. */
+  /** Same as in `progress`, but set as soon as a chunk is interrupted. */
   partial: Delivered | undefined;
   #walk: DeviceWalk | undefined;
   #holds = 0;
@@ -122,7 +122,7 @@ export class ActiveJob {
     return this.progress.state === 'running' && this.#holds === 0;
   }
 
-  /** Runs `change` while nothing is sent, one after another. */
+  /** Runs changes one at a time, while nothing is sent. */
   async hold<T>(change: () => Promise<T>): Promise<T> {
     this.#holds += 1;
     try {
@@ -135,25 +135,25 @@ export class ActiveJob {
     }
   }
 
-  /** From behind what is noted; as far as it was walked before, where that went well. */
+  /** Returns the current walk, or a new one after the saved progress. */
   walk(shards: readonly Shard[], store: JobStore): DeviceWalk {
     this.#walk ??= this.#walkFrom(this.progress.after, shards, store);
     return this.#walk;
   }
 
-  /** What was walked is not noted: begin again behind what is. */
+  /** Discards the walk, to begin again after the saved progress. */
   rewind(): void {
     this.#walk = undefined;
   }
 
-  /** How many devices there are to send to. Page by page, since this thread has other things to do. */
-  async count(shards: readonly Shard[], mayGoOn: () => boolean): Promise<void> {
+  /** Counts the target devices page by page, since this thread has other work. */
+  async count(shards: readonly Shard[], shouldContinue: () => boolean): Promise<void> {
     let found = 0;
     for (const shard of shards) {
       let after = '';
       let ids: string[];
       do {
-        if (!mayGoOn()) return;
+        if (!shouldContinue()) return;
         ids = await this.#read(shard, after, countPageSize);
         found += ids.length;
         after = ids.at(-1) ?? after;

@@ -11,15 +11,15 @@ import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../serv
 import { type BroadcastJournal, fleetIdOfJob } from '../tables.ts';
 import { ActiveJob } from './active-job.ts';
 import { BroadcastDelivery, MailRate } from './delivery.ts';
-import { broadcastStatusOf, type Delivered, isOver, type JobProgress } from './job.ts';
+import { broadcastStatusOf, type Delivered, isEnded, type JobProgress } from './job.ts';
 import { JobStore } from './job-store.ts';
 
 /**
- * The broadcasts that are not over. Fleets take turns, and so do those of one fleet: a small one does not wait for a
- * large one, nor one fleet for the hundred broadcasts of another.
+ * Schedules active broadcasts round robin over fleets, and over the broadcasts of each fleet, so that a small one does
+ * not wait for a large one, nor one fleet for the hundred broadcasts of another.
  */
-class Rota {
-  /** Whose turn it is comes first, of fleets and of each one's broadcasts. */
+class RoundRobin {
+  /** Fleets, and the broadcasts of each, in order of turns: the next one first. */
   readonly #fleets = new Map<string, Map<string, ActiveJob>>();
   #size = 0;
 
@@ -48,13 +48,13 @@ class Rota {
     for (const jobs of this.#fleets.values()) yield* jobs.values();
   }
 
-  /** Whose turn it is of those that can go on. */
+  /** Returns the next broadcast that is ready. */
   next(): ActiveJob | undefined {
     for (const [fleetId, jobs] of this.#fleets) {
       for (const [name, job] of jobs) {
         if (!job.isReady) continue;
-        toEnd(jobs, name, job);
-        toEnd(this.#fleets, fleetId, jobs);
+        moveToEnd(jobs, name, job);
+        moveToEnd(this.#fleets, fleetId, jobs);
         return job;
       }
     }
@@ -62,9 +62,9 @@ class Rota {
   }
 }
 
-function toEnd<T>(inTurn: Map<string, T>, name: string, one: T): void {
-  inTurn.delete(name);
-  inTurn.set(name, one);
+function moveToEnd<T>(queue: Map<string, T>, name: string, one: T): void {
+  queue.delete(name);
+  queue.set(name, one);
 }
 
 export interface BroadcasterOptions {
@@ -72,33 +72,33 @@ export interface BroadcasterOptions {
   journal: BroadcastJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
-  /** While one is made, nothing is forgotten that the copy may still need. */
+  /** During a backup nothing is pruned that the copy may still need. */
   isBackupRunning(): boolean;
   log: Log;
 }
 
-const forgetMs = 5_000;
+const pruneMs = 5_000;
 const upkeepMs = 60_000;
-/** Until what could not be stored is tried again. */
-const failureMs = 1_000;
+/** Delay before retrying a failed write. */
+const retryMs = 1_000;
 
 /**
- * Sends broadcasts: of each in turn one chunk of devices, in the order of their ids, whose progress is then noted.
- * What a crash makes it send again the shards know, until they are told how far each has come for good.
+ * Sends broadcasts in turns, one chunk of devices by id at a time, and saves the progress after each. The shards
+ * remember who had the mail, and so drop what a crash makes it send again, until the saved progress lets them prune.
  */
 export class Broadcaster {
   readonly store: JobStore;
   readonly #options: BroadcasterOptions;
   readonly #delivery: BroadcastDelivery;
   readonly #rate: MailRate;
-  readonly #jobs = new Rota();
-  /** Of what may run or be paused; what is on its way to the disk is among it. */
+  readonly #jobs = new RoundRobin();
+  /** Share of running and paused broadcasts, including those being stored. */
   readonly #share: FairShare;
   readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
   readonly #timers: NodeJS.Timeout[];
-  readonly #forgetting = new SingleFlight(() => this.#forget().catch(this.#saying('forgetting')));
-  readonly #upkeep = new SingleFlight(() => this.#cleanUp().catch(this.#saying('upkeep')));
-  /** Of which fleets there may be too many; undefined for all. */
+  readonly #pruning = new SingleFlight(() => this.#prune().catch(this.#logging('pruning')));
+  readonly #upkeep = new SingleFlight(() => this.#cleanUp().catch(this.#logging('upkeep')));
+  /** Fleets that may have too many broadcasts; undefined for all fleets. */
   readonly #upkeepDue = new Set<string | undefined>();
   #isStopping = false;
   #wake: () => void = () => {};
@@ -111,18 +111,18 @@ export class Broadcaster {
     this.#rate = new MailRate(options.config);
     this.#delivery = new BroadcastDelivery({ ...options, rate: this.#rate });
     for (const { key, progress } of this.store.all()) {
-      const job = isOver(progress) ? undefined : this.store.job(key);
+      const job = isEnded(progress) ? undefined : this.store.job(key);
       if (job === undefined) continue;
       const active = new ActiveJob(key, job, progress);
       this.#share.hold(active.fleetId);
-      this.#begin(active);
+      this.#start(active);
     }
     this.#running = this.#run();
     this.#timers = [
-      setInterval(() => void this.#forgetting.run(), forgetMs),
+      setInterval(() => void this.#pruning.run(), pruneMs),
       setInterval(() => this.#upkeepSoon(), upkeepMs),
     ];
-    void this.#forgetting.run();
+    void this.#pruning.run();
   }
 
   get active(): number {
@@ -141,7 +141,7 @@ export class Broadcaster {
   async put(fleetId: string, request: BroadcastRequest): Promise<{ key: Buffer; isReplay: boolean }> {
     const { broadcastsPerFleetMax } = this.#options.config;
     let isTaken = false;
-    let isBegun = false;
+    let isStarted = false;
     try {
       const { key, isReplay } = await this.store.add(fleetId, request, () => {
         const refusal = this.#take(fleetId);
@@ -150,18 +150,18 @@ export class Broadcaster {
       });
       const job = isReplay ? undefined : this.store.job(key);
       const progress = this.store.progress(key);
-      isBegun = job !== undefined && progress !== undefined;
-      if (job !== undefined && progress !== undefined) this.#begin(new ActiveJob(key, job, progress));
+      isStarted = job !== undefined && progress !== undefined;
+      if (job !== undefined && progress !== undefined) this.#start(new ActiveJob(key, job, progress));
       if (!isReplay && this.store.keysOf(fleetId, broadcastsPerFleetMax + 1).length > broadcastsPerFleetMax) {
         this.#upkeepSoon(fleetId);
       }
       return { key, isReplay };
     } finally {
-      if (isTaken && !isBegun) this.#share.release(fleetId);
+      if (isTaken && !isStarted) this.#share.release(fleetId);
     }
   }
 
-  /** Answers why the fleet may have no broadcast more; else it is counted as one of it. */
+  /** Takes a share for one more broadcast, or returns why the fleet may not have it. */
   #take(fleetId: string): ApiError | undefined {
     const { broadcastsPerFleetMax, broadcastsRunningMax } = this.#options.config;
     if (this.#share.usedBy(fleetId) >= broadcastsPerFleetMax) return limitReached('broadcastsPerFleetMax');
@@ -169,7 +169,7 @@ export class Broadcaster {
     return this.#share.take(fleetId) ? undefined : limitReached('broadcastsRunningMax');
   }
 
-  /** Undefined when there is no such broadcast. */
+  /** Returns undefined for an unknown broadcast. */
   status(key: Buffer): BroadcastStatus | undefined {
     const active = this.job(key);
     if (active !== undefined) {
@@ -179,37 +179,37 @@ export class Broadcaster {
     return job && progress && broadcastStatusOf(key, job, progress);
   }
 
-  /** Nothing is sent of it while this goes on, nor after it unless it runs. */
+  /** Sends nothing during the change, nor after it unless the broadcast is running. */
   async change(active: ActiveJob, state: 'running' | 'paused' | 'cancelled'): Promise<void> {
     await active.hold(async () => {
       const { progress, partial } = active;
-      if (isOver(progress)) throw new ApiError('broadcast_ended');
+      if (isEnded(progress)) throw new ApiError('broadcast_ended');
       if (progress.state === state) return;
-      // A chunk that is not finished will not be sent again: it counts as far as it went.
+      // An interrupted chunk will not be sent again: count what it has sent.
       if (state === 'cancelled') {
-        await this.#note(active, { state, endedAtMs: Date.now() }, partial);
+        await this.#save(active, { state, endedAtMs: Date.now() }, partial);
         this.#end(active);
-      } else await this.#note(active, { state });
+      } else await this.#save(active, { state });
     });
     this.#wake();
   }
 
-  /** What is under way is given up and sent again after the next start. */
+  /** Abandons the current chunk, which is sent again after the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#timers) clearInterval(timer);
     this.#wake();
     await this.#running;
-    await this.#forgetting.settled();
+    await this.#pruning.settled();
     await this.#upkeep.settled();
   }
 
-  #begin(active: ActiveJob): void {
+  #start(active: ActiveJob): void {
     this.#jobs.add(active);
     if (active.devices === undefined) {
-      const mayGoOn = (): boolean => !this.#isStopping && !isOver(active.progress);
-      // Not known then, which is no more than a bar without an end.
-      active.count(this.#options.shards.all, mayGoOn).catch(() => {});
+      const shouldContinue = (): boolean => !this.#isStopping && !isEnded(active.progress);
+      // On failure the total stays unknown, which only costs a progress bar its end.
+      active.count(this.#options.shards.all, shouldContinue).catch(() => {});
     }
     this.#wake();
   }
@@ -217,7 +217,7 @@ export class Broadcaster {
   #end(active: ActiveJob): void {
     this.#jobs.remove(active);
     this.#share.release(active.fleetId);
-    void this.#forgetting.run();
+    void this.#pruning.run();
   }
 
   async #run(): Promise<void> {
@@ -231,8 +231,8 @@ export class Broadcaster {
       }
       active.turn = this.#sendChunk(active).catch(async (error: unknown) => {
         active.rewind();
-        logFailure(this.#options.log, error, 'a broadcast cannot go on now; it will try again');
-        await sleep(failureMs);
+        logFailure(this.#options.log, error, 'broadcast delivery failed; retrying');
+        await sleep(retryMs);
       });
       await active.turn;
     }
@@ -245,22 +245,28 @@ export class Broadcaster {
     if (last === undefined) {
       const { queued, refused } = active.progress;
       active.devices = queued + refused;
-      await this.#note(active, { state: 'done', endedAtMs: Date.now() });
+      await this.#save(active, { state: 'done', endedAtMs: Date.now() });
       this.#end(active);
       return;
     }
-    const mayGoOn = (): boolean => active.isReady && !this.#isStopping;
-    const delivered = await this.#delivery.send(active.fleetId, active.id, active.job, deviceIds, mayGoOn);
+    const shouldContinue = (): boolean => active.isReady && !this.#isStopping;
+    const delivered = await this.#delivery.send(
+      active.fleetId,
+      active.id,
+      active.job,
+      deviceIds,
+      shouldContinue,
+    );
     if (!delivered.isWhole) {
       active.partial = mostProgress(delivered, active.partial);
       active.rewind();
       return;
     }
-    await this.#note(active, { after: last }, delivered);
-    void this.#forgetting.run();
+    await this.#save(active, { after: last }, delivered);
+    void this.#pruning.run();
   }
 
-  async #note(active: ActiveJob, change: Partial<JobProgress>, delivered?: Delivered): Promise<void> {
+  async #save(active: ActiveJob, change: Partial<JobProgress>, delivered?: Delivered): Promise<void> {
     const { queued = 0, refused = [] } = delivered ?? {};
     const { progress } = active;
     const partial = delivered === undefined ? active.partial : undefined;
@@ -272,8 +278,8 @@ export class Broadcaster {
       refused: progress.refused + refused.length,
       partial,
     };
-    const room = Math.max(0, this.#options.config.broadcastRefusalsMax - progress.refused);
-    await this.store.note(active.key, next, (partial?.refused ?? refused).slice(0, room));
+    const refusalsLeft = Math.max(0, this.#options.config.broadcastRefusalsMax - progress.refused);
+    await this.store.save(active.key, next, (partial?.refused ?? refused).slice(0, refusalsLeft));
     active.progress = next;
     active.partial = partial;
     this.#counts.queued += queued;
@@ -281,31 +287,31 @@ export class Broadcaster {
   }
 
   /**
-   * Has the shards forget who had mail that is noted by now. Not while a backup is made: it copies what is noted
-   * first, so the copies of the shards must know what was sent since.
+   * Lets the shards forget who had the mail, up to the saved progress. Not during a backup, which copies the progress
+   * first: the copies of the shards must know what was sent since.
    */
-  async #forget(): Promise<void> {
+  async #prune(): Promise<void> {
     for (const shard of this.#options.shards.all) {
-      let forgotten: number;
+      let pruned: number;
       do {
         if (this.#isStopping || this.#options.isBackupRunning()) return;
-        forgotten = await shard.pruneBroadcasts(this.#noted());
-      } while (forgotten > 0);
+        pruned = await shard.pruneBroadcasts(this.#savedProgress());
+      } while (pruned > 0);
     }
   }
 
-  #noted(): BroadcastProgress[] {
+  #savedProgress(): BroadcastProgress[] {
     return [...this.#jobs.all()].map(({ id, fleetId, progress }) => ({
       broadcast: id,
       after: fleetId + progress.after,
     }));
   }
 
-  #saying(what: string): (error: unknown) => void {
+  #logging(what: string): (error: unknown) => void {
     return (error) => logFailure(this.#options.log, error, `broadcasts: ${what} failed`);
   }
 
-  /** Of one fleet, or of all. */
+  /** Schedules upkeep of one fleet, or of all. */
   #upkeepSoon(fleetId?: string): void {
     this.#upkeepDue.add(fleetId);
     void this.#upkeep.run();
@@ -313,7 +319,7 @@ export class Broadcaster {
 
   async #cleanUp(): Promise<void> {
     await this.store.expireKeys();
-    // With those that are added meanwhile.
+    // Includes fleets added meanwhile.
     for (const fleetId of this.#upkeepDue) {
       this.#upkeepDue.delete(fleetId);
       for await (const keys of this.store.expiredJobs(fleetId)) {
@@ -324,7 +330,7 @@ export class Broadcaster {
   }
 }
 
-/** Of two attempts at one chunk: the shards know what either has sent. */
+/** Picks the attempt at a chunk that got further; the shards know what either has sent. */
 function mostProgress(one: Delivered, other: Delivered | undefined): Delivered {
   const done = ({ queued, refused }: Delivered): number => queued + refused.length;
   return other !== undefined && done(other) > done(one) ? other : one;
@@ -332,6 +338,6 @@ function mostProgress(one: Delivered, other: Delivered | undefined): Delivered {
 
 function limitReached(key: 'broadcastsRunningMax' | 'broadcastsPerFleetMax'): ApiError {
   return new ApiError('limit_reached', {
-    msg: `There are too many broadcasts that run or are paused, of this fleet or of all (${key}).`,
+    msg: `Too many running or paused broadcasts, of this fleet or of all (${key}). Retry once some have ended.`,
   });
 }

@@ -9,12 +9,12 @@ import type { Shard } from '../../../domain/shard.ts';
 import type { BroadcastConfig } from '../config.ts';
 import type { Delivered, Job } from './job.ts';
 
-/** Mails of one write: half a millisecond of the shard's thread, for which devices wait. */
+/** Mails per write: half a millisecond of the shard's thread, for which devices wait. */
 const batchMax = 16;
 const batchesPerSecond = 10;
 const chunkMax = 1_024;
 
-/** Spreads the mails of all broadcasts over time. What was not used is not made up for. */
+/** Limits the rate of all broadcasts together; unused capacity is not carried over. */
 export class MailRate {
   readonly #config: BroadcastConfig;
   readonly #limiter = new RateLimiter(0);
@@ -23,12 +23,12 @@ export class MailRate {
     this.#config = config;
   }
 
-  /** Smaller where mails are to come slowly, so that they come evenly and nobody waits long to be stopped. */
+  /** Smaller at low rates, so that mails come evenly and a pause takes effect soon. */
   get batchSize(): number {
     return Math.min(batchMax, Math.ceil(this.#config.broadcastMailsPerSecondMax / batchesPerSecond));
   }
 
-  /** Devices from one note of the progress to the next. */
+  /** Devices between two saves of the progress. */
   get chunkSize(): number {
     return Math.min(
       chunkMax,
@@ -36,7 +36,7 @@ export class MailRate {
     );
   }
 
-  /** Settles when it is the turn of so many. */
+  /** Settles when that many mails may be sent. */
   async take(mails: number): Promise<void> {
     const { broadcastMailsPerSecondMax: perSecondMax } = this.#config;
     const wait = this.#limiter.wait(perSecondMax, mails);
@@ -55,12 +55,12 @@ export interface DeliveryOptions {
 
 const retryMsMin = 100;
 const retryMsMax = 5_000;
-/** A device that its shard fails at, though it is not full: the others are not to wait for it. */
+/** Attempts at a device for which its shard fails without being full, so that the others do not wait for it. */
 const failuresMax = 3;
 
 /**
- * Brings the mail of a broadcast to the shards. Each has one batch at a time under way, whatever the number of
- * broadcasts: their share of a shard's queue and of its thread stays small, and devices find it open.
+ * Sends the mail of a broadcast to the shards, one batch at a time per shard whatever the number of broadcasts, so
+ * that their share of a shard's queue and thread stays small for the sake of devices.
  */
 export class BroadcastDelivery {
   readonly #options: DeliveryOptions;
@@ -69,13 +69,13 @@ export class BroadcastDelivery {
     this.#options = options;
   }
 
-  /** `mayGoOn` is asked before each batch and each further attempt at one. */
+  /** Calls `shouldContinue` before each batch and each retry of one. */
   async send(
     fleetId: string,
     id: Uint8Array,
     job: Job,
     deviceIds: readonly string[],
-    mayGoOn: () => boolean,
+    shouldContinue: () => boolean,
   ): Promise<Delivered> {
     const delivered: Delivered = { queued: 0, refused: [], isWhole: true };
     const groups = new Map<Shard, DeviceKey[]>();
@@ -90,18 +90,18 @@ export class BroadcastDelivery {
     await Promise.all(
       [...groups].map(async ([shard, devices]) => {
         const { batchSize } = this.#options.rate;
-        for (let start = 0; start < devices.length && mayGoOn(); start += batchSize) {
+        for (let start = 0; start < devices.length && shouldContinue(); start += batchSize) {
           const batch = devices.slice(start, start + batchSize);
           await this.#options.rate.take(batch.length);
-          await this.#sendBatch(shard, { broadcast: id, devices: batch, mail }, mayGoOn, delivered);
+          await this.#sendBatch(shard, { broadcast: id, devices: batch, mail }, shouldContinue, delivered);
         }
       }),
     );
-    if (!mayGoOn()) delivered.isWhole = false;
+    if (!shouldContinue()) delivered.isWhole = false;
     return delivered;
   }
 
-  /** As the fleet's limits are now: it may take hours. */
+  /** Applies the fleet's current limits, as a broadcast may take hours. */
   #mailOf(fleetId: string, { request, payload }: Job): Broadcast['mail'] {
     const { config, fleets } = this.#options;
     const fleet = fleets.get(fleetId);
@@ -118,11 +118,11 @@ export class BroadcastDelivery {
   async #sendBatch(
     shard: Shard,
     batch: Broadcast,
-    mayGoOn: () => boolean,
+    shouldContinue: () => boolean,
     delivered: Delivered,
   ): Promise<void> {
     let failures = 0;
-    for (let waitMs = retryMsMin; mayGoOn(); waitMs = Math.min(2 * waitMs, retryMsMax)) {
+    for (let waitMs = retryMsMin; shouldContinue(); waitMs = Math.min(2 * waitMs, retryMsMax)) {
       try {
         const { queued, refused } = await shard.broadcast(batch);
         delivered.queued += queued;
@@ -134,7 +134,7 @@ export class BroadcastDelivery {
         const isFull = isUnavailable(error);
         if (!isFull && batch.devices.length > 1) {
           for (const device of batch.devices) {
-            await this.#sendBatch(shard, { ...batch, devices: [device] }, mayGoOn, delivered);
+            await this.#sendBatch(shard, { ...batch, devices: [device] }, shouldContinue, delivered);
           }
           return;
         }
@@ -142,7 +142,7 @@ export class BroadcastDelivery {
         if (failures === failuresMax) {
           const [device] = batch.devices;
           const deviceId = device === undefined ? '' : deviceIdOf(device);
-          this.#options.log.error({ err: error, device: deviceId }, 'mail of a broadcast fails');
+          this.#options.log.error({ err: error, device: deviceId }, 'broadcast mail failed; device skipped');
           delivered.refused.push({ deviceId, reason: 'not_stored' });
           return;
         }

@@ -16,21 +16,21 @@ import {
   refusalKey,
 } from '../tables.ts';
 import {
-  beginning,
   decodeJob,
   decodeProgress,
   decodeTargets,
   encodeJob,
   encodeProgress,
   encodeTargets,
+  initialProgress,
   type Job,
   type JobProgress,
   jobOf,
 } from './job.ts';
 
-/** Records that one transaction removes: this thread has other things to do. */
+/** Rows removed per transaction: this thread has other work. */
 const removedMax = 1_000;
-/** Of whose progress one turn of the event loop reads: a millisecond or so. */
+/** Broadcasts whose progress is read per event loop turn: about a millisecond. */
 const walkedMax = 256;
 
 /** Broadcasts on disk. */
@@ -46,8 +46,8 @@ export class JobStore {
   }
 
   /**
-   * Answers its key, and whether it was there before. `refusalOf` is asked before a new one is added, and never for a
-   * replay. @throws ApiError
+   * Returns its key, and whether it is a replay. `refusalOf` is called before a new one is added, never for a replay.
+   * @throws ApiError
    */
   async add(
     fleetId: string,
@@ -55,7 +55,7 @@ export class JobStore {
     refusalOf: () => ApiError | undefined,
   ): Promise<{ key: Buffer; isReplay: boolean }> {
     if (!this.#journal.mayGrow()) {
-      throw unavailable('The store of broadcasts has no room (diskFreeBytesMin, mapBytesMax).', 5);
+      throw unavailable('The store of broadcasts is full (diskFreeBytesMin, mapBytesMax). Retry later.', 5);
     }
     const { to, idempotency } = request;
     const id = generateUuid();
@@ -67,18 +67,18 @@ export class JobStore {
       known = idempotency && this.#keys.find(fleetId, idempotency.key, idempotency.digest);
       if (known !== undefined) return;
       refusal = refusalOf();
-      // Not thrown: others share the transaction.
+      // Not thrown here, as others share the transaction.
       if (refusal !== undefined) return;
       if (idempotency) this.#keys.remember(fleetId, idempotency.key, idempotency.digest, id);
       jobs.putSync(key, encodeJob(jobOf(request, Date.now())));
-      jobProgress.putSync(key, encodeProgress(beginning));
+      jobProgress.putSync(key, encodeProgress(initialProgress));
       if ('devices' in to) jobTargets.putSync(key, encodeTargets(to.devices));
     });
     if (refusal !== undefined) throw refusal;
     if (known === undefined) return { key, isReplay: false };
     if (typeof known === 'string') throw keyRefused(known);
     const before = jobKey(fleetId, known);
-    // Deleted since, or given up for newer ones.
+    // Deleted since, or removed for newer ones.
     if (this.progress(before) === undefined) throw new ApiError('broadcast_not_found');
     return { key: before, isReplay: true };
   }
@@ -95,15 +95,15 @@ export class JobStore {
     return value && decodeProgress(value);
   }
 
-  /** The ids of a list, in order. */
+  /** Reads the ids of a list, sorted. */
   targets(key: Buffer): string[] {
     this.#journal.refresh();
     const value = this.#journal.tables.jobTargets.getBinary(key);
     return value === undefined ? [] : decodeTargets(value);
   }
 
-  /** Durable when it settles, both or neither. */
-  async note(
+  /** Saves progress and refusals atomically; settles once durable. */
+  async save(
     key: Buffer,
     progress: JobProgress,
     refused: readonly BroadcastRefusalCount[] = [],
@@ -117,7 +117,7 @@ export class JobStore {
     });
   }
 
-  /** All there are, those of a fleet together, in the order they were put. */
+  /** Yields all broadcasts, by fleet and then in the order they were put. */
   *all(): Generator<{ key: Buffer; progress: JobProgress }> {
     this.#journal.refresh();
     for (const { key, value } of this.#journal.tables.jobProgress.getRange({})) {
@@ -125,14 +125,14 @@ export class JobStore {
     }
   }
 
-  /** Of a fleet, in the order they were put, at most so many. */
+  /** Keys of a fleet's broadcasts in the order they were put. */
   keysOf(fleetId: string, limit: number): Buffer[] {
     this.#journal.refresh();
     const [start, end] = [Buffer.from(fleetId), Buffer.from(`${fleetId}~`)];
     return [...this.#journal.tables.jobs.getKeys({ start, end, limit })];
   }
 
-  /** Of a fleet, the newest first, from the one before `before`. */
+  /** Keys of a fleet's broadcasts, newest first, older than `before`. */
   newest(
     fleetId: string,
     before: Uint8Array | undefined,
@@ -157,7 +157,7 @@ export class JobStore {
     return { items, next: keys.length > limit ? (items.at(-1)?.deviceId ?? null) : null };
   }
 
-  /** Of one that is over. What can be found of it goes last, so that a crash leaves nothing that nobody finds. */
+  /** Removes an ended broadcast; the rows by which it is found last, so that a crash leaves no orphans. */
   async remove(key: Buffer): Promise<void> {
     const { jobs, jobProgress, jobTargets, jobRefusals } = this.#journal.tables;
     let removed: number;
@@ -174,7 +174,7 @@ export class JobStore {
     });
   }
 
-  /** Forgets senders' keys that are out of the window. */
+  /** Removes idempotency keys that are out of the window. */
   async expireKeys(): Promise<void> {
     this.#journal.refresh();
     let expired: number;
@@ -194,34 +194,36 @@ export class JobStore {
   }
 
   /**
-   * Those that have ended and whose time is over, or that are too many of their fleet: of one fleet or, without one,
-   * of all, one after the other.
+   * Yields the keys of ended broadcasts that are past their retention or too many of their fleet: for one fleet or,
+   * without one, fleet by fleet.
    */
   async *expiredJobs(fleetId?: string): AsyncGenerator<Buffer[]> {
-    let own: { key: Buffer; endedAtMs: number | undefined }[] = [];
+    let jobsOfFleet: { key: Buffer; endedAtMs: number | undefined }[] = [];
     for await (const { key, progress } of this.#walk(fleetId)) {
-      const [other] = own;
-      if (other !== undefined && fleetIdOfJob(other.key) !== fleetIdOfJob(key)) {
-        yield this.#surplusOf(own);
-        own = [];
+      const [first] = jobsOfFleet;
+      if (first !== undefined && fleetIdOfJob(first.key) !== fleetIdOfJob(key)) {
+        yield this.#expiredOf(jobsOfFleet);
+        jobsOfFleet = [];
       }
-      own.push({ key, endedAtMs: progress.endedAtMs });
+      jobsOfFleet.push({ key, endedAtMs: progress.endedAtMs });
     }
-    yield this.#surplusOf(own);
+    yield this.#expiredOf(jobsOfFleet);
   }
 
-  #surplusOf(own: readonly { key: Buffer; endedAtMs: number | undefined }[]): Buffer[] {
+  #expiredOf(jobsOfFleet: readonly { key: Buffer; endedAtMs: number | undefined }[]): Buffer[] {
     const { broadcastsPerFleetMax, broadcastRetentionSeconds } = this.#config;
     const oldestMs = Date.now() - broadcastRetentionSeconds * 1_000;
-    const ended = own.flatMap(({ key, endedAtMs }) => (endedAtMs === undefined ? [] : [{ key, endedAtMs }]));
+    const ended = jobsOfFleet.flatMap(({ key, endedAtMs }) =>
+      endedAtMs === undefined ? [] : [{ key, endedAtMs }],
+    );
     ended.sort((a, b) => a.endedAtMs - b.endedAtMs);
-    const tooMany = own.length - broadcastsPerFleetMax;
+    const tooMany = jobsOfFleet.length - broadcastsPerFleetMax;
     return ended
       .filter(({ endedAtMs }, index) => index < tooMany || endedAtMs < oldestMs)
       .map(({ key }) => key);
   }
 
-  /** In their order; there may be many, so a few in each turn of the event loop. */
+  /** Yields in key order, a few per event loop turn, as there may be many. */
   async *#walk(fleetId = ''): AsyncGenerator<{ key: Buffer; progress: JobProgress }> {
     let start = Buffer.from(fleetId, 'latin1');
     const end = Buffer.from(`${fleetId}~`, 'latin1');

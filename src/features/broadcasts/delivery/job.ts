@@ -3,7 +3,7 @@ import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
 import type { BroadcastRefusalCount, BroadcastRequest, BroadcastState, BroadcastStatus } from '../service.ts';
 import { deviceIdLength, idOfJob } from '../tables.ts';
 
-/** What is asked for: written once. The ids of a list are apart, for they are read only to send. */
+/** The request, written once. The ids of a list are stored apart, as only sending reads them. */
 export interface Job {
   request: BroadcastStatus['request'];
   payload: Uint8Array;
@@ -11,23 +11,23 @@ export interface Job {
   createdAtMs: number;
 }
 
-/** What became of a chunk of devices. */
+/** Outcome of sending to a chunk of devices. */
 export interface Delivered {
   queued: number;
   refused: BroadcastRefusalCount[];
-  /** False when it was stopped on the way: then some may have had their mail and are not counted. */
+  /** False if it was interrupted: then some devices may have got their mail without being counted. */
   isWhole: boolean;
 }
 
-/** How far a broadcast has come: written behind each chunk. */
+/** Progress of a broadcast, saved after each chunk. */
 export interface JobProgress {
   state: BroadcastState;
-  /** The last device that is done with, in the order of ids over all shards; empty at the beginning. */
+  /** Last device that is done, by id over all shards; empty at the start. */
   after: string;
   devices: number | undefined;
   queued: number;
   refused: number;
-  /** What was sent of a chunk that a pause cut short: sent again when it goes on, and known to the shards then. */
+  /** Part of a chunk that was sent before a pause. Resume sends the chunk again, and the shards drop what they had. */
   partial: Delivered | undefined;
   endedAtMs: number | undefined;
 }
@@ -44,7 +44,7 @@ export function jobOf(
   };
 }
 
-export const beginning: JobProgress = {
+export const initialProgress: JobProgress = {
   state: 'running',
   after: '',
   devices: undefined,
@@ -54,7 +54,7 @@ export const beginning: JobProgress = {
   endedAtMs: undefined,
 };
 
-export function isOver({ state }: JobProgress): boolean {
+export function isEnded({ state }: JobProgress): boolean {
   return state === 'done' || state === 'cancelled';
 }
 
@@ -64,7 +64,7 @@ export function encodeJob(job: Job): Buffer {
 
 export function decodeJob(value: Buffer): Job {
   const job = unpack(value) as Job;
-  // Out of the page of the store, and with memory of its own: it crosses threads with every batch.
+  // Copied out of the store's page, since it crosses threads with every batch.
   return { ...job, payload: new Uint8Array(job.payload) };
 }
 
@@ -83,7 +83,7 @@ export function decodeProgress(value: Buffer): JobProgress {
   };
 }
 
-/** In their order, each once. */
+/** Sorts and deduplicates the ids. */
 export function encodeTargets(devices: readonly string[]): Buffer {
   return Buffer.from([...new Set(devices)].sort().join(''), 'latin1');
 }

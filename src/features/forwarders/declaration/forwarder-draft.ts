@@ -18,14 +18,14 @@ const serversMax = 10;
 const addressLengthMax = 2_048;
 const subjectLengthMax = 255;
 
-/** What a request of ours has of its own, or what would change how it is read. */
+/** Headers that the server sets itself, or that would change how the request is parsed. */
 const ownHeaders =
   /^(host|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|content-.*|webhook-.*)$/;
 
-/** What may stand in a subject's place: ids, kinds and schema names hold nothing that NATS reads otherwise. */
+/** Variables of a subject: ids, kinds and schema names hold no character that is special to NATS. */
 const subjectVariables = /\{(fleet_id|device_id|kind|schema)\}/g;
 
-/** @throws ApiError invalid_forwarder with a sentence. */
+/** @throws ApiError invalid_forwarder with the reason. */
 export function checkForwarder(
   { destination, filter }: ForwarderSettings,
   secrets: ForwarderSecrets,
@@ -34,11 +34,12 @@ export function checkForwarder(
   checkDestination(destination, forwardHosts);
   checkFilter(filter);
   if (destination.type === 'webhook') {
-    if (secrets.credentials !== undefined) throw invalid('Credentials are for NATS; a webhook has headers.');
+    if (secrets.credentials !== undefined)
+      throw invalid('Credentials are for NATS: use headers for a webhook.');
     checkHeaders(secrets.headers);
     for (const { secret } of secrets.signing) checkSigningSecret(secret);
   } else {
-    if (secrets.headers.length > 0) throw invalid('Headers are for webhooks; NATS has credentials.');
+    if (secrets.headers.length > 0) throw invalid('Headers are for webhooks: use credentials for NATS.');
     if (secrets.credentials !== undefined) checkCredentials(secrets.credentials);
   }
   checkTls(secrets.tls);
@@ -48,23 +49,23 @@ export function checkForwarder(
 export function checkSigningSecret(secret: string): void {
   const bytes = signingKey(secret)?.length ?? 0;
   if (bytes >= 24 && bytes <= 64) return;
-  throw invalid('A signing secret is whsec_ and 24 to 64 bytes in base64.');
+  throw invalid('A signing secret must be whsec_ and 24 to 64 bytes in base64.');
 }
 
-/** Every host that it sends to. */
+/** All hosts of a destination. */
 export function hostsOf(destination: Destination): string[] {
   const urls = destination.type === 'webhook' ? [destination.url] : destination.servers;
   return urls.map(hostOf);
 }
 
-/** An address in the one way of writing it, which URL sees to where the protocol is one of the web. */
+/** The host in its canonical form, which URL produces for web protocols only. */
 function hostOf(url: string): string {
   const { protocol, host, hostname } = new URL(url);
   if (protocol === 'https:' || protocol === 'http:') return hostname;
   return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : hostname;
 }
 
-/** With its URLs as they are understood: line ends in them, say, are no part of that. What is none stays as it is. */
+/** Normalizes the URLs, which removes line ends for example. Leaves invalid ones as they are. */
 export function parsedDestination(destination: Destination): Destination {
   if (destination.type === 'webhook') return { ...destination, url: parsed(destination.url) };
   return { ...destination, servers: destination.servers.map(parsed) };
@@ -79,17 +80,17 @@ function checkDestination(destination: Destination, forwardHosts: string): void 
   else {
     const { servers } = destination;
     if (servers.length < 1 || servers.length > serversMax) {
-      throw invalid(`A forwarder to NATS has 1 to ${serversMax} servers.`);
+      throw invalid(`A forwarder to NATS must have 1 to ${serversMax} servers.`);
     }
     for (const server of servers) checkUrl(server, ['nats:', 'tls:'], 'A server');
     checkSubject(destination.subject);
   }
   if (hostsOf(destination).some((host) => !isHostAllowed(host, forwardHosts))) {
-    throw invalid('Forwarders of this server may not send to that host (forwardHosts).');
+    throw invalid('Forwarders may not send to this host: add it to forwardHosts.');
   }
 }
 
-/** A name or a password in an address would be shown in every listing. */
+/** Refuses users and passwords, since listings show the URL. */
 function checkUrl(text: string, protocols: readonly string[], what: string): void {
   const allowed = protocols.map((protocol) => `${protocol}//`).join(' or ');
   const url = text.length <= addressLengthMax && URL.canParse(text) ? new URL(text) : undefined;
@@ -99,9 +100,9 @@ function checkUrl(text: string, protocols: readonly string[], what: string): voi
     );
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalid(`${what} must not have a user in it: give headers or credentials.`);
+    throw invalid(`${what} must not contain a user: use headers or credentials.`);
   }
-  if (url.hash !== '') throw invalid(`${what} must not have a fragment.`);
+  if (url.hash !== '') throw invalid(`${what} must not contain a fragment.`);
 }
 
 function checkSubject(subject: string): void {
@@ -109,30 +110,30 @@ function checkSubject(subject: string): void {
   const isSubject = subject.length <= subjectLengthMax && /^[\w-]+(\.[\w-]+)*$/.test(filled);
   if (isSubject) return;
   throw invalid(
-    `A subject is words of letters, digits, _ and - with dots between, in at most ${subjectLengthMax} characters; {fleet_id}, {device_id}, {kind} and {schema} stand for those of the record.`,
+    `A subject must be words of letters, digits, _ and - separated by dots, in at most ${subjectLengthMax} characters; {fleet_id}, {device_id}, {kind} and {schema} are replaced by those of the record.`,
   );
 }
 
-/** An empty list would forward nothing, ever. */
+/** Refuses empty lists, which would never forward anything. */
 function checkFilter({ kinds, schemas }: ForwarderFilter): void {
-  if (kinds?.length === 0) throw invalid('A filter of kinds names one at least.');
+  if (kinds?.length === 0) throw invalid('A filter of kinds must name at least one.');
   if (schemas === undefined) return;
   if (schemas.length < 1 || schemas.length > schemasMax) {
-    throw invalid(`A filter of schemas names 1 to ${schemasMax} of them.`);
+    throw invalid(`A filter of schemas must name 1 to ${schemasMax} of them.`);
   }
   if (!schemas.every((schema) => schemaNamePattern.test(schema))) {
-    throw invalid('A schema name is 1 to 255 letters, digits, _ and -; the filter has another.');
+    throw invalid('A schema name in the filter must be 1 to 255 letters, digits, _ and -.');
   }
 }
 
 function checkHeaders(headers: ForwarderSecrets['headers']): void {
-  if (headers.length > headersMax) throw invalid(`A webhook has at most ${headersMax} headers.`);
+  if (headers.length > headersMax) throw invalid(`A webhook may have at most ${headersMax} headers.`);
   for (const [name, value] of headers) {
     if (!/^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name) || ownHeaders.test(name)) {
-      throw invalid('A header has a name that it cannot have here.');
+      throw invalid('A header name is invalid or reserved.');
     }
     if (value.length > headerBytesMax || !/^[\x20-\x7e]*$/.test(value)) {
-      throw invalid(`The value of a header is at most ${headerBytesMax} printable characters of ASCII.`);
+      throw invalid(`A header value must be at most ${headerBytesMax} printable ASCII characters.`);
     }
   }
 }
@@ -140,15 +141,15 @@ function checkHeaders(headers: ForwarderSecrets['headers']): void {
 function checkCredentials(credentials: NatsCredentials): void {
   const texts = Object.values(credentials);
   if (texts.every((text) => text !== '' && text.length <= 8_192)) return;
-  throw invalid('Credentials are texts of 1 to 8192 characters.');
+  throw invalid('Credentials must have 1 to 8192 characters.');
 }
 
 function checkTls({ ca, cert, key }: ForwarderTls): void {
   for (const text of [ca, cert, key]) {
-    if (text !== undefined && !text.includes('-----BEGIN ')) throw invalid('TLS files are given as PEM.');
+    if (text !== undefined && !text.includes('-----BEGIN ')) throw invalid('TLS files must be PEM.');
   }
   if ((cert === undefined) !== (key === undefined)) {
-    throw invalid('A client certificate and its key are given together.');
+    throw invalid('A client certificate and its key must be given together.');
   }
 }
 

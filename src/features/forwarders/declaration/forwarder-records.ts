@@ -2,7 +2,7 @@ import { fleetIdPattern, schemaNamePattern } from '../../../core/identity.ts';
 import { parseUuid } from '../../../core/uuid.ts';
 import type { Forwarder } from './forwarder.ts';
 
-/** How forwarders lie in the registry's environment: fleet id, name; a fleet's lie together. */
+/** Key in the registry's environment: fleet id, name; those of a fleet are adjacent. */
 export function keyOfForwarder(fleetId: string, name: string): Buffer {
   return Buffer.from(`${fleetId}${name}`, 'latin1');
 }
@@ -11,7 +11,7 @@ export function packForwarder(forwarder: Forwarder): Buffer {
   return Buffer.from(JSON.stringify(forwarder));
 }
 
-/** @throws Error for what is no forwarder. */
+/** @throws Error for an invalid value. */
 export function unpackForwarder(bytes: Buffer): Forwarder {
   const forwarder = JSON.parse(bytes.toString('utf8')) as Partial<Forwarder>;
   const { secrets, destination } = forwarder;

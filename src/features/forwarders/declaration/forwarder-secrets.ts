@@ -1,19 +1,19 @@
 import { ApiError } from '../../../core/errors.ts';
 import type { Destination, Forwarder, ForwarderSecrets, ForwarderTls, NatsCredentials } from './forwarder.ts';
 
-/** What an operator gives of them; what is absent stays. */
+/** Secrets in a request; absent ones stay as they are. */
 export interface SecretsInput {
   signing?: string;
   headers?: ForwarderSecrets['headers'];
-  /** Null: none. */
+  /** Null removes them. */
   credentials?: NatsCredentials | null;
   tls?: ForwarderTls;
 }
 
 /**
- * The secrets of a forwarder that is put: those that are given, and of the others what the one before it had. Headers,
- * credentials and keys that were given for one destination never go to another by themselves.
- * @throws ApiError invalid_forwarder where they would.
+ * Merges the secrets of a request with those of the forwarder it replaces. Headers, credentials and keys given for one
+ * destination are never sent to another.
+ * @throws ApiError invalid_forwarder if they would be.
  */
 export function mergedSecrets(
   destination: Destination,
@@ -23,27 +23,27 @@ export function mergedSecrets(
   const before = known?.secrets;
   const isSame = known !== undefined && originsOf(known.destination) === originsOf(destination);
   if (before !== undefined && !isSame) {
-    const forgotten = [
+    const missing = [
       before.headers.length > 0 && others.headers === undefined ? 'headers' : undefined,
       before.credentials !== undefined && others.credentials === undefined ? 'credentials' : undefined,
       before.tls.key !== undefined && others.tls === undefined ? 'tls' : undefined,
     ].filter((name) => name !== undefined);
-    if (forgotten.length > 0) {
+    if (missing.length > 0) {
       throw new ApiError('invalid_forwarder', {
-        msg: `The destination is another one: give its ${forgotten.join(' and ')} too, or null for none.`,
+        msg: `The destination has changed: give its ${missing.join(' and ')} too, or null for none.`,
       });
     }
   }
-  const kept = isSame ? before : undefined;
+  const retained = isSame ? before : undefined;
   const credentials =
-    others.credentials === undefined ? kept?.credentials : (others.credentials ?? undefined);
+    others.credentials === undefined ? retained?.credentials : (others.credentials ?? undefined);
   const isWebhook = destination.type === 'webhook';
   const present = signing === undefined ? before?.signing : [{ secret: signing }];
   return {
     signing: isWebhook ? (present ?? []) : [],
-    headers: others.headers ?? kept?.headers ?? [],
+    headers: others.headers ?? retained?.headers ?? [],
     ...(credentials !== undefined && { credentials }),
-    tls: others.tls ?? kept?.tls ?? {},
+    tls: others.tls ?? retained?.tls ?? {},
   };
 }
 

@@ -1,30 +1,30 @@
-/** A POST of every batch. */
+/** POSTs every batch. */
 export interface WebhookDestination {
   type: 'webhook';
   url: string;
 }
 
-/** A message for every record. */
+/** Publishes a message per record. */
 export interface NatsDestination {
   type: 'nats';
   /** `nats://HOST:PORT` or `tls://HOST:PORT`. */
   servers: readonly string[];
-  /** With {fleet_id}, {device_id}, {kind} and {schema} in it. */
+  /** Template with {fleet_id}, {device_id}, {kind} and {schema}. */
   subject: string;
-  /** Acknowledged by a stream of JetStream; or only given to the server, which may lose it. */
+  /** `at-most-once` is not acknowledged: the NATS server may lose it. */
   delivery: 'jetstream' | 'at-most-once';
 }
 
 export type Destination = WebhookDestination | NatsDestination;
 
-/** All that is given must hold. */
+/** Records must match all members. */
 export interface ForwarderFilter {
-  /** Of records, as the log has them. */
+  /** Kinds of records, as in the log. */
   kinds?: readonly string[];
   schemas?: readonly string[];
 }
 
-/** How to be let in by NATS. */
+/** How to authenticate with NATS. */
 export type NatsCredentials =
   | { token: string }
   | { user: string; password: string }
@@ -38,42 +38,42 @@ export interface ForwarderTls {
   key?: string;
 }
 
-/** A key that batches are signed with, as Standard Webhooks writes it: `whsec_` and base64. */
+/** A signing key in the format of Standard Webhooks: `whsec_` and base64. */
 export interface SigningSecret {
   secret: string;
-  /** Absent: the present one. */
+  /** Absent: the current one. */
   untilMs?: number;
 }
 
-/** What is never shown again. */
+/** Secrets of a forwarder; no response has them. */
 export interface ForwarderSecrets {
-  /** The present one first; of a webhook. */
+  /** Webhook: the current one first. */
   signing: readonly SigningSecret[];
-  /** Of a webhook: names in lower case, and values. */
+  /** Webhook: names in lower case, with their values. */
   headers: readonly (readonly [name: string, value: string])[];
   credentials?: NatsCredentials;
   tls: ForwarderTls;
 }
 
-/** What an operator declares of it besides its secrets. */
+/** Declared settings besides secrets. */
 export interface ForwarderSettings {
   destination: Destination;
   filter: ForwarderFilter;
   enabled: boolean;
   batchRecordsMax: number;
-  /** Least time from one batch of a shard to the next, unless the first was full. */
+  /** Minimum time between two batches of a shard, unless the first was full. */
   lingerMilliseconds: number;
   timeoutSeconds: number;
 }
 
-/** Where a new one begins in the logs. */
-export type ForwarderStart = 'beginning' | 'now';
+/** Where a new forwarder begins in the logs. */
+export type ForwarderStart = 'earliest' | 'latest';
 
 export interface Forwarder extends ForwarderSettings {
-  /** UUIDv7: one that is deleted and put again has another. */
+  /** UUIDv7; a new one if it is deleted and put again. */
   id: string;
   fleetId: string;
-  /** As a schema's (D2). */
+  /** Same pattern as schema names (D2). */
   name: string;
   createdAtMs: number;
   secrets: ForwarderSecrets;

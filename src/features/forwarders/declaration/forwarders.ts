@@ -7,8 +7,8 @@ import type { Forwarder } from './forwarder.ts';
 import { keyOfForwarder, packForwarder, unpackForwarder } from './forwarder-records.ts';
 
 /**
- * The forwarders of all fleets, on the main thread, with their secrets: kept in the registry's environment and, whole,
- * in memory. A change settles once it is on disk.
+ * Store of all fleets' forwarders and their secrets, on the main thread: in the registry's environment and all in
+ * memory. A change settles once durable.
  */
 export class Forwarders {
   readonly #table: Table;
@@ -18,7 +18,7 @@ export class Forwarders {
   /** By fleet, then name. */
   readonly #fleets = new Map<string, Map<string, Forwarder>>();
 
-  /** `stored` is the registry's, which closes it. */
+  /** `stored` belongs to the registry, which closes it. */
   constructor(stored: StoredTables, registry: Registry, limits: { forwardersPerFleetMax: number }) {
     this.#table = stored.table('forwarders');
     this.#registry = registry;
@@ -31,7 +31,7 @@ export class Forwarders {
     return [...this.#fleets.keys()].sort().flatMap((fleetId) => this.list(fleetId));
   }
 
-  /** By name. @throws ApiError fleet_not_found. */
+  /** Lists a fleet's forwarders by name. @throws ApiError fleet_not_found. */
   list(fleetId: string): Forwarder[] {
     this.#registry.fleet(fleetId);
     const known = [...(this.#fleets.get(fleetId)?.values() ?? [])];
@@ -51,21 +51,21 @@ export class Forwarders {
     return forwarder;
   }
 
-  /** Whether one of that name could be made. @throws ApiError invalid_forwarder, limit_reached. */
+  /** Checks whether a forwarder of that name may be created. @throws ApiError invalid_forwarder, limit_reached. */
   checkNew(fleetId: string, name: string): void {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('invalid_forwarder', {
-        msg: 'The name of a forwarder is 1 to 255 letters, digits, _ and -.',
+        msg: 'A forwarder name must be 1 to 255 letters, digits, _ and -.',
       });
     }
     if (this.list(fleetId).length >= this.#forwardersPerFleetMax) {
       throw new ApiError('limit_reached', {
-        msg: 'This fleet has all the forwarders it may have (forwardersPerFleetMax).',
+        msg: 'Too many forwarders in this fleet (forwardersPerFleetMax). Delete one first.',
       });
     }
   }
 
-  /** In place of what has its name. */
+  /** Adds a forwarder or replaces the one of that name. */
   put(forwarder: Forwarder): Promise<void> {
     return this.#changes.run(async () => {
       const { fleetId, name } = forwarder;
@@ -77,7 +77,7 @@ export class Forwarders {
     });
   }
 
-  /** Answers it as it was. @throws ApiError forwarder_not_found. */
+  /** Returns the deleted forwarder. @throws ApiError forwarder_not_found. */
   delete(fleetId: string, name: string): Promise<Forwarder> {
     return this.#changes.run(async () => {
       const forwarder = this.get(fleetId, name);
@@ -89,7 +89,7 @@ export class Forwarders {
     });
   }
 
-  /** Before the registry, whose environment this writes to. */
+  /** Call it before the registry is closed, whose environment this writes to. */
   async close(): Promise<void> {
     await this.#changes.settled();
   }
@@ -101,17 +101,17 @@ export class Forwarders {
   }
 }
 
-/** @throws OperatorError, since without it records would go nowhere, and nobody would be told. */
+/** @throws OperatorError, since skipping a damaged forwarder would silently stop forwarding. */
 function readForwarder(key: Buffer, bytes: Buffer): Forwarder {
   try {
     const forwarder = unpackForwarder(bytes);
     if (keyOfForwarder(forwarder.fleetId, forwarder.name).equals(key)) return forwarder;
   } catch {
-    // Said below.
+    // Reported below.
   }
   const text = key.toString('latin1');
   const fleetId = JSON.stringify(text.slice(0, fleetIdLength));
   throw new OperatorError(
-    `The record of forwarder ${JSON.stringify(text.slice(fleetIdLength))} of fleet ${fleetId} in the data folder is damaged: restore the folder from a backup.`,
+    `The record of forwarder ${JSON.stringify(text.slice(fleetIdLength))} of fleet ${fleetId} in the data folder is damaged. Restore the folder from a backup.`,
   );
 }

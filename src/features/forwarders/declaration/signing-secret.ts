@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 
-/** As Standard Webhooks writes keys. */
+/** Prefix of keys in Standard Webhooks. */
 const prefix = 'whsec_';
 
 export function generateSigningSecret(): string {
   return `${prefix}${randomBytes(32).toString('base64')}`;
 }
 
-/** Undefined for what is no such secret. */
+/** Decodes a secret; undefined for an invalid one. */
 export function signingKey(secret: string): Buffer | undefined {
   const text = secret.slice(prefix.length);
   if (!secret.startsWith(prefix) || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined;

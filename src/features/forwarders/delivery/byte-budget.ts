@@ -2,33 +2,33 @@ import { Condition } from '../../../core/async.ts';
 import { isWithinShare } from '../../../core/fair-share.ts';
 
 /**
- * Bytes that all forwarders hold together, shared by fleets. Who does not get them lets go of what it holds, and waits
- * in line: receivers that never answer take up no more than their own fleet's share.
+ * Bytes in memory of all forwarders together, shared by fleets. A loop that gets none releases what it has and
+ * queues: receivers that never answer take no more than their fleet's share.
  */
 export class ByteBudget {
   readonly #bytesMax: number;
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
   readonly #waiting = new Condition();
-  /** Those that hold bytes which they do not need just now. */
+  /** Loops that have bytes which they do not need right now. */
   readonly #idle = new Condition();
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** One that is larger than all there is has it when nobody else has any. */
+  /** A request larger than the budget succeeds when nobody else has any. */
   take(owner: string, bytes: number): boolean {
     if (!this.#mayTake(owner, bytes)) return false;
     this.#bytes += bytes;
     this.#bytesOf.set(owner, (this.#bytesOf.get(owner) ?? 0) + bytes);
-    // There may be enough for another one too.
+    // There may be enough for the next waiter too.
     this.#waiting.wakeOne();
     return true;
   }
 
-  /** Lets the first that waits, and may have what it needs, try again. */
-  give(owner: string, bytes: number): void {
+  /** Wakes the first waiter that may have what it needs. */
+  release(owner: string, bytes: number): void {
     this.#bytes -= bytes;
     const left = (this.#bytesOf.get(owner) ?? 0) - bytes;
     if (left === 0) this.#bytesOf.delete(owner);
@@ -36,7 +36,7 @@ export class ByteBudget {
     this.#waiting.wakeOne();
   }
 
-  /** Settles when so many can be had, for a moment at least, or with the signal. */
+  /** Settles when that many bytes are available, at least for a moment, or on abort. */
   async freed(owner: string, bytes: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted || this.#mayTake(owner, bytes)) return;
     const freed = this.#waiting.wait(signal, { when: () => this.#mayTake(owner, bytes) });
@@ -44,7 +44,7 @@ export class ByteBudget {
     await freed;
   }
 
-  /** Settles when somebody waits for bytes, or with the signal. */
+  /** Settles when another loop waits for bytes, or on abort. */
   async wanted(signal: AbortSignal): Promise<void> {
     if (this.#waiting.size === 0) await this.#idle.wait(signal);
   }

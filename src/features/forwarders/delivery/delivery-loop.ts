@@ -3,79 +3,79 @@ import { isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
-import type { Burial } from '../dead-letters.ts';
+import type { DeadLetterOutcome } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import { LinkedAbort } from '../senders/linked-abort.ts';
 import type { Outcome, Sender } from '../senders/sender.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { Source, SourceBatch } from './source.ts';
 
-/** How one forwarder is doing, since the server started. */
+/** Counters and errors of one forwarder since the server started. */
 export class ForwarderStats {
   readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
   lastError: { atMs: number; msg: string } | undefined;
   lastDeliveredAtMs: number | undefined;
-  /** Some of what was taken last, by device, to see whether the destination takes anything. */
-  readonly taken = new Map<string, StoredRecord>();
-  /** Lanes that wait to try again. */
+  /** Some of the last accepted records, by device, to probe whether the destination accepts anything. */
+  readonly accepted = new Map<string, StoredRecord>();
+  /** Loops in backoff. */
   backingOff = 0;
-  /** Lanes that wait for room among the dead letters. */
-  held = 0;
+  /** Loops waiting because the dead letters are full. */
+  blocked = 0;
 
   delivered(records: number): void {
     this.counts.delivered += records;
     this.lastDeliveredAtMs = Date.now();
   }
 
-  /** An attempt that is made again. */
+  /** Counts an attempt that is retried. */
   failed(records: number, msg: string): void {
     this.counts.failed += records;
     this.lastError = { atMs: Date.now(), msg };
   }
 
-  /** One that will not be sent again; kept among the dead letters or not. */
-  dead(msg: string, isKept: boolean): void {
-    this.counts[isKept ? 'dead' : 'dropped'] += 1;
+  /** Counts a record that is not sent again, dead-lettered or dropped. */
+  dead(msg: string, isStored: boolean): void {
+    this.counts[isStored ? 'dead' : 'dropped'] += 1;
     this.lastError = { atMs: Date.now(), msg };
   }
 }
 
-/** Of each device whose last record is kept in memory, for each forwarder. */
-const keptDevicesMax = 3;
-const keptBytesMax = 1_024;
-/** Devices whose first record is tried while none was taken yet. */
+/** Devices per forwarder whose last record is remembered, and its largest payload. */
+const rememberedDevicesMax = 3;
+const rememberedBytesMax = 1_024;
+/** Devices whose first record is probed while none was accepted yet. */
 const devicesMax = 8;
 
-/** Keeps the last of what was taken, in memory of its own: what it came in may be large. */
-function keepTaken({ taken }: ForwarderStats, records: readonly StoredRecord[]): void {
+/** Copies the last accepted record: the buffer it came in may be large. */
+function rememberAccepted({ accepted }: ForwarderStats, records: readonly StoredRecord[]): void {
   const last = records.at(-1);
-  if (last === undefined || last.payload.length > keptBytesMax) return;
-  // The newest of all comes last.
-  taken.delete(last.device);
-  taken.set(last.device, { ...last, id: Buffer.from(last.id), payload: Buffer.from(last.payload) });
-  for (const oldest of taken.keys()) {
-    if (taken.size <= keptDevicesMax) break;
-    taken.delete(oldest);
+  if (last === undefined || last.payload.length > rememberedBytesMax) return;
+  // Re-insert, so that the newest comes last.
+  accepted.delete(last.device);
+  accepted.set(last.device, { ...last, id: Buffer.from(last.id), payload: Buffer.from(last.payload) });
+  for (const oldest of accepted.keys()) {
+    if (accepted.size <= rememberedDevicesMax) break;
+    accepted.delete(oldest);
   }
 }
 
 /**
- * Whether the destination takes records while it does not take these: then it is not out of order, and something is
- * wrong with one of them. What it took last is sent once more; where nothing was since the start, the first record of
- * each of some devices, which breaks no device's order.
+ * Whether the destination accepts other records while these fail: then it is not down, and one of them is the cause.
+ * Sends the last accepted records again or, if there are none since the start, the first record of some devices,
+ * which keeps the order per device.
  */
-async function isTakingOthers(
+async function isAcceptingOthers(
   records: readonly StoredRecord[],
   sender: Sender,
-  progress: ForwarderStats,
+  stats: ForwarderStats,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const known = [...progress.taken.values()].reverse();
+  const known = [...stats.accepted.values()].reverse();
   for (const record of known.length === 0 ? firstOfDevices(records) : known) {
     if (signal.aborted) return false;
     const { result } = await sender.send([record], signal, { isAgain: true });
     if (result !== 'delivered') continue;
-    keepTaken(progress, [record]);
+    rememberAccepted(stats, [record]);
     return true;
   }
   return false;
@@ -88,7 +88,7 @@ function firstOfDevices(records: readonly StoredRecord[]): StoredRecord[] {
     if (!first.has(deviceId)) first.set(deviceId, record);
     if (first.size === devicesMax) break;
   }
-  // Alone it would tell nothing of itself.
+  // A record alone proves nothing about itself.
   return records.length === 1 ? [] : [...first.values()];
 }
 
@@ -98,10 +98,10 @@ interface BackoffLimits {
 }
 
 /**
- * How long until the attempt behind this one, from 1: twice as long each time, and somewhere in the upper half of that,
- * so that lanes that failed together do not come back together. What the receiver asks for holds where it is longer.
+ * Backoff after an attempt, counted from 1: doubles each time, jittered in its upper half so that loops that failed
+ * together do not retry together. The receiver's Retry-After applies where it is longer.
  */
-export function waitOf(attempt: number, { firstMs, longestMs }: BackoffLimits, retryAfterMs = 0): number {
+export function backoffMs(attempt: number, { firstMs, longestMs }: BackoffLimits, retryAfterMs = 0): number {
   const nominal = Math.min(longestMs, firstMs * 2 ** Math.min(attempt - 1, 40));
   const jittered = nominal * (0.5 + Math.random() / 2);
   return Math.min(longestMs, Math.max(jittered, retryAfterMs));
@@ -113,65 +113,66 @@ export interface DeliveryLoopOptions {
   sender: Sender;
   budget: ByteBudget;
   backoff: BackoffLimits;
-  progress: ForwarderStats;
+  stats: ForwarderStats;
   log: Log;
-  /** Keeps one that was refused. @throws ApiError unavailable. */
-  bury(record: StoredRecord, reason: string): Promise<Burial>;
+  /** Stores a refused record. @throws ApiError unavailable. */
+  deadLetter(record: StoredRecord, reason: string): Promise<DeadLetterOutcome>;
   signal: AbortSignal;
 }
 
 /**
- * Attempts with the same answer while another record is taken, before a batch is looked into; and of a record alone,
- * before it is given up. Half a minute by the waits between them: a receiver that hiccups is not taken at its word.
+ * Attempts with the same error, while another record is accepted, before a batch is bisected; and those of a single
+ * record before it becomes a dead letter. Half a minute with the backoff between them, so that a short fault of the
+ * receiver costs no record.
  */
-const sameAnswersMax = 5;
-/** Until what could not be read or stored is tried again; and until room among the dead letters is looked for. */
-const failureMs = 1_000;
-/** About what is around a payload. */
-const overheadBytes = 256;
+const sameErrorsMax = 5;
+/** Delay before retrying a failed read or write, and before checking again whether dead letters are full. */
+const retryMs = 1_000;
+/** Approximate size of a record besides its payload. */
+const recordOverheadBytes = 256;
 
 /**
- * From one source to the destination, one batch after another, so that the order of the source holds. A batch is
- * acknowledged when all of it is delivered or among the dead letters, and never before.
+ * Delivers one source to the destination, one batch after another, which keeps the order of the source. Acknowledges
+ * a batch once every record of it is delivered, dead-lettered or dropped, and never before.
  */
 export class DeliveryLoop {
   readonly #options: DeliveryLoopOptions;
-  /** Attempts that failed since the last one that did not. */
+  /** Consecutive failed attempts. */
   #failures = 0;
-  /** What the last of them answered, and how many did one behind the other. */
-  #answer: string | undefined;
-  #sameAnswers = 0;
+  /** The destination's last error, and how many consecutive attempts got it. */
+  #lastError: string | undefined;
+  #sameErrors = 0;
   #resumeAtMs = 0;
-  /** Of a batch that was let go of while it waited: it is to be the same one when it is read again. */
-  #recordsAgain: number | undefined;
+  /** Size of a batch that was released in backoff, to read the same batch again. */
+  #retryRecords: number | undefined;
 
   constructor(options: DeliveryLoopOptions) {
     this.#options = options;
   }
 
-  /** Until the signal; never throws. */
+  /** Runs until the signal aborts; never throws. */
   async run(): Promise<void> {
     const { source, signal, log, forwarder } = this.#options;
     const { fleetId, name, batchRecordsMax } = forwarder;
     while (!signal.aborted) {
       try {
         await sleep(this.#resumeAtMs - performance.now(), signal);
-        const batch = await source.fetch(this.#recordsAgain ?? batchRecordsMax, signal);
-        // A server that stops has no more to give, a little before it says so.
-        if (batch === undefined) await sleep(failureMs, signal);
+        const batch = await source.fetch(this.#retryRecords ?? batchRecordsMax, signal);
+        // Consumers stop a little before the signal.
+        if (batch === undefined) await sleep(retryMs, signal);
         else if (await this.#forward(batch)) await this.#linger(batch);
       } catch (error) {
-        logFailure(log, error, 'a forwarder cannot go on now', { fleet: fleetId, forwarder: name });
-        this.#resumeAtMs = performance.now() + failureMs;
+        logFailure(log, error, 'forwarder delivery failed; retrying', { fleet: fleetId, forwarder: name });
+        this.#resumeAtMs = performance.now() + retryMs;
       }
     }
   }
 
-  /** Whether it was acknowledged. */
+  /** Returns whether the batch was acknowledged. */
   async #forward(batch: SourceBatch): Promise<boolean> {
     const { budget, signal, forwarder } = this.#options;
     const { fleetId } = forwarder;
-    const bytes = batch.records.reduce((sum, { payload }) => sum + payload.length + overheadBytes, 0);
+    const bytes = batch.records.reduce((sum, { payload }) => sum + payload.length + recordOverheadBytes, 0);
     if (!budget.take(fleetId, bytes)) {
       batch.release();
       await budget.freed(fleetId, bytes, signal);
@@ -181,82 +182,82 @@ export class DeliveryLoop {
     try {
       if (await this.#deliver(batch.records))
         isDone = (await this.#store(() => batch.acknowledge())) !== undefined;
-      this.#recordsAgain = isDone ? undefined : batch.records.length;
+      this.#retryRecords = isDone ? undefined : batch.records.length;
     } finally {
       if (!isDone) batch.release();
-      budget.give(fleetId, bytes);
+      budget.release(fleetId, bytes);
     }
     return isDone;
   }
 
   /**
-   * Tries until they are delivered or buried; false where the lane has to let go of them before. A batch that is
-   * refused is cut in two until the record is found that nobody will take; so is one that is answered again and again
-   * with the same error while the destination takes another record.
+   * Tries until the records are delivered or dead-lettered; false if the loop must release them before. Bisects a
+   * refused batch to find the record at fault, and so one that gets the same error again and again while the
+   * destination accepts another record.
    */
   async #deliver(records: readonly StoredRecord[]): Promise<boolean> {
-    const { sender, progress, signal } = this.#options;
+    const { sender, stats, signal } = this.#options;
     while (!signal.aborted) {
       const outcome = await this.#send(records);
       if (outcome === undefined) return false;
       if (outcome.result === 'delivered') return true;
       if (outcome.result === 'refused') return this.#refuse(records, outcome.reason);
-      if (this.#sameAnswers >= sameAnswersMax && (await isTakingOthers(records, sender, progress, signal))) {
-        return this.#sift(records, outcome.reason);
+      if (this.#sameErrors >= sameErrorsMax && (await isAcceptingOthers(records, sender, stats, signal))) {
+        return this.#bisect(records, outcome.reason);
       }
       if (!(await this.#backOff(outcome.retryAfterMs))) return false;
     }
     return false;
   }
 
-  /** Undefined at the end of the server: what was under way then is neither well nor ill, and comes again. */
+  /** Returns undefined when the server stops: the attempt counts neither way, and is repeated. */
   async #send(records: readonly StoredRecord[]): Promise<Outcome | undefined> {
-    const { sender, progress, signal } = this.#options;
+    const { sender, stats, signal } = this.#options;
     const outcome = await sender.send(records, signal);
     if (outcome.result === 'delivered') {
-      progress.delivered(records.length);
-      keepTaken(progress, records);
+      stats.delivered(records.length);
+      rememberAccepted(stats, records);
     } else if (signal.aborted) return undefined;
     const answer = outcome.result === 'failed' && outcome.isAnswer ? outcome.reason : undefined;
-    this.#sameAnswers = answer === undefined ? 0 : answer === this.#answer ? this.#sameAnswers + 1 : 1;
-    this.#answer = answer;
-    if (outcome.result === 'failed') progress.failed(records.length, outcome.reason);
+    this.#sameErrors = answer === undefined ? 0 : answer === this.#lastError ? this.#sameErrors + 1 : 1;
+    this.#lastError = answer;
+    if (outcome.result === 'failed') stats.failed(records.length, outcome.reason);
     else this.#failures = 0;
     return outcome;
   }
 
   async #refuse(records: readonly StoredRecord[], reason: string): Promise<boolean> {
     const [only] = records;
-    if (records.length === 1 && only !== undefined) return this.#bury(only, reason);
+    if (records.length === 1 && only !== undefined) return this.#deadLetter(only, reason);
     return this.#inHalves(records, (half) => this.#deliver(half));
   }
 
-  /** Of records one of which is the cause, as the others are taken: those that are not are delivered, in their order. */
-  async #sift(records: readonly StoredRecord[], reason: string): Promise<boolean> {
+  /** Bisects records of which one is the cause, since others are accepted; delivers the rest in order. */
+  async #bisect(records: readonly StoredRecord[], reason: string): Promise<boolean> {
     const [only] = records;
-    if (records.length === 1 && only !== undefined) return this.#condemn(only, reason);
+    if (records.length === 1 && only !== undefined) return this.#retryAlone(only, reason);
     return this.#inHalves(records, async (half) => {
       const outcome = await this.#send(half);
       if (outcome === undefined) return false;
       if (outcome.result === 'delivered') return true;
       if (outcome.result === 'refused') return this.#refuse(half, outcome.reason);
-      if (outcome.isAnswer && outcome.reason === reason) return this.#sift(half, reason);
+      if (outcome.isAnswer && outcome.reason === reason) return this.#bisect(half, reason);
       return (await this.#backOff(outcome.retryAfterMs)) && this.#deliver(half);
     });
   }
 
-  /** It fails by itself again and again, and right after that another record is taken: so it is not the destination. */
-  async #condemn(record: StoredRecord, reason: string): Promise<boolean> {
-    const { sender, progress, signal } = this.#options;
-    for (let attempt = 1; attempt < sameAnswersMax; attempt += 1) {
+  /** Retries a record alone; dead-letters it if another record is accepted right after the last failure. */
+  async #retryAlone(record: StoredRecord, reason: string): Promise<boolean> {
+    const { sender, stats, signal } = this.#options;
+    for (let attempt = 1; attempt < sameErrorsMax; attempt += 1) {
       const outcome = await this.#send([record]);
       if (outcome === undefined) return false;
       if (outcome.result === 'delivered') return true;
-      if (outcome.result === 'refused') return this.#bury(record, outcome.reason);
+      if (outcome.result === 'refused') return this.#deadLetter(record, outcome.reason);
       const isSame = outcome.isAnswer === true && outcome.reason === reason;
       if (!isSame) return (await this.#backOff(outcome.retryAfterMs)) && this.#deliver([record]);
     }
-    if (await isTakingOthers([record], sender, progress, signal)) return this.#bury(record, reason);
+    if (await isAcceptingOthers([record], sender, stats, signal)) return this.#deadLetter(record, reason);
     return (await this.#backOff(undefined)) && this.#deliver([record]);
   }
 
@@ -268,53 +269,53 @@ export class DeliveryLoop {
     return (await handle(records.slice(0, middle))) && (await handle(records.slice(middle)));
   }
 
-  /** False where somebody else needs the bytes meanwhile: then the batch is read again when its time has come. */
+  /** Returns false if another loop needs the bytes meanwhile; the batch is read again after the backoff. */
   async #backOff(retryAfterMs: number | undefined): Promise<boolean> {
-    const { budget, backoff, progress, signal } = this.#options;
+    const { budget, backoff, stats, signal } = this.#options;
     this.#failures += 1;
-    const waitMs = waitOf(this.#failures, backoff, retryAfterMs);
+    const waitMs = backoffMs(this.#failures, backoff, retryAfterMs);
     this.#resumeAtMs = performance.now() + waitMs;
-    progress.backingOff += 1;
-    using ending = new LinkedAbort(signal);
+    stats.backingOff += 1;
+    using linked = new LinkedAbort(signal);
     const isOver = await Promise.race([
-      sleep(waitMs, ending.signal).then(() => true),
-      budget.wanted(ending.signal).then(() => false),
+      sleep(waitMs, linked.signal).then(() => true),
+      budget.wanted(linked.signal).then(() => false),
     ]);
-    progress.backingOff -= 1;
+    stats.backingOff -= 1;
     return isOver && !signal.aborted;
   }
 
-  /** False where the lane has to let go before there is room for it. */
-  async #bury(record: StoredRecord, reason: string): Promise<boolean> {
-    const { progress, signal } = this.#options;
-    let burial = await this.#put(record, reason);
-    const isHeld = burial === 'held';
-    if (isHeld) progress.held += 1;
-    while (burial === 'held' && !signal.aborted) {
-      await sleep(failureMs, signal);
-      burial = await this.#put(record, reason);
+  /** Returns false if the loop must release the record before it could be stored. */
+  async #deadLetter(record: StoredRecord, reason: string): Promise<boolean> {
+    const { stats, signal } = this.#options;
+    let outcome = await this.#put(record, reason);
+    const isBlocked = outcome === 'full';
+    if (isBlocked) stats.blocked += 1;
+    while (outcome === 'full' && !signal.aborted) {
+      await sleep(retryMs, signal);
+      outcome = await this.#put(record, reason);
     }
-    if (isHeld) progress.held -= 1;
-    if (burial === undefined || burial === 'held') return false;
-    progress.dead(reason, burial === 'kept');
+    if (isBlocked) stats.blocked -= 1;
+    if (outcome === undefined || outcome === 'full') return false;
+    stats.dead(reason, outcome === 'stored');
     return true;
   }
 
   /**
-   * A device that has its share of dead letters is not to stop the others: what else of it is refused is dropped, as
-   * long as something else is taken. Where nothing is, it is the destination that refuses, and nothing is dropped.
+   * Drops a refused record of a device with its full share of dead letters, so that it does not stop the others, as long
+   * as another record is accepted. If none is, the destination is at fault, and nothing is dropped.
    */
-  async #put(record: StoredRecord, reason: string): Promise<'kept' | 'dropped' | 'held' | undefined> {
-    const { bury, sender, progress, signal } = this.#options;
-    const outcome = await this.#store(() => bury(record, reason));
+  async #put(record: StoredRecord, reason: string): Promise<'stored' | 'dropped' | 'full' | undefined> {
+    const { deadLetter, sender, stats, signal } = this.#options;
+    const outcome = await this.#store(() => deadLetter(record, reason));
     if (outcome === undefined) return undefined;
-    if (outcome.result !== 'share_full') return outcome.result === 'full' ? 'held' : 'kept';
-    return (await isTakingOthers([record], sender, progress, signal)) ? 'dropped' : 'held';
+    if (outcome.result !== 'share_full') return outcome.result === 'full' ? 'full' : 'stored';
+    return (await isAcceptingOthers([record], sender, stats, signal)) ? 'dropped' : 'full';
   }
 
   /**
-   * Tries until it is on disk, while that is full say: what was delivered is not sent once more for that. Undefined
-   * when the signal came first.
+   * Retries until durable, while the disk is full for example, so that delivered records are not sent again for it.
+   * Returns undefined if aborted first.
    */
   async #store<T>(store: () => Promise<T>): Promise<{ result: T } | undefined> {
     const { forwarder, log, signal } = this.#options;
@@ -325,18 +326,15 @@ export class DeliveryLoop {
         if (!isUnavailable(error)) throw error;
         const { fleetId, name } = forwarder;
         if (attempt === 1) {
-          log.warn(
-            { err: error, fleet: fleetId, forwarder: name },
-            'a forwarder cannot store how far it has come',
-          );
+          log.warn({ err: error, fleet: fleetId, forwarder: name }, 'forwarder cursor not stored; retrying');
         }
-        await sleep(failureMs, signal);
+        await sleep(retryMs, signal);
       }
     }
     return undefined;
   }
 
-  /** What comes meanwhile shares the next batch. */
+  /** Waits, so that records stored meanwhile share the next batch. */
   async #linger(batch: SourceBatch): Promise<void> {
     const { forwarder, signal } = this.#options;
     const { lingerMilliseconds, batchRecordsMax } = forwarder;

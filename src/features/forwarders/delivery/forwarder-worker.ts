@@ -14,30 +14,30 @@ export interface ForwarderWorkerOptions {
   config: Pick<ForwarderConfig, 'forwardRetryMilliseconds' | 'forwardRetrySecondsMax'>;
   letters: ForwarderDeadLetters;
   budget: ByteBudget;
-  /** How many there are. */
+  /** Number of shards. */
   shards: number;
   log: Log;
 }
 
-/** One forwarder at work: a lane for the log of each shard, and one for dead letters that are sent once more. */
+/** Runs one forwarder: a delivery loop for the log of each shard, and one for replayed dead letters. */
 export class ForwarderWorker {
   readonly #stopping = new AbortController();
   readonly #sender: Sender;
   readonly #replays: ReplaySource;
-  readonly #lanes: Promise<void>[];
+  readonly #loops: Promise<void>[];
 
   constructor(
     forwarder: Forwarder,
-    reading: Subscription,
+    subscription: Subscription,
     sender: Sender,
-    progress: ForwarderStats,
+    stats: ForwarderStats,
     { config, letters, budget, shards, log }: ForwarderWorkerOptions,
   ) {
     const key = forwarderKey(forwarder.id);
     this.#sender = sender;
     this.#replays = new ReplaySource(letters, key);
-    const logs = Array.from({ length: shards }, (_, shard) => reading.source(shard));
-    this.#lanes = [...logs, this.#replays].map((source) =>
+    const logs = Array.from({ length: shards }, (_, shard) => subscription.source(shard));
+    this.#loops = [...logs, this.#replays].map((source) =>
       new DeliveryLoop({
         forwarder,
         source,
@@ -47,22 +47,22 @@ export class ForwarderWorker {
           firstMs: config.forwardRetryMilliseconds,
           longestMs: config.forwardRetrySecondsMax * 1_000,
         },
-        progress,
+        stats,
         log,
-        bury: (record, reason) => letters.add(key, record, reason),
+        deadLetter: (record, reason) => letters.add(key, record, reason),
         signal: this.#stopping.signal,
       }).run(),
     );
   }
 
-  /** Dead letters were marked to be sent once more. */
-  lookForReplays(): void {
-    this.#replays.look();
+  /** Picks up dead letters that were queued to be sent again. */
+  wakeReplays(): void {
+    this.#replays.wake();
   }
 
-  /** Gives back what is under way: nothing of it is acknowledged that was not taken. */
+  /** Abandons attempts under way, without acknowledging their batches. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([...this.#lanes, this.#sender.close()]);
+    await Promise.all([...this.#loops, this.#sender.close()]);
   }
 }

@@ -4,15 +4,15 @@ import type { Consumers } from '../../records/consumers.ts';
 import type { Forwarder, ForwarderStart } from '../declaration/forwarder.ts';
 import type { Source } from './source.ts';
 
-/** Payload bytes of one batch, but for its first record. */
+/** Payload bytes of one batch; the first record is exempt. */
 const batchBytesMax = 1_048_576;
-/** A batch is its lane's until that lets go of it, or the server ends: an outage may take days. */
+/** Ten years: a loop has its batch until it releases it or the server stops, and an outage may take days. */
 const leaseSeconds = 315_360_000;
 
-/** No name that an operator gives begins so. */
+/** The colon keeps it apart from operators' consumer names. */
 const namePrefix = 'forwarder:';
 
-/** The place that a forwarder has in the logs: a consumer that no operator's can have the name of. */
+/** A forwarder's cursors in the logs: a consumer whose name no operator can use. */
 export class Subscription {
   readonly #consumer: Consumer;
   readonly #forwarder: Forwarder;
@@ -22,7 +22,7 @@ export class Subscription {
     this.#forwarder = forwarder;
   }
 
-  /** The log of one shard. */
+  /** Source of one shard's log. */
   source(shard: number): Source {
     const worker = this.#forwarder.name;
     return {
@@ -31,12 +31,12 @@ export class Subscription {
     };
   }
 
-  progress(logEnds: readonly number[]): { behind: number; lost: number } {
-    return this.#consumer.progress(logEnds);
+  lag(logEnds: readonly number[]): { behind: number; lost: number } {
+    return this.#consumer.lag(logEnds);
   }
 }
 
-/** Where forwarders read. */
+/** The subscriptions of all forwarders. */
 export class Subscriptions {
   readonly #consumers: Consumers;
 
@@ -44,15 +44,14 @@ export class Subscriptions {
     this.#consumers = consumers;
   }
 
-  /** Durable when it settles. One that is there keeps its place. `start`: also a time. */
+  /** Settles once durable. An existing subscription keeps its cursors. `start` may be a time in ms. */
   async put(forwarder: Forwarder, start: ForwarderStart | number): Promise<void> {
     const { kinds = [], schemas = [] } = forwarder.filter;
     const settings = { kinds: recordKinds.filter((kind) => kinds.includes(kind)), schemas, leaseSeconds };
-    const front = start === 'beginning' ? 'earliest' : start === 'now' ? 'latest' : start;
-    await this.#consumers.put(forwarder.fleetId, consumerName(forwarder), settings, front);
+    await this.#consumers.put(forwarder.fleetId, consumerName(forwarder), settings, start);
   }
 
-  /** Of every shard. */
+  /** Log end of every shard. */
   logEnds(): Promise<number[]> {
     return this.#consumers.logEnds();
   }
@@ -62,7 +61,7 @@ export class Subscriptions {
     return consumer && new Subscription(consumer, forwarder);
   }
 
-  /** Forgets the places of forwarders that are not there: the server ended before one was made, or gone. Answers whose. */
+  /** Deletes subscriptions without forwarder, left by a stop during a creation or deletion. Returns the forwarder ids. */
   async deleteOthers(forwarders: readonly Forwarder[]): Promise<string[]> {
     const known = new Set(forwarders.map(({ id }) => id));
     const others = [...this.#consumers.all()]

@@ -2,20 +2,20 @@ import { Condition } from '../../../core/async.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ForwarderDeadLetters } from '../dead-letters.ts';
 
-/** The dead letters of one forwarder that are to be sent once more. */
+/** The replayed dead letters of one forwarder. */
 export class ReplaySource implements Source {
   readonly #letters: ForwarderDeadLetters;
   readonly #forwarder: Buffer;
-  readonly #waiters = new Condition();
+  readonly #wakes = new Condition();
 
   constructor(letters: ForwarderDeadLetters, forwarder: Buffer) {
     this.#letters = letters;
     this.#forwarder = forwarder;
   }
 
-  /** There may be more than before. */
-  look(): void {
-    this.#waiters.wakeOne();
+  /** Checks for new replays. */
+  wake(): void {
+    this.#wakes.wakeOne();
   }
 
   async fetch(recordsMax: number, signal: AbortSignal): Promise<SourceBatch | undefined> {
@@ -28,24 +28,24 @@ export class ReplaySource implements Source {
           release: () => {},
         };
       }
-      await this.#waiters.wait(signal);
+      await this.#wakes.wait(signal);
     }
     return undefined;
   }
 }
 
-/** Records in order, to be given back or acknowledged as a whole. */
+/** Records in order, released or acknowledged as a whole. */
 export interface SourceBatch {
-  /** At least one. */
+  /** Never empty. */
   records: readonly StoredRecord[];
-  /** They never come again. Durable when it settles. @throws ApiError unavailable: then they do. */
+  /** Settles once durable; the records never come again. @throws ApiError unavailable: then they do. */
   acknowledge(): Promise<void>;
-  /** They are the next ones again. */
+  /** Makes them the next ones again. */
   release(): void;
 }
 
-/** Where the records of one lane come from, one batch after another. */
+/** Yields the records of one delivery loop, one batch after another. */
 export interface Source {
-  /** Waits for records, that many at most; undefined when the signal came first. */
+  /** Waits for up to `recordsMax` records; undefined if aborted first. */
   fetch(recordsMax: number, signal: AbortSignal): Promise<SourceBatch | undefined>;
 }

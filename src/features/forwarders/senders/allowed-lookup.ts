@@ -2,8 +2,8 @@ import { type LookupAddress, type LookupAllOptions, type LookupOptions, lookup }
 import { isLinkLocal } from '../declaration/forward-hosts.ts';
 
 /**
- * The code of an error of the network, or of its cause; undefined where there is none. The code alone is shown: what is
- * written of such an error can have parts of a certificate or an answer in it.
+ * Code of a network error, or of its cause. Only the code may be shown: messages of such errors may contain parts of
+ * a certificate or an answer.
  */
 export function errorCode(error: unknown): string | undefined {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
@@ -11,10 +11,10 @@ export function errorCode(error: unknown): string | undefined {
   return cause === undefined || cause === null ? undefined : errorCode(cause);
 }
 
-/** Of a name that has addresses, none of which may be sent to. */
+/** Code of a lookup that found forbidden addresses only. */
 export const forbiddenAddressCode = 'ERR_FORBIDDEN_ADDRESS';
 export const forbiddenAddressReason =
-  'Forwarders may not send to the address that its host has: name the host in forwardHosts.';
+  'The host resolves to a forbidden address: add the host to forwardHosts.';
 
 type ResolveAll = (
   host: string,
@@ -28,8 +28,8 @@ type Done = (
 ) => void;
 
 /**
- * In place of `dns.lookup` for a connection: only addresses that may be sent to. They are looked at here, when the
- * connection is made, for by then a name may have others than when it was looked at before.
+ * Replaces `dns.lookup` for a connection and returns allowed addresses only. Checks them when connecting, since a name
+ * may resolve differently than in any earlier check.
  */
 export function allowedLookup(resolve: ResolveAll = lookup) {
   return (host: string, options: LookupOptions, done: Done): void => {
@@ -44,7 +44,7 @@ export function allowedLookup(resolve: ResolveAll = lookup) {
   };
 }
 
-/** The same as a list; of a host that is named, all that it has. @throws Error with a code. */
+/** Resolves a host to its allowed addresses; to all if the host is named in forwardHosts. @throws Error with a code. */
 export function addressesOf(host: string, isNamed: boolean): Promise<string[]> {
   const resolve = isNamed ? lookup : allowedLookup();
   return new Promise((done, fail) => {

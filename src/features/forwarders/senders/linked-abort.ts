@@ -1,7 +1,6 @@
 /**
- * A signal that follows another one and can be given by itself, at once or after a time. By hand: those that
- * `AbortSignal.any` makes stay with a signal that lives as long as the server, on Node 20, and there is one for every
- * batch.
+ * An abort signal that follows another one, with an optional timeout. Not `AbortSignal.any`: on Node 20 its signals
+ * stay referenced by the followed one, which lives as long as the server, and there is one per batch.
  */
 export class LinkedAbort implements Disposable {
   readonly #controller = new AbortController();
@@ -25,7 +24,7 @@ export class LinkedAbort implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Whether its time was up. */
+  /** Whether it timed out. */
   get isLate(): boolean {
     return this.#isLate;
   }

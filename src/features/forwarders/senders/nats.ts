@@ -19,13 +19,12 @@ import { addressesOf, errorCode, forbiddenAddressCode, forbiddenAddressReason } 
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender, SendOptions } from './sender.ts';
 
-/** JetStream's own number of a message that is larger than its stream takes. */
+/** JetStream error code: message larger than the stream accepts. */
 const messageTooLarge = 10_054;
 
 /**
- * A message for every record. With JetStream each is acknowledged by the stream that keeps it, and carries an id by
- * which the stream drops one that comes again. The client does not reconnect by itself: the next attempt does, so that
- * nothing that has been given up is sent behind our back.
+ * Publishes a message per record. With JetStream the stream acknowledges each, and drops duplicates by its message id.
+ * The client does not reconnect by itself, as it would resend abandoned messages: the next attempt reconnects.
  */
 export class NatsSender implements Sender {
   readonly #forwarder: Forwarder;
@@ -37,7 +36,7 @@ export class NatsSender implements Sender {
     this.#forwarder = forwarder;
     this.#destination = destination;
     const isNamed = !isAnyHostAllowed(forwardHosts);
-    // As the library's own `connect` does, but for the addresses: it goes to those alone that are given here.
+    // As the library's own `connect` does, but restricted to the addresses resolved here.
     setTransportFactory({
       factory: () => new NodeTransport(),
       dnsResolveFn: (host) => addressesOf(host, isNamed),
@@ -46,9 +45,9 @@ export class NatsSender implements Sender {
 
   async send(records: readonly StoredRecord[], stop: AbortSignal, how: SendOptions = {}): Promise<Outcome> {
     const { timeoutSeconds } = this.#forwarder;
-    using ending = new LinkedAbort(stop, timeoutSeconds * 1_000);
+    using linked = new LinkedAbort(stop, timeoutSeconds * 1_000);
     const ended = new Promise<never>((_, reject) => {
-      ending.signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
+      linked.signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
     });
     try {
       const connection = await Promise.race([this.#connect(), ended]);
@@ -57,17 +56,17 @@ export class NatsSender implements Sender {
       if (documents.some(({ length }) => length > bytesMax)) {
         return {
           result: 'refused',
-          reason: 'The record is larger than the NATS server takes (max_payload).',
+          reason: 'The record is larger than the NATS server accepts (max_payload).',
         };
       }
-      await Promise.race([this.#publish(connection, records, documents, how, ending.signal), ended]);
+      await Promise.race([this.#publish(connection, records, documents, how, linked.signal), ended]);
       return { result: 'delivered' };
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === messageTooLarge) {
-        return { result: 'refused', reason: 'The record is larger than the stream takes (max_msg_size).' };
+        return { result: 'refused', reason: 'The record is larger than the stream accepts (max_msg_size).' };
       }
-      const reason = ending.isLate
-        ? `NATS has not acknowledged it within ${timeoutSeconds} seconds.`
+      const reason = linked.isLate
+        ? `NATS did not acknowledge within ${timeoutSeconds} seconds.`
         : reasonOf(error);
       return { result: 'failed', reason, ...(isAnswer(error) && { isAnswer: true }) };
     }
@@ -87,7 +86,7 @@ export class NatsSender implements Sender {
     return this.#connecting;
   }
 
-  /** To the first server that can be had. */
+  /** Connects to the first server that is reachable. */
   async #open(): Promise<NatsConnection> {
     const { servers } = this.#destination;
     const wantsTls =
@@ -107,14 +106,14 @@ export class NatsSender implements Sender {
 
   async #openTo({ host, hostname }: URL, wantsTls: boolean): Promise<NatsConnection> {
     const { name, fleetId, secrets, timeoutSeconds } = this.#forwarder;
-    // By itself the client would hold the certificate of a server that is given by its address against "localhost".
+    // Without `host` the client would check the certificate of a server given by address against "localhost".
     const tls = { ...secrets.tls, host: hostname.replace(/^\[|\]$/g, '') };
     const connection = await NatsConnectionImpl.connect({
       name: `fleetpost ${fleetId} ${name}`,
       servers: host,
       reconnect: false,
       timeout: timeoutSeconds * 1_000,
-      // Only where the operator said.
+      // Connect to the operator's servers only.
       ignoreClusterUpdates: true,
       ...authenticationOf(secrets.credentials),
       ...(wantsTls && { tls }),
@@ -144,23 +143,28 @@ export class NatsSender implements Sender {
     const timeout = this.#forwarder.timeoutSeconds * 1_000;
     const stream = jetstream(connection, { timeout });
     const again = how.isAgain ? `.${formatUuid(generateUuid())}` : '';
-    // Of each device one at a time: a later one must not be kept where an earlier one was not.
-    const kept = await Promise.allSettled(
+    // One at a time per device: a later record must not be stored where an earlier one was not.
+    const results = await Promise.allSettled(
       byDevice(records).map(async (indexes) => {
         for (const index of indexes) {
           if (signal.aborted) return;
           const record = records[index] as StoredRecord;
-          // With the forwarder's own: two of them may fill one stream with the same record.
+          // Includes the forwarder's id: two forwarders may publish the same record to one stream.
           const msgID = `${this.#forwarder.id}.${formatUuid(record.id)}${again}`;
-          await this.#keep(stream, record, documents[index] as Buffer, msgID);
+          await this.#publishToStream(stream, record, documents[index] as Buffer, msgID);
         }
       }),
     );
-    const failed = kept.find(({ status }) => status === 'rejected');
+    const failed = results.find(({ status }) => status === 'rejected');
     if (failed?.status === 'rejected') throw failed.reason;
   }
 
-  async #keep(stream: JetStreamClient, record: StoredRecord, document: Buffer, msgID: string): Promise<void> {
+  async #publishToStream(
+    stream: JetStreamClient,
+    record: StoredRecord,
+    document: Buffer,
+    msgID: string,
+  ): Promise<void> {
     await stream.publish(this.#subjectOf(record), document, {
       msgID,
       headers: this.#headersOf(record),
@@ -187,7 +191,7 @@ export class NatsSender implements Sender {
   }
 }
 
-/** Places of the records of each device, in order. */
+/** Groups the indexes of records by device, in order. */
 function byDevice(records: readonly StoredRecord[]): number[][] {
   const devices = new Map<string, number[]>();
   for (const [index, { device }] of records.entries()) {
@@ -207,7 +211,7 @@ function authenticationOf(
   return { authenticator: credsAuthenticator(new TextEncoder().encode(credentials.creds)) };
 }
 
-/** Whether NATS was there and said it of what was published, so that another record may be taken. */
+/** Whether NATS itself rejected what was published, so that it may accept another record. */
 function isAnswer(error: unknown): boolean {
   return [error, (error as Error).cause].some(
     (cause) =>
@@ -217,20 +221,21 @@ function isAnswer(error: unknown): boolean {
   );
 }
 
-/** Sentences of ours: what a server writes of an error is not shown. */
+/** Describes an error in our own words: a server's text is never shown. */
 function reasonOf(error: unknown): string {
   const causes = [error, (error as Error).cause];
   const is = (kind: abstract new (...args: never[]) => Error): boolean =>
     causes.some((cause) => cause instanceof kind);
   if (causes.some((cause) => cause instanceof errors.RequestError && cause.isNoResponders())) {
-    return 'No stream of JetStream takes this subject.';
+    return 'No JetStream stream accepts this subject.';
   }
   if (is(errors.AuthorizationError) || is(errors.UserAuthenticationExpiredError)) {
-    return 'NATS does not accept the credentials.';
+    return 'NATS rejected the credentials.';
   }
-  if (is(errors.PermissionViolationError)) return 'NATS does not let these credentials publish there.';
-  if (is(errors.TimeoutError)) return 'NATS has not answered in time.';
-  if (error instanceof JetStreamApiError) return `The stream does not take it now (error ${error.code}).`;
+  if (is(errors.PermissionViolationError))
+    return 'NATS does not allow these credentials to publish to this subject.';
+  if (is(errors.TimeoutError)) return 'NATS did not answer in time.';
+  if (error instanceof JetStreamApiError) return `The stream rejected it (error ${error.code}).`;
   if (errorCode(error) === forbiddenAddressCode) return forbiddenAddressReason;
-  return `NATS cannot be reached (${errorCode(error) ?? 'unknown'}).`;
+  return `NATS is unreachable (${errorCode(error) ?? 'unknown'}).`;
 }

@@ -11,8 +11,8 @@ import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender } from './sender.ts';
 
 /**
- * The same for the same records of the same forwarder, after a restart too: so that a receiver can tell a batch that
- * comes again.
+ * Id of a batch, the same for the same records of the same forwarder, after a restart too, so that a receiver can
+ * recognise a repeated batch.
  */
 function batchId(forwarderId: string, records: readonly StoredRecord[]): string {
   const hash = createHash('sha256').update(forwarderId);
@@ -20,7 +20,7 @@ function batchId(forwarderId: string, records: readonly StoredRecord[]): string 
   return `msg_${hash.digest('base64url').slice(0, 32)}`;
 }
 
-/** What Standard Webhooks has a request carry: a signature of every key that is good now, the present one first. */
+/** Headers of Standard Webhooks, with a signature by every valid key, the current one first. */
 function signatureHeaders(
   id: string,
   body: Buffer,
@@ -41,16 +41,16 @@ function signatureHeaders(
   };
 }
 
-/** Of an answer, which nobody looks at: read that far so that its connection can be used again. */
+/** How much of an answer is read and discarded, so that its connection can be reused. */
 const answerBytesMax = 65_536;
 
 /**
- * Statuses that speak of this body. Every other refusal speaks of the destination (a wrong path, a token that has
- * expired), and would be the same for all other records: those wait until somebody has mended it.
+ * Statuses about this body. Any other refusal is about the destination (a wrong path, an expired token) and applies
+ * to all records, which wait until it is fixed.
  */
 const refusals: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
-/** A POST of every batch, signed as Standard Webhooks has it; its connections are used again. */
+/** POSTs every batch, signed according to Standard Webhooks, over reused connections. */
 export class WebhookSender implements Sender {
   readonly #forwarder: Forwarder;
   readonly #url: string;
@@ -74,7 +74,7 @@ export class WebhookSender implements Sender {
   async send(records: readonly StoredRecord[], stop: AbortSignal): Promise<Outcome> {
     const { id, fleetId, secrets, timeoutSeconds } = this.#forwarder;
     const body = bodyOf(fleetId, records);
-    using ending = new LinkedAbort(stop, timeoutSeconds * 1_000);
+    using linked = new LinkedAbort(stop, timeoutSeconds * 1_000);
     try {
       const answer = await request(this.#url, {
         dispatcher: this.#agent,
@@ -86,18 +86,18 @@ export class WebhookSender implements Sender {
           ...signatureHeaders(batchId(id, records), body, secrets.signing, Date.now()),
         },
         body,
-        signal: ending.signal,
+        signal: linked.signal,
       });
-      // The status is the answer: whether the rest of it arrives makes no difference.
+      // Only the status counts, whether or not the rest of the answer arrives.
       await answer.body.dump({ limit: answerBytesMax }).catch(() => {});
       return outcomeOf(answer.statusCode, answer.headers['retry-after']);
     } catch (error) {
       const code = errorCode(error) ?? 'unknown';
       if (code === forbiddenAddressCode) return { result: 'failed', reason: forbiddenAddressReason };
-      const isLate = ending.isLate || code.includes('TIMEOUT');
+      const isLate = linked.isLate || code.includes('TIMEOUT');
       const reason = isLate
-        ? `There was no answer within ${timeoutSeconds} seconds.`
-        : `The receiver cannot be reached (${code}).`;
+        ? `The receiver did not answer within ${timeoutSeconds} seconds.`
+        : `The receiver is unreachable (${code}).`;
       return { result: 'failed', reason };
     }
   }
@@ -120,13 +120,13 @@ function outcomeOf(status: number, retryAfter: string | string[] | undefined): O
   if (status >= 200 && status < 300) return { result: 'delivered' };
   const reason = `The receiver answered with status ${status}.`;
   if (refusals.has(status)) return { result: 'refused', reason };
-  const retryAfterMs = typeof retryAfter === 'string' ? waitOf(retryAfter) : undefined;
+  const retryAfterMs = typeof retryAfter === 'string' ? retryAfterMsOf(retryAfter) : undefined;
   if (retryAfterMs !== undefined) return { result: 'failed', reason, retryAfterMs };
   return { result: 'failed', reason, ...(status >= 500 && { isAnswer: true }) };
 }
 
-/** RFC 9110, 10.2.3: seconds or a date. */
-function waitOf(retryAfter: string): number | undefined {
+/** Parses Retry-After: seconds or a date (RFC 9110, 10.2.3). */
+function retryAfterMsOf(retryAfter: string): number | undefined {
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * 1_000;
   const atMs = Date.parse(retryAfter);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - Date.now());

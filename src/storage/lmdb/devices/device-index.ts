@@ -17,7 +17,7 @@ export function decodeCounts(bytes: Buffer): FleetCounts {
   return { devices: readSequence(bytes, 0), disabled: readSequence(bytes, sequenceBytes) };
 }
 
-/** In the transaction that changes the devices. A fleet without devices has no record. */
+/** Updates a fleet's counts, in the transaction that changes the devices. A fleet without devices has no record. */
 function addCounts(table: Table, fleetId: string, { devices, disabled }: FleetCounts): void {
   if (devices === 0 && disabled === 0) return;
   const before = readCounts(table, fleetId);
@@ -32,10 +32,10 @@ function addCounts(table: Table, fleetId: string, { devices, disabled }: FleetCo
   table.putSync(keyOfFleet(fleetId), bytes);
 }
 
-/** What a device that is not there is found by. */
+/** Index entries of an absent device: none. */
 const absent: Indexed = { name: '', tags: [], enabled: true };
 
-/** What a record is found by. Of one that is damaged nothing: its device can still be deleted. */
+/** The indexed fields of a record; none of a damaged one, so that its device can still be deleted. */
 export function indexedOf(bytes: Buffer): Indexed {
   try {
     return decodeIndexed(bytes);
@@ -45,8 +45,8 @@ export function indexedOf(bytes: Buffer): Indexed {
 }
 
 /**
- * In the transaction that makes, changes or deletes a device: what it is found by, and the counts of its fleet.
- * Undefined is a device that is not there. When it was seen is the affair of `changeSeen`.
+ * Updates a device's indexes and its fleet's counts, in the transaction that creates, changes or deletes it.
+ * Undefined stands for an absent device. The seen index is updated by `changeSeen`.
  */
 export function changeIndexes(
   tables: Tables,
@@ -54,20 +54,17 @@ export function changeIndexes(
   before: Indexed | undefined,
   after: Indexed | undefined,
 ): void {
-  const [gone, come] = [before ?? absent, after ?? absent];
-  changeTags(tables.tags, device, gone, come);
-  changeName(tables.names, device, gone.name, come.name);
+  const [old, current] = [before ?? absent, after ?? absent];
+  changeTags(tables.tags, device, old, current);
+  changeName(tables.names, device, old.name, current.name);
   const isDisabled = (one: Indexed): number => (one.enabled ? 0 : 1);
   addCounts(tables.counts, fleetIdOf(device), {
     devices: (after ? 1 : 0) - (before ? 1 : 0),
-    disabled: isDisabled(come) - isDisabled(gone),
+    disabled: isDisabled(current) - isDisabled(old),
   });
 }
 
-/**
- * Counts the devices of each fleet anew, as a move leaves them: in the shard that they are in. To do it again
- * changes nothing.
- */
+/** Recounts the devices of each fleet after resharding. Idempotent. */
 export function countDevices(environment: Environment): void {
   const { devices, tags, counts } = openTables(environment);
   const found = new Map<string, FleetCounts>();

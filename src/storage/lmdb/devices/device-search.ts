@@ -15,16 +15,16 @@ import { keyOfDevice, readSequence } from '../layout/keys.ts';
 import type { Tables } from '../layout/tables.ts';
 import { digestOfTag, disabledDigest } from './tag-index.ts';
 
-/** Sorts behind every byte that stands in a key after the fields that are asked for: ids are ASCII, names UTF-8. */
+/** Sorts after every byte that follows the requested fields in a key: ids are ASCII, names UTF-8. */
 const last = '\xff';
 const deviceIdLength = 10;
 
-/** The keys of an index that a query can be about. */
+/** The range of an index that a query covers. */
 interface Range {
   table: Table;
-  /** Stands before every position. */
+  /** Key prefix of every position. */
   front: string;
-  /** Positions from here on, and before that. */
+  /** First position, and the exclusive end. */
   from: string;
   to: string;
 }
@@ -50,7 +50,7 @@ function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
   }
 }
 
-/** The keys behind a position, which may come from anywhere: none outside of the range. */
+/** The keys after a position. The position may come from a client: keys outside the range are never returned. */
 function keysOf({ table, front, from, to }: Range, after: string, limit: number): Iterable<Buffer> {
   const start = after === '' || after < from ? from : `${after}\0`;
   if (start >= to) return [];
@@ -58,14 +58,14 @@ function keysOf({ table, front, from, to }: Range, after: string, limit: number)
   return table.getKeys({ start: first, end, limit } as { start: Buffer; end: Buffer; limit: number });
 }
 
-/** How many entries of the index a search would have to look at, counted up to `max`. */
+/** Counts the index entries that a search would scan, up to `max`. */
 export function countEntries(tables: Tables, by: DeviceIndex, filter: DeviceFilter, max: number): number {
   let count = 0;
   for (const _ of keysOf(rangeOf(tables, by, filter), '', max)) count += 1;
   return count;
 }
 
-/** One step of a search; `read` answers undefined for what is not there or damaged, and so not found. */
+/** One step of a search. `read` returns undefined for missing or damaged devices, which are skipped. */
 export function searchDevices(
   tables: Tables,
   query: DeviceQuery,
@@ -73,29 +73,29 @@ export function searchDevices(
 ): FoundDevices {
   const range = rangeOf(tables, query.by, query);
   const found: FoundDevices = { items: [], reached: undefined };
-  let looks = 0;
-  for (const key of keysOf(range, query.after, query.looks)) {
-    looks += 1;
+  let scanned = 0;
+  for (const key of keysOf(range, query.after, query.scanMax)) {
+    scanned += 1;
     const position = key.toString('latin1', range.front.length, key.length);
-    if (looks === query.looks) found.reached = position;
+    if (scanned === query.scanMax) found.reached = position;
     const status = read(deviceKeyOf(query.fleetId, position.slice(-deviceIdLength)));
     if (status !== undefined && matches(status, query)) found.items.push({ ...status, position });
   }
   return found;
 }
 
-/** Devices that were seen in that time, of the next entries of the index, and where to go on. */
-export function countSeen(tables: Tables, filter: DeviceFilter, after: string, looks: number): SeenCount {
+/** Counts devices seen in the time range among the next index entries. */
+export function countSeen(tables: Tables, filter: DeviceFilter, after: string, scanMax: number): SeenCount {
   const range = rangeOf(tables, 'seen', filter);
-  // Of all but the first bucket the index alone tells that they were seen late enough.
+  // Beyond the first bucket the index alone proves that they were seen late enough.
   const exactUpTo = bucketInKey(bucketOf(filter.seenAfterMs) + 1);
   let count = 0;
-  let seen = 0;
+  let scanned = 0;
   let reached: string | undefined;
-  for (const key of keysOf(range, after, looks)) {
-    seen += 1;
+  for (const key of keysOf(range, after, scanMax)) {
+    scanned += 1;
     const position = key.toString('latin1', range.front.length, key.length);
-    if (seen === looks) reached = position;
+    if (scanned === scanMax) reached = position;
     if (position >= exactUpTo || isSeenAfter(tables, filter, position)) count += 1;
   }
   return { count, reached };

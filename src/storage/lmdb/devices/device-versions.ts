@@ -1,16 +1,16 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import type { ChangeToken } from '../../../domain/shard.ts';
 
-/** Cells of one shard, a power of two. Devices that share one only make each other read again. */
+/** Cells per shard, a power of two. Devices sharing one only cause each other extra reads. */
 const cellCount = 65_536;
 
-/** Bytes of shared memory that one shard's versions take. */
+/** Shared memory per shard. */
 export const versionsBytes = cellCount * Int32Array.BYTES_PER_ELEMENT;
 
 /**
- * Version numbers of a shard's devices in memory that all threads share. The owner raises a device's number
- * after each commit that changed its credentials or its mailbox and before that commit is answered; so what a
- * thread read after it took a watch holds for as long as the watch is current.
+ * Version numbers of a shard's devices in shared memory. The owner raises a device's number after each commit that
+ * changed its credentials or mailbox, and before answering it; so what a thread read after taking a token holds while
+ * the token is current.
  */
 export class DeviceVersions {
   readonly #cells: Int32Array<SharedArrayBuffer>;
@@ -23,7 +23,7 @@ export class DeviceVersions {
     Atomics.add(this.#cells, cellOf(device), 1);
   }
 
-  watch(device: DeviceKey): ChangeToken {
+  changeToken(device: DeviceKey): ChangeToken {
     const cells = this.#cells;
     const cell = cellOf(device);
     const version = Atomics.load(cells, cell);
@@ -31,7 +31,7 @@ export class DeviceVersions {
   }
 }
 
-/** FNV-1a of 32 bits. */
+/** FNV-1a, 32 bits, folded. */
 function cellOf(device: DeviceKey): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < deviceKeyLength; i += 1) {

@@ -17,10 +17,10 @@ import { changeSeen } from './seen-index.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** The devices of a shard, as its owner writes them inside a transaction. */
+/** Writes a shard's devices, inside its owner's transaction. */
 export class DeviceWrites {
   readonly #tables: Tables;
-  /** What is to follow the commit. */
+  /** The effects of the current transaction. */
   readonly #effects: () => Effects;
 
   constructor(tables: Tables, effects: () => Effects) {
@@ -29,10 +29,10 @@ export class DeviceWrites {
   }
 
   create(devices: readonly Device[]): DeviceKey | undefined {
-    const given = new Set<DeviceKey>();
+    const keys = new Set<DeviceKey>();
     for (const { device } of devices) {
-      if (given.has(device) || this.#tables.devices.doesExist(keyOfDevice(device))) return device;
-      given.add(device);
+      if (keys.has(device) || this.#tables.devices.doesExist(keyOfDevice(device))) return device;
+      keys.add(device);
     }
     for (const device of devices) this.#insert(device);
     return undefined;
@@ -79,7 +79,7 @@ export class DeviceWrites {
     return true;
   }
 
-  /** Drops old secrets whose time is over, so many at most. Answers how many. */
+  /** Removes expired old secrets, at most `max`. Returns the number of due entries. */
   retireSecrets(nowMs: number, max: number): number {
     const due = [...this.#tables.retiring.getKeys({ end: sequenceKey(nowMs), limit: max })];
     for (const key of due) {
@@ -88,7 +88,7 @@ export class DeviceWrites {
       const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
       if (bytes === undefined) continue;
       const before = decodedDevice(device, bytes);
-      // One damaged record stays as it is, and is not to keep all others from being looked at.
+      // Leave a damaged record, so that it does not block the others.
       if (before === undefined) continue;
       const after = {
         ...before,
@@ -97,7 +97,7 @@ export class DeviceWrites {
       };
       this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(after));
       this.#effects().changed.push(device);
-      // Those that were opened with the new secret go on.
+      // Streams opened with the new secret go on.
       this.#effects().recheckedStreams.push(device);
     }
     return due.length;
@@ -117,7 +117,7 @@ export class DeviceWrites {
   }
 }
 
-/** Undefined for a record that is damaged. */
+/** Undefined for a damaged record. */
 function decodedDevice(device: DeviceKey, bytes: Buffer): Device | undefined {
   try {
     return decodeDevice(device, bytes);

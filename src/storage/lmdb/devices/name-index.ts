@@ -5,8 +5,8 @@ import { keyOfName } from '../layout/keys.ts';
 const nothing = Buffer.alloc(0);
 
 /**
- * In the transaction that changes the device: the index from the beginning of a name to the devices that have
- * it. A device without a name costs nothing here.
+ * Updates the index of name prefixes, in the transaction that changes the device. A device without a name has no
+ * entry.
  */
 export function changeName(table: Table, device: DeviceKey, before: string, after: string): void {
   if (before === after) return;

@@ -5,16 +5,19 @@ import { keyOfSeen } from '../layout/keys.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** In the transaction that notes it. Undefined as `before` of a device that had no entry at all: null. */
+/**
+ * Updates the seen index, in the transaction that stores the time. Null: no entry; undefined: never seen, which has
+ * one.
+ */
 export function changeSeen(
   table: Table,
   device: DeviceKey,
   before: number | undefined | null,
   after: number | undefined | null,
 ): void {
-  const gone = before === null ? undefined : bucketOf(before);
-  const come = after === null ? undefined : bucketOf(after);
-  if (gone === come) return;
-  if (gone !== undefined) table.removeSync(keyOfSeen(device, gone));
-  if (come !== undefined) table.putSync(keyOfSeen(device, come), nothing);
+  const oldBucket = before === null ? undefined : bucketOf(before);
+  const newBucket = after === null ? undefined : bucketOf(after);
+  if (oldBucket === newBucket) return;
+  if (oldBucket !== undefined) table.removeSync(keyOfSeen(device, oldBucket));
+  if (newBucket !== undefined) table.putSync(keyOfSeen(device, newBucket), nothing);
 }

@@ -11,23 +11,23 @@ import { syncPath, writeDurable } from './durable.ts';
 import { formatVersion, type Manifest, manifestFile } from './manifest.ts';
 
 /**
- * `backup.json`, written last: a folder without it is a backup that was cut off. LMDB's pages have no checksum,
- * so the digests are what tells a copy that has decayed since.
+ * `backup.json`, written last: without it a backup is incomplete. LMDB's pages have no checksum, so the digests
+ * reveal later decay.
  */
 interface BackupManifest {
-  /** That of the data folder. */
+  /** The data folder's manifest. */
   manifest: Manifest;
   takenAt: string;
   /**
-   * The journals in front of all shards: where their copy is older, mails are sent again that the shards know by
-   * what they are for; a newer one would take mails for sent that the copies of the shards do not have. The
-   * registry behind all shards: then every device's fleet is in it.
+   * Journals are copied before the shards: an older journal causes mails to be sent again, which the shards
+   * deduplicate; a newer one would take mails for sent that the copied shards lack. The registry comes after the
+   * shards, so that every device's fleet is in it.
    */
   files: readonly BackupFile[];
 }
 
 interface BackupFile {
-  /** Within the folder, `shards/0/data.mdb` say. */
+  /** Relative to the backup, such as `shards/0/data.mdb`. */
   path: string;
   bytes: number;
   sha256: string;
@@ -46,19 +46,19 @@ export function isBackup(folder: string): boolean {
   return existsSync(join(folder, backupFile));
 }
 
-/** @throws Error when the folder has anything in it, or cannot be made. */
+/** @throws Error if the folder is not empty or cannot be created. */
 export function makeEmptyFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`);
 }
 
-/** All environments, in the order in which they are copied. */
+/** All environments, in copying order. */
 export function foldersOf({ path, shardFolders, registryFolder }: BackupSource): string[] {
   const journals = journalNames.map((name) => join(path, name));
   return [...journals, ...shardFolders, registryFolder];
 }
 
-/** The environments of a backup, by what they are. */
+/** The environments of a backup by role. */
 export function environmentsOf(
   path: string,
   { files }: BackupManifest,
@@ -70,7 +70,7 @@ export function environmentsOf(
   return { journalFolders, shardFolders: folders.slice(0, -1), registryFolder: folders.at(-1) ?? path };
 }
 
-/** Copies a data folder, in use or not, into an empty folder. Each shard is as it was at one moment. */
+/** Copies a data folder, even while in use, into an empty folder. Each shard is copied as of one moment. */
 export async function takeBackup(source: BackupSource, target: string): Promise<BackupManifest> {
   const manifest = JSON.parse(readFileSync(join(source.path, manifestFile), 'utf8')) as Manifest;
   const files: BackupFile[] = [];
@@ -87,7 +87,7 @@ export async function takeBackup(source: BackupSource, target: string): Promise<
   return backup;
 }
 
-/** @throws OperatorError when it is not a whole backup, or of another format. */
+/** @throws OperatorError if it is incomplete, or of another format. */
 export function readBackup(folder: string): BackupManifest {
   let backup: BackupManifest;
   try {
@@ -97,16 +97,14 @@ export function readBackup(folder: string): BackupManifest {
     }
   } catch (error) {
     if (isMissing(error)) {
-      throw new OperatorError(
-        `${folder} is not a backup, or one that was cut off: it has no ${backupFile}. Name another.`,
-      );
+      throw new OperatorError(`${folder} is not a complete backup: it has no ${backupFile}. Name another.`);
     }
-    throw new OperatorError(`${join(folder, backupFile)} is damaged or cannot be read: use another backup.`);
+    throw new OperatorError(`${join(folder, backupFile)} is damaged or unreadable. Use another backup.`);
   }
   const { format } = backup.manifest;
   if (format !== formatVersion) {
     throw new OperatorError(
-      `The backup ${folder} was made by another version of Fleetpost (format ${format}; this one knows ${formatVersion}): use that version.`,
+      `The backup ${folder} was made by another version of Fleetpost (format ${format}; this one reads ${formatVersion}). Use that version.`,
     );
   }
   for (const { path, bytes } of backup.files) {
@@ -119,14 +117,14 @@ export function readBackup(folder: string): BackupManifest {
   return backup;
 }
 
-/** Whether a file of a backup still has the bytes that were written. */
+/** Whether a file of a backup still matches its digest. */
 export async function isUnchanged(folder: string, file: BackupFile): Promise<boolean> {
   return (await digestOf(join(folder, file.path))).sha256 === file.sha256;
 }
 
 /**
- * Brings a backup back into an empty folder. The manifest is written last: without it no server takes the folder.
- * @throws OperatorError when a file is not what was backed up.
+ * Restores a backup into an empty folder. The manifest is written last: without it no server accepts the folder.
+ * @throws OperatorError if a file does not match its digest.
  */
 export async function restoreBackup(
   folder: string,
@@ -152,16 +150,18 @@ export async function restoreBackup(
       handle.createWriteStream(),
     );
     if (digest.digest('hex') !== sha256) {
-      throw new OperatorError(`the backup has decayed (${path} is not what was backed up), use another`);
+      throw new OperatorError(`the backup has decayed (${path} does not match its digest). Use another`);
     }
   }
   await sync(target, backup.files);
   writeDurable(join(target, manifestFile), backup.manifest, 0o644);
 }
 
-/** LMDB's own copy, of one read transaction: writers go on, and what they free is kept until it is done. */
+/**
+ * Copies within one read transaction of LMDB: writes continue, and the pages they free are retained until it ends.
+ */
 async function copyEnvironment(source: string, target: string, mapBytesMax: number): Promise<void> {
-  // The map must hold what the file grows to while it is copied, which may be a little over its limit.
+  // The map must hold what the file grows to meanwhile, which may slightly exceed its limit.
   const root = open({ path: source, noSubdir: false, readOnly: true, mapSize: 2 * mapBytesMax, maxDbs: 32 });
   try {
     await root.backup(target, false);
@@ -170,7 +170,7 @@ async function copyEnvironment(source: string, target: string, mapBytesMax: numb
   }
 }
 
-/** Has files, and all folders on the way to them, on disk. */
+/** Syncs files and all folders on the way to them. */
 async function sync(folder: string, files: readonly BackupFile[]): Promise<void> {
   const folders = new Set<string>();
   for (const { path } of files) {
@@ -209,7 +209,7 @@ function journalOf({ path }: BackupFile): JournalName | undefined {
   return journalNames.find((name) => path === join(name, recordsFile));
 }
 
-/** Paths come from a file that may have been anywhere: none leads out of the folder. */
+/** The manifest is untrusted: a path must not leave the folder. */
 function isBackupFile({ path, bytes, sha256 }: BackupFile): boolean {
   return /^([a-z0-9-]+\/)+data\.mdb$/.test(path) && Number.isInteger(bytes) && typeof sha256 === 'string';
 }

@@ -2,9 +2,9 @@ import { OperatorError } from '../../../core/errors.ts';
 import { Damage, DatabaseFile, recordsFile } from './database-file.ts';
 
 /**
- * Looks at the file of an environment before LMDB maps it: where the file is cut off, reading the map would end
- * the process by a signal, and where it is missing LMDB would make an empty one. Its first pages, the
- * lists of its free pages, and the way to the first record of each table; all of it only where the end is missing.
+ * Checks an environment's file before LMDB maps it: reading the map of a truncated file would end the process by a
+ * signal, and LMDB would create a missing one. Checks the first pages, the free lists, and the path to each table's
+ * first record; all records only if the end of the file is missing.
  * @throws OperatorError
  */
 export function checkEnvironment(folder: string): void {
@@ -21,7 +21,7 @@ export function checkEnvironment(folder: string): void {
     throw new OperatorError(
       error instanceof Damage
         ? `${folder}/${recordsFile} is damaged: ${reason}. Nothing was changed. Restore the data folder from a backup.`
-        : `The data folder cannot be read: ${reason}. Nothing was changed. Mend that, or restore the folder from a backup.`,
+        : `The data folder cannot be read: ${reason}. Nothing was changed. Fix that, or restore the folder from a backup.`,
     );
   } finally {
     file?.close();

@@ -1,9 +1,9 @@
 import { Packr } from 'msgpackr';
 
-/** Plain maps without shared structures: a record can be read without any state but its own bytes. */
+/** Plain maps without shared structures: each record can be decoded by itself. */
 const packr = new Packr({ useRecords: false });
 
-/** For records whose shape varies; hot records have a binary layout of their own. */
+/** For records of varying shape; hot records have their own binary layouts. */
 export function pack(value: unknown): Buffer {
   return packr.pack(value);
 }

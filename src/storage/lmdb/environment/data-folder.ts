@@ -14,19 +14,16 @@ import {
   type StoreEngine,
 } from './manifest.ts';
 
-/**
- * The folders of what the main thread keeps besides the registry: what becomes of records by actions; and how far
- * jobs and consumers have come.
- */
+/** Folders of the main thread's journals: the state of actions; and the progress of jobs and consumers. */
 export const journalNames = ['actions', 'control'] as const;
 export type JournalName = (typeof journalNames)[number];
 
 type Layout = Pick<Manifest, 'shards' | 'engine'>;
 
-/** The data folder of one server: what is where, made on first use, held by one process at a time. */
+/** The data folder of one server: its layout, created on first use, and locked by one process at a time. */
 export class DataFolder {
   readonly path: string;
-  /** Whether this start made it. */
+  /** Whether this start created it. */
   readonly isNew: boolean;
   readonly #lock: FolderLock;
   readonly #engine: 'postgres' | undefined;
@@ -48,17 +45,17 @@ export class DataFolder {
   }
 
   /**
-   * Opens or makes the folder and locks it. `shards` is for a new folder; another keeps what it has. Where the data is
-   * elsewhere the folder is for the node's own needs alone.
-   * @throws OperatorError when the folder is in use, of another kind or format, or cannot be read or
-   * written.
+   * Opens or creates the folder and locks it. `shards` applies to a new folder only. With the data in databases the
+   * folder serves just the node's own needs.
+   * @throws OperatorError if the folder is in use, of another kind or format, or not readable or writable.
    */
   static open(folder: string, engine: StoreEngine, shards: number): DataFolder {
     const path = resolve(folder);
     let lock: FolderLock | undefined;
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 });
-      // Before anything is left in a folder that is not ours; and again, for a holder may just have finished it.
+      // First without the lock, to leave no file in a foreign folder; then again, since a holder may just have
+      // finished it.
       readManifest(path);
       lock = FolderLock.take(path);
       const manifest = readManifest(path);
@@ -77,78 +74,80 @@ export class DataFolder {
     }
   }
 
-  /** The folder of a server that is stopped, as it is. @throws OperatorError */
+  /** Opens the folder of a stopped server. @throws OperatorError */
   static openStopped(folder: string): DataFolder {
     const path = resolve(folder);
     const manifest = existsSync(path) ? readManifest(path) : undefined;
-    if (manifest === undefined) throw new OperatorError(`There is no data folder in ${path}.`);
+    if (manifest === undefined) throw new OperatorError(`No data folder in ${path}. Name another.`);
     checkEngine(path, manifest, 'lmdb');
-    if (!manifest.complete) throw new OperatorError(`The data folder ${path} never saw its first start end.`);
+    if (!manifest.complete) {
+      throw new OperatorError(`The first start in data folder ${path} never completed. Start the server.`);
+    }
     if (manifest.move !== undefined) {
       throw new OperatorError(
-        `The data folder ${path} is in the midst of a move to another shard count: start the server, which ends it.`,
+        `The data folder ${path} is being resharded. Start the server, which finishes it.`,
       );
     }
     return new DataFolder(path, manifest, false, FolderLock.take(path));
   }
 
   /**
-   * An empty folder that a copy goes into, or one that the same copy has begun with; `copy` says which it is. Its
-   * manifest is there only where that copy has come to its end and not yet cleared up. @throws OperatorError
+   * Opens an empty folder for a copy, or one where the same copy, identified by `copy`, has begun. It has a manifest
+   * only if that copy is complete but not yet cleaned up. @throws OperatorError
    */
   static openForCopy(folder: string, shards: number, copy: string): DataFolder {
     const path = resolve(folder);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const lock = FolderLock.take(path);
     try {
-      const strangers = readdirSync(path).filter((name) => name !== 'lock' && !name.endsWith('.new'));
-      if (strangers.length > 0 && readCopy(path) !== copy) {
+      const others = readdirSync(path).filter((name) => name !== 'lock' && !name.endsWith('.new'));
+      if (others.length > 0 && readCopy(path) !== copy) {
         throw new OperatorError(
-          `${path} is not empty, and no copy of the same store has begun there: name an empty folder.`,
+          `${path} is not empty, and has no begun copy of the same store. Name an empty folder.`,
         );
       }
       writeDurable(join(path, copyFile), { copy }, 0o600);
-      return new DataFolder(path, { shards }, !strangers.includes(manifestFile), lock);
+      return new DataFolder(path, { shards }, !others.includes(manifestFile), lock);
     } catch (error) {
       lock.release();
       throw error;
     }
   }
 
-  /** The end of a copy into the folder; what it kept of how far it had come is gone. */
+  /** Ends a copy, removing its progress. */
   endCopy(): void {
     rmSync(join(this.path, copyFile), { force: true });
   }
 
-  /** The end of a first start, or of a copy: from now on what is here is kept. */
+  /** Marks the folder complete after a first start or a copy: its content counts from now on. */
   complete(): void {
     this.#writeManifest(true);
   }
 
-  /** The layout that is whole. */
+  /** The shard count of the complete layout. */
   get shards(): number {
     return this.#shards;
   }
 
-  /** What an earlier start, or this one, has left unfinished. */
+  /** A reshard left unfinished by an earlier start, or in progress. */
   get move(): Move | undefined {
     return this.#move;
   }
 
-  /** From now on, and after a crash, there may be traces of another layout than `shards`. */
+  /** Marks that, even after a crash, traces of another layout than `shards` may exist. */
   beginMove(move: Move): void {
     this.#move = move;
     this.#writeManifest(true);
   }
 
-  /** The point of no return: everything of the new layout is on disk, and it is the one that is whole. */
+  /** The point of no return: the new layout is durable, and now the complete one. */
   switchLayout(): void {
     if (this.#move === undefined) throw new Error('no move has begun');
     this.#shards = this.#move.to;
     this.#writeManifest(true);
   }
 
-  /** Nothing is left of the other layout. */
+  /** Marks that nothing is left of the other layout. */
   endMove(): void {
     this.#move = undefined;
     this.#writeManifest(true);
@@ -166,12 +165,12 @@ export class DataFolder {
     return this.foldersOf(this.#shards);
   }
 
-  /** The folders of a layout, whether it is the present one or not. */
+  /** Shard folders of any layout. */
   foldersOf(shards: number): string[] {
     return Array.from({ length: shards }, (_, shard) => join(this.path, 'shards', String(shard)));
   }
 
-  /** Of a node of databases: copies of what is there, made anew at each start. */
+  /** Copies of the databases' declarations, rebuilt at each start. */
   get mirrorFolder(): string {
     return join(this.path, 'mirror');
   }
@@ -180,12 +179,12 @@ export class DataFolder {
     return join(this.path, 'tls');
   }
 
-  /** Where commands find the running server (client/connection.ts reads it). */
+  /** Tells commands where the running server is (cli/connection.ts reads it). */
   get adminFile(): string {
     return join(this.path, 'admin.json');
   }
 
-  /** What admin.json held before, if there was one. */
+  /** The previous content of admin.json, if any. */
   readAdminFile(): unknown {
     try {
       return JSON.parse(readFileSync(this.adminFile, 'utf8'));
@@ -194,7 +193,7 @@ export class DataFolder {
     }
   }
 
-  /** Over the old one where a new one does not fit: a server comes back on a full disk. */
+  /** Overwrites the old file in place if a new one does not fit: a server must restart on a full disk. */
   writeAdminFile(content: { url: string; token?: string }): void {
     if (JSON.stringify(this.readAdminFile()) === JSON.stringify(content)) return;
     try {
@@ -227,7 +226,7 @@ export class DataFolder {
   }
 }
 
-/** Which copy has begun with the folder, if one has. */
+/** The copy that has begun in the folder, if any. */
 function readCopy(path: string): string | undefined {
   try {
     return (JSON.parse(readFileSync(join(path, copyFile), 'utf8')) as { copy?: string }).copy;

@@ -11,15 +11,15 @@ import {
   type Tree,
 } from './page.ts';
 
-/** The file of an environment's folder that holds its records: LMDB's own name for it. */
+/** LMDB's name for the data file in an environment's folder. */
 export const recordsFile = 'data.mdb';
 
-/** What is wrong with a file, as a sentence. */
+/** Damage of a file, described as a sentence. */
 export class Damage extends Error {
   override name = 'Damage';
 }
 
-/** MDB_meta, behind the header of each of the first two pages. */
+/** MDB_meta, after the header of each of the first two pages. */
 const magic = 0xbeefc0de;
 const formatVersion = 2;
 const metaAt = 24;
@@ -30,7 +30,7 @@ const metaBytes = lastPageAt + 16;
 
 interface Meta {
   pageBytes: number;
-  /** Free pages, and the tables by name. */
+  /** Trees of the free pages, and of the tables by name. */
   free: Tree;
   main: Tree;
   lastPage: number;
@@ -40,18 +40,18 @@ interface Meta {
 const cachedPagesMax = 4_096;
 
 /**
- * The file of an environment that nobody has open, read without LMDB, which takes a damaged page for what it
- * says and may end the process by it. Layout: mdb.c of lmdb-js, 64-bit, little-endian.
+ * Reads the file of a closed environment without LMDB, which trusts damaged pages and may crash the process. Layout:
+ * mdb.c of lmdb-js, 64-bit, little-endian.
  */
 export class DatabaseFile {
   readonly path: string;
   readonly #file: number;
   readonly #pages: number;
   readonly #meta: Meta;
-  readonly #seen: Uint8Array;
+  readonly #visited: Uint8Array;
   readonly #cache = new Map<number, Buffer>();
 
-  /** @throws Damage; an error of Node's when the file cannot be opened. */
+  /** @throws Damage, or Node's error if the file cannot be opened. */
   constructor(folder: string) {
     this.path = join(folder, recordsFile);
     this.#file = openSync(this.path, 'r');
@@ -59,14 +59,14 @@ export class DatabaseFile {
       const metas = this.#readMetas();
       this.#meta = metas[0].transaction > metas[1].transaction ? metas[0] : metas[1];
       this.#pages = Math.floor(fstatSync(this.#file).size / this.#meta.pageBytes);
-      this.#seen = new Uint8Array(Math.ceil(this.#pages / 8));
+      this.#visited = new Uint8Array(Math.ceil(this.#pages / 8));
     } catch (error) {
       this.close();
       throw error;
     }
   }
 
-  /** Whether the file ends before its last page: LMDB leaves out final pages that are free, a cut leaves out more. */
+  /** Whether the file ends before its last page: LMDB omits free pages at the end, a truncation loses more. */
   get isShort(): boolean {
     return this.#pages <= this.#meta.lastPage;
   }
@@ -75,7 +75,7 @@ export class DatabaseFile {
     closeSync(this.#file);
   }
 
-  /** The tables by name. @throws Damage */
+  /** Lists the tables by name. @throws Damage */
   tables(): Map<string, StoredTable> {
     const found = new Map<string, StoredTable>();
     const broken: Damage[] = [];
@@ -88,18 +88,18 @@ export class DatabaseFile {
     return found;
   }
 
-  /** Walks the pages that LMDB keeps its free pages in. */
+  /** Checks the pages of LMDB's free list. */
   checkFreePages(onDamage: (damage: Damage) => void): void {
     for (const _ of this.walk(this.#meta.free, onDamage));
   }
 
-  /** Every record of a tree, in order; goes on behind a damaged page. Each page may be met once only. */
+  /** Yields every record of a tree, in order, continuing after damaged pages. Each page may occur once only. */
   *walk(tree: Tree, onDamage: (damage: Damage) => void): Generator<WalkedRecord> {
     if (tree.root === undefined) return;
     yield* this.#walk(tree.root, 1, tree.depth, onDamage);
   }
 
-  /** The value under a key. @throws Damage on the way to it. */
+  /** Reads the value of a key. @throws Damage on the path to it. */
   get(tree: Tree, key: Buffer): Buffer | undefined {
     if (tree.root === undefined) return undefined;
     let number = tree.root;
@@ -127,11 +127,11 @@ export class DatabaseFile {
     let page: Buffer;
     let kind: PageKind;
     try {
-      this.#see(number, 1);
+      this.#markVisited(number, 1);
       page = this.#page(number);
       kind = checkPage(page, number);
       if (kind === PageKind.overflow || (kind === PageKind.leaf) !== (depth === depthOfLeaves)) {
-        throw new Damage(`page ${number} is not of the kind that its place in the tree asks for`);
+        throw new Damage(`page ${number} has the wrong kind for its level of the tree`);
       }
     } catch (error) {
       onDamage(asDamage(error, number));
@@ -146,7 +146,7 @@ export class DatabaseFile {
           yield* this.#walk(node.child, depth + 1, depthOfLeaves, onDamage);
           continue;
         }
-        if (node.overflow !== undefined) this.#see(node.overflow.page, node.overflow.pages);
+        if (node.overflow !== undefined) this.#markVisited(node.overflow.page, node.overflow.pages);
         record = { key: node.key, value: this.#value(node), isTree: node.isTree };
       } catch (error) {
         onDamage(asDamage(error, number));
@@ -188,15 +188,15 @@ export class DatabaseFile {
     return page;
   }
 
-  /** Marks pages as met. */
-  #see(first: number, count: number): void {
+  /** Marks pages as visited. */
+  #markVisited(first: number, count: number): void {
     if (first < 2 || first + count > this.#meta.lastPage + 1) {
       throw new Damage(`page ${first} is in use but out of bounds`);
     }
     for (let number = first; number < Math.min(first + count, this.#pages); number += 1) {
       const bit = 1 << (number & 7);
-      if (((this.#seen[number >> 3] ?? 0) & bit) !== 0) throw new Damage(`page ${number} is used twice`);
-      this.#seen[number >> 3] = (this.#seen[number >> 3] ?? 0) | bit;
+      if (((this.#visited[number >> 3] ?? 0) & bit) !== 0) throw new Damage(`page ${number} is used twice`);
+      this.#visited[number >> 3] = (this.#visited[number >> 3] ?? 0) | bit;
     }
   }
 
@@ -228,7 +228,7 @@ export class DatabaseFile {
 
 function asDamage(error: unknown, page: number): Damage {
   if (error instanceof Damage) return error;
-  // Node's readers throw a RangeError where a field lies outside its page.
+  // Node throws a RangeError for a field outside its page.
   if (error instanceof RangeError) return new Damage(`page ${page} is overwritten`);
   throw error;
 }
@@ -236,7 +236,7 @@ function asDamage(error: unknown, page: number): Damage {
 interface WalkedRecord {
   key: Buffer;
   value: Buffer;
-  /** Whether the value is itself the root of a tree, as those of the list of tables are. */
+  /** Whether the value is the root of a tree, as in the list of tables. */
   isTree: boolean;
 }
 
@@ -250,12 +250,12 @@ export class StoredTable {
     this.#tree = tree;
   }
 
-  /** How many records it says that it has. */
+  /** The stored record count. */
   get size(): number {
     return this.#tree.entries;
   }
 
-  /** Every record in order of its key. What is damaged is told and passed over. */
+  /** Yields every record in key order, reporting and skipping damage. */
   *entries(onDamage: (damage: Damage) => void): Generator<{ key: Buffer; value: Buffer }> {
     let before: Buffer | undefined;
     let count = 0;

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Written beside and renamed over, so that a crash leaves the old file or the new one; on disk when it returns. */
+/** Writes beside the file and renames, so that a crash leaves the old or the new one; durable when it returns. */
 export function writeDurable(file: string, content: object, mode: number): void {
   const temporary = `${file}.new`;
   writeFileSync(temporary, serialized(content), { mode, flush: true });
@@ -19,8 +19,8 @@ export function writeDurable(file: string, content: object, mode: number): void 
 }
 
 /**
- * Over a small file that is there already, in the blocks that it has: on a full disk. A crash may leave part of each, so
- * it is for what can be made again.
+ * Overwrites a small file in its existing blocks, for a full disk. A crash may leave a mixture, so use it only for
+ * content that can be recreated.
  */
 export function overwriteInPlace(file: string, content: object): void {
   rmSync(`${file}.new`, { force: true });
@@ -41,7 +41,7 @@ function serialized(content: object): string {
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
-/** Has a file's bytes on disk, or the names in a folder: a file's own fsync does not promise these. */
+/** Syncs a file's bytes, or a folder's names, which a file's own fsync does not cover. */
 export function syncPath(path: string): void {
   const handle = openSync(path, 'r');
   try {

@@ -7,32 +7,35 @@ export interface EnvironmentOptions {
   path: string;
   tables: readonly string[];
   mapBytesMax: number;
-  /** Below this much free disk nothing is added, below a quarter of it nothing is written. None: not looked at. */
+  /**
+   * With less free disk space nothing is added, with less than a quarter of it nothing is written. Absent: not
+   * checked.
+   */
   diskFreeBytesMin?: number;
-  /** Threads that will read this environment at once. */
+  /** Maximum reading threads. */
   readersMax: number;
   /**
-   * A shared counter of commits. A snapshot lives as long as its event-loop turn, so a thread that read
-   * just before another thread's commit would not see it: a reader that finds the counter moved renews.
+   * A shared counter of commits. A snapshot lives for an event-loop turn, so a thread that read just before another
+   * thread's commit would miss it: readers renew their snapshot when the counter has changed.
    */
   commits: Int32Array<SharedArrayBuffer>;
   /**
-   * For an environment that counts for nothing until it is whole: commits do not wait for the disk, and
-   * whoever filled it syncs its files at the end. A power cut before that may leave it unreadable.
+   * For an environment that is worthless until complete: commits are not synced, and the caller syncs the files at
+   * the end. A power cut before that may leave it unreadable.
    */
   unsynced?: boolean;
 }
 
 const pageBytes = 4096;
-const roomCheckIntervalMs = 1_000;
+const mapCheckIntervalMs = 1_000;
 const diskCheckIntervalMs = 100;
 
-/** LMDB's own view of an environment; lmdb's typings leave it out. */
+/** LMDB's view of an environment, missing in lmdb's typings. */
 interface NativeEnvironment {
   info(): { lastPageNumber: number };
 }
 
-/** What LMDB counts of a table; lmdb's typings leave it out. */
+/** LMDB's statistics of a table, missing in lmdb's typings. */
 interface NativeStatistics {
   entryCount: number;
   treeBranchPageCount: number;
@@ -40,14 +43,14 @@ interface NativeStatistics {
   overflowPages: number;
 }
 
-/** lmdb's typings know options of a put for the synchronous one alone. */
+/** lmdb's typings have put options for the synchronous version only. */
 interface AppendTable {
   put(key: Buffer, value: Buffer, options: { append: true }): Promise<boolean>;
 }
 
 /**
- * One LMDB environment as one thread sees it. Every thread of the process may open the same path and read;
- * exactly one, its owner, may call `write`.
+ * One thread's handle of an LMDB environment. Every thread may open the same path and read; exactly one, its owner,
+ * may call `write`.
  */
 export class Environment implements StoredTables {
   readonly #root: RootDatabase<Buffer, Buffer>;
@@ -57,8 +60,8 @@ export class Environment implements StoredTables {
   readonly #pagesMax: number;
   #seenCommits = -1;
   #pagesChecked = 0;
-  #roomCheckedAtMs = Number.NEGATIVE_INFINITY;
-  #hasRoom = true;
+  #mapCheckedAtMs = Number.NEGATIVE_INFINITY;
+  #hasMapSpace = true;
   readonly #path: string;
   readonly #diskFreeBytesMin: number;
   #diskFreeBytes = Number.POSITIVE_INFINITY;
@@ -75,11 +78,11 @@ export class Environment implements StoredTables {
       mapSize: options.mapBytesMax,
       maxDbs: 32,
       maxReaders: options.readersMax,
-      // Classic LMDB: a commit is on disk before anyone can see it, so nothing is ever read that a power
-      // cut could take back, and one promise says both.
+      // Classic LMDB: a commit is durable before it is visible, so that nothing read can be lost by a power cut, and
+      // one promise covers both.
       overlappingSync: false,
       noSync: options.unsynced === true,
-      // Each write is a transaction of its own; nothing is gained by waiting for the turn to end.
+      // Each write is its own transaction; waiting for the end of the turn gains nothing.
       eventTurnBatching: false,
       keyEncoding: 'binary',
       encoding: 'binary',
@@ -99,12 +102,12 @@ export class Environment implements StoredTables {
     return table;
   }
 
-  /** How many commits were answered anywhere; wraps. What was read after this was is current while it is the same. */
+  /** Commits answered by any thread; wraps. A read is current as long as the value taken before it is unchanged. */
   get commits(): number {
     return Atomics.load(this.#commits, 0);
   }
 
-  /** Call before reading outside `write`: afterwards every commit that was answered anywhere is visible. */
+  /** Call before reading outside `write`, to see every answered commit of any thread. */
   refresh(): void {
     const { commits } = this;
     if (commits === this.#seenCommits) return;
@@ -113,10 +116,10 @@ export class Environment implements StoredTables {
   }
 
   /**
-   * Runs `apply` in one transaction; the promise settles when it is on disk (D19). The commit itself
-   * happens on LMDB's write thread, so this thread goes on reading meanwhile.
-   * @throws what `apply` threw, or a StoreError when LMDB refused: then nothing of it is stored. A plain
-   * `transaction` would commit what came before the throw; a child transaction does not, at no measurable cost.
+   * Runs `apply` in one transaction; settles when it is durable (D19). LMDB's write thread commits, while this thread
+   * goes on reading.
+   * @throws what `apply` threw, or a StoreError if LMDB refused: then nothing is stored. A plain `transaction` would
+   * commit what preceded the throw; a child transaction does not, at no measurable cost.
    */
   async write(apply: () => void): Promise<void> {
     try {
@@ -127,12 +130,12 @@ export class Environment implements StoredTables {
     Atomics.add(this.#commits, 0, 1);
   }
 
-  /** Its owner is the only one who writes. */
+  /** The owner is the only writer. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
     return change();
   }
 
-  /** Runs `apply` in a transaction that is taken back: it sees what it wrote, and nobody else ever does. */
+  /** Runs `apply` in a transaction that is rolled back: only `apply` sees its writes. */
   rehearse(apply: () => void): void {
     this.#root.transactionSync(() => {
       apply();
@@ -142,8 +145,8 @@ export class Environment implements StoredTables {
   }
 
   /**
-   * As `write`, on this thread, which waits for it: for large transactions outside the service. The next read
-   * sees it, and no snapshot of this thread's keeps its freed pages from being used again.
+   * Like `write`, but blocking this thread: for large transactions outside the service. The next read sees it, and no
+   * old snapshot of this thread keeps freed pages from being reused.
    */
   writeSync(apply: () => void): void {
     this.#root.transactionSync(apply);
@@ -151,7 +154,7 @@ export class Environment implements StoredTables {
     Atomics.add(this.#commits, 0, 1);
   }
 
-  /** How many records a table holds, and how many bytes of pages. Counted by LMDB, so at no cost. */
+  /** Record count and page bytes of a table. LMDB maintains them, so it costs nothing. */
   sizeOf(table: string): { records: number; bytes: number } {
     const counts = this.table(table).getStats() as NativeStatistics;
     const pages = counts.treeBranchPageCount + counts.treeLeafPageCount + counts.overflowPages;
@@ -159,9 +162,9 @@ export class Environment implements StoredTables {
   }
 
   /**
-   * Puts one record behind all others of its table; the promise settles when it is on disk. LMDB's own thread
-   * does it alone, where `write` needs two turns of both threads.
-   * @throws StoreError when LMDB refused: then it is not stored.
+   * Appends one record to its table; settles when it is durable. LMDB's thread does it alone, while `write` needs two
+   * turns of both threads.
+   * @throws StoreError if LMDB refused: then it is not stored.
    */
   async append(table: string, key: Buffer, value: Buffer): Promise<void> {
     let isLast: boolean;
@@ -175,28 +178,28 @@ export class Environment implements StoredTables {
   }
 
   /**
-   * Whether records may be added. lmdb-js grows a full map by itself, so `mapBytesMax` is kept here. Pages
-   * that deletions free are not counted by LMDB in reasonable time: past the limit, one batch a second is
-   * let through, and as long as those fit into freed pages the environment has room.
+   * Whether records may be added. lmdb-js grows a full map by itself, so `mapBytesMax` is enforced here. LMDB cannot
+   * count freed pages in reasonable time: beyond the limit one batch a second is let through, and while those fit
+   * into freed pages there is space.
    */
-  hasRoom(): boolean {
+  hasMapSpace(): boolean {
     const now = performance.now();
-    if (now - this.#roomCheckedAtMs < roomCheckIntervalMs) return this.#hasRoom;
-    this.#roomCheckedAtMs = now;
+    if (now - this.#mapCheckedAtMs < mapCheckIntervalMs) return this.#hasMapSpace;
+    this.#mapCheckedAtMs = now;
     const pages = this.#native.info().lastPageNumber;
-    this.#hasRoom = pages < this.#pagesMax || pages === this.#pagesChecked;
+    this.#hasMapSpace = pages < this.#pagesMax || pages === this.#pagesChecked;
     this.#pagesChecked = pages;
-    return this.#hasRoom;
+    return this.#hasMapSpace;
   }
 
-  /** Whether the disk has the room that records are added to. */
+  /** Whether there is enough free disk space to add records. */
   hasDiskToGrow(): boolean {
     return this.#diskFree() >= this.#diskFreeBytesMin;
   }
 
   /**
-   * Whether the disk has room for any write. LMDB takes a write that fails back, but lmdb-js then puts a message
-   * of 100 bytes and more into a buffer of 100: so a disk must not fill up under it.
+   * Whether there is enough free disk space for any write. LMDB rolls a failed write back, but lmdb-js then writes a
+   * message of over 100 bytes into a buffer of 100: so the disk must never fill up.
    */
   hasDisk(): boolean {
     return this.#diskFree() >= this.#diskFreeBytesMin / 4;
@@ -213,8 +216,8 @@ export class Environment implements StoredTables {
   }
 
   /**
-   * A read that meets a damaged page makes LMDB refuse the whole snapshot from then on, and with it every other
-   * device of the turn: so the snapshot goes with the error.
+   * After a read of a damaged page LMDB refuses the whole snapshot, and with it all other devices' reads of the turn:
+   * so the snapshot is dropped with the error.
    */
   #guard(table: Table): Table {
     const { getBinary, getBinaryFast } = table;

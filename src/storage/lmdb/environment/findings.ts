@@ -1,4 +1,4 @@
-/** What a walk of a data folder found wrong: the first of it in words, the rest as a number. */
+/** Findings of a verification: the first ones in words, the rest just counted. */
 export class Findings {
   readonly sentences: string[] = [];
   readonly #sentencesMax: number;
@@ -12,13 +12,13 @@ export class Findings {
     return this.#count;
   }
 
-  /** `sentence` must not carry bytes of a record that were not checked. */
+  /** `sentence` must not contain unchecked bytes of a record. */
   add(sentence: string): void {
     this.#count += 1;
     if (this.sentences.length < this.#sentencesMax) this.sentences.push(sentence);
   }
 
-  /** Findings that are added here, of one part of it. */
+  /** A view that prefixes findings with their part. */
   of(part: string): Pick<Findings, 'add'> {
     return { add: (sentence) => this.add(`${part}, ${sentence}`) };
   }

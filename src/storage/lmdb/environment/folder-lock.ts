@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
 
 /**
- * A folder held by one process: the kernel's own lock (flock) on its file `lock`. It ends with the process,
- * however that ends; of two that come at once one has it; and it holds between containers that share the folder,
- * where a process id says nothing. Node has no call for it, but a lock belongs to the open file and not to who
- * asked for it: flock(1) of util-linux takes it on a descriptor of ours. The file names its holder for people
- * and is never removed, since a lock on a removed file keeps nobody out.
+ * Locks a folder by the kernel's lock (flock) on its file `lock`. It ends with the process, however that ends; it is
+ * atomic; and it works between containers that share the folder, where a process id means nothing. Node has no call
+ * for it, but a lock belongs to the open file, not to the process that requested it: flock(1) of util-linux takes it
+ * on our descriptor. The file names its holder for people. It is never removed, since a lock on a removed file
+ * excludes nobody.
  */
 export class FolderLock {
   #file: number | undefined;
@@ -18,7 +18,7 @@ export class FolderLock {
     this.#file = file;
   }
 
-  /** @throws OperatorError when another process holds the folder. */
+  /** @throws OperatorError if another process holds the lock. */
   static take(folder: string): FolderLock {
     const path = join(folder, 'lock');
     const file = openSync(path, 'a', 0o644);
@@ -32,10 +32,10 @@ export class FolderLock {
     closeSync(file);
     if (error !== undefined) {
       throw new OperatorError(
-        `The data folder ${folder} cannot be locked: flock, of util-linux, cannot be run (${error.message}).`,
+        `The data folder ${folder} cannot be locked: flock failed to run (${error.message}). Install util-linux.`,
       );
     }
-    throw new OperatorError(`The data folder ${folder} is in use by ${holderOf(path)}: stop that first.`);
+    throw new OperatorError(`The data folder ${folder} is in use by ${holderOf(path)}. Stop that first.`);
   }
 
   release(): void {
@@ -49,7 +49,7 @@ function nameHolder(file: number): void {
     ftruncateSync(file);
     writeSync(file, JSON.stringify({ pid: process.pid, host: hostname() }));
   } catch {
-    // On a full disk the lock holds without a name.
+    // On a full disk the lock works without a name.
   }
 }
 

@@ -8,24 +8,21 @@ import {
 import { keyOfIdempotency, readSequence, sequenceBytes, sequenceKey } from '../layout/keys.ts';
 import type { Table } from './stored-tables.ts';
 
-/** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
+/** Retention beyond the window, so that a request just in time finds its answer. */
 const graceMs = 60_000;
 const forgottenKey = Buffer.from('forgotten');
 const nothing: Uint8Array = new Uint8Array(0);
 
-/** What a key stands for: a request to be stored now, one that was, another one, or none that may be taken. */
+/** The result of claiming a key: a new request, a repeated one, or a refusal. */
 export type KeyClaim = 'stored' | 'replayed' | KeyRefusal;
 
-/**
- * Idempotency keys that are remembered (D18), inside a write transaction. `scope` says whose a key is: the same
- * one of another scope is another.
- */
+/** Remembered idempotency keys (D18), inside a write transaction. Keys of different `scope`s are distinct. */
 export class IdempotencyKeys {
   readonly #table: Table;
   readonly #times: Table;
   readonly #limits: IdempotencyLimits;
   readonly #windowMs: number;
-  /** The latest time of any key that was forgotten. */
+  /** The latest time among forgotten keys. */
   #forgottenMs = 0;
 
   constructor(table: Table, times: Table, limits: IdempotencyLimits) {
@@ -37,8 +34,8 @@ export class IdempotencyKeys {
   }
 
   /**
-   * A key that is remembered is answered whatever the clock says now: the device repeats what it got no answer
-   * to. A new one is taken or not by its time (domain/idempotency.ts).
+   * Claims a key. A remembered key is answered whatever the time: the device repeats a request whose answer it
+   * missed. A new one is checked by its time (domain/idempotency.ts).
    */
   claim(scope: string, key: Uint8Array, digest: Uint8Array): KeyClaim {
     const known = this.find(scope, key, digest);
@@ -47,7 +44,7 @@ export class IdempotencyKeys {
     return typeof known === 'string' ? known : 'replayed';
   }
 
-  /** What `remember` was given with it, if it was for the same; or why it is not taken. Undefined: it is new. */
+  /** The result stored with a key if the digest matches, or why the key is refused. Undefined: a new key. */
   find(scope: string, key: Uint8Array, digest: Uint8Array): KeyRefusal | Buffer | undefined {
     const known = this.#table.getBinary(keyOfIdempotency(key, scope));
     if (known !== undefined) {
@@ -57,12 +54,12 @@ export class IdempotencyKeys {
     return keyRefusal(key, Date.now(), this.#forgottenMs, this.#limits);
   }
 
-  /** With what is to be answered when it comes again. */
+  /** Stores a key with the result to repeat. */
   remember(scope: string, key: Uint8Array, digest: Uint8Array, result = nothing): void {
     this.#table.putSync(keyOfIdempotency(key, scope), Buffer.concat([digest, result]));
   }
 
-  /** Forgets keys whose own time is out of the window: a range from the front, since UUIDv7 sorts by time. */
+  /** Forgets keys outside the window: a range from the front, since UUIDv7 sorts by time. */
   expire(trustedMs: number, limit: number): number {
     let removed = 0;
     for (const key of [...this.#table.getKeys({ limit })]) {
@@ -76,7 +73,7 @@ export class IdempotencyKeys {
     return removed;
   }
 
-  /** After a transaction that failed: what it forgot is still there. */
+  /** Restores the state after a failed transaction. */
   rollback(): void {
     this.#forgottenMs = forgottenMsOf(this.#times);
   }
@@ -87,13 +84,13 @@ function forgottenMsOf(times: Table): number {
   return bytes === undefined ? 0 : readSequence(bytes, 0);
 }
 
-/** Whether a record of the table is the time of what was forgotten. */
+/** Whether a record of the table is the time of forgotten keys. */
 export function isForgottenRecord(key: Buffer, value: Buffer): boolean {
   return key.equals(forgottenKey) && value.length === sequenceBytes;
 }
 
-/** A shard lets in no key that the one it takes a device over from has forgotten. */
-export function carryForgotten(source: Table, target: Table): void {
+/** Copies the later time, so that a shard accepts no key that the devices' previous shard has forgotten. */
+export function mergeForgotten(source: Table, target: Table): void {
   const forgottenMs = Math.max(forgottenMsOf(source), forgottenMsOf(target));
   if (forgottenMs > 0) target.putSync(forgottenKey, sequenceKey(forgottenMs));
 }

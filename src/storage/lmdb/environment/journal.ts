@@ -3,12 +3,12 @@ import { diskFull } from '../../../core/errors.ts';
 import { refusalOf } from './store-error.ts';
 import type { StoredTables, Table } from './stored-tables.ts';
 
-/** Keeps one transaction within bounds; the rest waits for the next. */
+/** Bounds one transaction; the rest waits for the next. */
 const batchMax = 256;
 
 /**
- * The one writer of tables of the main thread. What is to be written while a commit is under way shares
- * the next one: a commit costs a sync of the disk, whatever is in it. One that throws fails its batch.
+ * The single writer of the main thread's tables. Writes during a commit share the next one, since each commit costs a
+ * disk sync whatever its size. An exception fails the whole batch.
  */
 export class Journal<Name extends string> {
   readonly tables: Readonly<Record<Name, Table>>;
@@ -21,32 +21,32 @@ export class Journal<Name extends string> {
     itemsMax: batchMax,
   });
 
-  /** `subject`: what a refusal says of it, `The store of actions` say. */
+  /** `subject` begins refusals: `The store of actions`, say. */
   constructor(stored: StoredTables, tables: readonly Name[], subject: string) {
     this.#stored = stored;
     this.#subject = subject;
     this.tables = Object.fromEntries(tables.map((name) => [name, stored.table(name)])) as Record<Name, Table>;
   }
 
-  /** Before reading outside `commit`. */
+  /** Call before reading outside `commit`. */
   refresh(): void {
     this.#stored.refresh();
   }
 
-  /** Settles when what `apply` wrote is on disk. @throws ApiError unavailable when it cannot be: then nothing is. */
+  /** Settles when the writes of `apply` are durable. @throws ApiError unavailable: then nothing is stored. */
   commit(apply: () => void): Promise<void> {
     return this.#commits.add(apply);
   }
 
-  /** Settles when everything that was to be written until now is, or was refused. */
+  /** Settles when all writes requested so far are durable or refused. */
   async settled(): Promise<void> {
-    // Behind all of that: to wait for an idle moment would be for ever where runs end all the time.
+    // Queue behind them: an idle moment may never come while runs end all the time.
     if (!this.#commits.isIdle) await this.commit(() => {}).catch(() => {});
   }
 
-  /** With less disk than is left alone, or a full map, nothing may be added, as in a shard. */
+  /** Whether records may be added: enough free disk, and the map is not full. */
   mayGrow(): boolean {
-    return this.#stored.hasDiskToGrow() && this.#stored.hasRoom();
+    return this.#stored.hasDiskToGrow() && this.#stored.hasMapSpace();
   }
 
   async close(): Promise<void> {

@@ -2,51 +2,51 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
 
-/** Raised when the layout of the folder or of a record changes. */
+/** Raise it when the layout of the folder or of a record changes. */
 export const formatVersion = 1;
 export const manifestFile = 'manifest.json';
-/** There while a copy into the folder has not come to its end, in place of the manifest: so no server takes it. */
+/** Exists instead of the manifest while a copy is incomplete, so that no server accepts the folder. */
 export const copyFile = 'copy.json';
 
 /**
- * A change of the shard count that has begun and not come to its end. The manifest's `shards` says which of
- * the two layouts is whole; what the other one has on disk is yet to be removed.
+ * An unfinished change of the shard count. The manifest's `shards` is the complete layout; what exists of the other
+ * one must be removed.
  */
 export interface Move {
   from: number;
   to: number;
-  /** Where the logs of the shards that both layouts have ended when it began. */
+  /** Where the logs of shards in both layouts ended when it began. */
   logEnds: readonly number[];
 }
 
-/** What keeps the data: environments in the folder, or databases elsewhere. */
+/** Where the data is: environments in the folder, or databases. */
 export type StoreEngine = 'lmdb' | 'postgres';
 
 export interface Manifest {
   format: number;
-  /** None where the data is elsewhere. */
+  /** 0 if the data is in databases. */
   shards: number;
   /** Absent: LMDB. */
   engine?: 'postgres';
-  /** False until the first start has come to its end. Nothing was answered before that, so it starts over. */
+  /** False until the first start completes. Nothing was answered before, so it starts over. */
   complete: boolean;
   move?: Move;
 }
 
-/** @throws OperatorError where the folder is of the other kind. */
+/** @throws OperatorError if the folder is of the other engine. */
 export function checkEngine(path: string, manifest: Manifest | undefined, engine: StoreEngine): void {
   const found = manifest === undefined ? engine : (manifest.engine ?? 'lmdb');
   if (found === engine) return;
   throw new OperatorError(
     engine === 'postgres'
-      ? `The data folder ${path} holds data of its own, and the store of this configuration is in databases: name another folder, or bring the data there with "fleetpost copy".`
-      : `The data folder ${path} is of a node whose data is in databases: configure its store, or name another folder.`,
+      ? `The data folder ${path} contains data, but the configured store is in databases. Name another folder, or copy the data with "fleetpost copy".`
+      : `The data folder ${path} belongs to a node with its data in databases. Configure its store, or name another folder.`,
   );
 }
 
 /**
- * What the folder says of itself; undefined where it is empty.
- * @throws OperatorError for what is no data folder, or one of another format.
+ * Reads the manifest; undefined if the folder is empty.
+ * @throws OperatorError if it is not a data folder, or of another format.
  */
 export function readManifest(path: string): Manifest | undefined {
   let text: string;
@@ -54,16 +54,16 @@ export function readManifest(path: string): Manifest | undefined {
     text = readFileSync(join(path, manifestFile), 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    const strangers = readdirSync(path).filter((name) => name !== 'lock' && name !== `${manifestFile}.new`);
-    if (strangers.length === 0) return undefined;
-    if (strangers.includes(copyFile)) {
+    const others = readdirSync(path).filter((name) => name !== 'lock' && name !== `${manifestFile}.new`);
+    if (others.length === 0) return undefined;
+    if (others.includes(copyFile)) {
       throw new OperatorError(
-        `A copy into ${path} has not come to its end: give the same "fleetpost copy" again, which goes on with it.`,
+        `The copy into ${path} is incomplete. Repeat the same "fleetpost copy" to continue it.`,
       );
     }
-    if (strangers.includes('backup.json')) {
+    if (others.includes('backup.json')) {
       throw new OperatorError(
-        `${path} is a backup: bring it back with "fleetpost restore ${path} --data DIR" and serve that.`,
+        `${path} is a backup. Restore it with "fleetpost restore ${path} --data DIR" and serve that.`,
       );
     }
     throw new OperatorError(
@@ -74,19 +74,19 @@ export function readManifest(path: string): Manifest | undefined {
   try {
     manifest = JSON.parse(text) as Partial<Manifest>;
   } catch {
-    // Said below, with everything else that is not a manifest.
+    // Reported below, with all other invalid manifests.
   }
   if (
     !Number.isInteger(manifest?.format) ||
     !Number.isInteger(manifest?.shards) ||
     typeof manifest?.complete !== 'boolean'
   ) {
-    throw new OperatorError(`${join(path, manifestFile)} is damaged: restore it from a backup.`);
+    throw new OperatorError(`${join(path, manifestFile)} is damaged. Restore it from a backup.`);
   }
   const { format, shards, engine, complete, move } = manifest as Manifest;
   if (format !== formatVersion) {
     throw new OperatorError(
-      `The data folder ${path} was written by another version of Fleetpost (format ${format}; this one knows ${formatVersion}): run that version.`,
+      `The data folder ${path} was written by another version of Fleetpost (format ${format}; this one reads ${formatVersion}). Run that version.`,
     );
   }
   return { format, shards, ...(engine && { engine }), complete, ...(move && { move }) };

@@ -1,7 +1,7 @@
 /**
- * LMDB's pages (mdb.c: MDB_page_header, MDB_node, MDB_db): number 8, transaction 8, padding 2, flags 2, then of
- * a tree's page the bounds of its free space 2 and 2, of a long value's first page the number of pages 4. Behind
- * the header the offsets of the nodes, 2 each, counted from the header's end.
+ * LMDB's pages (mdb.c: MDB_page_header, MDB_node, MDB_db): number 8, transaction 8, padding 2, flags 2; then in a
+ * tree's page the bounds of its free space 2 and 2, in a long value's first page the page count 4. After the header
+ * come the offsets of the nodes, 2 each, counted from the header's end.
  */
 const headerBytes = 24;
 const nodeHeaderBytes = 8;
@@ -20,7 +20,7 @@ const treeNode = 2;
 export interface Tree {
   depth: number;
   entries: number;
-  /** Undefined for a tree without records. */
+  /** Undefined for an empty tree. */
   root: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export function readTree(bytes: Buffer, at: number): Tree {
   };
 }
 
-/** The kind of a page, once its header is what it should be. @throws RangeError */
+/** Validates a page's header and returns its kind. @throws RangeError */
 export function checkPage(page: Buffer, number: number): PageKind {
   const kind = page.readUInt16LE(18) as PageKind;
   if (Number(page.readBigUInt64LE(0)) !== number) throw new RangeError('page number');
@@ -47,23 +47,23 @@ export function checkPage(page: Buffer, number: number): PageKind {
   return kind;
 }
 
-/** How many pages a long value says that it takes. */
+/** The stored page count of a long value. */
 export function overflowPages(page: Buffer): number {
   return page.readUInt32LE(20);
 }
 
 export interface Node {
   key: Buffer;
-  /** Of a branch page: the page below. */
+  /** In a branch page: the page below. */
   child: number;
-  /** Of a leaf page, where the value is here. */
+  /** In a leaf page, if the value is inline. */
   value: Buffer;
   isTree: boolean;
-  /** Of a leaf page, where the value is elsewhere. */
+  /** In a leaf page, if the value is in overflow pages. */
   overflow: { page: number; pages: number; bytes: number } | undefined;
 }
 
-/** @throws RangeError where it does not fit its page. */
+/** @throws RangeError if it does not fit its page. */
 export function readNode(page: Buffer, index: number, kind: PageKind): Node {
   const offset = page.readUInt16LE(headerBytes + 2 * index);
   if (offset < page.readUInt16LE(22)) throw new RangeError('offset of a node');
@@ -91,7 +91,9 @@ export function readNode(page: Buffer, index: number, kind: PageKind): Node {
   return { key, child: 0, value, isTree: (flags & treeNode) !== 0, overflow: undefined };
 }
 
-/** The last node whose key is not greater; the first of a branch page stands for all that is less. @throws RangeError */
+/**
+ * Finds the last node whose key is not greater; the first of a branch page covers all lesser ones. @throws RangeError
+ */
 export function findNode(page: Buffer, kind: PageKind, key: Buffer): Node | undefined {
   let low = kind === PageKind.branch ? 1 : 0;
   let high = page.readUInt16LE(20) >> 1;

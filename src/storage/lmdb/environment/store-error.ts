@@ -1,11 +1,11 @@
 import { unavailable } from '../../../core/errors.ts';
 
-/** LMDB's numbers for what a damaged page makes it say: MDB_CORRUPTED and MDB_PAGE_NOTFOUND. */
+/** LMDB's error codes for damaged pages: MDB_CORRUPTED and MDB_PAGE_NOTFOUND. */
 const damageCodes: readonly unknown[] = [-30796, -30797];
 
-/** LMDB refused: for want of disk, because the disk fails, or because a page is damaged. Nothing was stored. */
+/** LMDB refused: the disk is full or failing, or a page is damaged. Nothing was stored. */
 export class StoreError extends Error {
-  /** A page that had to be read is damaged: this fails again and again, and everything else goes on. */
+  /** A required page is damaged: this write fails again and again, while everything else works. */
   readonly isDamage: boolean;
 
   constructor(cause: Error & { code: number }) {
@@ -15,20 +15,20 @@ export class StoreError extends Error {
   }
 }
 
-/** For a caller of ours: 503 in place of what LMDB refused, every other error as it is. */
+/** Turns LMDB's refusals into 503; other errors stay. */
 export function refusalOf(error: unknown, store: string): unknown {
   if (!(error instanceof StoreError)) return error;
-  return unavailable(`${store} cannot be written now: its disk is full or failing.`, 5);
+  return unavailable(`${store} cannot be written: its disk is full or failing. Retry later.`, 5);
 }
 
-/** Whether LMDB has thrown this at a read since a page is damaged. */
+/** Whether LMDB threw this because of a damaged page. */
 export function isDamage(error: unknown): boolean {
   return damageCodes.includes((error as { code?: unknown }).code);
 }
 
 /**
- * What LMDB said, where it was LMDB: its errors carry a number, and a commit that failed carries a promise that
- * is rejected with one, which has to be taken, or else it ends the process as a rejection that nobody handles.
+ * Extracts LMDB's error: it has a number, and a failed commit also has a rejected promise, which must be awaited, or
+ * else it is an unhandled rejection.
  */
 export async function causeOf(error: unknown): Promise<unknown> {
   const { commitError, code } = error as { commitError?: Promise<never>; code?: unknown };

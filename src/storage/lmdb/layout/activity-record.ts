@@ -1,9 +1,9 @@
 import { readSequence, sequenceBytes } from './keys.ts';
 
-/** Of IPv4 and IPv6, in network order. */
+/** IPv4 and IPv6, in network order. */
 const addressLengths = [4, 16];
 
-/** time in milliseconds, 6 bytes; behind it, where it is known, the address: 4 bytes or 16. */
+/** time in milliseconds 6; then, if known, the address: 4 or 16. */
 export interface SeenRecord {
   lastSeenMs: number;
   address: Uint8Array | undefined;
@@ -17,7 +17,7 @@ export function encodeSeen(lastSeenMs: number, address: Uint8Array | undefined):
   return bytes;
 }
 
-/** The address is a copy. */
+/** Decodes a record, copying the address. */
 export function decodeSeen(bytes: Buffer): SeenRecord {
   const address =
     bytes.length > sequenceBytes

@@ -11,11 +11,11 @@ import {
   readRequeueCount,
 } from './mail-record.ts';
 
-/** Reason 1, time of death 6 in the shard's life time, the mail as it was (mail-record.ts). */
+/** Reason 1, time of death 6 in shard life time, the mail as it was (mail-record.ts). */
 const diedAt = 1;
 const mailAt = diedAt + 6;
 
-/** In the order of their numbers; 0 is not used. */
+/** In the order of their stored numbers; 0 is unused. */
 const reasons: readonly (DeathReason | undefined)[] = [
   undefined,
   'rejected',
@@ -32,12 +32,12 @@ export function encodeDeadLetter(mail: Buffer, reason: DeathReason, diedAtMs: nu
   return bytes;
 }
 
-/** A damaged one is as old as can be. */
+/** The time of death; 0, the oldest, for a damaged record. */
 export function readDiedAtMs(bytes: Buffer): number {
   return bytes.length < mailAt ? 0 : bytes.readUIntBE(diedAt, 6);
 }
 
-/** Its payload is not read. Times by the shard's life. @throws Error for a damaged record. */
+/** Decodes all but the payload, with times in shard life time. @throws Error for a damaged record. */
 export function decodeDeadLetter(bytes: Buffer): Omit<DeadLetter, 'device'> {
   if (!isDeadLetterRecord(bytes)) throw new Error('a dead letter is damaged');
   const mail = bytes.subarray(mailAt, bytes.length);
@@ -53,13 +53,13 @@ export function decodeDeadLetter(bytes: Buffer): Omit<DeadLetter, 'device'> {
   };
 }
 
-/** The mail of a letter, a copy. @throws Error for a damaged record. */
+/** Copies the mail of a letter. @throws Error for a damaged record. */
 export function mailOf(bytes: Buffer): Mail {
   if (!isDeadLetterRecord(bytes)) throw new Error('a dead letter is damaged');
   return decodeMail(bytes.subarray(mailAt, bytes.length));
 }
 
-/** Whether these bytes can be a dead letter. */
+/** Whether the bytes can be a dead letter. */
 export function isDeadLetterRecord(bytes: Buffer): boolean {
   if (bytes.length < mailAt + uuidBytesLength || reasons[bytes.readUInt8(0)] === undefined) return false;
   return isMailRecord(bytes.subarray(mailAt, bytes.length));

@@ -4,15 +4,15 @@ import { pack, unpack } from '../environment/codec.ts';
 import { readSequence, sequenceBytes, sequenceKey } from './keys.ts';
 
 /**
- * flags (1: enabled, 2: the last secret ends), number of secrets, their digests, the time in milliseconds that
- * the last secret ends at, if it does; then name, tags and creation time in msgpack.
+ * flags (1: enabled, 2: the last secret expires), number of secrets, their digests, the expiry of the last secret in
+ * milliseconds, if it has one; then name, tags and creation time in msgpack.
  */
 const enabledFlag = 1;
 const endingFlag = 2;
 const digestBytes = 32;
 const headerBytes = 2;
 
-/** What a device is found by, besides its id and when it was seen. */
+/** Indexed fields of a device, besides its id and last-seen time. */
 export interface Indexed {
   name: string;
   tags: readonly string[];
@@ -39,8 +39,8 @@ export function encodeDevice(device: Device): Buffer {
 }
 
 /**
- * The hot part only; the digests are copies and outlive `bytes`.
- * @throws Error for a damaged record: behind its end lie bytes of others, which must not count as digests.
+ * Decodes the hot part; the digests are copies.
+ * @throws Error for a damaged record: other records' bytes may follow it, which must not be taken for digests.
  */
 export function decodeCredentials(bytes: Buffer): DeviceCredentials {
   if (bytes.length < headerBytes) throw new Error('a device record is damaged');
@@ -59,7 +59,7 @@ export function decodeCredentials(bytes: Buffer): DeviceCredentials {
   return credentials;
 }
 
-/** Where the description begins. */
+/** The offset of the description. */
 function descriptionAt(bytes: Buffer): number {
   const endingBytes = (bytes.readUInt8(0) & endingFlag) === 0 ? 0 : sequenceBytes;
   return headerBytes + bytes.readUInt8(1) * digestBytes + endingBytes;
@@ -75,12 +75,12 @@ export function decodeIndexed(bytes: Buffer): Indexed {
   return { name, tags, enabled: (bytes.readUInt8(0) & enabledFlag) !== 0 };
 }
 
-/** The store's views are longer than their `length` says. */
+/** Cuts off the bytes that the store's views have beyond their `length`. */
 function decodeDescription(bytes: Buffer): Description {
   return unpack(bytes.subarray(descriptionAt(bytes), bytes.length)) as Description;
 }
 
-/** Whether these bytes can be a device. @throws what msgpackr throws for bytes that are not its own. */
+/** Whether the bytes can be a device. @throws msgpackr's error for bytes that are not msgpack. */
 export function isDeviceRecord(bytes: Buffer): boolean {
   if (bytes.length < headerBytes || bytes.readUInt8(0) > (enabledFlag | endingFlag)) return false;
   const at = descriptionAt(bytes);

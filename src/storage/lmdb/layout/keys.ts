@@ -10,13 +10,13 @@ import { nameInKey } from '../../../domain/devices/device-query.ts';
 import { bucketInKey } from '../../../domain/devices/seen-bucket.ts';
 
 /**
- * Key layout of a shard's tables: fixed-width fields behind each other, big-endian, so that byte order is
- * the order wanted and everything of a device, and of a fleet, lies together. LMDB copies a key during the
- * call, so the builders of hot keys reuse one buffer each.
+ * Keys of a shard's tables: concatenated fixed-width fields, big-endian, so that byte order is the desired order and
+ * all records of a device, or of a fleet, are adjacent. LMDB copies a key during the call, so the builders of hot
+ * keys each reuse one buffer.
  */
 export const sequenceBytes = 6;
 export const tagDigestBytes = 8;
-export const sentRestBytesMax = 32;
+export const dedupeRestBytesMax = 32;
 const deviceIdLength = deviceKeyLength - fleetIdLength;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
@@ -30,17 +30,17 @@ export function keyOfDevice(device: DeviceKey): Buffer {
   return device18;
 }
 
-/** tags: the first bytes of a digest of the tag, device. The value is empty. */
+/** tags: prefix of the tag's digest, device. The value is empty. */
 export function keyOfTag(digest: string, device: DeviceKey): Buffer {
   return Buffer.from(digest + device, 'latin1');
 }
 
-/** names: fleet, the beginning of the name, a zero byte, device id. The value is empty. */
+/** names: fleet, prefix of the name, a zero byte, device id. The value is empty. */
 export function keyOfName(device: DeviceKey, name: string): Buffer {
   return Buffer.from(`${fleetIdOf(device)}${nameInKey(name)}\0${deviceIdOf(device)}`, 'latin1');
 }
 
-/** seen: fleet, bucket of the time, device id. The value is empty. */
+/** seen: fleet, time bucket, device id. The value is empty. */
 export function keyOfSeen(device: DeviceKey, bucket: number): Buffer {
   return Buffer.from(fleetIdOf(device) + bucketInKey(bucket) + deviceIdOf(device), 'latin1');
 }
@@ -55,7 +55,7 @@ export function keyOfFleet(fleetId: string): Buffer {
   return Buffer.from(fleetId, 'latin1');
 }
 
-/** The device of a key of `names` and `seen`, which have the fleet in front and the device id at the end. */
+/** The device of a key of `names` or `seen`, with the fleet first and the device id last. */
 export function readSplitDevice(key: Buffer): DeviceKey {
   const fleetId = key.toString('latin1', 0, fleetIdLength);
   return (fleetId + key.toString('latin1', key.length - deviceIdLength, key.length)) as DeviceKey;
@@ -95,29 +95,28 @@ export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
 }
 
 /**
- * idempotency: the key itself (a UUIDv7, so in order of time), then whose it is: a device, or a device and
- * `senderMark` for keys of those who send it mail.
+ * idempotency: the key (a UUIDv7, so in order of time), then its scope: a device, or a device and `senderMark` for
+ * keys of its mail senders.
  */
 export function keyOfIdempotency(key: Uint8Array, scope: string): Buffer {
   return Buffer.concat([key, Buffer.from(scope, 'latin1')]);
 }
 
-/** sent: the UUIDv7 of what a mail is for (so in order of time), device, the rest of it. */
-export function keyOfSent(once: Uint8Array, device: DeviceKey): Buffer {
-  const rest = once.subarray(uuidBytesLength);
-  if (rest.length < 1 || rest.length > sentRestBytesMax)
-    throw new Error('this cannot say what a mail is for');
-  return Buffer.concat([once.subarray(0, uuidBytesLength), Buffer.from(device, 'latin1'), rest]);
+/** sent: the dedupe key's UUIDv7 (so in order of time), device, the rest of the dedupe key. */
+export function keyOfDedupe(dedupeKey: Uint8Array, device: DeviceKey): Buffer {
+  const rest = dedupeKey.subarray(uuidBytesLength);
+  if (rest.length < 1 || rest.length > dedupeRestBytesMax) throw new Error('invalid length of a dedupe key');
+  return Buffer.concat([dedupeKey.subarray(0, uuidBytesLength), Buffer.from(device, 'latin1'), rest]);
 }
 
-/** broadcast: its id (a UUIDv7, so in order of time), device. The value is empty. */
+/** broadcast: broadcast id (a UUIDv7, so in order of time), device. The value is empty. */
 export function keyOfBroadcast(broadcast: Uint8Array, device: DeviceKey): Buffer {
   return Buffer.concat([broadcast, Buffer.from(device, 'latin1')]);
 }
 
 /**
  * times: the names 'clock' (shard-clock.ts), 'forgotten' (idempotency-keys.ts), 'moved' (log-times.ts) and 'trim'
- * (log-trim-state.ts). log: position of the batch's first record; also a time as the front of a range.
+ * (log-trim-state.ts). log: position of the batch's first record. Also a time as a prefix in ranges.
  */
 export function sequenceKey(sequence: number): Buffer {
   const key = Buffer.allocUnsafe(sequenceBytes);

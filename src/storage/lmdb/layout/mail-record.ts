@@ -3,8 +3,8 @@ import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import type { Fetches, Mail } from '../../../domain/mail/mail.ts';
 
 /**
- * id 16, requeues 2, requeues allowed 1 (0: any number, else one more than they are), fetches 3, accepted 6 (0: not
- * yet), expires 6, first fetched 6 (0: never), name length 1, name, payload. Times are Unix milliseconds.
+ * id 16, requeues 2, requeue limit 1 (0: none, else the limit plus one), fetches 3, accepted 6 (0: not yet), expires
+ * 6, first fetched 6 (0: never), name length 1, name, payload. Times in Unix milliseconds.
  */
 const requeuesAt = uuidBytesLength;
 const requeuesMaxAt = requeuesAt + 2;
@@ -37,7 +37,7 @@ export function checkMail(bytes: Buffer): void {
   }
 }
 
-/** The mail outlives `bytes`: it is a view of one copy. @throws Error for a damaged record. */
+/** Decodes a mail as views of one copy. @throws Error for a damaged record. */
 export function decodeMail(bytes: Buffer): Mail {
   checkMail(bytes);
   const copy = copyOf(bytes);
@@ -55,7 +55,7 @@ export function decodeMail(bytes: Buffer): Mail {
   };
 }
 
-/** What a write needs of a mail, read off its bytes: they need not be copied for it. */
+/** These read single fields from the bytes, without a copy. */
 export function readRequeueCount(bytes: Buffer): number {
   return bytes.readUInt16BE(requeuesAt);
 }
@@ -90,35 +90,35 @@ export function readExpiresAtMs(bytes: Buffer): number {
   return bytes.readUIntBE(expiresAt, 6);
 }
 
-/** The store's views are longer than their `length` says. */
+/** Copies a record without the bytes that the store's views have beyond their `length`. */
 export function copyOf(bytes: Buffer): Buffer {
   return Buffer.from(bytes.subarray(0, bytes.length));
 }
 
-/** A copy of all but the payload. */
+/** Copies all but the payload. */
 export function copyHeader(bytes: Buffer): Buffer {
   return Buffer.from(bytes.subarray(0, nameAt + 1 + bytes.readUInt8(nameAt)));
 }
 
-/** Requeued once more (D14). */
+/** Counts one more requeue (D14). */
 export function addRequeue(copy: Buffer): void {
   copy.writeUInt16BE(Math.min(readRequeueCount(copy) + 1, 0xffff), requeuesAt);
 }
 
-/** Fetched `count` times more, for the first time at `firstMs` if never before that (D13): who tells later may have seen it earlier. */
+/** Adds fetches (D13). The earliest first fetch wins: a later report may contain an earlier one. */
 export function addFetches(copy: Buffer, { count, firstMs }: Fetches): void {
   copy.writeUIntBE(Math.min(readFetchCount(copy) + count, fetchesMax), fetchesAt, 3);
   const before = readFirstFetchedAtMs(copy);
   if (before === 0 || before > firstMs) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
 }
 
-/** Accepted by its mailbox, which a delayed mail is only when its time comes. */
+/** Sets the time of acceptance, which a delayed mail gets only when due. */
 export function setAccepted(copy: Buffer, acceptedAtMs: number, expiresAtMs: number): void {
   copy.writeUIntBE(acceptedAtMs, acceptedAt, 6);
   copy.writeUIntBE(expiresAtMs, expiresAt, 6);
 }
 
-/** Whether these bytes can be a mail. */
+/** Whether the bytes can be a mail. */
 export function isMailRecord(bytes: Buffer): boolean {
   if (bytes.length <= nameAt || bytes.length < nameAt + 1 + bytes.readUInt8(nameAt)) return false;
   return isUuid(bytes) && schemaNamePattern.test(readName(bytes));

@@ -2,8 +2,8 @@ import { isSettledLength, isSettledList, type SettledMails } from '../../../doma
 import { readSequence, sequenceBytes } from './keys.ts';
 
 /**
- * The small record of a mailbox: so that size and head never need a scan. Live sequences lie from `head`
- * (exactly the first mail, unless size is 0) up to but not including `tail`.
+ * A mailbox's summary, so that size and head need no scan. Live sequences range from `head` (the first mail, unless
+ * size is 0) to `tail`, exclusive.
  */
 export interface MailboxRecord extends SettledMails {
   size: number;
@@ -26,7 +26,7 @@ export function encodeMailbox(record: MailboxRecord): Buffer {
   return bytes;
 }
 
-/** The first that is read of a mailbox. @throws Error for a damaged record. */
+/** Reads the size, checking the record first. @throws Error for a damaged record. */
 export function readSize(bytes: Buffer): number {
   if (!isSettledLength(bytes.length - headerBytes)) throw new Error('a mailbox record is damaged');
   return bytes.readUInt32BE(0);
@@ -36,7 +36,7 @@ export function readHead(bytes: Buffer): number {
   return readSequence(bytes, 4);
 }
 
-/** `settled` is a view of `bytes`. */
+/** Decodes a record; `settled` is a view of `bytes`. */
 export function decodeMailbox(bytes: Buffer): MailboxRecord {
   return {
     size: readSize(bytes),
@@ -46,7 +46,7 @@ export function decodeMailbox(bytes: Buffer): MailboxRecord {
   };
 }
 
-/** Whether these bytes can be the record of a mailbox. */
+/** Whether the bytes can be the record of a mailbox. */
 export function isMailboxRecord(bytes: Buffer): boolean {
   return bytes.length >= headerBytes && isSettledList(bytes.subarray(headerBytes, bytes.length));
 }

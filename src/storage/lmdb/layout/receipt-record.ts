@@ -10,8 +10,8 @@ import {
 } from './mail-record.ts';
 
 /**
- * How it ended 1, requeues 2, fetches 4, queued 6 (0: never), first fetched 6 (0: never), settled 6, name. Queued and
- * settled are in the shard's life time, as in a mail.
+ * End 1, requeues 2, fetches 4, queued 6 (0: never), first fetched 6 (0: never), settled 6, name. Queued and settled
+ * are in shard life time, as in a mail.
  */
 const requeuesAt = 1;
 const fetchesAt = requeuesAt + 2;
@@ -20,7 +20,7 @@ const firstFetchedAt = queuedAt + 6;
 const settledAt = firstFetchedAt + 6;
 const nameAt = settledAt + 6;
 
-/** In the order of their numbers; 0 is not used. */
+/** In the order of their stored numbers; 0 is unused. */
 const ends: readonly (MailEnd | undefined)[] = [
   undefined,
   'acked',
@@ -31,7 +31,6 @@ const ends: readonly (MailEnd | undefined)[] = [
   'mailbox_full',
 ];
 
-/** What stays of a mail. */
 export function encodeReceipt(mail: Buffer, end: MailEnd, settledAtMs: number): Buffer {
   const name = readName(mail);
   const bytes = Buffer.allocUnsafe(nameAt + name.length);
@@ -45,7 +44,7 @@ export function encodeReceipt(mail: Buffer, end: MailEnd, settledAtMs: number): 
   return bytes;
 }
 
-/** A copy that was fetched as often more: a fetch may be told later than the end. */
+/** Copies a receipt with more fetches, which may be reported after the end. */
 export function withFetches(bytes: Buffer, { count, firstMs }: Fetches): Buffer {
   const copy = Buffer.from(bytes.subarray(0, bytes.length));
   copy.writeUInt32BE(Math.min(copy.readUInt32BE(fetchesAt) + count, 0xffffffff), fetchesAt);
@@ -60,12 +59,12 @@ export function readEnd(bytes: Buffer): MailEnd {
   return end;
 }
 
-/** A damaged one is as old as can be. */
+/** The time of settlement; 0, the oldest, for a damaged record. */
 export function readSettledAtMs(bytes: Buffer): number {
   return bytes.length < nameAt ? 0 : bytes.readUIntBE(settledAt, 6);
 }
 
-/** Times by the shard's life, but for the first fetch. @throws Error for a damaged record. */
+/** Decodes a receipt, with all times but the first fetch in shard life time. @throws Error for a damaged record. */
 export function decodeReceipt(bytes: Buffer): Omit<Receipt, 'device' | 'mailId'> {
   return {
     state: readEnd(bytes),
@@ -80,7 +79,7 @@ export function decodeReceipt(bytes: Buffer): Omit<Receipt, 'device' | 'mailId'>
   };
 }
 
-/** Whether these bytes can be a receipt. */
+/** Whether the bytes can be a receipt. */
 export function isReceiptRecord(bytes: Buffer): boolean {
   if (bytes.length <= nameAt || ends[bytes.readUInt8(0)] === undefined) return false;
   return schemaNamePattern.test(bytes.toString('latin1', nameAt));

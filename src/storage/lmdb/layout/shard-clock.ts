@@ -2,26 +2,28 @@ import { correctionMsMax } from '../../../core/clock.ts';
 import { pack, unpack } from '../environment/codec.ts';
 import type { Table } from '../environment/stored-tables.ts';
 
-/** What a restart needs to know of the clock; stored with every sweep, and at once after a jump. */
-interface KeptClock {
+/** The clock's stored state, written with every sweep, and at once after a jump. */
+interface StoredClock {
   wallMs: number;
   jumpsMs: number;
   aheadMs: number;
   aheadSinceMs: number;
 }
 
-/** A server that was off for longer has to see for itself how late it is, before it forgets anything. */
+/**
+ * After a longer downtime the wall clock is trusted only once the grace period has passed, before any key is
+ * forgotten.
+ */
 const restartMsMax = 600_000;
 const clockKey = Buffer.from('clock');
 
 /**
- * Time as a shard may act on it. The wall clock of a machine can jump: a boot without a battery clock, a bad
- * answer by NTP, an operator's hand. The monotonic clock tells such a jump from time that has passed.
+ * The clocks of a shard. A machine's wall clock can jump: a boot without a battery clock, a wrong NTP answer, an
+ * operator's change. The monotonic clock distinguishes jumps from elapsed time.
  *
- * Life time is the wall clock less all its jumps: mail and the log are dated by it and expire by it, so that
- * no jump takes a second from their life or adds one. The trusted clock is the wall clock, but a jump ahead
- * counts only once it has lasted for the grace period: idempotency keys, whose times others set, are
- * forgotten by it.
+ * Life time is the wall clock minus all its jumps: mail and the log are dated and expire by it, so that a jump
+ * neither shortens nor prolongs their life. The trusted clock is the wall clock, but a jump ahead counts only after
+ * the grace period: idempotency keys, whose times are set by clients, are forgotten by it.
  */
 export class ShardClock {
   readonly #table: Table;
@@ -29,10 +31,10 @@ export class ShardClock {
   #wallMs: number;
   #monotonicMs: number;
   #jumpsMs = 0;
-  /** How far the wall clock is ahead of what is trusted, and since when, in life time. */
+  /** How far the wall clock is ahead of the trusted one, and since when, in life time. */
   #aheadMs = 0;
   #aheadSinceMs = 0;
-  #untoldJumpMs = 0;
+  #unreportedJumpMs = 0;
 
   constructor(table: Table, graceSeconds: number) {
     this.#table = table;
@@ -40,17 +42,17 @@ export class ShardClock {
     this.#wallMs = Date.now();
     this.#monotonicMs = performance.now();
     const bytes = table.getBinary(clockKey);
-    if (bytes !== undefined) this.#carryOn(unpack(bytes) as KeptClock);
+    if (bytes !== undefined) this.#resume(unpack(bytes) as StoredClock);
   }
 
   lifeMs(): number {
-    this.#look();
+    this.#sample();
     return this.#wallMs - this.#jumpsMs;
   }
 
-  /** In life time, a time that somebody named by the wall clock as it is now: equal times stay equal. */
+  /** Converts a time named by the present wall clock to life time; equal times stay equal. */
   lifeOf(wallMs: number): number {
-    this.#look();
+    this.#sample();
     return wallMs - this.#jumpsMs;
   }
 
@@ -60,41 +62,41 @@ export class ShardClock {
     return this.#wallMs - this.#aheadMs;
   }
 
-  /** The jumps since this was last asked, all together; to be logged, and stored. */
+  /** The sum of jumps since the last call, to be logged and stored. */
   takeJumpMs(): number {
-    this.#look();
-    const jumpMs = this.#untoldJumpMs;
-    this.#untoldJumpMs = 0;
+    this.#sample();
+    const jumpMs = this.#unreportedJumpMs;
+    this.#unreportedJumpMs = 0;
     return jumpMs;
   }
 
-  /** Inside a write transaction. */
+  /** Stores the clock, inside a write transaction. */
   store(): void {
-    const kept: KeptClock = {
+    const stored: StoredClock = {
       wallMs: this.#wallMs,
       jumpsMs: this.#jumpsMs,
       aheadMs: this.#aheadMs,
       aheadSinceMs: this.#aheadSinceMs,
     };
-    this.#table.putSync(clockKey, pack(kept));
+    this.#table.putSync(clockKey, pack(stored));
   }
 
   /**
-   * No clock tells how long a server was off but the wall clock. It is believed for as long as the grace period:
-   * so a command meant for the next minute is not delivered hours later, and a machine that wakes up in another
-   * century loses a day of its mail's life at most.
+   * Estimates the downtime: only the wall clock can tell, and it is believed up to the grace period. So a command due
+   * in the next minute is not delivered hours later, and a machine that wakes up in another century costs its mail a
+   * day of life at most.
    */
-  #carryOn(kept: KeptClock): void {
-    this.#jumpsMs = kept.jumpsMs;
-    this.#aheadMs = kept.aheadMs;
-    this.#aheadSinceMs = kept.aheadSinceMs;
-    const passedMs = this.#wallMs - kept.wallMs;
+  #resume(stored: StoredClock): void {
+    this.#jumpsMs = stored.jumpsMs;
+    this.#aheadMs = stored.aheadMs;
+    this.#aheadSinceMs = stored.aheadSinceMs;
+    const passedMs = this.#wallMs - stored.wallMs;
     const offMs = Math.min(Math.max(passedMs, 0), this.#graceMs);
     this.#noteStep(passedMs - offMs);
     if (offMs > restartMsMax) this.#noteAhead(offMs);
   }
 
-  #look(): void {
+  #sample(): void {
     const wallMs = Date.now();
     const monotonicMs = performance.now();
     const stepMs = Math.round(wallMs - this.#wallMs - (monotonicMs - this.#monotonicMs));
@@ -106,7 +108,7 @@ export class ShardClock {
   #noteStep(stepMs: number): void {
     if (Math.abs(stepMs) <= correctionMsMax) return;
     this.#jumpsMs += stepMs;
-    this.#untoldJumpMs += stepMs;
+    this.#unreportedJumpMs += stepMs;
     this.#noteAhead(stepMs);
   }
 
@@ -116,20 +118,23 @@ export class ShardClock {
   }
 }
 
-/** The sum of the wall clock's jumps: what makes a time of life one that a person can read. */
+/** The sum of the wall clock's jumps, which converts life time to wall-clock time. */
 export function storedJumpsMs(table: Table): number {
   const bytes = table.getBinary(clockKey);
-  return bytes === undefined ? 0 : (unpack(bytes) as KeptClock).jumpsMs;
+  return bytes === undefined ? 0 : (unpack(bytes) as StoredClock).jumpsMs;
 }
 
-/** Whether a record of the table is a clock that can be carried on. */
+/** Whether a record of the table is a valid clock. */
 export function isClockRecord(key: Buffer, value: Buffer): boolean {
-  const { wallMs, jumpsMs, aheadMs, aheadSinceMs } = unpack(value) as KeptClock;
+  const { wallMs, jumpsMs, aheadMs, aheadSinceMs } = unpack(value) as StoredClock;
   return key.equals(clockKey) && [wallMs, jumpsMs, aheadMs, aheadSinceMs].every(Number.isFinite);
 }
 
-/** A new shard goes by the clock that its mail was dated by; one that has a clock has lived through the same jumps. */
-export function carryClock(source: Table, target: Table): void {
+/**
+ * Copies the clock to a new shard, since its mail is dated by it; an existing clock has seen the same jumps and
+ * stays.
+ */
+export function copyClock(source: Table, target: Table): void {
   const bytes = source.getBinary(clockKey);
   if (bytes !== undefined && !target.doesExist(clockKey)) target.putSync(clockKey, bytes);
 }

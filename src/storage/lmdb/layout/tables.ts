@@ -24,7 +24,7 @@ export const tableNames = [
   'times',
 ] as const;
 
-/** The tables of a shard; keys.ts says how each is keyed. */
+/** The tables of a shard; see keys.ts for their keys. */
 export type Tables = Readonly<Record<(typeof tableNames)[number], Table>>;
 
 export function openTables(environment: Environment): Tables {

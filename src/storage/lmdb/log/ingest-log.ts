@@ -10,24 +10,24 @@ import {
   isDamaged,
 } from './log-batch.ts';
 
-/** A larger batch is cut, since LMDB needs one run of free pages for each value. */
+/** Larger batches are split, since LMDB needs contiguous free pages for each value. */
 export const batchBytesMax = 1024 * 1024;
-/** Positions that a damaged batch may have taken: more than any batch has records. */
+/** Positions skipped for a damaged batch: more than any batch has records. */
 const damagedBatchRecords = 65_536;
 
 export interface LogRecord extends Omit<BatchRecord, 'index'> {
   position: number;
 }
 
-/** One value of the log, ready to be put. */
+/** A key and value of the log, ready to be put. */
 export interface LogBatch {
   key: Buffer;
   value: Buffer;
 }
 
 /**
- * The ingest log of a shard: append-only, one value a commit (design.md: a batch as one appended record
- * costs a twentieth of keyed ones), under the position of its first record.
+ * The ingest log of a shard: append-only, one value per commit (a batch as one record costs a twentieth of keyed
+ * ones), keyed by the position of its first record.
  */
 export class IngestLog {
   readonly #table: Table;
@@ -36,14 +36,14 @@ export class IngestLog {
   #pending: Uint8Array[] = [];
   #pendingBytes = batchHeaderBytes;
 
-  /** `lifeMs`: now, by the shard's own clock. Batches are dated by it, so that no jump makes one look old. */
+  /** `lifeMs`: now, in shard life time. It dates batches, so that no clock jump makes one look old. */
   constructor(table: Table, lifeMs: () => number) {
     this.#table = table;
     this.#lifeMs = lifeMs;
     this.#next = endOfLog(table);
   }
 
-  /** Inside a write transaction; `flush` before it ends. */
+  /** Appends inside a write transaction; call `flush` before it ends. */
   append(record: Uint8Array): void {
     if (this.#pending.length > 0 && this.#pendingBytes + record.length > batchBytesMax) this.flush();
     this.#pending.push(record);
@@ -56,7 +56,7 @@ export class IngestLog {
     this.#table.putSync(key, value, { append: true });
   }
 
-  /** All of them as one value for the caller to put; undefined when they are too many bytes for one. */
+  /** Encodes all records as one value for the caller to put; undefined if they exceed one batch. */
   batch(records: Uint8Array[]): LogBatch | undefined {
     let bytes = batchHeaderBytes;
     for (const { length } of records) bytes += length;
@@ -66,7 +66,7 @@ export class IngestLog {
     return this.#take();
   }
 
-  /** After a transaction that failed: what it appended never was. */
+  /** Discards the appends of a failed transaction. */
   rollback(): void {
     this.#pending = [];
     this.#pendingBytes = batchHeaderBytes;
@@ -85,7 +85,7 @@ export class IngestLog {
   }
 }
 
-/** The position of the record that comes next. */
+/** The position of the next record. */
 export function endOfLog(table: Table): number {
   for (const { key, value } of table.getRange({ reverse: true, limit: 1 })) {
     return readSequence(key, 0) + (isDamaged(value) ? damagedBatchRecords : countOf(value));
@@ -93,7 +93,7 @@ export function endOfLog(table: Table): number {
   return 0;
 }
 
-/** The records of the log in order, from the batch that holds `position` on. */
+/** Yields the records from `position` on, in order. */
 export function* readLog(table: Table, position = 0): Generator<LogRecord> {
   for (const { key } of table.getRange({ start: sequenceKey(position), reverse: true, limit: 1 })) {
     yield* readFrom(table, key, position);

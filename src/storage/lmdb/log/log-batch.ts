@@ -9,14 +9,14 @@ import {
 } from './log-record.ts';
 
 /**
- * The values of the ingest log, one a commit. A batch as it was ingested: format 1, the first record's id 16,
- * count 4; then the records. The id of record i is the first id plus i in its last four bytes; its time is
- * the id's, in the shard's life time (shard-clock.ts). A batch of records that have ids and times of their own, since they
- * were moved from the logs of other shards or copied from a database: format 2, an id of the newest time up to there
- * 16, count 4; then each record behind its id 16, its time 6 and whether it was moved 1.
- * Either of them after records were cut out of it (log-cut.ts): formats 3 and 4, the same header, its count still
- * that of the positions; then runs of what is left, each behind how many positions it leaves out 4, and how many
- * records it has 4.
+ * Values of the ingest log, one per commit. An ingested batch has format 1, the first record's id 16, count 4, then
+ * the records. Record i has the first id plus i in its last four bytes, and the id's time, in shard life time
+ * (shard-clock.ts). A listed batch, whose records have their own ids and times, since they come from other shards'
+ * logs or from a database, has format 2, an id of the newest time up to there 16, count 4, then each record after its
+ * id 16, its time 6 and whether it was relocated 1.
+ * After records were cut out (log-trimmer.ts) these become formats 3 and 4: the same header, with the count still
+ * that of the positions; then runs of remaining records, each after the number of positions skipped 4 and of its
+ * records 4.
  */
 const ingestedFormat = 1;
 const listedFormat = 2;
@@ -27,22 +27,22 @@ const countAt = 1 + uuidBytesLength;
 const idLowAt = uuidBytesLength - 4;
 export const batchHeaderBytes = countAt + 4;
 const timeBytes = 6;
-/** In front of each record of a listed batch. */
+/** Header of each record in a listed batch. */
 const listingBytes = uuidBytesLength + timeBytes + 1;
 
-/** One record without its place in the log. */
+/** A record without its position. */
 export interface BatchRecord extends Omit<DecodedLogRecord, 'end'> {
-  /** How many positions it is behind the first of its batch. */
+  /** Offset from the first position of its batch. */
   index: number;
   /** UUIDv7, 16 bytes. */
   id: Buffer;
-  /** When it was stored, in the shard's life time. */
+  /** Time of storage, in shard life time. */
   timeMs: number;
-  /** Whether it came from the log of another shard. */
+  /** Whether it came from another shard's log. */
   isRelocated: boolean;
 }
 
-/** One record with all that does not follow from its batch. */
+/** A record with the fields that an ingested batch implies. */
 export interface ListedRecord {
   id: Buffer;
   timeMs: number;
@@ -50,7 +50,7 @@ export interface ListedRecord {
   bytes: Uint8Array;
 }
 
-/** `byteLength`: of the whole batch, which the caller keeps count of. */
+/** Encodes an ingested batch. `byteLength`: of the whole batch, counted by the caller. */
 export function encodeBatch(firstId: Uint8Array, records: readonly Uint8Array[], byteLength: number): Buffer {
   const bytes = Buffer.allocUnsafe(byteLength);
   let at = writeHeader(bytes, ingestedFormat, firstId, records.length);
@@ -62,8 +62,8 @@ export function encodeBatch(firstId: Uint8Array, records: readonly Uint8Array[],
 }
 
 /**
- * `newestMs` is the time of the batch in front of it: what comes behind newer records is not to look older than
- * they are, or trimming, which goes by the front of the log, would take them with it.
+ * Encodes a listed batch. `newestMs` is the previous batch's time: a batch after newer records must not look older
+ * than they are, or trimming, which goes by the front of the log, would take them with it.
  */
 export function encodeListedBatch(records: readonly ListedRecord[], newestMs: number): Buffer {
   let byteLength = batchHeaderBytes;
@@ -86,7 +86,7 @@ export function encodeListedBatch(records: readonly ListedRecord[], newestMs: nu
   return batch;
 }
 
-/** One position that nothing stands at any more. */
+/** A batch of one empty position. */
 export function emptyBatch(id: Uint8Array): Buffer {
   const batch = Buffer.allocUnsafe(batchHeaderBytes);
   writeHeader(batch, cutIngestedFormat, id, 1);
@@ -99,17 +99,17 @@ function writeHeader(bytes: Buffer, format: number, id: Uint8Array, count: numbe
   return bytes.writeUInt32BE(count, countAt);
 }
 
-/** Too short to be one: what stands in its header is not to be read. */
+/** Whether it is too short to read its header. */
 export function isDamaged(batch: Buffer): boolean {
   return batch.length < batchHeaderBytes;
 }
 
-/** How many positions a batch takes. */
+/** The number of positions of a batch. */
 export function countOf(batch: Buffer): number {
   return batch.readUInt32BE(countAt);
 }
 
-/** How many records are in a batch; undefined when it is not exactly what is encoded here. @throws RangeError */
+/** Counts the records of a batch; undefined if it is not exactly as encoded here. @throws RangeError */
 export function countBatch(batch: Buffer): number | undefined {
   const count = countOf(batch);
   if (!isFormat(batch.readUInt8(0)) || count === 0 || !isUuid(batch.subarray(1))) return undefined;
@@ -119,14 +119,14 @@ export function countBatch(batch: Buffer): number | undefined {
   let index = 0;
   let records = 0;
   while (isCut ? at < batch.length : index < count) {
-    let kept = count;
+    let remaining = count;
     if (isCut) {
       index += batch.readUInt32BE(at);
-      kept = batch.readUInt32BE(at + 4);
+      remaining = batch.readUInt32BE(at + 4);
       at += runHeaderBytes;
-      if (kept === 0 || index + kept > count) return undefined;
+      if (remaining === 0 || index + remaining > count) return undefined;
     }
-    for (const end = index + kept; index < end; index += 1) {
+    for (const end = index + remaining; index < end; index += 1) {
       if (isListed && !isUuid(batch.subarray(at))) return undefined;
       const { isSound, end: recordEnd } = checkLogRecord(batch, isListed ? at + listingBytes : at);
       if (!isSound || recordEnd > batch.length) return undefined;
@@ -137,23 +137,23 @@ export function countBatch(batch: Buffer): number | undefined {
   return at === batch.length ? records : undefined;
 }
 
-/** When the newest record of a batch was stored. Those that were ingested together share one time. */
+/** The time of a batch's newest record. All records of an ingested batch share it. */
 export function newestTimeMs(batch: Buffer): number {
   return uuidTimeMs(batch.subarray(1));
 }
 
-/** Where a record stands in its batch. */
-export interface BatchPlace {
-  /** How many positions it is behind the first. */
+/** Location of a record in its batch. */
+export interface BatchEntry {
+  /** Offset from the first position. */
   index: number;
-  /** Where its listing is; undefined where id and time follow from the batch. */
+  /** Offset of its id and time; undefined if the batch implies them. */
   listingAt: number | undefined;
   at: number;
   end: number;
 }
 
-/** Every record that is left of a batch. @throws RangeError where it is damaged. */
-export function* placesIn(batch: Buffer): Generator<BatchPlace> {
+/** Locates the remaining records of a batch. @throws RangeError for a damaged one. */
+export function* entriesIn(batch: Buffer): Generator<BatchEntry> {
   const format = batch.readUInt8(0);
   if (!isFormat(format)) throw new Error(`log batch of format ${format}`);
   const isListed = isListedBatch(batch);
@@ -162,13 +162,13 @@ export function* placesIn(batch: Buffer): Generator<BatchPlace> {
   let at = batchHeaderBytes;
   let index = 0;
   while (isCut ? at < batch.length : index < count) {
-    let kept = count;
+    let remaining = count;
     if (isCut) {
       index += batch.readUInt32BE(at);
-      kept = batch.readUInt32BE(at + 4);
+      remaining = batch.readUInt32BE(at + 4);
       at += runHeaderBytes;
     }
-    for (const runEnd = index + kept; index < runEnd; index += 1) {
+    for (const runEnd = index + remaining; index < runEnd; index += 1) {
       const listingAt = isListed ? at : undefined;
       if (isListed) at += listingBytes;
       const end = endOfLogRecord(batch, at);
@@ -178,22 +178,22 @@ export function* placesIn(batch: Buffer): Generator<BatchPlace> {
   }
 }
 
-function idOf(batch: Buffer, { index, listingAt }: BatchPlace): Buffer {
+function idOf(batch: Buffer, { index, listingAt }: BatchEntry): Buffer {
   if (listingAt === undefined) return idBehind(batch.subarray(1, countAt), index);
   return Buffer.from(batch.subarray(listingAt, listingAt + uuidBytesLength));
 }
 
-/** When the record was stored, in the shard's life time. */
-export function timeMsOf(batch: Buffer, { listingAt }: BatchPlace): number {
+/** The time of storage, in shard life time. */
+export function timeMsOf(batch: Buffer, { listingAt }: BatchEntry): number {
   if (listingAt === undefined) return newestTimeMs(batch);
   return batch.readUIntBE(listingAt + uuidBytesLength, timeBytes);
 }
 
-function isRelocated(batch: Buffer, { listingAt }: BatchPlace): boolean {
+function isRelocated(batch: Buffer, { listingAt }: BatchEntry): boolean {
   return listingAt !== undefined && batch.readUInt8(listingAt + uuidBytesLength + timeBytes) === 1;
 }
 
-/** The id of the record that is so many behind the first of a batch as it was ingested. */
+/** The id of the record at this offset in an ingested batch. */
 export function idBehind(first: Buffer, index: number): Buffer {
   const id = Buffer.from(first);
   id.writeUInt32BE((id.readUInt32BE(idLowAt) + index) % 2 ** 32, idLowAt);
@@ -209,33 +209,33 @@ function isListedBatch(batch: Buffer): boolean {
   return format === listedFormat || format === cutListedFormat;
 }
 
-/** Whether records were cut out of it. */
+/** Whether records were cut out of the batch. */
 export function isCutBatch(batch: Buffer): boolean {
   return batch.readUInt8(0) >= cutIngestedFormat;
 }
 
-/** The format of a batch of which records are cut out. */
+/** The format for the batch with records cut out. */
 export function cutFormatOf(batch: Buffer): number {
   return isListedBatch(batch) ? cutListedFormat : cutIngestedFormat;
 }
 
 export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
-  for (const place of placesIn(batch)) {
-    const { end: _, ...record } = decodeLogRecord(batch, place.at);
+  for (const entry of entriesIn(batch)) {
+    const { end: _, ...record } = decodeLogRecord(batch, entry.at);
     const listing = {
-      id: idOf(batch, place),
-      timeMs: timeMsOf(batch, place),
-      isRelocated: isRelocated(batch, place),
+      id: idOf(batch, entry),
+      timeMs: timeMsOf(batch, entry),
+      isRelocated: isRelocated(batch, entry),
     };
-    yield { index: place.index, ...listing, ...record };
+    yield { index: entry.index, ...listing, ...record };
   }
 }
 
-/** The records of a batch as views of it, for a move. */
+/** Yields the records of a batch as views, for resharding. */
 export function* splitBatch(batch: Buffer): Generator<{ device: DeviceKey; record: ListedRecord }> {
-  for (const place of placesIn(batch)) {
-    const { at, end } = place;
-    const listing = { id: idOf(batch, place), timeMs: timeMsOf(batch, place), isRelocated: true };
+  for (const entry of entriesIn(batch)) {
+    const { at, end } = entry;
+    const listing = { id: idOf(batch, entry), timeMs: timeMsOf(batch, entry), isRelocated: true };
     yield { device: deviceOfLogRecord(batch, at), record: { ...listing, bytes: batch.subarray(at, end) } };
   }
 }

@@ -6,7 +6,7 @@ import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { countBatch, countOf, decodeBatch, isDamaged } from './log-batch.ts';
 
-/** What stands at a position of the log, up to the end of its batch; at the next one where nothing does. */
+/** Reads the records from a position to the end of its batch; the next batch if the position is empty. */
 export function readLogPage(tables: Pick<Tables, 'log' | 'times'>, from: number): LogPage {
   const { log, times } = tables;
   const start = sequenceKey(from);
@@ -21,13 +21,13 @@ export function readLogPage(tables: Pick<Tables, 'log' | 'times'>, from: number)
   return { records: [], next: from, damaged: false };
 }
 
-/** Undefined for a batch that ends in front of `from`. */
+/** Undefined for a batch that ends before `from`. */
 function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | undefined {
   const first = readSequence(key, 0);
   const batch = readBatch(log, key);
   if (batch !== undefined && !isDamaged(batch) && first + countOf(batch) <= from) return undefined;
   if (batch === undefined || !isSound(batch)) {
-    // How many positions it took is not known, and the next batch may be found at any behind its first.
+    // Its number of positions is unknown, so the next batch may start anywhere after it.
     return first < from ? undefined : { records: [], next: first + 1, damaged: true };
   }
   const records: StoredRecord[] = [];
@@ -36,13 +36,13 @@ function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | 
     const position = first + index;
     if (position >= from) records.push({ position, ...record, storedAtMs: timeMs });
   }
-  // Behind the last look at the batch: a read ends the view.
+  // Only after the last access to the batch: another read invalidates the view.
   const jumpsMs = storedJumpsMs(times);
   for (const record of records) record.storedAtMs += jumpsMs;
   return { records, next, damaged: false };
 }
 
-/** A view into the map, good until the next read; undefined where a page of it is damaged. */
+/** A view valid until the next read; undefined if a page of it is damaged. */
 function readBatch(log: Table, key: Buffer): Buffer | undefined {
   try {
     return log.getBinaryFast(key);

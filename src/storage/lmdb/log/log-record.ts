@@ -16,8 +16,8 @@ export interface NewLogRecord {
 }
 
 /**
- * One record as the log keeps it. Encoded once, by the thread that read the request off its socket, it is only
- * copied from there on: through the channel and into the batch.
+ * Encodes a record for the log. It happens once, on the thread that received the request; from there on the bytes are
+ * only copied, through the channel and into the batch.
  */
 export function encodeLogRecord(record: NewLogRecord): Buffer {
   const { device, kind, schema, payload } = record;
@@ -27,7 +27,7 @@ export function encodeLogRecord(record: NewLogRecord): Buffer {
   return bytes;
 }
 
-/** The same for a payload that is text in ASCII, without a buffer of its own for it. */
+/** The same for an ASCII payload, without a buffer of its own. */
 export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: string, text: string): Buffer {
   const bytes = Buffer.allocUnsafe(recordHeaderBytes + schema.length + text.length);
   const at = writeHeader(bytes, device, kind, schema, text.length);
@@ -35,7 +35,7 @@ export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: st
   return bytes;
 }
 
-/** Answers where the payload begins. */
+/** Returns the offset of the payload. */
 function writeHeader(
   bytes: Buffer,
   device: DeviceKey,
@@ -55,7 +55,7 @@ export interface DecodedLogRecord {
   kind: RecordKind;
   schema: string;
   payload: Buffer;
-  /** Where the next record begins. */
+  /** Offset of the next record. */
   end: number;
 }
 
@@ -68,13 +68,13 @@ function payloadLengthAtOf(bytes: Buffer, at: number): number {
   return schemaAt + bytes.readUInt8(schemaAt - 1);
 }
 
-/** Where the record behind the one at `at` begins. */
+/** The end of the record at `at`. */
 export function endOfLogRecord(bytes: Buffer, at: number): number {
   const payloadLengthAt = payloadLengthAtOf(bytes, at);
   return payloadLengthAt + 3 + bytes.readUIntBE(payloadLengthAt, 3);
 }
 
-/** The record that begins at `at`. */
+/** Decodes the record at `at`. */
 export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
   const schemaAt = at + deviceKeyLength + 2;
   const payloadLengthAt = payloadLengthAtOf(bytes, at);
@@ -89,7 +89,7 @@ export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
   };
 }
 
-/** Whether a record begins at `at` whose fields can be, and where the next one begins. @throws RangeError */
+/** Whether the record at `at` has valid fields, and where it ends. @throws RangeError */
 export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; end: number } {
   const device = readDevice(bytes, at);
   const end = endOfLogRecord(bytes, at);

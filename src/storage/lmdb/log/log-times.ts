@@ -6,15 +6,15 @@ import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { countOf, isDamaged, newestTimeMs } from './log-batch.ts';
 
-/** Batches that are looked at in vain for one that can be read, before a time is taken as unknown. */
+/** Damaged batches skipped before a time counts as unknown. */
 const damagedInRowMax = 16;
-const movedEndKey = Buffer.from('moved');
+const reorderedUntilKey = Buffer.from('moved');
 
 type LogTables = Pick<Tables, 'log' | 'times'>;
 
 /**
- * From where on batches are of that time or later. A search by halves over positions: the times of batches only
- * grow, since one that was moved says the newest up to there, but for what a correction of the clock takes back.
+ * The position from which batches are of that time or later. Binary search: the times of batches only grow, since a
+ * listed batch has the newest time up to it, except for corrections of the clock.
  */
 export function positionAt({ log, times }: LogTables, wallMs: number): number {
   const lifeMs = wallMs - storedJumpsMs(times) - correctionMsMax;
@@ -31,7 +31,7 @@ export function positionAt({ log, times }: LogTables, wallMs: number): number {
   return low;
 }
 
-/** When the batch was stored that holds this position, or the next one that there is. */
+/** When the batch with this position was stored, or the next existing one. */
 export function timeAt({ log, times }: LogTables, position: number): number | undefined {
   for (const key of log.getKeys({ start: sequenceKey(position), reverse: true, limit: 1 })) {
     const first = readSequence(key, 0);
@@ -44,12 +44,12 @@ export function timeAt({ log, times }: LogTables, position: number): number | un
 
 interface FoundBatch {
   position: number;
-  /** Where the next one begins. */
+  /** Start of the next batch. */
   end: number;
   lifeMs: number;
 }
 
-/** The first batch that begins from `from` on, in front of `end`, and can be read. */
+/** The first readable batch that begins in [from, end). */
 function batchFrom(log: Table, from: number, end: number): FoundBatch | undefined {
   for (const key of log.getKeys({ start: sequenceKey(from), limit: damagedInRowMax })) {
     const position = readSequence(key, 0);
@@ -71,19 +71,19 @@ function endKey(log: Table, reverse: boolean): number | undefined {
 }
 
 /**
- * Where the last moved batch of the log ends, or ended: records of any age stand in front of it. A move that was
- * taken back leaves it too far behind, which costs a search some reading and nothing else.
+ * The end of the last relocated batch: records before it are not ordered by time. An undone reshard leaves the value
+ * too high, which only costs a search some reading.
  */
 export function reorderedUntilOf(times: Table): number {
-  const bytes = times.getBinary(movedEndKey);
+  const bytes = times.getBinary(reorderedUntilKey);
   return bytes === undefined ? 0 : readSequence(bytes, 0);
 }
 
-/** Inside a write transaction. */
+/** Call it inside a write transaction. */
 export function storeReorderedUntil(times: Table, position: number): void {
-  times.putSync(movedEndKey, sequenceKey(position));
+  times.putSync(reorderedUntilKey, sequenceKey(position));
 }
 
 export function isReorderedUntilRecord(key: Buffer, value: Buffer): boolean {
-  return key.equals(movedEndKey) && value.length === sequenceBytes;
+  return key.equals(reorderedUntilKey) && value.length === sequenceBytes;
 }

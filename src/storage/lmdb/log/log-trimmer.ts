@@ -2,69 +2,69 @@ import { fleetIdLength } from '../../../core/identity.ts';
 import {
   fingerprintOf,
   type LogRetention,
-  livesOf,
   type RetentionSource,
+  ttlsOf,
 } from '../../../domain/log-retention.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { endOfLog } from './ingest-log.ts';
 import {
-  type BatchPlace,
+  type BatchEntry,
   batchHeaderBytes,
   countOf,
   cutFormatOf,
+  entriesIn,
   isDamaged,
   newestTimeMs,
-  placesIn,
   runHeaderBytes,
   timeMsOf,
 } from './log-batch.ts';
 import { hasTrimState, loadTrimState, type TrimState } from './log-trim-state.ts';
 
-/** What is left of a batch, and of whom what was taken. */
+/** The result of cutting a batch. */
 interface Cut {
-  /** To stand in the batch's place; undefined where nothing is left. */
+  /** Replaces the batch; undefined if nothing remains. */
   rest: Buffer | undefined;
-  /** Bytes of records that went, by fleet. */
-  gone: ReadonlyMap<string, number>;
+  /** Removed bytes, by fleet. */
+  removed: ReadonlyMap<string, number>;
 }
 
 /**
- * Cuts out of a batch the records that are over. Those that stay keep their positions and ids. Undefined where
- * none is over. @throws RangeError where the batch is damaged.
+ * Cuts the records that `isRemovable` selects out of a batch. The others keep their positions and ids. Undefined if
+ * none is selected. @throws RangeError for a damaged batch.
  */
 export function cutBatch(
   batch: Buffer,
-  isOver: (fleetId: string, timeMs: number, bytes: number) => boolean,
+  isRemovable: (fleetId: string, timeMs: number, bytes: number) => boolean,
 ): Cut | undefined {
-  const kept: BatchPlace[] = [];
-  const gone = new Map<string, number>();
-  for (const place of placesIn(batch)) {
-    const { at, end } = place;
+  const remaining: BatchEntry[] = [];
+  const removed = new Map<string, number>();
+  for (const entry of entriesIn(batch)) {
+    const { at, end } = entry;
     const fleetId = batch.toString('latin1', at, at + fleetIdLength);
-    if (isOver(fleetId, timeMsOf(batch, place), end - at))
-      gone.set(fleetId, (gone.get(fleetId) ?? 0) + end - at);
-    else kept.push(place);
+    if (isRemovable(fleetId, timeMsOf(batch, entry), end - at))
+      removed.set(fleetId, (removed.get(fleetId) ?? 0) + end - at);
+    else remaining.push(entry);
   }
-  if (gone.size === 0) return undefined;
-  return { rest: kept.length === 0 ? undefined : encodeCut(batch, kept), gone };
+  if (removed.size === 0) return undefined;
+  return { rest: remaining.length === 0 ? undefined : encodeCut(batch, remaining), removed };
 }
 
-/** Bytes of records by fleet. @throws RangeError where the batch is damaged. */
+/** Record bytes by fleet. @throws RangeError for a damaged batch. */
 function bytesByFleet(batch: Buffer): Map<string, number> {
   const bytes = new Map<string, number>();
-  for (const { at, end } of placesIn(batch)) {
+  for (const { at, end } of entriesIn(batch)) {
     const fleetId = batch.toString('latin1', at, at + fleetIdLength);
     bytes.set(fleetId, (bytes.get(fleetId) ?? 0) + end - at);
   }
   return bytes;
 }
 
-function encodeCut(batch: Buffer, kept: readonly BatchPlace[]): Buffer {
-  // Records that stand beside each other are copied together.
+function encodeCut(batch: Buffer, remaining: readonly BatchEntry[]): Buffer {
+  // Adjacent records are copied together.
   const runs: { skipped: number; count: number; from: number; to: number }[] = [];
   let next = -1;
-  for (const { index, listingAt, at, end } of kept) {
+  for (const { index, listingAt, at, end } of remaining) {
     const run = runs.at(-1);
     if (run !== undefined && index === next) {
       run.count += 1;
@@ -84,42 +84,45 @@ function encodeCut(batch: Buffer, kept: readonly BatchPlace[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** One step is read on the thread that answers devices, and written beside their writes: a ms or two of it. */
+/**
+ * Bounds of a step, which is read on the thread that answers devices and committed beside their writes: a millisecond
+ * or two.
+ */
 const stepBytesMax = 256 * 1024;
 const stepBatchesMax = 500;
 const stepsPerStore = 256;
-/** What a fleet has too much goes down to this share of its limit, so that its batches are not rewritten each time. */
+/** A fleet over its limit is cut down to this share of it, so that its batches are not rewritten each time. */
 const limitShare = 15 / 16;
 
-/** What one transaction is to do; nothing where a step has only looked. */
+/** The work of one transaction; empty if a step only scanned. */
 export interface TrimStep {
-  /** A batch as it is to be, or its key alone where it is to go. */
+  /** Batches to put, or to remove if without a value. */
   changes: readonly { key: Buffer; value: Buffer | undefined }[];
-  /** As it is then to be stored; `none` where it is to be forgotten. */
+  /** The state to store; `none` to remove it. */
   state: TrimState | 'none' | undefined;
 }
 
-/** The limits of a walk, by batch. */
+/** Decides about each batch of a walk. */
 type Visit = (batch: Buffer) => Cut | 'keep' | 'stop';
 
-const wholly: Cut = { rest: undefined, gone: new Map() };
+const whole: Cut = { rest: undefined, removed: new Map() };
 
 export interface TrimmerOptions {
   log: Table;
   times: Table;
   source: RetentionSource;
-  /** Now, by the clock that batches are dated by. */
+  /** Now, in shard ttl time. */
   lifeMs(): number;
-  /** What the log takes on disk. */
+  /** The log's size on disk. */
   logBytes(): number;
-  /** Records go before their time, for there is so much more of them than there may be. */
+  /** Called if records are removed early, since the log exceeds its size limit. */
   onExcess(bytes: number): void;
 }
 
 /**
- * Removes from the log what has been there for too long or is too much. A batch holds records of many fleets:
- * it goes when all of them are over, and is written anew without those that are while others are not. Positions
- * and ids stay. The last batch stays whatever its age: it tells the next position after a restart.
+ * Removes expired and excess records from the log. A batch holds records of many fleets: it is removed when all of
+ * them are due, and rewritten without those that are while others are not. Positions and ids stay. The last batch
+ * always stays: it tells the next position after a restart.
  */
 export class LogTrimmer {
   readonly #options: TrimmerOptions;
@@ -128,32 +131,32 @@ export class LogTrimmer {
     this.#options = options;
   }
 
-  /** One pass. Each step is to be committed before the next one is asked for; a pass may be given up between two. */
+  /** Yields the steps of one pass. Commit each before requesting the next; a pass may be abandoned between two. */
   *steps(): Generator<TrimStep> {
     const { log, times, source } = this.#options;
     const retention = source.retention();
     const nowMs = this.#options.lifeMs();
     if (retention.fleets.size === 0) {
-      // What is trimmed from here on is not counted: it must not be gone on from when a fleet has a limit again.
+      // From here on trimming is not counted: the state would be wrong when a fleet has a limit again.
       if (hasTrimState(times)) yield { changes: [], state: 'none' };
       const cutOffMs = nowMs - retention.ttlSeconds * 1_000;
-      yield* this.#walk(0, undefined, (batch) => (isYounger(batch, cutOffMs) ? 'stop' : wholly));
+      yield* this.#walk(0, undefined, (batch) => (isYounger(batch, cutOffMs) ? 'stop' : whole));
       yield* this.#fit(retention.bytesMax, undefined);
       return;
     }
     const state = loadTrimState(times, fingerprintOf(retention), endOfLog(log));
     yield* this.#count(state, retention);
-    const lives = livesOf(retention);
-    const isOver = (fleetId: string, timeMs: number): boolean => {
+    const ttls = ttlsOf(retention);
+    const isExpired = (fleetId: string, timeMs: number): boolean => {
       const ttlSeconds = retention.fleets.get(fleetId)?.ttlSeconds ?? retention.ttlSeconds;
       return timeMs < nowMs - ttlSeconds * 1_000;
     };
-    for (const life of lives) {
-      const isLongest = life === lives[0];
-      state.walkedTo[life] = yield* this.#walk(state.walkedTo[life] ?? 0, state, (batch) => {
-        if (isYounger(batch, nowMs - life * 1_000)) return 'stop';
-        // A damaged one is of no known fleet: it goes when any fleet's would.
-        return cut(batch, isOver) ?? (isLongest ? wholly : 'keep');
+    for (const ttl of ttls) {
+      const isLongest = ttl === ttls[0];
+      state.walkedTo[ttl] = yield* this.#walk(state.walkedTo[ttl] ?? 0, state, (batch) => {
+        if (isYounger(batch, nowMs - ttl * 1_000)) return 'stop';
+        // A damaged batch is of no known fleet: it is removed when any fleet's would be.
+        return cut(batch, isExpired) ?? (isLongest ? whole : 'keep');
       });
     }
     yield* this.#cutFleets(state, retention);
@@ -161,7 +164,7 @@ export class LogTrimmer {
     yield { changes: [], state };
   }
 
-  /** Counts what was appended since the last pass, which costs those who append nothing. */
+  /** Counts what was appended since the last pass, so that appending costs nothing extra. */
   *#count(state: TrimState, { fleets }: LogRetention): Generator<TrimStep> {
     if (![...fleets.values()].some(({ bytesMax }) => bytesMax !== undefined)) return;
     for (let steps = 1; ; steps += 1) {
@@ -178,12 +181,12 @@ export class LogTrimmer {
         if (bytes >= stepBytesMax) break;
       }
       if (bytes < stepBytesMax) return;
-      // The first count of a long log goes on after a restart.
+      // Store now and then, so that the first count of a long log continues after a restart.
       yield { changes: [], state: steps % stepsPerStore === 0 ? state : undefined };
     }
   }
 
-  /** Fleets that have more than they may lose their oldest records, each shard its share of them. */
+  /** Removes the oldest records of fleets over their limit; each shard removes its share. */
   *#cutFleets(state: TrimState, { fleets }: LogRetention): Generator<TrimStep> {
     const excess = new Map<string, number>();
     let elsewhere: ReadonlyMap<string, number> | undefined;
@@ -211,12 +214,12 @@ export class LogTrimmer {
     );
     for (const fleetId of fleetIds) {
       const fleet = state.fleets[fleetId];
-      // What was cut of the last batch looked at may not be all of it.
+      // The last batch may have been cut only in part.
       if (fleet !== undefined) fleet.front = Math.max(fleet.front, Math.min(end - 1, state.countedTo));
     }
   }
 
-  /** Whole batches go from the front until the log is no larger than it may be. */
+  /** Removes whole batches from the front until the log fits its limit. */
   *#fit(bytesMax: number, state: TrimState | undefined): Generator<TrimStep> {
     let excess = bytesMax === 0 ? 0 : this.#options.logBytes() - bytesMax;
     if (excess <= 0) return;
@@ -224,21 +227,18 @@ export class LogTrimmer {
     yield* this.#walk(0, state, (batch) => {
       if (excess <= 0) return 'stop';
       excess -= batch.length;
-      return state === undefined ? wholly : (cut(batch, () => true) ?? wholly);
+      return state === undefined ? whole : (cut(batch, () => true) ?? whole);
     });
   }
 
-  /**
-   * Visits the batches that begin at `from` or behind it, and yields step by step what becomes of them; answers
-   * where it came to.
-   */
+  /** Visits the batches from position `from` on, and yields the changes step by step; returns where it stopped. */
   *#walk(from: number, state: TrimState | undefined, visit: Visit): Generator<TrimStep, number> {
     const { log } = this.#options;
     let position = from;
     for (;;) {
       const [last] = [...log.getKeys({ reverse: true, limit: 1 })];
       const changes: { key: Buffer; value: Buffer | undefined }[] = [];
-      let isOver = true;
+      let isDone = true;
       let bytes = 0;
       let batches = 0;
       for (const { key, value } of log.getRange({ start: sequenceKey(position) })) {
@@ -248,16 +248,16 @@ export class LogTrimmer {
         const first = readSequence(key, 0);
         if (change !== 'keep') {
           changes.push({ key, value: change.rest });
-          if (state !== undefined && first < state.countedTo) discount(state, change.gone);
+          if (state !== undefined && first < state.countedTo) discount(state, change.removed);
         }
         position = first + 1;
         bytes += value.length;
         batches += 1;
-        isOver = bytes < stepBytesMax && batches < stepBatchesMax;
-        if (!isOver) break;
+        isDone = bytes < stepBytesMax && batches < stepBatchesMax;
+        if (!isDone) break;
       }
       yield { changes, state: changes.length > 0 ? state : undefined };
-      if (isOver) return position;
+      if (isDone) return position;
     }
   }
 }
@@ -266,17 +266,17 @@ function isYounger(batch: Buffer, timeMs: number): boolean {
   return !isDamaged(batch) && newestTimeMs(batch) >= timeMs;
 }
 
-function discount(state: TrimState, gone: ReadonlyMap<string, number>): void {
-  for (const [fleetId, bytes] of gone) {
+function discount(state: TrimState, removed: ReadonlyMap<string, number>): void {
+  for (const [fleetId, bytes] of removed) {
     const fleet = state.fleets[fleetId];
     if (fleet !== undefined) fleet.bytes = Math.max(0, fleet.bytes - bytes);
   }
 }
 
-/** Undefined for a batch that is damaged; `keep` where nothing of it is over. */
-function cut(batch: Buffer, isOver: Parameters<typeof cutBatch>[1]): Cut | 'keep' | undefined {
+/** Undefined for a damaged batch; `keep` if nothing is cut out. */
+function cut(batch: Buffer, isRemovable: Parameters<typeof cutBatch>[1]): Cut | 'keep' | undefined {
   try {
-    return cutBatch(batch, isOver) ?? 'keep';
+    return cutBatch(batch, isRemovable) ?? 'keep';
   } catch {
     return undefined;
   }

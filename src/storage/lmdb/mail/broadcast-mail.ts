@@ -8,8 +8,8 @@ import { keyOfBroadcast, readDevice } from '../layout/keys.ts';
 const nothing = Buffer.alloc(0);
 
 /**
- * Which devices have had the mail of a broadcast, until that is on disk where the broadcast is kept; inside the
- * owner's write transaction. Apart from `sent`, which actions forget in the order of the records they are for.
+ * Devices that got the mail of a broadcast, until its own progress is durable; inside the owner's write transaction.
+ * Separate from `sent`, which actions prune in the order of their records.
  */
 export class BroadcastMail {
   readonly #table: Table;
@@ -18,7 +18,7 @@ export class BroadcastMail {
     this.#table = table;
   }
 
-  /** Queues it for those that have not had it. */
+  /** Queues the mail for devices that have not got it yet. */
   send(
     { broadcast, devices, mail }: Broadcast,
     enqueue: (enqueue: Enqueue) => MailOutcome,
@@ -34,30 +34,32 @@ export class BroadcastMail {
     return outcome;
   }
 
-  /** At most `limit`. Answers how many. */
-  forget(active: readonly BroadcastProgress[], limit: number): number {
-    const keys = [...forgettable(this.#table, active, limit)];
+  /** Prunes at most `limit` entries, and returns how many. */
+  prune(active: readonly BroadcastProgress[], limit: number): number {
+    const keys = [...prunable(this.#table, active, limit)];
     for (const key of keys) this.#table.removeSync(key);
     return keys.length;
   }
 }
 
-/** Keys of what need not be known any more, at most so many. */
-export function* forgettable(
+/** Yields at most `limit` keys that are no longer needed. */
+export function* prunable(
   table: Table,
   active: readonly BroadcastProgress[],
   limit: number,
 ): Generator<Buffer> {
-  const kept = new Map(active.map(({ broadcast, after }) => [Buffer.from(broadcast).toString('hex'), after]));
+  const afterOf = new Map(
+    active.map(({ broadcast, after }) => [Buffer.from(broadcast).toString('hex'), after]),
+  );
   let start: Buffer | undefined;
   for (let found = 0; found < limit; ) {
     let hasMore = false;
     for (const key of table.getKeys({ ...(start && { start }), limit: limit - found })) {
       hasMore = true;
       const broadcast = key.subarray(0, uuidBytesLength);
-      const after = kept.get(broadcast.toString('hex'));
+      const after = afterOf.get(broadcast.toString('hex'));
       if (after !== undefined && readDevice(key, uuidBytesLength) > after) {
-        start = behind(broadcast);
+        start = endOf(broadcast);
         break;
       }
       yield key;
@@ -68,7 +70,7 @@ export function* forgettable(
   }
 }
 
-/** Sorts behind every device of a broadcast, and in front of the next one's. */
-function behind(broadcast: Buffer): Buffer {
+/** Sorts after every device of a broadcast, and before the next broadcast's. */
+function endOf(broadcast: Buffer): Buffer {
   return Buffer.concat([broadcast, Buffer.alloc(deviceKeyLength + 1, 0xff)]);
 }

@@ -6,14 +6,14 @@ import type { Table } from '../environment/stored-tables.ts';
 import { encodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
 import { keyOfDeadLetter } from '../layout/keys.ts';
 
-/** Removed for one that is put, where a lower limit has left too many. */
+/** Letters removed per put, where a lowered limit left too many. */
 const dropsPerPut = 2;
 
 /** The dead letters of a shard (D16), inside its owner's write transaction. */
 export class DeadLetters {
   readonly #table: Table;
   readonly #perFleetMax: number;
-  /** Of each fleet that was looked at; counted by LMDB the first time. */
+  /** Counts by fleet, first taken from LMDB. */
   readonly #counts = new Map<string, number>();
   #dropped = 0;
 
@@ -22,7 +22,7 @@ export class DeadLetters {
     this.#perFleetMax = perFleetMax;
   }
 
-  /** With as many as there may be, the oldest goes: the one whose mail was sent first. */
+  /** Adds a letter. Beyond the limit the oldest is dropped: the one whose mail was sent first. */
   put(device: DeviceKey, mail: Buffer, reason: DeathReason, diedAtMs: number): void {
     const fleetId = fleetIdOf(device);
     let count = this.#countOf(fleetId) + 1;
@@ -47,25 +47,25 @@ export class DeadLetters {
     const key = keyOfDeadLetter(device, mailId);
     if (!this.#table.doesExist(key)) return false;
     this.#table.removeSync(key);
-    this.forget(key);
+    this.noteRemoved(key);
     return true;
   }
 
-  /** Whoever removes one by its key. */
-  forget(key: Buffer): void {
+  /** Updates the count for a letter that the caller removes by its key. */
+  noteRemoved(key: Buffer): void {
     const fleetId = key.toString('latin1', 0, fleetIdLength);
     const count = this.#counts.get(fleetId);
     if (count !== undefined) this.#counts.set(fleetId, count - 1);
   }
 
-  /** How many went for others since this was last asked. */
+  /** Letters dropped for newer ones since the last call. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
   }
 
-  /** After a transaction that failed: what was counted of it never was. */
+  /** Discards the counts of a failed transaction. */
   rollback(): void {
     this.#counts.clear();
     this.#dropped = 0;
@@ -76,7 +76,7 @@ export class DeadLetters {
   }
 }
 
-/** All letters of a fleet. */
+/** The key range of a fleet's letters. */
 export function fleetRange(fleetId: string): { start: Buffer; end: Buffer } {
   return { start: Buffer.from(fleetId, 'latin1'), end: Buffer.from(`${fleetId}\xff`, 'latin1') };
 }

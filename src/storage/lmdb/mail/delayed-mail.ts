@@ -5,36 +5,36 @@ import { type DelayedRecord, decodeDelayed, encodeDelayed } from '../layout/dela
 import { keyOfDeviceMail, keyOfExpiry, readDevice, sequenceBytes, sequenceKey } from '../layout/keys.ts';
 import type { Tables } from '../layout/tables.ts';
 
-/** Damaged entries to know; more of them than this would not be a matter for a running server. */
+/** Damaged entries remembered; with more of them a running server cannot cope anyway. */
 const stuckMax = 1_000;
 
-/** A table that is keyed by time, device and mail id: what is to happen to a mail, and when. */
+/** A schedule: a table keyed by time, device and mail id. */
 export class DueEntries {
   readonly #table: Table;
   readonly #what: string;
-  /** Entries whose mail cannot be dealt with since a record is damaged. */
+  /** Entries that fail because a record is damaged. */
   readonly #stuck = new Set<string>();
 
-  /** `what` is to happen, for the error. */
+  /** `what` names the action, for the error. */
   constructor(table: Table, what: string) {
     this.#table = table;
     this.#what = what;
   }
 
-  /** How many entries `each` leaves where they are. */
+  /** The number of entries that `each` skips. */
   get stuck(): number {
     return this.#stuck.size;
   }
 
   /**
-   * Hands out what is due, earliest first, at most `limit`.
-   * @throws Error at damaged records, once: the next call leaves out what this one stopped at.
+   * Applies `act` to due entries, earliest first, at most `limit`.
+   * @throws Error for a damaged record, once: the next call skips it.
    */
   each<T>(lifeMs: number, limit: number, act: (key: Buffer, device: DeviceKey) => T): T[] {
     const end = sequenceKey(lifeMs);
     const due = [...this.#table.getKeys({ end, limit: limit + this.#stuck.size })];
-    const able = due.filter((key) => !this.#stuck.has(key.toString('latin1')));
-    return able.slice(0, limit).map((key) => {
+    const sound = due.filter((key) => !this.#stuck.has(key.toString('latin1')));
+    return sound.slice(0, limit).map((key) => {
       const device = readDevice(key, sequenceBytes);
       try {
         return act(key, device);
@@ -48,7 +48,7 @@ export class DueEntries {
 
 const nothing = Buffer.alloc(0);
 
-/** Mail that waits for its time of delivery, by device and id; `due` has it by time. */
+/** Delayed mail by device and id; the `due` table has it by time. */
 export class DelayedMail {
   readonly #tables: Pick<Tables, 'delayed' | 'due'>;
   readonly #perDeviceMax: number;
@@ -58,7 +58,7 @@ export class DelayedMail {
     this.#perDeviceMax = perDeviceMax;
   }
 
-  /** Counted by LMDB, over a range that is bounded by this very limit. */
+  /** Counted by LMDB, over a range bounded by this very limit. */
   isFull(device: DeviceKey): boolean {
     const limit = this.#perDeviceMax;
     return this.#tables.delayed.getKeysCount({ ...rangeOf(device), limit }) >= limit;
@@ -73,7 +73,7 @@ export class DelayedMail {
     this.#tables.due.putSync(keyOfExpiry(delayed.deliverAtMs, device, copyUuid(delayed.mail)), nothing);
   }
 
-  /** Removes it; undefined if there is none of that id. @throws Error for a damaged record. */
+  /** Removes and returns a mail; undefined if there is none with this id. @throws Error for a damaged record. */
   take(device: DeviceKey, mailId: Uint8Array): DelayedRecord | undefined {
     const bytes = this.#tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
     if (bytes === undefined) return undefined;
@@ -83,7 +83,7 @@ export class DelayedMail {
     return delayed;
   }
 
-  /** All of a device that is being deleted. */
+  /** Removes all mail of a device that is being deleted. */
   clear(device: DeviceKey): void {
     for (const key of [...this.#tables.delayed.getKeys(rangeOf(device))]) {
       this.take(device, key.subarray(deviceKeyLength));

@@ -6,7 +6,7 @@ import { checkMail } from '../layout/mail-record.ts';
 import type { MailboxRecord } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
 
-/** A mail in its place; its bytes are a view into the map, good until the next read or write. */
+/** A mail and its sequence; `bytes` is a view valid until the next read or write. */
 export interface FoundMail {
   sequence: number;
   bytes: Buffer;
@@ -14,14 +14,14 @@ export interface FoundMail {
 
 type MailTables = Pick<Tables, 'mail' | 'requeued'>;
 
-/** A view into the map, good until the next read. @throws Error for a damaged record. */
+/** Returns a view valid until the next read. @throws Error for a damaged record. */
 export function readMail(tables: MailTables, device: DeviceKey, sequence: number): Buffer | undefined {
   const bytes = tables.mail.getBinaryFast(keyOfMail(device, sequence));
   if (bytes !== undefined) checkMail(bytes);
   return bytes;
 }
 
-/** Where a mail of that id waits now. */
+/** Finds a mail by id. */
 export function findMail(
   tables: MailTables,
   device: DeviceKey,

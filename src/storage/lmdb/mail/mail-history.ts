@@ -17,8 +17,8 @@ import { encodeTextRecord } from '../log/log-record.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 /**
- * What becomes of mail, in the transaction that it happens in: each change in the ingest log, and at its end a
- * receipt (D17) and, where it was not done, a dead letter (D16).
+ * Records what happens to mail, in the same transaction: each event in the ingest log, and at its end a receipt (D17)
+ * and, if it died, a dead letter (D16).
  */
 export class MailHistory {
   readonly #receipts: Table;
@@ -31,7 +31,7 @@ export class MailHistory {
     this.#log = log;
   }
 
-  /** `mail` is a mail record, here and below; of a mail that dies with its payload. */
+  /** Logs an event. `mail` is a mail record, here and below; for a mail that dies it includes the payload. */
   note(device: DeviceKey, mail: Buffer, event: MailEvent, newMailId?: Uint8Array): void {
     const counts = hasCounts(event) ? countsOf(mail) : undefined;
     const text = mailEventText(mail, event, counts, newMailId);
@@ -44,13 +44,13 @@ export class MailHistory {
     this.note(device, mail, end);
   }
 
-  /** How a mail that is gone has ended, as long as its receipt is kept. */
+  /** How a removed mail ended, while its receipt is retained. */
   endOf(device: DeviceKey, mailId: Uint8Array): MailEnd | undefined {
     const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
     return bytes && readEnd(bytes);
   }
 
-  /** Of a mail that ended before they were told: by another connection than the one that it was fetched by. */
+  /** Adds fetches reported after the mail ended, by another connection than the one that ended it. */
   addLateFetches(device: DeviceKey, mailId: Uint8Array, fetches: Fetches): void {
     const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
     if (bytes === undefined) return;

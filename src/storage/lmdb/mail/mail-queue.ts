@@ -17,10 +17,10 @@ const sequenceMax = 2 ** 48 - 1;
 const nothing = Buffer.alloc(0);
 
 /**
- * Where mail stands in the mailboxes of a shard, inside its owner's write transaction. First in, first out by
- * sequence; a mail's id ends in the low 32 bits of the sequence it was accepted under, so that any mail is found by id
- * without an index. Only a mail that stands under another sequence, for it was requeued, or was given its id long
- * before its mailbox accepted it, has an entry in `requeued`. Whoever changes a mailbox stores its record in the end.
+ * The queues of a shard's mailboxes, inside its owner's write transaction. First in, first out by sequence; a mail's
+ * id ends in the low 32 bits of the sequence it was accepted under, so that it is found by id without an index. Only
+ * a mail under another sequence, since it was requeued or got its id long before its mailbox accepted it, has an
+ * entry in `requeued`. The caller stores the changed mailbox record at the end.
  */
 export class MailQueue {
   readonly #tables: Tables;
@@ -43,7 +43,7 @@ export class MailQueue {
     return findMail(this.#tables, device, record, mailId);
   }
 
-  /** A new mail at the tail. */
+  /** Appends a new mail. */
   add(device: DeviceKey, record: MailboxRecord, mail: Buffer, mailId: Buffer): void {
     this.#tables.expiry.putSync(keyOfExpiry(readExpiresAtMs(mail), device, mailId), nothing);
     const sequence = this.#append(device, record, mail);
@@ -51,12 +51,12 @@ export class MailQueue {
     record.size += 1;
   }
 
-  /** In its place, with the same life. */
+  /** Replaces a mail, with the same expiry. */
   change(device: DeviceKey, { sequence }: FoundMail, mail: Buffer): void {
     this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
   }
 
-  /** Changed, and from its place to the tail. */
+  /** Moves a changed mail to the tail. */
   moveToTail(
     device: DeviceKey,
     record: MailboxRecord,
@@ -92,7 +92,7 @@ export class MailQueue {
     this.#tables.requeued.putSync(keyOfDeviceMail(device, mailId), sequenceKey(sequence));
   }
 
-  /** The next live sequence of a mailbox that is not empty: nearly always the very next number. */
+  /** The next live sequence of a mailbox that is not empty: nearly always the next number. */
   #following(device: DeviceKey, sequence: number): number {
     if (this.#tables.mail.doesExist(keyOfMail(device, sequence + 1))) return sequence + 1;
     const start = Buffer.from(keyOfMail(device, sequence + 1));

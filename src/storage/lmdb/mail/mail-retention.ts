@@ -5,55 +5,55 @@ import { readSettledAtMs } from '../layout/receipt-record.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
-/** Looked at without a rest, however few of them are over: a second or so of a shard's time each minute. */
-const restAfterRecords = 100_000;
-/** Of values in one step: a dead letter has its payload with it. */
+/** Records scanned without a pause, even if few have expired: about a second of a shard's time each minute. */
+const pauseAfterRecords = 100_000;
+/** Value bytes per step: a dead letter includes its payload. */
 const stepBytesMax = 1024 ** 2;
 
 /**
- * Removes what is over from a table whose order is not that of its end: walks through it, some records at a time, from
- * the front to the end and then again from the front. Where it is, is kept in memory: a restart begins anew.
+ * Removes expired records from a table that is not ordered by expiry: scans it from front to end, some records at a
+ * time, and then again. The position is kept in memory: a restart begins anew.
  */
 export class RetentionWalk {
   readonly #table: Table;
   #last: Buffer | undefined;
-  #sinceRest = 0;
+  #sincePause = 0;
 
   constructor(table: Table) {
     this.#table = table;
   }
 
   /**
-   * Looks at `limit` records at most, none of them from `end` on. Answers how many it removed, or `limit` where it is
-   * worth going on at once: the end is not reached, nor is it time to rest.
+   * Scans at most `limit` records before `end`. Returns the number removed, or `limit` if the caller should continue
+   * at once: neither the end nor the pause is reached.
    */
   step(
     limit: number,
     end: Buffer | undefined,
-    isOver: (key: Buffer, value: Buffer) => boolean,
+    isExpired: (key: Buffer, value: Buffer) => boolean,
     onRemove: (key: Buffer) => void = () => {},
   ): number {
     const from = this.#last === undefined ? {} : { start: this.#last, exclusiveStart: true };
-    const over: Buffer[] = [];
-    let looked = 0;
+    const expired: Buffer[] = [];
+    let scanned = 0;
     let bytes = 0;
     for (const { key, value } of this.#table.getRange({ ...from, ...(end && { end }), limit })) {
-      looked += 1;
+      scanned += 1;
       bytes += value.length;
       this.#last = key;
-      if (isOver(key, value)) over.push(key);
+      if (isExpired(key, value)) expired.push(key);
       if (bytes >= stepBytesMax) break;
     }
-    for (const key of over) {
+    for (const key of expired) {
       this.#table.removeSync(key);
       onRemove(key);
     }
-    const isAtEnd = looked < limit && bytes < stepBytesMax;
+    const isAtEnd = scanned < limit && bytes < stepBytesMax;
     if (isAtEnd) this.#last = undefined;
-    this.#sinceRest += looked;
-    if (!isAtEnd && this.#sinceRest < restAfterRecords) return limit;
-    this.#sinceRest = 0;
-    return Math.min(over.length, limit - 1);
+    this.#sincePause += scanned;
+    if (!isAtEnd && this.#sincePause < pauseAfterRecords) return limit;
+    this.#sincePause = 0;
+    return Math.min(expired.length, limit - 1);
   }
 }
 
@@ -62,7 +62,7 @@ export interface MailRetentionLimits {
   deadLetterRetentionSeconds: number;
 }
 
-/** Removes receipts and dead letters that were kept for long enough, inside the owner's write transaction. */
+/** Removes expired receipts and dead letters, inside the owner's write transaction. */
 export class MailRetention {
   readonly #tables: Tables;
   readonly #letters: DeadLetters;
@@ -80,7 +80,7 @@ export class MailRetention {
     this.#letterWalk = new RetentionWalk(tables.dead);
   }
 
-  /** Their keys begin with the time of their ids, and no mail is settled before it has one. */
+  /** Scans only old ids: keys begin with the time of the id, and no mail is settled before it has one. */
   sweepReceipts(lifeMs: number, limit: number): number {
     const end = sequenceKey(Math.max(0, Date.now() - this.#receiptsMs));
     return this.#receiptWalk.step(
@@ -90,7 +90,7 @@ export class MailRetention {
     );
   }
 
-  /** With them those of devices that were deleted. */
+  /** Also removes letters of deleted devices. */
   sweepLetters(lifeMs: number, limit: number): number {
     const { devices } = this.#tables;
     return this.#letterWalk.step(
@@ -99,7 +99,7 @@ export class MailRetention {
       (key, value) =>
         readDiedAtMs(value) < lifeMs - this.#lettersMs ||
         !devices.doesExist(keyOfDevice(readDevice(key, deadDeviceAt))),
-      (key) => this.#letters.forget(key),
+      (key) => this.#letters.noteRemoved(key),
     );
   }
 }

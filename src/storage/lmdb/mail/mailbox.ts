@@ -39,42 +39,42 @@ import { type FoundMail, readMail } from './find-mail.ts';
 import type { MailHistory } from './mail-history.ts';
 import { MailQueue } from './mail-queue.ts';
 
-/** A delayed mail whose time has come. */
+/** A delayed mail that became due. */
 export interface MailDelivery {
   device: DeviceKey;
-  /** Undefined where its mailbox was full. */
+  /** Undefined if its mailbox was full. */
   accepted: { mailId: Buffer; name: string; mailboxSize: number } | undefined;
 }
 
-/** What happens to the mail of a shard, inside its owner's write transaction: from its sending to its end. */
+/** The life of a shard's mail from sending to its end, inside the owner's write transaction. */
 export class Mailboxes {
   readonly #tables: Tables;
-  readonly #places: MailQueue;
-  readonly #sent: DedupeKeys;
+  readonly #queue: MailQueue;
+  readonly #dedupeKeys: DedupeKeys;
   readonly #delayed: DelayedMail;
-  readonly #ledger: MailHistory;
+  readonly #history: MailHistory;
   readonly #expiry: DueEntries;
   readonly #due: DueEntries;
 
-  constructor(tables: Tables, delayed: DelayedMail, ledger: MailHistory) {
+  constructor(tables: Tables, delayed: DelayedMail, history: MailHistory) {
     this.#tables = tables;
-    this.#places = new MailQueue(tables);
-    this.#sent = new DedupeKeys(tables.sent);
+    this.#queue = new MailQueue(tables);
+    this.#dedupeKeys = new DedupeKeys(tables.sent);
     this.#delayed = delayed;
-    this.#ledger = ledger;
-    this.#expiry = new DueEntries(tables.expiry, 'removed, though its life is over');
+    this.#history = history;
+    this.#expiry = new DueEntries(tables.expiry, 'expired');
     this.#due = new DueEntries(tables.due, 'delivered');
   }
 
-  /** `lifeMs`: now, by the shard's own clock, here and below; `dueMs`: the time of its delivery, by the same clock. */
+  /** `lifeMs`: now, in shard life time, here and below; `dueMs`: the delivery time, likewise. */
   enqueue(enqueue: Enqueue, lifeMs: number, dueMs = lifeMs): MailOutcome {
-    const { device, dedupeKey: once } = enqueue;
-    const before = once && this.#sent.mailIdOf(once, device);
+    const { device, dedupeKey } = enqueue;
+    const before = dedupeKey && this.#dedupeKeys.mailIdOf(dedupeKey, device);
     if (before !== undefined) {
       return this.repeated(device, before);
     }
     if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
-    const record = this.#places.load(device);
+    const record = this.#queue.load(device);
     const isDelayed = dueMs > lifeMs;
     if (isDelayed) {
       if (this.#delayed.isFull(device)) return { result: 'delayed_full' };
@@ -88,24 +88,24 @@ export class Mailboxes {
       const mail = newMail(enqueue, id, lifeMs);
       this.#accept(device, record, mail, id);
     }
-    if (once !== undefined) this.#sent.remember(once, device, id);
+    if (dedupeKey !== undefined) this.#dedupeKeys.remember(dedupeKey, device, id);
     return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false, isDelayed };
   }
 
-  /** Of a mail that was queued before. */
+  /** The outcome for a mail that was queued before. */
   repeated(device: DeviceKey, mailId: Uint8Array): MailOutcome {
-    const mailboxSize = this.#places.load(device).size;
+    const mailboxSize = this.#queue.load(device).size;
     const isDelayed = this.#delayed.has(device, mailId);
     return { result: 'queued', mailId, mailboxSize, repeated: true, isDelayed };
   }
 
-  /** D15. Any mail of the mailbox may be settled, not only the head. */
+  /** Settles a mail (D15): any mail of the mailbox, not just the head. */
   settle({ device, mailId, verb, fetched }: Settle, lifeMs: number): SettleOutcome {
-    const record = this.#places.load(device);
-    const found = this.#places.find(device, record, mailId);
+    const record = this.#queue.load(device);
+    const found = this.#queue.find(device, record, mailId);
     if (found === undefined) {
-      // Noted by another front end than the one that ended it, and on their way with a repetition.
-      if (fetched !== undefined) this.#ledger.addLateFetches(device, mailId, fetched);
+      // Fetches counted by another front end than the one that ended the mail, sent with a repetition.
+      if (fetched !== undefined) this.#history.addLateFetches(device, mailId, fetched);
       const before = settledVerb(record, mailId);
       const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
       return { result, mailboxSize: record.size };
@@ -114,47 +114,47 @@ export class Mailboxes {
       const mail = copyOf(found.bytes);
       addRequeue(mail);
       if (fetched !== undefined) addFetches(mail, fetched);
-      this.#places.moveToTail(device, record, found, mail, mailId);
-      this.#ledger.note(device, mail, 'requeued');
+      this.#queue.moveToTail(device, record, found, mail, mailId);
+      this.#history.note(device, mail, 'requeued');
     } else this.#end(device, record, found, mailId, verb, lifeMs, fetched);
-    this.#places.store(device, record);
+    this.#queue.store(device, record);
     return { result: 'settled', mailboxSize: record.size };
   }
 
-  /** The device's later answer to it is one to a mail that was settled by another verb. */
+  /** Withdraws a mail. A later verb by the device gets the answer for mail settled by another verb. */
   withdraw(device: DeviceKey, mailId: Uint8Array, lifeMs: number): Withdrawal {
-    const record = this.#places.load(device);
-    const found = this.#places.find(device, record, mailId);
+    const record = this.#queue.load(device);
+    const found = this.#queue.find(device, record, mailId);
     if (found !== undefined) {
       this.#end(device, record, found, mailId, 'withdraw', lifeMs);
-      this.#places.store(device, record);
+      this.#queue.store(device, record);
       return { result: 'withdrawn', mailboxSize: record.size };
     }
     const delayed = this.#delayed.take(device, mailId);
-    if (delayed !== undefined) this.#ledger.end(device, delayed.mail, 'withdrawn', lifeMs);
-    const end = delayed === undefined ? this.#ledger.endOf(device, mailId) : 'withdrawn';
+    if (delayed !== undefined) this.#history.end(device, delayed.mail, 'withdrawn', lifeMs);
+    const end = delayed === undefined ? this.#history.endOf(device, mailId) : 'withdrawn';
     const result = !end ? 'not_found' : end === 'withdrawn' ? 'withdrawn' : 'already_settled';
     return { result, mailboxSize: record.size };
   }
 
-  /** Removes mail whose life is over, oldest first, at most `limit`. Answers whose each was. @throws Error */
+  /** Removes expired mail, oldest first, at most `limit`. Returns the device of each. @throws Error */
   expire(lifeMs: number, limit: number): DeviceKey[] {
     return this.#expiry.each(lifeMs, limit, (key, device) => {
       const mailId = mailIdOf(key);
-      const record = this.#places.load(device);
-      const found = this.#places.find(device, record, mailId);
+      const record = this.#queue.load(device);
+      const found = this.#queue.find(device, record, mailId);
       if (found === undefined) this.#tables.expiry.removeSync(key);
       else {
         const mail = copyOf(found.bytes);
-        this.#places.remove(device, record, found, mailId);
-        this.#ledger.end(device, mail, 'expired', lifeMs);
-        this.#places.store(device, record);
+        this.#queue.remove(device, record, found, mailId);
+        this.#history.end(device, mail, 'expired', lifeMs);
+        this.#queue.store(device, record);
       }
       return device;
     });
   }
 
-  /** Puts mail whose time has come into its mailbox, in the order of its times, at most `limit`. @throws Error */
+  /** Delivers due mail to its mailboxes, in order of time, at most `limit`. @throws Error */
   deliver(lifeMs: number, limit: number): MailDelivery[] {
     return this.#due.each(lifeMs, limit, (key, device) => {
       const mailId = mailIdOf(key);
@@ -164,9 +164,9 @@ export class Mailboxes {
         return { device, accepted: undefined };
       }
       const { mail, ttlSeconds, mailboxMailsMax } = delayed;
-      const record = this.#places.load(device);
+      const record = this.#queue.load(device);
       if (record.size >= mailboxMailsMax) {
-        this.#ledger.end(device, mail, 'mailbox_full', lifeMs);
+        this.#history.end(device, mail, 'mailbox_full', lifeMs);
         return { device, accepted: undefined };
       }
       setAccepted(mail, lifeMs, lifeMs + ttlSeconds * 1_000);
@@ -175,35 +175,35 @@ export class Mailboxes {
     });
   }
 
-  /** How many entries `expire` and `deliver` leave where they are, since a record is damaged. */
+  /** The number of entries that `expire` and `deliver` skip, since a record is damaged. */
   get stuck(): { expiry: number; due: number } {
     return { expiry: this.#expiry.stuck, due: this.#due.stuck };
   }
 
-  /** D13: fetches are counted in memory and reach the mail here, every few seconds, or what is left of it. */
+  /** Adds the fetches counted in memory (D13), reported every few seconds, to a mail or its receipt. */
   noteFetches({ device, fetches }: Activity): void {
-    const record = this.#places.load(device);
+    const record = this.#queue.load(device);
     for (const { mailId, ...fetched } of fetches) {
-      const found = this.#places.find(device, record, mailId);
-      if (found === undefined) this.#ledger.addLateFetches(device, mailId, fetched);
+      const found = this.#queue.find(device, record, mailId);
+      if (found === undefined) this.#history.addLateFetches(device, mailId, fetched);
       else {
         const mail = copyOf(found.bytes);
         const isFirst = readFirstFetchedAtMs(mail) === 0;
         addFetches(mail, fetched);
-        this.#places.change(device, found, mail);
-        if (isFirst) this.#ledger.note(device, mail, 'fetched');
+        this.#queue.change(device, found, mail);
+        if (isFirst) this.#history.note(device, mail, 'fetched');
       }
     }
   }
 
-  /** Everything of a device that is being deleted, but for receipts and dead letters. */
+  /** Removes everything of a device that is being deleted, except receipts and dead letters. */
   clear(device: DeviceKey): void {
-    const record = this.#places.load(device);
+    const record = this.#queue.load(device);
     for (let left = record.size; left > 0; left -= 1) {
       const bytes = readMail(this.#tables, device, record.head);
       if (bytes === undefined) throw new Error(`no mail under sequence ${record.head}`);
       const mailId = copyUuid(bytes);
-      this.#places.remove(device, record, { sequence: record.head, bytes }, mailId);
+      this.#queue.remove(device, record, { sequence: record.head, bytes }, mailId);
     }
     this.#tables.mailboxes.removeSync(keyOfDevice(device));
     this.#delayed.clear(device);
@@ -213,16 +213,16 @@ export class Mailboxes {
     const { device, ttlSeconds, mailboxMailsMax } = enqueue;
     const mail = newMail(enqueue, id, undefined);
     this.#delayed.put(device, { deliverAtMs, ttlSeconds, mailboxMailsMax, mail });
-    this.#ledger.note(device, mail, 'delayed');
+    this.#history.note(device, mail, 'delayed');
   }
 
   #accept(device: DeviceKey, record: MailboxRecord, mail: Buffer, id: Buffer): void {
-    this.#places.add(device, record, mail, id);
-    this.#places.store(device, record);
-    this.#ledger.note(device, mail, 'queued');
+    this.#queue.add(device, record, mail, id);
+    this.#queue.store(device, record);
+    this.#history.note(device, mail, 'queued');
   }
 
-  /** Removes a mail for good, by a verb that is remembered. The caller stores the record. */
+  /** Removes a mail for good, remembering the verb. The caller stores the record. */
   #end(
     device: DeviceKey,
     record: MailboxRecord,
@@ -235,13 +235,13 @@ export class Mailboxes {
     const end = endOfVerb[verb];
     const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
     if (fetched !== undefined) addFetches(mail, fetched);
-    this.#places.remove(device, record, found, mailId);
+    this.#queue.remove(device, record, found, mailId);
     rememberSettled(record, mailId, verb);
-    this.#ledger.end(device, mail, end, lifeMs);
+    this.#history.end(device, mail, end, lifeMs);
   }
 }
 
-/** `acceptedAtMs`: undefined for one that waits for its time. */
+/** `acceptedAtMs`: undefined for a delayed mail. */
 function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined): Buffer {
   const { name, payload, requeuesMax, ttlSeconds } = enqueue;
   return encodeMail({

@@ -33,29 +33,32 @@ import type { Tables } from '../layout/tables.ts';
 import { fleetRange } from './dead-letters.ts';
 import { findMail } from './find-mail.ts';
 
-/** What is known of a mail: while it waits the mail itself tells, afterwards what was kept of it. */
+/**
+ * Reads the receipt of a mail: from the mail itself while it is queued or delayed, afterwards from the stored
+ * receipt.
+ */
 export function readReceipt(tables: Tables, device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
   const known =
-    waiting(tables, device, mailId) ?? delayed(tables, device, mailId) ?? ended(tables, device, mailId);
+    queued(tables, device, mailId) ?? delayed(tables, device, mailId) ?? ended(tables, device, mailId);
   if (known === undefined) return undefined;
   const jumpsMs = storedJumpsMs(tables.times);
-  const byTheWall = (lifeMs: number | undefined): number | undefined =>
+  const toWallMs = (lifeMs: number | undefined): number | undefined =>
     lifeMs === undefined ? undefined : lifeMs + jumpsMs;
   return {
     ...known,
     device,
     mailId: copyUuid(mailId),
-    deliverAtMs: byTheWall(known.deliverAtMs),
-    queuedAtMs: byTheWall(known.queuedAtMs),
-    expiresAtMs: byTheWall(known.expiresAtMs),
-    settledAtMs: byTheWall(known.settledAtMs),
+    deliverAtMs: toWallMs(known.deliverAtMs),
+    queuedAtMs: toWallMs(known.queuedAtMs),
+    expiresAtMs: toWallMs(known.expiresAtMs),
+    settledAtMs: toWallMs(known.settledAtMs),
   };
 }
 
-/** By the shard's life time, but for the first fetch. */
-type Known = Omit<Receipt, 'device' | 'mailId'>;
+/** In shard life time, except for the first fetch. */
+type LifeTimeReceipt = Omit<Receipt, 'device' | 'mailId'>;
 
-function waiting(tables: Tables, device: DeviceKey, mailId: Uint8Array): Known | undefined {
+function queued(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
   const mailbox = tables.mailboxes.getBinary(keyOfDevice(device));
   const found = mailbox && findMail(tables, device, decodeMailbox(mailbox), mailId);
   if (found === undefined) return undefined;
@@ -73,7 +76,7 @@ function waiting(tables: Tables, device: DeviceKey, mailId: Uint8Array): Known |
   };
 }
 
-function delayed(tables: Tables, device: DeviceKey, mailId: Uint8Array): Known | undefined {
+function delayed(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
   const bytes = tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
   if (bytes === undefined) return undefined;
   const { deliverAtMs, mail } = decodeDelayed(bytes);
@@ -90,17 +93,17 @@ function delayed(tables: Tables, device: DeviceKey, mailId: Uint8Array): Known |
   };
 }
 
-function ended(tables: Tables, device: DeviceKey, mailId: Uint8Array): Known | undefined {
+function ended(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
   const bytes = tables.receipts.getBinaryFast(keyOfReceipt(mailId, device));
   return bytes && decodeReceipt(bytes);
 }
 
 type LetterTables = Pick<Tables, 'dead' | 'times'>;
 
-/** Letters that one look passes at most: of each shard in turn, on a thread that has other work. */
-const lookedMax = 1_000;
+/** Letters scanned per call: it runs for each shard in turn, on a thread with other work. */
+const scanMax = 1_000;
 
-/** A cursor is what follows the fleet in the key, in hexadecimal digits. A damaged letter is left out. */
+/** A cursor is the rest of the key after the fleet, in hexadecimal. Damaged letters are skipped. */
 export function readDeadLetters(
   { dead, times }: LetterTables,
   fleetId: string,
@@ -113,12 +116,12 @@ export function readDeadLetters(
   const from = last === undefined ? { start } : { start: last, exclusiveStart: true };
   const jumpsMs = storedJumpsMs(times);
   const items: DeadLetter[] = [];
-  let looked = 0;
-  for (const { key, value } of dead.getRange({ ...from, end, limit: lookedMax })) {
-    looked += 1;
+  let scanned = 0;
+  for (const { key, value } of dead.getRange({ ...from, end, limit: scanMax })) {
+    scanned += 1;
     const letter = attempt(() => describe(key, value, jumpsMs));
     if (letter !== undefined && isWanted(letter, filter)) items.push(letter);
-    if (looked === lookedMax || items.length === limit) {
+    if (scanned === scanMax || items.length === limit) {
       return { items, next: key.toString('hex', fleetIdLength) };
     }
   }

@@ -5,7 +5,7 @@ import type { Table } from '../environment/stored-tables.ts';
 import { deadDeviceAt, readDevice, readSplitDevice, sequenceBytes, tagDigestBytes } from '../layout/keys.ts';
 import type { tableNames } from '../layout/tables.ts';
 
-/** Counts belong to fleets: whoever moves devices counts them anew. */
+/** Counts belong to fleets, and are recounted after moving devices. */
 type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times' | 'counts'>;
 
 const at =
@@ -14,8 +14,8 @@ const at =
     readDevice(key, offset);
 
 /**
- * Every table of devices, and where in its keys the device stands (keys.ts): all that a move needs to know
- * of their records, which it copies as they are.
+ * The tables with devices, and how to find the device in their keys (keys.ts). A move needs no more, since it copies
+ * records unchanged.
  */
 const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   devices: at(0),
@@ -38,14 +38,14 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
 };
 const deviceTables = Object.entries(deviceIn) as [DeviceTable, (key: Buffer) => DeviceKey][];
 
-/** Keys that are looked at between two looks at whether to stop; what they lead to is one transaction. */
+/** Keys scanned per step, each with one transaction per target. */
 const keysPerStep = 20_000;
 
-/** What one step of a move has done. */
+/** The result of one step. */
 export interface Step {
-  /** Records looked at. */
+  /** Records scanned. */
   passed: number;
-  /** Devices taken along or removed. */
+  /** Devices copied or removed. */
   devices: number;
 }
 
@@ -54,7 +54,7 @@ export interface DevicesSize {
   bytes: number;
 }
 
-/** All that a shard holds but its log. */
+/** The size of a shard without its log. */
 export function sizeOfDevices(environment: Environment): DevicesSize {
   const sizes = deviceTables.map(([table]) => environment.sizeOf(table));
   return {
@@ -64,20 +64,20 @@ export function sizeOfDevices(environment: Environment): DevicesSize {
 }
 
 /**
- * Copies everything of the devices that `placeOf` places elsewhere, in the order of the keys, a step at a
- * time. To do it again, or only the rest of it, changes nothing: the keys are the same on both sides.
+ * Copies all records of devices for which `targetOf` names another environment, step by step in key order. Idempotent
+ * as a whole or in part: the keys are the same on both sides.
  */
 export function* copyDevices(
   source: Environment,
-  placeOf: (device: DeviceKey) => Environment | undefined,
+  targetOf: (device: DeviceKey) => Environment | undefined,
 ): Generator<Step> {
   for (const [name, deviceOf] of deviceTables) {
     const table = source.table(name);
-    for (const { passed, groups } of groupKeys(table, deviceOf, placeOf)) {
+    for (const { passed, groups } of groupKeys(table, deviceOf, targetOf)) {
       let devices = 0;
       for (const [target, keys] of groups) {
         const copy = target.table(name);
-        // The value is a view, good until the next read: put before it, and so never copied in between.
+        // The value is a view valid until the next read: it is put before that, and so copied only once.
         target.writeSync(() => {
           for (const key of keys) copy.putSync(key, table.getBinaryFast(key) as Buffer);
         });
@@ -88,16 +88,16 @@ export function* copyDevices(
   }
 }
 
-/** Removes everything of the devices that `isGone` names, a step at a time. To do it again changes nothing. */
+/** Removes all records of the devices that `isRemoved` selects, step by step. Idempotent. */
 export function* removeDevices(
   environment: Environment,
-  isGone: (device: DeviceKey) => boolean,
+  isRemoved: (device: DeviceKey) => boolean,
 ): Generator<Step> {
-  const placeOf = (device: DeviceKey): 'gone' | undefined => (isGone(device) ? 'gone' : undefined);
+  const targetOf = (device: DeviceKey): 'removed' | undefined => (isRemoved(device) ? 'removed' : undefined);
   for (const [name, deviceOf] of deviceTables) {
     const table = environment.table(name);
-    for (const { passed, groups } of groupKeys(table, deviceOf, placeOf)) {
-      const keys = groups.get('gone') ?? [];
+    for (const { passed, groups } of groupKeys(table, deviceOf, targetOf)) {
+      const keys = groups.get('removed') ?? [];
       if (keys.length > 0) {
         environment.writeSync(() => {
           for (const key of keys) table.removeSync(key);
@@ -109,17 +109,17 @@ export function* removeDevices(
 }
 
 /**
- * The keys of a table, some thousands at a time, by where their devices belong; without those that stay. Keys
- * alone: of what stays, no value is read.
+ * Yields the keys of a table, some thousands at a time, grouped by target; without those that stay. Reads keys only:
+ * no value of a staying record.
  */
 function* groupKeys<P>(
   table: Table,
   deviceOf: (key: Buffer) => DeviceKey,
-  placeOf: (device: DeviceKey) => P | undefined,
+  targetOf: (device: DeviceKey) => P | undefined,
 ): Generator<{ passed: number; groups: Map<P, Buffer[]> }> {
   let last: Buffer | undefined;
   let device: DeviceKey | undefined;
-  let place: P | undefined;
+  let target: P | undefined;
   for (;;) {
     const groups = new Map<P, Buffer[]>();
     let passed = 0;
@@ -127,15 +127,15 @@ function* groupKeys<P>(
     for (const key of table.getKeys({ ...from, limit: keysPerStep })) {
       passed += 1;
       last = key;
-      // Asked once for the records of a device that lie together.
+      // Resolved once for adjacent records of a device.
       const owner = deviceOf(key);
       if (owner !== device) {
         device = owner;
-        place = placeOf(owner);
+        target = targetOf(owner);
       }
-      if (place === undefined) continue;
-      const group = groups.get(place);
-      if (group === undefined) groups.set(place, [key]);
+      if (target === undefined) continue;
+      const group = groups.get(target);
+      if (group === undefined) groups.set(target, [key]);
       else group.push(key);
     }
     if (passed === 0) return;

@@ -1,37 +1,37 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Environment } from '../environment/environment.ts';
-import { carryForgotten } from '../environment/idempotency-keys.ts';
+import { mergeForgotten } from '../environment/idempotency-keys.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
-import { carryClock } from '../layout/shard-clock.ts';
+import { copyClock } from '../layout/shard-clock.ts';
 import { batchBytesMax, endOfLog } from '../log/ingest-log.ts';
 import {
   encodeListedBatch,
+  entriesIn,
   type ListedRecord,
   newestTimeMs,
-  placesIn,
   splitBatch,
 } from '../log/log-batch.ts';
 import { deviceOfLogRecord } from '../log/log-record.ts';
 import { storeReorderedUntil } from '../log/log-times.ts';
 import type { DevicesSize, Step } from './move-devices.ts';
 
-/** What a shard must know of time to take over devices of another. To do it again changes nothing. */
-export function carryTimes(source: Environment, target: Environment): void {
+/** Copies what a shard must know of time to take over devices of another. Idempotent. */
+export function copyTimes(source: Environment, target: Environment): void {
   target.writeSync(() => {
-    carryClock(source.table('times'), target.table('times'));
-    carryForgotten(source.table('times'), target.table('times'));
+    copyClock(source.table('times'), target.table('times'));
+    mergeForgotten(source.table('times'), target.table('times'));
   });
 }
 
-/** Gathered in memory for all logs together, then written in one transaction for each of them. */
-const gatheredBytesMax = 32 * 1024 * 1024;
+/** Bytes buffered in memory for all logs together, then written in one transaction per log. */
+const bufferedBytesMax = 32 * 1024 * 1024;
 
-/** For estimates: this much of a log takes about as long to move as one record of another table. */
+/** For estimates: moving this much of a log takes about as long as one record of another table. */
 const bytesPerRecord = 512;
 
 /** The device of the record at a position. */
-export interface PlacedDevice {
+export interface DeviceAtPosition {
   position: number;
   device: DeviceKey;
 }
@@ -41,29 +41,29 @@ export function sizeOfLog(environment: Environment): DevicesSize {
   return { records: bytes / bytesPerRecord, bytes };
 }
 
-/** The position of the record that this shard's log takes next. */
+/** The position of the next record in this shard's log. */
 export function endOfShardLog(environment: Environment): number {
   return endOfLog(environment.table('log'));
 }
 
-/** Behind the logs of other shards, each record behind that of its device's new shard. Ids stay. */
+/** Appends records to the logs of their devices' new shards. Ids stay. */
 class LogsToExtend {
-  readonly #gathered = new Map<Environment, ListedRecord[]>();
+  readonly #buffered = new Map<Environment, ListedRecord[]>();
   #bytes = 0;
 
   add(target: Environment, record: ListedRecord): void {
-    const records = this.#gathered.get(target);
-    if (records === undefined) this.#gathered.set(target, [record]);
+    const records = this.#buffered.get(target);
+    if (records === undefined) this.#buffered.set(target, [record]);
     else records.push(record);
     this.#bytes += record.bytes.length;
   }
 
   get isFull(): boolean {
-    return this.#bytes >= gatheredBytesMax;
+    return this.#bytes >= bufferedBytesMax;
   }
 
   flush(): void {
-    for (const [target, records] of this.#gathered) {
+    for (const [target, records] of this.#buffered) {
       const table = target.table('log');
       let position = endOfLog(table);
       let newestMs = newestMsOfLog(table);
@@ -77,7 +77,7 @@ class LogsToExtend {
         storeReorderedUntil(target.table('times'), position);
       });
     }
-    this.#gathered.clear();
+    this.#buffered.clear();
     this.#bytes = 0;
   }
 }
@@ -102,34 +102,37 @@ function* cut(records: readonly ListedRecord[]): Generator<ListedRecord[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Of whom each record of a shard's log is, in order: batch by batch, so that the caller can pause between them. */
-export function* devicesInLog(environment: Environment): Generator<Generator<PlacedDevice>> {
+/**
+ * Yields the device of each record of a shard's log, in order: batch by batch, so that the caller can pause between
+ * them.
+ */
+export function* devicesInLog(environment: Environment): Generator<Generator<DeviceAtPosition>> {
   for (const { key, value } of environment.table('log').getRange({})) {
     yield devicesInBatch(readSequence(key, 0), value);
   }
 }
 
-function* devicesInBatch(first: number, batch: Buffer): Generator<PlacedDevice> {
-  for (const { index, at } of placesIn(batch)) {
+function* devicesInBatch(first: number, batch: Buffer): Generator<DeviceAtPosition> {
+  for (const { index, at } of entriesIn(batch)) {
     yield { position: first + index, device: deviceOfLogRecord(batch, at) };
   }
 }
 
 /**
- * Copies the log of a shard that is given up, in order, behind the logs of the shards that its devices go to.
- * Not to be done twice: `cutLog` takes it back.
+ * Copies the log of a removed shard, in order, to the ends of its devices' new shards' logs. Not idempotent: `cutLog`
+ * undoes it.
  */
-export function* moveLog(source: Environment, placeOf: (device: DeviceKey) => Environment): Generator<Step> {
+export function* moveLog(source: Environment, targetOf: (device: DeviceKey) => Environment): Generator<Step> {
   const logs = new LogsToExtend();
   for (const { value } of source.table('log').getRange({})) {
-    for (const { device, record } of splitBatch(value)) logs.add(placeOf(device), record);
+    for (const { device, record } of splitBatch(value)) logs.add(targetOf(device), record);
     if (logs.isFull) logs.flush();
     yield { passed: value.length / bytesPerRecord, devices: 0 };
   }
   logs.flush();
 }
 
-/** Removes what stands from that position on. */
+/** Removes all records from that position on. */
 export function cutLog(environment: Environment, end: number): void {
   const table = environment.table('log');
   const keys = [...table.getKeys({ start: sequenceKey(end) })];

@@ -15,18 +15,18 @@ interface Pending {
   answer: WriteAnswer;
 }
 
-/** Keeps one transaction, and what a thread copies for it, within bounds; the rest waits for the next. */
+/** Bounds one transaction, and what a thread copies for it; the rest waits for the next. */
 const batchWritesMax = 4_096;
 
 /**
- * With fewer writes than this under way, nobody waits for others to join in: a shard with so little to do is
- * better quick than thrifty.
+ * With fewer writes under way than this no commit is delayed: a shard with so little to do favours latency over
+ * throughput.
  */
 export const busyWrites = 8;
 
 /**
- * When LMDB has refused a commit, what it refused is not tried again for so long: so a full disk costs neither
- * CPU nor a line of log a request, and room that is made is found within this time.
+ * How long writes are refused after LMDB refused a commit: so a full disk costs neither CPU nor a log line per
+ * request, and freed space is found within this time.
  */
 const refusalMs = 1_000;
 
@@ -34,20 +34,20 @@ export interface GroupCommitOptions {
   environment: Environment;
   state: ShardState;
   versions: DeviceVersions;
-  /** Writes under way to this shard. Each is counted in by whoever submits it, and out here. */
+  /** Writes under way to this shard. The submitter adds each, and the group commit subtracts it. */
   depth: Int32Array<SharedArrayBuffer>;
   metrics: CommitMetrics;
   log: Log;
-  /** While the shard is busy, the least time from one commit to the next. */
+  /** Minimum time between commits while the shard is busy. */
   commitDelayMilliseconds: number;
-  /** Brings in, by `submit`, what else there is to write. */
+  /** Submits other pending writes. */
   collect(): void;
   /** Called after each commit, once its writes are answered: store, answer, announce. */
   onEffects(effects: Effects): void;
 }
 
 /**
- * The one writer of a shard. All that waits is applied in one transaction, made durable, answered; what
+ * The single writer of a shard. It applies all waiting writes in one transaction, makes it durable, and answers; what
  * arrives meanwhile is the next batch. A lone write on an idle shard starts at once.
  */
 export class GroupCommit {
@@ -55,11 +55,11 @@ export class GroupCommit {
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
   #lastCommitAtMs = 0;
-  /** Until when the store is not asked: for writes that add records, and for any. */
+  /** Until then the store is not tried: for writes that add records, and for any. */
   #growthRefusedUntilMs = 0;
   #allRefusedUntilMs = 0;
   #storeRefuses = false;
-  /** Whether a write was refused since one that adds records was taken. */
+  /** Whether a write was refused since one that adds records was accepted. */
   #isRefusing = false;
 
   constructor(options: GroupCommitOptions) {
@@ -71,16 +71,16 @@ export class GroupCommit {
     this.#running ??= this.#run();
   }
 
-  /** Settles when all that was submitted before is on disk or refused. */
+  /** Settles when all submitted writes are durable or refused. */
   async drain(): Promise<void> {
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
+    // Let the rest of this turn's writes arrive: they are free in the same transaction.
     await Promise.resolve();
     while (this.#queue.length > 0) {
-      if (this.#isBusy()) await this.#gather();
+      if (this.#isBusy()) await this.#delayCommit();
       this.#options.collect();
       const batch = this.#queue.splice(0, batchWritesMax);
       await this.#commit(batch);
@@ -94,10 +94,10 @@ export class GroupCommit {
   }
 
   /**
-   * A commit costs the same whatever is in it, some hundred microseconds of CPU on three threads: so a busy
-   * shard lets writes join in, as PostgreSQL's commit_delay does, until it is time.
+   * Delays a commit on a busy shard, so that writes can join it, like PostgreSQL's commit_delay: a commit costs some
+   * hundred microseconds of CPU on three threads, whatever its size.
    */
-  async #gather(): Promise<void> {
+  async #delayCommit(): Promise<void> {
     const waitMs = this.#lastCommitAtMs + this.#options.commitDelayMilliseconds - performance.now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     this.#lastCommitAtMs = performance.now();
@@ -125,7 +125,7 @@ export class GroupCommit {
         batch = this.#withoutCulprit(batch, culprit, error as Error);
         continue;
       }
-      if (this.#storeRefuses) log.info('the store takes commits again');
+      if (this.#storeRefuses) log.info('store accepts commits again');
       this.#storeRefuses = false;
       metrics.committed(batch.length);
       if (this.#isRefusing && batch.some(growing)) {
@@ -140,7 +140,7 @@ export class GroupCommit {
     }
   }
 
-  /** What is worth trying now: a shard that is full, or a store that just refused, is not asked for more. */
+  /** Refuses what is not worth trying now: a full shard, or a store that just refused, is not tried. */
   #withoutRefused(batch: Pending[]): Pending[] {
     const now = performance.now();
     if (now < this.#allRefusedUntilMs) return this.#refuse(batch, () => true, storeRefused(), 'store');
@@ -148,16 +148,16 @@ export class GroupCommit {
     const { environment } = this.#options;
     if (!environment.hasDisk()) return this.#refuse(batch, () => true, diskFull(), 'disk');
     if (!environment.hasDiskToGrow()) return this.#refuse(batch, growing, diskFull(), 'disk');
-    if (!environment.hasRoom()) {
-      return this.#refuse(batch, growing, unavailable('The shard has reached mapBytesMax.', 30), 'map');
+    if (!environment.hasMapSpace()) {
+      return this.#refuse(batch, growing, unavailable('The shard is full (mapBytesMax).', 30), 'map');
     }
     return batch;
   }
 
   /**
-   * A write that throws by itself (a poisoned record, a damaged page, a defect) is refused alone and the others
-   * are tried again. When LMDB refuses, for want of disk say, those that add records are refused and the rest
-   * is tried without them: pages that it frees may be all that it needs.
+   * Refuses a write that throws by itself (a poisoned record, a damaged page, a defect) and retries the others. If
+   * LMDB refuses, on a full disk say, refuses those that add records and retries the rest, since the pages that it
+   * frees may be enough.
    */
   #withoutCulprit(batch: Pending[], culprit: Pending | undefined, error: Error): Pending[] {
     const { metrics, log } = this.#options;
@@ -167,12 +167,13 @@ export class GroupCommit {
       const requestId = newRequestId();
       log.error(
         { err: error, request_id: requestId, write: culprit.write.type },
-        'a write failed and was taken back',
+        'write failed and was rolled back',
       );
       culprit.completion.reject(new ApiError('internal_error', { requestId }));
       return batch.filter((pending) => pending !== culprit);
     }
-    if (!this.#storeRefuses) log.error({ err: error }, 'the store refuses commits; nothing of them is kept');
+    if (!this.#storeRefuses)
+      log.error({ err: error }, 'store refuses commits; none of their writes are stored');
     this.#storeRefuses = true;
     const untilMs = performance.now() + refusalMs;
     if (batch.some(growing)) this.#growthRefusedUntilMs = untilMs;
@@ -180,7 +181,7 @@ export class GroupCommit {
     return this.#refuse(batch, batch.some(growing) ? growing : () => true, storeRefused(), 'store');
   }
 
-  /** Refuses those that `isRefused` names and answers the others. */
+  /** Rejects the writes that `isRefused` selects and returns the others. */
   #refuse(
     batch: Pending[],
     isRefused: (pending: Pending) => boolean,
@@ -201,5 +202,5 @@ function growing({ write }: Pending): boolean {
 }
 
 function storeRefused(): ApiError {
-  return unavailable('The store cannot take writes now: its disk is full or failing.', 5);
+  return unavailable('The store cannot be written: its disk is full or failing. Retry later.', 5);
 }

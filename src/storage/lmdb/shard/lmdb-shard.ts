@@ -44,27 +44,27 @@ import { encodeLogRecord } from '../log/log-record.ts';
 import type { ShardReader } from './reader.ts';
 import type { Append, Write, WriteAnswer, Writes, WriteType } from './write.ts';
 
-/** The way to the shard's owner: a call on its own thread, a message from any other. */
+/** Writes to the shard's owner: directly on its own thread, by message from any other. */
 export interface ShardWriter {
-  /** Callbacks, for there is one promise a request and it is made where the request is. */
+  /** Takes callbacks, since each request has one promise, made where the request is. */
   write(write: Write, completion: Completion<WriteAnswer>): void;
   subscribe(device: DeviceKey, sink: StreamSink): Promise<() => void>;
   readonly presence: Presence;
 }
 
-/** What may wait for one shard. */
+/** Limits on writes queued for one shard. */
 export interface QueueLimits {
   shardQueueMax: number;
   shardQueueBytesMax: number;
 }
 
-/** The `Shard` on LMDB, for every thread alike: reads in place, writes over the link. */
+/** The `Shard` on LMDB, the same on every thread: reads in place, writes through the `ShardWriter`. */
 export class LmdbShard implements Shard {
   readonly #reader: ShardReader;
   readonly #owner: ShardWriter;
-  /** Writes under way to this shard from all threads; the bound holds for their sum. */
+  /** Writes under way to this shard from all threads; the limit applies to their sum. */
   readonly #depth: Int32Array<SharedArrayBuffer>;
-  /** Payload bytes of those writes, likewise. */
+  /** Payload bytes of those writes. */
   readonly #depthBytes: Int32Array<SharedArrayBuffer>;
   readonly #limits: QueueLimits;
 
@@ -90,7 +90,7 @@ export class LmdbShard implements Shard {
   }
 
   changeToken(device: DeviceKey): ChangeToken {
-    return this.#reader.watch(device);
+    return this.#reader.changeToken(device);
   }
 
   credentials(device: DeviceKey): DeviceCredentials | undefined {
@@ -128,8 +128,8 @@ export class LmdbShard implements Shard {
     return this.#reader.fleetCounts(fleetId);
   }
 
-  countSeen(filter: DeviceFilter, after: string, looks: number): SeenCount {
-    return this.#reader.countSeen(filter, after, looks);
+  countSeen(filter: DeviceFilter, after: string, scanMax: number): SeenCount {
+    return this.#reader.countSeen(filter, after, scanMax);
   }
 
   deviceIds(fleetId: string, after: string, limit: number): string[] {
@@ -173,7 +173,7 @@ export class LmdbShard implements Shard {
   }
 
   reorderedUntil(): number {
-    return this.#reader.movedEnd();
+    return this.#reader.reorderedUntil();
   }
 
   ingest(ingest: Ingest): Promise<IngestOutcome> {
@@ -203,8 +203,8 @@ export class LmdbShard implements Shard {
   }
 
   async pruneDedupeKeys(before: Uint8Array | undefined): Promise<number> {
-    // One step of it: by the next one, mail may have been sent for something that is older.
-    return this.#reader.hasSent(before) ? this.#write('pruneDedupeKeys', before) : 0;
+    // A single step: before the next one, mail with an older dedupe key may have been sent.
+    return this.#reader.hasDedupeKeys(before) ? this.#write('pruneDedupeKeys', before) : 0;
   }
 
   broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
@@ -212,7 +212,7 @@ export class LmdbShard implements Shard {
   }
 
   async pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
-    return this.#reader.hasForgettable(active) ? this.#write('pruneBroadcasts', active) : 0;
+    return this.#reader.hasPrunableBroadcasts(active) ? this.#write('pruneBroadcasts', active) : 0;
   }
 
   createDevices(devices: readonly Device[]): Promise<DeviceKey | undefined> {
@@ -244,9 +244,9 @@ export class LmdbShard implements Shard {
   }
 
   async #findConnected(query: DeviceQuery): Promise<FoundDevices> {
-    const { fleetId, after, looks } = query;
-    const devices = await this.presence.connectedDevices(fleetId, after, looks);
-    const reached = devices.length === looks ? devices.at(-1)?.position : undefined;
+    const { fleetId, after, scanMax } = query;
+    const devices = await this.presence.connectedDevices(fleetId, after, scanMax);
+    const reached = devices.length === scanMax ? devices.at(-1)?.position : undefined;
     return { items: this.#reader.matching(devices, query), reached };
   }
 
@@ -256,14 +256,14 @@ export class LmdbShard implements Shard {
     return { items: items.filter((_, index) => known[index] === connected), reached };
   }
 
-  /** Counted in here, and out by the owner when it answers: a batch at a time, and no promise more. */
-  #write<T extends WriteType>(type: T, given: Writes[T]['given'], bytes = 0): Promise<Writes[T]['answer']> {
-    // A front end has one write of notes under way at a time, and overload is no reason to lose them.
+  /** Counts the write; the owner uncounts it, a batch at a time, without another promise. */
+  #write<T extends WriteType>(type: T, params: Writes[T]['params'], bytes = 0): Promise<Writes[T]['answer']> {
+    // A front end has one write of notes under way at a time, and they must not be lost to overload.
     if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
     Atomics.add(this.#depth, 0, 1);
     Atomics.add(this.#depthBytes, 0, bytes);
     return new Promise((resolve, reject) => {
-      this.#owner.write({ type, given } as Write, {
+      this.#owner.write({ type, params } as Write, {
         resolve: (answer) => {
           Atomics.sub(this.#depthBytes, 0, bytes);
           (resolve as (answer: WriteAnswer) => void)(answer);

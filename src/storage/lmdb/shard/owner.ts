@@ -21,21 +21,21 @@ import type { Write, WriteAnswer } from './write.ts';
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
   commitDelayMilliseconds: number;
-  /** Between two looks for what is due. */
+  /** Interval between checks for due mail and secrets. */
   sweepMilliseconds?: number;
 }
 
 export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
 
 const defaultSweepMilliseconds = 1_000;
-/** Mail whose time it is, to expire or to be delivered, is looked for every second; all else every minute. */
+/** Due mail is handled every sweep, about a second; all else every minute. */
 const sweepsPerFullSweep = 60;
-/** Between two rounds of one sweep, so that a backlog never has the thread of a shard for itself. */
+/** Pause between rounds of a sweep, so that a backlog never monopolizes the shard's thread. */
 const roundPauseMs = 3;
-/** Between two looks into the log that found nothing to do, so that a long log is not read all at once. */
-const lookPauseMs = 10;
+/** Pause after a step that found nothing to trim, so that a long log is not read all at once. */
+const scanPauseMs = 10;
 
-/** The owning side of one shard: its one writer, its stream registry, its sweeper. */
+/** The owner of one shard: its single writer, stream registry and sweeper. */
 export class ShardOwner implements ShardWriter {
   readonly #environment: Environment;
   readonly #reader: ShardReader;
@@ -48,14 +48,14 @@ export class ShardOwner implements ShardWriter {
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
   #sweeps = 0;
-  #untoldDrops = 0;
+  #unreportedDrops = 0;
   readonly #sweeping = new SingleFlight(() =>
-    this.#sweep().catch((error: unknown) => this.#log.error({ err: error }, 'the sweeper will try again')),
+    this.#sweep().catch((error: unknown) => this.#log.error({ err: error }, 'sweep failed; retrying')),
   );
-  /** A pass over the log that is under way: it may take minutes, and mail does not wait for it. */
+  /** A pass over the log may take minutes, and mail must not wait for it. */
   readonly #trimming = new SingleFlight(() => this.#trim());
-  /** Once is enough: a log that is full stays so. */
-  #isExcessTold = false;
+  /** Logged once: a full log stays full. */
+  #isExcessReported = false;
   #isClosing = false;
 
   constructor(
@@ -67,7 +67,7 @@ export class ShardOwner implements ShardWriter {
     retention: RetentionSource,
     metrics: OwnerMetrics,
     log: Log,
-    /** Brings in, by `write`, what other threads have left for this shard. */
+    /** Collects, by `write`, what other threads have queued for this shard. */
     collect: () => void,
   ) {
     this.#environment = environment;
@@ -87,8 +87,8 @@ export class ShardOwner implements ShardWriter {
       lifeMs: () => this.#state.clock.lifeMs(),
       logBytes: () => environment.sizeOf('log').bytes,
       onExcess: () => {
-        if (!this.#isExcessTold) log.warn('the oldest records go before their time (logBytesMax)');
-        this.#isExcessTold = true;
+        if (!this.#isExcessReported) log.warn('log full; removing the oldest records early (logBytesMax)');
+        this.#isExcessReported = true;
       },
     });
     this.#commits = new GroupCommit({
@@ -126,7 +126,7 @@ export class ShardOwner implements ShardWriter {
     return this.#streams.connected;
   }
 
-  /** Finishes what was submitted, on disk, refuses what comes now, and closes the environment. */
+  /** Makes submitted writes durable, refuses new ones, and closes the environment. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#isClosing = true;
@@ -139,55 +139,52 @@ export class ShardOwner implements ShardWriter {
     const { clock } = this.#state;
     const jumpMs = clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
-    if (full) this.#tellDropped();
+    if (full) this.#reportDropped();
     if (this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails, clock.trustedMs())) {
       await this.#sweepRounds('due');
     }
     if (full || jumpMs !== 0) await this.#sweepRounds('old');
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
-      this.#log.warn(jump, 'the clock of this machine has jumped; mail expires as if it had not');
+      this.#log.warn(jump, 'clock jumped; expiry of mail is unaffected');
     }
   }
 
-  /** Until nothing is over any more: what a busy shard takes in meanwhile comes in between. */
+  /** Sweeps until nothing is due, with pauses for the writes of a busy shard. */
   async #sweepRounds(what: 'due' | 'old'): Promise<void> {
-    while (!this.#isClosing && (await this.#ask({ type: 'sweep', given: what }))) {
+    while (!this.#isClosing && (await this.#submit({ type: 'sweep', params: what }))) {
       await sleep(roundPauseMs);
     }
   }
 
   #noteDropped(count: number): void {
     this.#metrics.lettersDropped(count);
-    this.#untoldDrops += count;
+    this.#unreportedDrops += count;
   }
 
-  #tellDropped(): void {
-    if (this.#untoldDrops === 0) return;
-    const dropped = { letters: this.#untoldDrops };
-    this.#untoldDrops = 0;
-    this.#log.warn(
-      dropped,
-      'the oldest dead letters of a fleet went for newer ones (deadLettersPerFleetMax)',
-    );
+  #reportDropped(): void {
+    if (this.#unreportedDrops === 0) return;
+    const dropped = { letters: this.#unreportedDrops };
+    this.#unreportedDrops = 0;
+    this.#log.warn(dropped, 'oldest dead letters dropped for newer ones (deadLettersPerFleetMax)');
   }
 
-  /** A step at a time, and what devices write in between. */
+  /** Trims step by step, with devices' writes in between. */
   async #trim(): Promise<void> {
     try {
       for (const step of this.#trimmer.steps()) {
         if (step.changes.length > 0 || step.state !== undefined) {
-          await this.#ask({ type: 'trim', given: step });
-        } else await sleep(lookPauseMs);
+          await this.#submit({ type: 'trim', params: step });
+        } else await sleep(scanPauseMs);
         if (this.#isClosing) return;
         this.#environment.refresh();
       }
     } catch (error) {
-      this.#log.error({ err: error }, 'the log is not trimmed; it will be tried again');
+      this.#log.error({ err: error }, 'log trimming failed; retrying');
     }
   }
 
-  #ask(write: Write): Promise<WriteAnswer> {
+  #submit(write: Write): Promise<WriteAnswer> {
     Atomics.add(this.#depth, 0, 1);
     return new Promise((resolve, reject) => this.#commits.submit(write, { resolve, reject }));
   }

@@ -44,23 +44,23 @@ import { endOfLog } from '../log/ingest-log.ts';
 import { readLogPage } from '../log/log-page.ts';
 import { positionAt, reorderedUntilOf, timeAt } from '../log/log-times.ts';
 import { storedLogBytes } from '../log/log-trim-state.ts';
-import { forgettable } from '../mail/broadcast-mail.ts';
-import { sentBefore } from '../mail/dedupe-keys.ts';
+import { prunable } from '../mail/broadcast-mail.ts';
+import { dedupeKeysBefore } from '../mail/dedupe-keys.ts';
 import { readDeadLetter, readDeadLetters, readReceipt } from '../mail/read-dead-letters.ts';
 
 /** Sorts after every device id. */
 const afterDevices = '~'.repeat(10);
 const neverSeen = { lastSeenMs: undefined, address: undefined };
 
-/** A shard's reads, answered in place by whatever thread asks (design.md, rule 1). */
+/** A shard's reads, in place on whatever thread asks. */
 export class ShardReader {
   readonly #environment: Environment;
   readonly #versions: DeviceVersions;
   readonly #tables: Tables;
-  /** The last look into the log that found nothing: after how many commits, and where. */
+  /** The last read of the log that found nothing: its commit count, and its position. */
   #nothingAfterCommits: number | undefined;
   #nothingFrom = 0;
-  /** Where the log ended after so many commits. */
+  /** The log's end at that commit count. */
   #endAfterCommits: number | undefined;
   #end = 0;
 
@@ -70,8 +70,8 @@ export class ShardReader {
     this.#tables = openTables(environment);
   }
 
-  watch(device: DeviceKey): ChangeToken {
-    return this.#versions.watch(device);
+  changeToken(device: DeviceKey): ChangeToken {
+    return this.#versions.changeToken(device);
   }
 
   credentials(device: DeviceKey): DeviceCredentials | undefined {
@@ -103,14 +103,14 @@ export class ShardReader {
 
   findDevices(query: DeviceQuery): FoundDevices {
     this.#environment.refresh();
-    return searchDevices(this.#tables, query, (device) => this.#readable(device));
+    return searchDevices(this.#tables, query, (device) => this.#readSound(device));
   }
 
-  /** Those of them that are there and match. */
+  /** Filters devices that exist and match. */
   matching(devices: readonly ConnectedDevice[], filter: DeviceFilter): FoundDevice[] {
     this.#environment.refresh();
     return devices.flatMap(({ device, position }) => {
-      const status = this.#readable(device);
+      const status = this.#readSound(device);
       return status !== undefined && matches(status, filter) ? [{ ...status, position }] : [];
     });
   }
@@ -125,9 +125,9 @@ export class ShardReader {
     return readCounts(this.#tables.counts, fleetId);
   }
 
-  countSeen(filter: DeviceFilter, after: string, looks: number): SeenCount {
+  countSeen(filter: DeviceFilter, after: string, scanMax: number): SeenCount {
     this.#environment.refresh();
-    return countSeen(this.#tables, filter, after, looks);
+    return countSeen(this.#tables, filter, after, scanMax);
   }
 
   deviceIds(fleetId: string, after: string, limit: number): string[] {
@@ -136,7 +136,7 @@ export class ShardReader {
     return keys.map((key) => deviceIdOf(readDevice(key, 0)));
   }
 
-  /** Digests of different tags can be the same, so each device is looked at. */
+  /** Checks each device, since tags may share a digest. */
   devicesWithTag(fleetId: string, tag: string, after: string, limit: number): string[] {
     this.#environment.refresh();
     const digest = digestOfTag(tag);
@@ -184,7 +184,9 @@ export class ShardReader {
     return readDeadLetter(this.#tables, device, mailId);
   }
 
-  /** Asked every few milliseconds of every shard: where nothing was committed since, LMDB is not looked into. */
+  /**
+   * Reads a page. It is polled every few milliseconds for every shard, so without new commits LMDB is not accessed.
+   */
   records(from: number): LogPage {
     const { commits } = this.#environment;
     if (commits === this.#nothingAfterCommits && from === this.#nothingFrom) {
@@ -200,28 +202,28 @@ export class ShardReader {
   }
 
   /** Whether `pruneDedupeKeys` would find anything. */
-  hasSent(before: Uint8Array | undefined): boolean {
+  hasDedupeKeys(before: Uint8Array | undefined): boolean {
     this.#environment.refresh();
-    for (const _ of this.#tables.sent.getKeys({ ...sentBefore(before), limit: 1 })) return true;
+    for (const _ of this.#tables.sent.getKeys({ ...dedupeKeysBefore(before), limit: 1 })) return true;
     return false;
   }
 
   /** Whether `pruneBroadcasts` would find anything. */
-  hasForgettable(active: readonly BroadcastProgress[]): boolean {
+  hasPrunableBroadcasts(active: readonly BroadcastProgress[]): boolean {
     this.#environment.refresh();
-    for (const _ of forgettable(this.#tables.broadcast, active, 1)) return true;
+    for (const _ of prunable(this.#tables.broadcast, active, 1)) return true;
     return false;
   }
 
-  /** Asked for every action in turn: looked for once a commit. */
+  /** The log's end. It is polled for every action, and read once per commit. */
   logEnd(): number {
     const { commits } = this.#environment;
     if (commits === this.#endAfterCommits) return this.#end;
     this.#environment.refresh();
     this.#end = endOfLog(this.#tables.log);
     this.#endAfterCommits = commits;
-    // A commit is there for everybody before its own thread has counted it: who is told of such an end finds what
-    // stands in front of it, or would take it for trimmed.
+    // A commit is visible before its own thread has counted it: a caller that got this end must find the records
+    // before it, or would take them for trimmed.
     if (this.#end > this.#nothingFrom) this.#nothingAfterCommits = undefined;
     return this.#end;
   }
@@ -236,24 +238,24 @@ export class ShardReader {
     return timeAt(this.#tables, position);
   }
 
-  movedEnd(): number {
+  reorderedUntil(): number {
     this.#environment.refresh();
     return reorderedUntilOf(this.#tables.times);
   }
 
-  /** Bytes of limited fleets' records, as the owner counted them last. */
+  /** Bytes of limited fleets' records, as the owner last counted them. */
   logBytes(): ReadonlyMap<string, number> {
     this.#environment.refresh();
     return storedLogBytes(this.#tables.times);
   }
 
-  /** Whether the sweeper would find what is due, besides so much mail, so that an idle shard commits nothing. */
-  hasDue(lifeMs: number, besides: { expiry: number; due: number }, trustedMs: number): boolean {
+  /** Whether the sweeper has work stuck so many stuck mails, so that an idle shard commits nothing. */
+  hasDue(lifeMs: number, stuck: { expiry: number; due: number }, trustedMs: number): boolean {
     this.#environment.refresh();
     for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(trustedMs), limit: 1 })) return true;
     const end = sequenceKey(lifeMs);
     const has = (table: 'expiry' | 'due'): boolean => {
-      const limit = besides[table] + 1;
+      const limit = stuck[table] + 1;
       return [...this.#tables[table].getKeys({ end, limit })].length === limit;
     };
     return has('expiry') || has('due');
@@ -264,8 +266,8 @@ export class ShardReader {
     return bytes === undefined ? 0 : readSize(bytes);
   }
 
-  /** One that is damaged is found nowhere, and costs no page that it would stand on. */
-  #readable(device: DeviceKey): DeviceStatus | undefined {
+  /** Reads a device; a damaged one counts as missing, so that it does not break a whole page. */
+  #readSound(device: DeviceKey): DeviceStatus | undefined {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     try {
       return bytes && this.#status(device, bytes);
@@ -282,7 +284,7 @@ export class ShardReader {
   }
 }
 
-/** The devices of a fleet from the one after `after`. */
+/** The key range of a fleet's devices after `after`. */
 function rangeOf(fleetId: string, after: string): { start: Buffer; end: Buffer } {
   return {
     start: Buffer.from(`${fleetId}${after}\0`, 'latin1'),

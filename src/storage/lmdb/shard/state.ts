@@ -46,8 +46,8 @@ export interface StateOptions {
 }
 
 /**
- * The domain as the owner of a shard writes it: applies writes one after another inside one transaction and
- * collects what is to happen after the commit.
+ * Applies writes to a shard's tables, one after another within one transaction, and collects the effects to follow
+ * the commit.
  */
 export class ShardState {
   readonly clock: ShardClock;
@@ -55,9 +55,9 @@ export class ShardState {
   readonly #devices: DeviceWrites;
   readonly #mailboxes: Mailboxes;
   readonly #letters: DeadLetters;
-  readonly #ledger: MailHistory;
+  readonly #history: MailHistory;
   readonly #retention: MailRetention;
-  readonly #sent: DedupeKeys;
+  readonly #dedupeKeys: DedupeKeys;
   readonly #broadcasts: BroadcastMail;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
@@ -70,80 +70,80 @@ export class ShardState {
     this.#devices = new DeviceWrites(tables, () => this.#effects);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
-    this.#ledger = new MailHistory(tables.receipts, this.#letters, this.#log);
+    this.#history = new MailHistory(tables.receipts, this.#letters, this.#log);
     const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
-    this.#mailboxes = new Mailboxes(tables, delayed, this.#ledger);
+    this.#mailboxes = new Mailboxes(tables, delayed, this.#history);
     this.#retention = new MailRetention(tables, this.#letters, options);
-    this.#sent = new DedupeKeys(tables.sent);
+    this.#dedupeKeys = new DedupeKeys(tables.sent);
     this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
   }
 
   apply(write: Write): WriteAnswer {
     switch (write.type) {
       case 'ingest':
-        return this.#ingest(write.given);
+        return this.#ingest(write.params);
       case 'settle':
-        this.#effects.changed.push(write.given.device);
-        return this.#mailboxes.settle(write.given, this.clock.lifeMs());
+        this.#effects.changed.push(write.params.device);
+        return this.#mailboxes.settle(write.params, this.clock.lifeMs());
       case 'enqueue':
-        return this.#enqueueOnce(write.given);
+        return this.#enqueueOnce(write.params);
       case 'withdrawMail':
-        this.#effects.changed.push(write.given.device);
-        return this.#mailboxes.withdraw(write.given.device, write.given.mailId, this.clock.lifeMs());
+        this.#effects.changed.push(write.params.device);
+        return this.#mailboxes.withdraw(write.params.device, write.params.mailId, this.clock.lifeMs());
       case 'replayMail':
-        return this.#replay(write.given);
+        return this.#replay(write.params);
       case 'dropDeadLetter':
-        return this.#letters.remove(write.given.device, write.given.mailId);
+        return this.#letters.remove(write.params.device, write.params.mailId);
       case 'pruneDedupeKeys':
-        return this.#sent.forget(write.given, sweepRecordsMax);
+        return this.#dedupeKeys.prune(write.params, sweepRecordsMax);
       case 'broadcast':
-        return this.#broadcasts.send(write.given, (enqueue) => this.#enqueue(enqueue));
+        return this.#broadcasts.send(write.params, (enqueue) => this.#enqueue(enqueue));
       case 'pruneBroadcasts':
-        return this.#broadcasts.forget(write.given, sweepRecordsMax);
+        return this.#broadcasts.prune(write.params, sweepRecordsMax);
       case 'createDevices':
-        return this.#devices.create(write.given);
+        return this.#devices.create(write.params);
       case 'changeDevice':
-        return this.#devices.change(write.given.device, write.given.change) !== 'not_found';
+        return this.#devices.change(write.params.device, write.params.change) !== 'not_found';
       case 'changeDevices': {
-        const { devices, change } = write.given;
+        const { devices, change } = write.params;
         return devices.map((device) => this.#devices.change(device, change));
       }
       case 'putDevices':
-        return write.given.map((put) => this.#devices.put(put));
+        return write.params.map((put) => this.#devices.put(put));
       case 'deleteDevice': {
-        const isDeleted = this.#devices.delete(write.given);
-        if (isDeleted) this.#mailboxes.clear(write.given);
+        const isDeleted = this.#devices.delete(write.params);
+        if (isDeleted) this.#mailboxes.clear(write.params);
         return isDeleted;
       }
       case 'noteActivity':
-        for (const activity of write.given) this.#noteActivity(activity);
+        for (const activity of write.params) this.#noteActivity(activity);
         return undefined;
       case 'sweep':
-        return this.#sweep(write.given);
+        return this.#sweep(write.params);
       case 'trim':
-        return this.#trim(write.given);
+        return this.#trim(write.params);
     }
   }
 
   /**
-   * A batch of nothing but new records, as the one value that stores them all: it needs no look at the store
-   * and so no transaction of ours. Undefined where it does need one.
+   * Encodes a batch of plain records as the one value that stores them all, which needs no read and so no transaction
+   * of ours. Undefined if a write needs one.
    */
   appendOnly(batch: readonly { write: Write }[]): LogBatch | undefined {
     const records: Uint8Array[] = [];
     for (const { write } of batch) {
-      if (write.type !== 'ingest' || write.given.idempotency !== undefined) return undefined;
-      records.push(write.given.record);
+      if (write.type !== 'ingest' || write.params.idempotency !== undefined) return undefined;
+      records.push(write.params.record);
     }
     return this.#log.batch(records);
   }
 
-  /** Ends the transaction's writes. */
+  /** Completes the transaction's writes. */
   flush(): void {
     this.#log.flush();
   }
 
-  /** After a transaction that failed: nothing of it was. */
+  /** Discards the state of a failed transaction. */
   rollback(): void {
     this.#log.rollback();
     this.#keys.rollback();
@@ -151,12 +151,12 @@ export class ShardState {
     this.#effects = noEffects();
   }
 
-  /** What is due and stays where it is, since a record of it is damaged. */
+  /** Due mail that is stuck, since a record is damaged. */
   get stuckMails(): { expiry: number; due: number } {
     return this.#mailboxes.stuck;
   }
 
-  /** After a commit: what it brought about, handed out once. */
+  /** Returns the effects of the last commit, once. */
   takeEffects(): Effects {
     const effects = this.#effects;
     effects.droppedLetters = this.#letters.takeDropped();
@@ -173,7 +173,7 @@ export class ShardState {
     return 'stored';
   }
 
-  /** D18 for senders: the key and the mail's id are committed with the mail. */
+  /** Applies D18 for senders: commits the key and the mail's id with the mail. */
   #enqueueOnce(enqueue: Enqueue): EnqueueOutcome {
     const { device, idempotency } = enqueue;
     if (idempotency === undefined) return this.#enqueue(enqueue);
@@ -213,14 +213,14 @@ export class ShardState {
     const outcome = this.#enqueue(enqueue);
     if (outcome.result !== 'queued') return outcome;
     this.#letters.remove(device, mailId);
-    this.#ledger.note(device, encodeMail(mail), 'replayed', outcome.mailId);
+    this.#history.note(device, encodeMail(mail), 'replayed', outcome.mailId);
     return outcome;
   }
 
   #noteActivity(activity: Activity): void {
     const { device, lastSeenMs } = activity;
     const bytes = this.#tables.activity.getBinaryFast(keyOfDevice(device));
-    // Whoever was seen before is there; so each note costs one look and one put, as long as the index agrees.
+    // A device seen before exists, so each note costs one read and one put, while the index agrees.
     if (bytes === undefined && !this.#tables.devices.doesExist(keyOfDevice(device))) return;
     const before = bytes && decodeSeen(bytes);
     const record = encodeSeen(lastSeenMs, activity.address ?? before?.address);
@@ -236,7 +236,7 @@ export class ShardState {
     return what === 'due' ? this.#sweepDue(lifeMs, trustedMs) : this.#sweepOld(lifeMs, trustedMs);
   }
 
-  /** What expires makes room for what is delivered. */
+  /** Expires mail first, which makes space for delivery. */
   #sweepDue(lifeMs: number, trustedMs: number): boolean {
     const expired = this.#mailboxes.expire(lifeMs, sweepMailsMax);
     this.#effects.changed.push(...expired);
@@ -257,7 +257,7 @@ export class ShardState {
     return removed.includes(sweepRecordsMax);
   }
 
-  /** Batches that the log's end has left behind long ago: nobody else writes them. */
+  /** Applies a trim step. Nothing else writes these batches, which the log's end passed long ago. */
   #trim({ changes, state }: TrimStep): undefined {
     for (const { key, value } of changes) {
       if (value === undefined) this.#tables.log.removeSync(key);

@@ -3,7 +3,7 @@ import { ConnectedDevices } from '../../../domain/connected-devices.ts';
 import type { StreamSink } from '../../../domain/shard.ts';
 import type { Effects } from '../../../domain/write.ts';
 
-/** The open event streams of a shard's devices, wherever their connections are. */
+/** The open event streams of a shard's devices, on any thread. */
 export class StreamRegistry {
   readonly #sinks = new Map<DeviceKey, StreamSink[]>();
   readonly #perDeviceMax: number;
@@ -15,7 +15,7 @@ export class StreamRegistry {
     this.#perDeviceMax = perDeviceMax;
   }
 
-  /** The oldest stream of the device makes room (D21). Answers how to leave. */
+  /** Adds a stream, replacing the device's oldest beyond the limit (D21). Returns the function that removes it. */
   add(device: DeviceKey, sink: StreamSink): () => void {
     let sinks = this.#sinks.get(device);
     if (sinks === undefined) {

@@ -27,7 +27,7 @@ function seenBucket(tables: StoredTables, device: DeviceKey): number {
   return bucketOf(seen && decodeSeen(seen).lastSeenMs);
 }
 
-/** The indexes of devices and the counts of fleets, held against the devices. */
+/** Checks the indexes of devices and the counts of fleets against the devices. */
 export class DeviceIndexCheck {
   readonly #tables: StoredTables;
   readonly #counts = new Map<string, FleetCounts>();
@@ -36,7 +36,7 @@ export class DeviceIndexCheck {
     this.#tables = tables;
   }
 
-  /** What is missing of a device, if anything is. To be called for each. */
+  /** Returns what is missing for a device, if anything. Call it for each. */
   check(device: DeviceKey, record: Buffer): string | undefined {
     const indexed = decodeIndexed(record);
     const { oldSecretUntilMs } = decodeCredentials(record);
@@ -59,7 +59,7 @@ export class DeviceIndexCheck {
       : 'when it was seen is not in the index';
   }
 
-  /** The other way, behind the walk of the devices: whether what the indexes say of devices is so. */
+  /** Checks the reverse, after all devices: whether index entries agree with them. */
   walk(walk: TableWalk): void {
     const check =
       (
@@ -127,7 +127,7 @@ export class DeviceIndexCheck {
     });
   }
 
-  /** Fleets that have devices and no count, behind `walk`. */
+  /** Fleets with devices but without a count; call it after `walk`. */
   get uncounted(): string[] {
     return [...this.#counts.keys()];
   }

@@ -11,11 +11,11 @@ import { isDeadLetterRecord, mailOf } from '../layout/dead-letter-record.ts';
 import { decodeDelayed, isDelayedRecord } from '../layout/delayed-record.ts';
 import {
   deadDeviceAt,
+  dedupeRestBytesMax,
   keyOfDeviceMail,
   keyOfExpiry,
   readDevice,
   readSequence,
-  sentRestBytesMax,
   sequenceBytes,
 } from '../layout/keys.ts';
 import { isReceiptRecord } from '../layout/receipt-record.ts';
@@ -24,31 +24,31 @@ import type { TableWalk } from './walk.ts';
 
 const restAt = uuidBytesLength + deviceKeyLength;
 
-/** What mail was sent for. Neither the mail nor the device need be there any more. */
-export function verifySent(walk: TableWalk, isPlaced: (device: DeviceKey) => boolean): void {
+/** Verifies dedupe keys. Neither mail nor device need exist any more. */
+export function verifyDedupeKeys(walk: TableWalk, belongsHere: (device: DeviceKey) => boolean): void {
   walk('sent', (key, value) => {
     const restBytes = key.length - restAt;
-    const isKey = isUuid(key) && restBytes >= 1 && restBytes <= sentRestBytesMax;
+    const isKey = isUuid(key) && restBytes >= 1 && restBytes <= dedupeRestBytesMax;
     const device = readDevice(key, uuidBytesLength);
     if (!isKey || !isDeviceKey(device) || value.length !== uuidBytesLength || !isUuid(value)) {
       return 'the record does not decode';
     }
-    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+    return belongsHere(device) ? undefined : 'its device belongs in another shard';
   });
 }
 
-/** Who has had the mail of a broadcast. */
-export function verifyBroadcast(walk: TableWalk, isPlaced: (device: DeviceKey) => boolean): void {
+/** Verifies which devices got the mail of broadcasts. */
+export function verifyBroadcast(walk: TableWalk, belongsHere: (device: DeviceKey) => boolean): void {
   walk('broadcast', (key, value) => {
     const device = readDevice(key, uuidBytesLength);
     if (!isUuid(key) || key.length !== restAt || !isDeviceKey(device) || value.length !== 0) {
       return 'the record does not decode';
     }
-    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+    return belongsHere(device) ? undefined : 'its device belongs in another shard';
   });
 }
 
-/** Mail that waits for its time, against the order of its times, both ways. */
+/** Verifies delayed mail against its schedule, both ways. */
 export function verifyDelayed(
   tables: ReadonlyMap<string, StoredTable>,
   walk: TableWalk,
@@ -80,12 +80,12 @@ export function verifyDelayed(
   });
 }
 
-/** What is kept of mail that is over. Its device need not be there any more. */
-export function verifyEnded(walk: TableWalk, isPlaced: (device: DeviceKey) => boolean): void {
+/** Verifies receipts and dead letters. The device need not exist any more. */
+export function verifyEnded(walk: TableWalk, belongsHere: (device: DeviceKey) => boolean): void {
   walk('receipts', (key, value) => {
     const device = key.toString('latin1', uuidBytesLength);
     if (!isUuid(key) || !isDeviceKey(device) || !isReceiptRecord(value)) return 'the record does not decode';
-    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+    return belongsHere(device) ? undefined : 'its device belongs in another shard';
   });
   walk('dead', (key, value) => {
     const device = key.toString('latin1', deadDeviceAt);
@@ -97,6 +97,6 @@ export function verifyEnded(walk: TableWalk, isPlaced: (device: DeviceKey) => bo
     const mail = mailOf(value);
     if (!mail.id.equals(id)) return 'its id is another';
     if (!isObject(mail.payload)) return 'the payload is not a JSON object';
-    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+    return belongsHere(device) ? undefined : 'its device belongs in another shard';
   });
 }

@@ -17,7 +17,7 @@ import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record
 import { decodeMailbox, isMailboxRecord } from '../layout/mailbox-record.ts';
 import type { TableWalk } from './walk.ts';
 
-/** What the walk of the mail counted of one device. */
+/** What was counted of one device's mail. */
 interface Counted {
   size: number;
   head: number;
@@ -25,8 +25,8 @@ interface Counted {
 }
 
 /**
- * Mail against the mailbox records, and against `requeued` and `expiry` both ways. Answers how many there are.
- * One device's counts are kept until its mailbox record is looked at: some dozen bytes for each that has mail.
+ * Verifies mail against the mailbox records, and against `requeued` and `expiry` both ways. Returns the number of
+ * mails. Counts are kept per device until its mailbox record: some dozen bytes for each device with mail.
  */
 export function verifyMail(
   tables: ReadonlyMap<string, StoredTable>,
@@ -94,7 +94,7 @@ export function verifyMail(
   return mails;
 }
 
-/** The mail of a device and an id, as the mailbox itself finds it: requeued, or where its id was accepted. */
+/** Finds a mail as the mailbox does: by its requeued entry, or where its id was accepted. */
 function find(tables: ReadonlyMap<string, StoredTable>, deviceAndId: Buffer): Buffer | undefined {
   const device = readDevice(deviceAndId, 0);
   const id = deviceAndId.subarray(deviceKeyLength);

@@ -10,17 +10,17 @@ import { countBatch, countOf } from '../log/log-batch.ts';
 import { isReorderedUntilRecord } from '../log/log-times.ts';
 import { isTrimRecord } from '../log/log-trim-state.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
-import { verifyBroadcast, verifyDelayed, verifyEnded, verifySent } from './verify-ended.ts';
+import { verifyBroadcast, verifyDedupeKeys, verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { verifyMail } from './verify-mail.ts';
 import { tableWalkOf, type Walked } from './walk.ts';
 
 export interface ShardVerification extends Walked {
-  /** Whether the device belongs in this shard. */
-  isPlaced(device: DeviceKey): boolean;
+  /** Whether the device belongs to this shard. */
+  belongsHere(device: DeviceKey): boolean;
   hasFleet(fleetId: string): boolean;
 }
 
-/** What the walk of a shard counted. */
+/** Counts of a verified shard. */
 export interface ShardCounts {
   devices: number;
   mails: number;
@@ -28,9 +28,9 @@ export interface ShardCounts {
   idempotencyKeys: number;
 }
 
-/** Walks every record of every table of a shard whose server is stopped, and holds them against each other. */
+/** Verifies every record of every table of a stopped shard, also against each other. */
 export function verifyShard(verification: ShardVerification): ShardCounts {
-  const { tables, isPlaced, hasFleet, findings } = verification;
+  const { tables, belongsHere, hasFleet, findings } = verification;
   const indexes = new DeviceIndexCheck(tables);
   const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
   const walk = tableWalkOf(verification);
@@ -42,7 +42,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     const device = key.toString('latin1');
     if (!isDeviceKey(device)) return 'this is not the key of a device';
     if (!isDeviceRecord(value)) return 'the record does not decode';
-    if (!isPlaced(device)) return 'the device belongs in another shard';
+    if (!belongsHere(device)) return 'the device belongs in another shard';
     const missing = indexes.check(device, value);
     if (missing !== undefined) return missing;
     return hasFleet(fleetIdOf(device)) ? undefined : 'its fleet does not exist';
@@ -50,21 +50,21 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   indexes.walk(walk);
   for (const fleetId of indexes.uncounted)
     findings.add(`counts: the devices of fleet ${fleetId} are not counted`);
-  verifySent(walk, isPlaced);
-  verifyBroadcast(walk, isPlaced);
+  verifyDedupeKeys(walk, belongsHere);
+  verifyBroadcast(walk, belongsHere);
   walk('activity', (key, value) => {
     if (!isSeenRecord(value)) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
   verifyDelayed(tables, walk, exists);
-  verifyEnded(walk, isPlaced);
+  verifyEnded(walk, belongsHere);
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     if (!isKeyRecord(key, value)) return 'the record does not decode';
     const device = readDevice(key, uuidBytesLength);
     if (!isDeviceKey(device)) return 'the record does not decode';
-    return isPlaced(device) ? undefined : 'its device belongs in another shard';
+    return belongsHere(device) ? undefined : 'its device belongs in another shard';
   });
   walk('times', (key, value) =>
     isForgottenRecord(key, value) ||
@@ -88,7 +88,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   return counts;
 }
 
-/** A device's own key, or one of those who send it mail, with the id of that. */
+/** A device's own key, or one of its mail senders, with the mail's id. */
 function isKeyRecord(key: Buffer, value: Buffer): boolean {
   const deviceEnd = uuidBytesLength + deviceKeyLength;
   if (!isUuid(key)) return false;

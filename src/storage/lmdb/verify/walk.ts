@@ -2,17 +2,17 @@ import { isDeviceKey } from '../../../core/identity.ts';
 import { Damage, type StoredTable } from '../environment/database-file.ts';
 import type { Findings } from '../environment/findings.ts';
 
-/** One table's walk: `check` answers what is wrong with a record, if anything is. */
+/** Walks one table: `check` returns what is wrong with a record, if anything. */
 export type TableWalk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;
 
 export interface Walked {
   tables: ReadonlyMap<string, StoredTable>;
   findings: Pick<Findings, 'add'>;
-  /** Called for every record that was looked at. */
+  /** Called for every record visited. */
   onRecord(): void;
 }
 
-/** Walks tables of one environment, and adds what is wrong with a record, or with its page, to the findings. */
+/** Walks tables of one environment, adding wrong records and damaged pages to the findings. */
 export function tableWalkOf({ tables, findings, onRecord }: Walked): TableWalk {
   return (name, check) => {
     const table = tables.get(name);
@@ -28,7 +28,7 @@ export function tableWalkOf({ tables, findings, onRecord }: Walked): TableWalk {
   };
 }
 
-/** A record that is too short or of other bytes makes its reader throw. */
+/** A record that is too short or overwritten makes its reader throw. */
 function attempt(check: () => string | undefined): string | undefined {
   try {
     return check();
@@ -38,7 +38,7 @@ function attempt(check: () => string | undefined): string | undefined {
   }
 }
 
-/** Keys begin with ids where all is well, and with anything where it is not. */
+/** Sound keys begin with ids, damaged ones with anything. */
 function printable(key: Buffer): string {
   const text = key.toString('latin1');
   return isDeviceKey(text) ? text : `key ${key.subarray(0, 64).toString('hex')}`;

@@ -1,8 +1,8 @@
 import { viewOf } from './bytes.ts';
 
-/** An element, as it is in the binary format of the protocol. */
+/** An element type in the binary format of the protocol. */
 interface ElementType {
-  /** Of PostgreSQL's catalogue, the same in every database. */
+  /** Type id of PostgreSQL's catalogue, the same in every database. */
   oid: number;
   bytesOf(element: never): number;
   write(element: never, bytes: Buffer, at: number): void;
@@ -14,10 +14,10 @@ const text: ElementType = {
   write: (element: string, bytes, at) => bytes.write(element, at),
 };
 
-/** By their names in SQL: those that columns of tables.ts have. */
+/** The types that columns of tables.ts have, by SQL name. */
 const elementTypes: Readonly<Record<string, ElementType>> = {
   text,
-  // JSON as text, behind the version of its format.
+  // A format version, then JSON as text.
   jsonb: {
     oid: 3802,
     bytesOf: (element: string) => 1 + Buffer.byteLength(element),
@@ -56,8 +56,8 @@ const headBytes = 20;
 const absent = -1;
 
 /**
- * Which parameters of a statement are arrays, by their casts (`$1::text[]`), and of what: a list whose places are those
- * of the parameters.
+ * Element types of the array parameters of a statement, found by their casts (`$1::text[]`), indexed as the parameters
+ * are.
  */
 export function arraysOf(statement: string): readonly (ElementType | undefined)[] {
   const types: (ElementType | undefined)[] = [];
@@ -67,8 +67,8 @@ export function arraysOf(statement: string): readonly (ElementType | undefined)[
 }
 
 /**
- * An array of one dimension in the binary format of the protocol (`array_recv` of PostgreSQL): the library writes and
- * the server reads it for half of what text costs, where bytes are twice as long and every element is quoted.
+ * Encodes a one-dimensional array in the binary format of the protocol (`array_recv` of PostgreSQL): encoding and
+ * parsing cost half of what text does, where bytes are twice as long and every element is quoted.
  */
 export function binaryArray(type: ElementType, elements: readonly unknown[]): Buffer {
   let length = headBytes;
@@ -83,7 +83,7 @@ export function binaryArray(type: ElementType, elements: readonly unknown[]): Bu
   bytes.writeInt32BE(hasAbsent, 4);
   bytes.writeInt32BE(type.oid, 8);
   bytes.writeInt32BE(elements.length, 12);
-  // The place of the first one.
+  // Lower bound of the index.
   bytes.writeInt32BE(1, 16);
   let at = headBytes;
   for (const element of elements) {

@@ -3,7 +3,7 @@ import { isConflict } from './database-failure.ts';
 
 const attemptsMax = 5;
 
-/** Does it again as often as the engine asks for that. @throws what it throws, ApiError unavailable. */
+/** Repeats `act` on conflicts. @throws what `act` throws, ApiError unavailable */
 export async function retryConflicts<A>(act: () => Promise<A>): Promise<A> {
   for (let attempts = 1; ; attempts += 1) {
     try {

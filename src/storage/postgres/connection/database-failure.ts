@@ -1,32 +1,32 @@
 /**
- * What the database, or the way to it, did not do: known by its code alone, since the texts of both repeat users,
- * hosts and values, which are for no log.
+ * A failure of the database or its connection, identified by its code alone: error texts of both repeat users, hosts
+ * and values, which must not get into logs.
  */
 export class DatabaseFailure extends Error {
   /** SQLSTATE, the code of a failed connection, or `CONNECTION`. */
   readonly code: string;
 
   constructor(code: string) {
-    super(`The database did not do what it was asked: ${code}.`);
+    super(`Database query failed: ${code}.`);
     this.name = 'DatabaseFailure';
     this.code = code;
   }
 
-  /** A conflict that the engine asks to be tried again, or a deadlock that it has ended. */
+  /** A serialization conflict, or a deadlock that the engine has ended. */
   get isConflict(): boolean {
     return this.code === '40001' || this.code === '40P01';
   }
 
   /**
-   * Whether the connection is of no more use: it is broken or about to be (08, 57), or the server takes no writes
-   * (25), as one that was the primary and is so no more.
+   * Whether the connection is unusable: broken or about to be (08, 57), or its server takes no writes (25), as a former
+   * primary does not.
    */
   get isLost(): boolean {
     return !/^[0-9A-Z]{5}$/.test(this.code) || /^(08|25|57)/.test(this.code);
   }
 }
 
-/** Of anything that the library throws. */
+/** Converts whatever the library throws. */
 export function failureOf(error: unknown): DatabaseFailure {
   if (error instanceof DatabaseFailure) return error;
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
@@ -35,7 +35,7 @@ export function failureOf(error: unknown): DatabaseFailure {
   );
 }
 
-/** Whether the engine asks for the same transaction once more. */
+/** Whether the transaction should be retried. */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseFailure && error.isConflict;
 }

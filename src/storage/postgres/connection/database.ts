@@ -15,24 +15,23 @@ import { databaseAddressOf } from './database-url.ts';
 import { Listener, type ListenerOptions } from './listener.ts';
 
 export interface DatabaseOptions {
-  /** `postgres://…`, as database-url.ts reads it. */
   url: string;
   connectionsMax: number;
-  /** A connection and the answer to a statement are waited for so long together. */
+  /** Timeout for a connection and the answer to a statement together. */
   timeoutMilliseconds: number;
   log: Log;
 }
 
-/** A row as the library gives it; numbers of 8 bytes are JavaScript's, all here stay far below 2^53. */
+/** A row of the library; 8-byte integers are JavaScript numbers, since all here stay far below 2^53. */
 export type Row = Record<string, unknown>;
 
-/** A connection, and a query, with what the library's typings leave out of them. */
+/** Members missing in the library's typings. */
 type Connected = PoolClient & { connection: { stream: { destroy(): void } } };
 type TimedQuery = QueryConfig & { query_timeout: number };
 
-/** What can be asked inside a transaction, or outside of one: statements in order, without waiting in between. */
+/** Runs statements, in order and without waiting in between, inside a transaction or outside of one. */
 export interface Session {
-  /** `text` is prepared once on each connection, under its own text. @throws ApiError unavailable */
+  /** Prepares `text` once per connection, keyed by the text. @throws ApiError unavailable */
   query<T extends Row>(text: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
@@ -42,27 +41,27 @@ const parsers = {
     oid === int8 ? Number : types.getTypeParser(oid, format as 'text'),
 };
 
-/** What waits for a free connection, while the database is slow or gone: more are refused at once. */
+/** Maximum queries waiting for a connection while the database is slow or down: further ones are refused at once. */
 const waitingMax = 1_000;
 /**
- * Of every connection. What nodes ask is looked up by indexes, also in a table that was empty when it was counted last
- * (`oneByOne` of table.ts); and statements of a millisecond are not compiled, which the price of other scans would ask
- * for.
+ * Planner options of every connection. Every query uses indexes, also on a table that was empty when statistics were
+ * taken last (`oneByOne` of table.ts); and statements of a millisecond are not compiled, which the cost of the
+ * remaining scans would trigger.
  */
 const plannerOptions = '-c enable_seqscan=off -c jit=off';
-/** A peer that is silent for so long is asked whether it is there. */
+/** TCP keep-alive: a silent peer is probed after this time. */
 const keepAliveMilliseconds = 10_000;
-/** The share of the timeout that a statement must have left: one that is given up takes its connection along. */
+/** Minimum share of the timeout left for a statement: one that times out takes its connection along. */
 const shareForStatement = 0.1;
-/** Between two lines of the log that say the same. */
-const tellMilliseconds = 1_000;
+/** Minimum time between two equal log lines. */
+const logIntervalMilliseconds = 1_000;
 
 interface Statement {
   name: string;
   arrays: ReturnType<typeof arraysOf>;
 }
 
-/** Prepared statements, of which there are as many as there are texts in this room. */
+/** Prepared statements; their number is bounded by the texts in this folder. */
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {
@@ -75,19 +74,18 @@ function statementOf(text: string): Statement {
 }
 
 /**
- * One database. Every wait has an end on this side: a primary that is frozen answers nothing, not even that
- * (measured: without one, callers stalled for as long as its failover took).
+ * One database. Every wait has a timeout on this side: a frozen primary answers nothing, not even that (measured:
+ * without a timeout, callers stalled for as long as its failover took).
  */
 export class Database {
-  /** For what waits to be asked, too. */
+  /** Also the timeout of queries waiting in batchers. */
   readonly timeoutMilliseconds: number;
-  /** Of every connection. */
   readonly #connection: ClientConfig;
   readonly #pool: Pool;
   readonly #clients = new Set<Connected>();
   readonly #log: Log;
-  /** Of each code, failures since the log was told, and when that was. */
-  readonly #told = new Map<string, { failures: number; atMs: number }>();
+  /** Per code, failures since the last log line, and when that was. */
+  readonly #reported = new Map<string, { failures: number; atMs: number }>();
 
   constructor({ url, connectionsMax, timeoutMilliseconds, log }: DatabaseOptions) {
     this.#log = log;
@@ -110,23 +108,23 @@ export class Database {
       types: parsers,
       onConnect: refuseStandby,
     } as ConstructorParameters<typeof Pool>[0]);
-    // Of connections that nobody uses: the next who wants one gets another.
-    this.#pool.on('error', (error) => this.#tell(failureOf(error)));
-    // Of one that is in use, its statements say so: the library's own listener is off for so long, and an error that
-    // nobody listens to ends the process.
+    // Errors of idle connections: the pool replaces them.
+    this.#pool.on('error', (error) => this.#logFailure(failureOf(error)));
+    // Errors of a connection in use fail its statements: the library removes its own listener meanwhile, and an error
+    // without a listener ends the process.
     this.#pool.on('connect', (client) => client.on('error', () => {}));
     this.#pool.on('connect', (client) => this.#clients.add(client as Connected));
     this.#pool.on('remove', (client) => this.#clients.delete(client as Connected));
   }
 
-  /** One statement by itself. */
+  /** Runs one statement outside of a transaction. */
   async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
-    return this.#with((client, milliseconds) => ask<T>({ client, milliseconds }, text, values));
+    return this.#with((client, milliseconds) => run<T>({ client, milliseconds }, text, values));
   }
 
   /**
-   * In one transaction; `run` ends it by `commit`, which goes out together with what was asked just before. Whatever
-   * throws takes all of it back. @throws ApiError unavailable, also where nobody knows whether it was committed.
+   * Runs a transaction; `run` ends it by `commit`, which is sent together with the statements just before. Any error
+   * rolls it back. @throws ApiError unavailable, also when the outcome of the commit is unknown
    */
   async transaction<A>(run: (transaction: Transaction) => Promise<A>): Promise<A> {
     return this.#with(async (client, milliseconds) => {
@@ -142,7 +140,7 @@ export class Database {
     });
   }
 
-  /** A connection of its own, which listens to one channel and is closed by whoever asked for it. */
+  /** Listens to one channel on a separate connection, which the caller closes. */
   listen(listening: Pick<ListenerOptions, 'channel' | 'onPayload' | 'onListening'>): Listener {
     return new Listener({
       ...listening,
@@ -152,7 +150,7 @@ export class Database {
     });
   }
 
-  /** Settles when no connection is left: one whose other end is silent says no goodbye, and is cut. */
+  /** Settles when no connection is left: one whose peer is silent is cut after the timeout. */
   async close(): Promise<void> {
     const patience = setTimeout(() => {
       for (const client of this.#clients) client.connection.stream.destroy();
@@ -161,7 +159,7 @@ export class Database {
     clearTimeout(patience);
   }
 
-  /** `use` is told how long the answer to each of its statements may take. */
+  /** `use` gets the time that each of its statements may take. */
   async #with<A>(use: (client: PoolClient, milliseconds: number) => Promise<A>): Promise<A> {
     const untilMs = performance.now() + this.timeoutMilliseconds;
     let client: PoolClient | undefined;
@@ -170,22 +168,23 @@ export class Database {
       client = await this.#connect();
       const milliseconds = Math.round(untilMs - performance.now());
       if (milliseconds < this.timeoutMilliseconds * shareForStatement) {
-        throw unavailable('The database is too slow (databaseTimeoutMilliseconds).');
+        throw unavailable('The database is too slow (databaseTimeoutMilliseconds). Retry later.');
       }
       return await use(client, milliseconds);
     } catch (error) {
       if (!(error instanceof DatabaseFailure)) throw error;
       failure = error;
       if (isConflict(error)) throw error;
-      this.#tell(error);
-      throw unavailable('The database of this device is not available.');
+      this.#logFailure(error);
+      throw unavailable('The database of this device is not available. Retry later.');
     } finally {
       client?.release(failure?.isLost === true);
     }
   }
 
   async #connect(): Promise<PoolClient> {
-    if (this.#pool.waitingCount >= waitingMax) throw unavailable('Too many wait for the database.');
+    if (this.#pool.waitingCount >= waitingMax)
+      throw unavailable('Too many queries wait for the database. Retry later.');
     try {
       return await this.#pool.connect();
     } catch (error) {
@@ -193,26 +192,26 @@ export class Database {
     }
   }
 
-  /** Of each code once a second at most: an outage fails all that is asked meanwhile. */
-  #tell({ code }: DatabaseFailure): void {
-    const told = this.#told.get(code) ?? { failures: 0, atMs: Number.NEGATIVE_INFINITY };
-    this.#told.set(code, told);
-    told.failures += 1;
+  /** Logs each code once a second at most: an outage fails every query meanwhile. */
+  #logFailure({ code }: DatabaseFailure): void {
+    const reported = this.#reported.get(code) ?? { failures: 0, atMs: Number.NEGATIVE_INFINITY };
+    this.#reported.set(code, reported);
+    reported.failures += 1;
     const nowMs = performance.now();
-    if (nowMs - told.atMs < tellMilliseconds) return;
-    this.#log.warn({ code, failures: told.failures }, 'the database did not do what it was asked');
-    told.failures = 0;
-    told.atMs = nowMs;
+    if (nowMs - reported.atMs < logIntervalMilliseconds) return;
+    this.#log.warn({ code, failures: reported.failures }, 'database query failed');
+    reported.failures = 0;
+    reported.atMs = nowMs;
   }
 }
 
-/** A connection, and how long the answer to a statement may take on it. */
+/** A connection, and the timeout of a statement on it. */
 interface Connection {
   client: PoolClient;
   milliseconds: number;
 }
 
-/** Statements of one transaction, which go out one behind another without waiting for answers. */
+/** A transaction whose statements are pipelined, without waiting for answers. */
 export class Transaction implements Session {
   readonly #connection: Connection;
   readonly #sent: Promise<unknown>[] = [];
@@ -227,7 +226,7 @@ export class Transaction implements Session {
     return this.#send<T>(text, values);
   }
 
-  /** Settles when everything that was asked has been done and is durable. */
+  /** Settles when all statements are done and durable. */
   async commit(): Promise<void> {
     this.isEnded = true;
     const committed = this.#end('COMMIT').catch((error: unknown) => {
@@ -236,7 +235,7 @@ export class Transaction implements Session {
     this.#sent.push(committed);
     const answers = await Promise.allSettled(this.#sent);
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-    // A transaction that failed is taken back by COMMIT without an error.
+    // COMMIT rolls a failed transaction back without an error.
     const { command } = await committed;
     if (command !== 'COMMIT') throw new DatabaseFailure('40000');
   }
@@ -254,15 +253,15 @@ export class Transaction implements Session {
   }
 
   #send<T extends Row>(text: string, values: readonly unknown[]): Promise<T[]> {
-    const answer = ask<T>(this.#connection, text, values);
-    // Awaited by `commit` or `rollback`, whoever else does.
+    const answer = run<T>(this.#connection, text, values);
+    // Always awaited by `commit` or `rollback`.
     answer.catch(() => {});
     this.#sent.push(answer);
     return answer;
   }
 }
 
-async function ask<T extends Row>(
+async function run<T extends Row>(
   { client, milliseconds }: Connection,
   text: string,
   values: readonly unknown[],
@@ -286,7 +285,7 @@ function preparedOf(text: string, values: readonly unknown[]): QueryConfig {
   return { name, text, values: encoded };
 }
 
-/** A standby answers reads from a past that may be long: a device that was disabled would go on. */
+/** Refuses a standby, whose reads may be stale: a disabled device would stay active. */
 async function refuseStandby(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
   if (rows[0]?.standby === true) throw new DatabaseFailure('STANDBY');

@@ -1,19 +1,19 @@
 import { Batcher, type BatcherOptions } from '../../../core/async.ts';
 import { unavailable } from '../../../core/errors.ts';
 
-/** Of one statement: more of them save no more. */
-const gatheredMax = 1_000;
-/** What waits to be asked: more are refused at once. */
+/** Maximum keys per statement: more save nothing. */
+const batchMax = 1_000;
+/** Maximum keys waiting: further ones are refused at once. */
 const waitingMax = 10_000;
 
 /**
- * One statement for what all requests of one turn of the event loop ask, and for what comes while it is under way:
- * a statement costs tens of microseconds whatever it asks for.
+ * Batches queries into one statement for all requests of a turn of the event loop, and for those that come while it is
+ * in flight: a statement costs tens of microseconds, whatever it reads.
  */
 export class QueryBatcher<K, V> extends Batcher<K, V> {
   /**
-   * `ask` answers a value for each key, in their order. What has waited for longer than `waitMilliseconds` is refused,
-   * as unavailable: the database is stuck, or far too slow.
+   * `ask` returns a value per key, in order. Keys that have waited for longer than `waitMilliseconds` are refused as
+   * unavailable: the database is stuck, or far too slow.
    */
   constructor(
     ask: (keys: readonly K[]) => Promise<readonly V[]>,
@@ -25,7 +25,7 @@ export class QueryBatcher<K, V> extends Batcher<K, V> {
       run: ask,
       begin: setImmediate,
       underWayMax,
-      itemsMax: gatheredMax,
+      itemsMax: batchMax,
       bytes,
       waiting: { itemsMax: waitingMax, msMax: waitMilliseconds, refusal },
     });
@@ -33,5 +33,9 @@ export class QueryBatcher<K, V> extends Batcher<K, V> {
 }
 
 function refusal(reason: 'full' | 'late'): Error {
-  return unavailable(reason === 'full' ? 'Too many wait for the database.' : 'The database is too slow.');
+  return unavailable(
+    reason === 'full'
+      ? 'Too many queries wait for the database. Retry later.'
+      : 'The database is too slow. Retry later.',
+  );
 }

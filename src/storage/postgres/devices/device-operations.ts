@@ -17,17 +17,17 @@ import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import { deviceOfRow, rowOf } from './device-rows.ts';
 
 /**
- * Who makes a device, makes its mailbox first: of several at once, one does, and the others wait for its commit. In
- * order of device, as all locks are.
+ * Creating a device starts with its mailbox: of several concurrent attempts one succeeds, and the others wait for its
+ * commit. In order of device, as all locks are.
  */
 const makeMailboxes = `
   INSERT INTO mailbox AS t (device, size, head, tail, delayed, settled)
   SELECT k.device, 0, 1, 1, 0, ''::bytea FROM unnest($1::text[]) AS k (device) ORDER BY k.device COLLATE "C"`;
 const makeNew = `${makeMailboxes} ON CONFLICT (device) DO NOTHING RETURNING device`;
-/** Those that are there are locked on the way, and not changed. */
+/** Existing ones are locked and not changed. */
 const makeOrLock = `
   ${makeMailboxes} ON CONFLICT (device) DO UPDATE SET size = t.size WHERE false RETURNING device`;
-/** Rows that somebody is changing are left for the next time. An array of keys is looked up, never joined by a scan. */
+/** Rows being changed are left for the next run. An array of keys is looked up, never joined by a scan. */
 const retire = `
   UPDATE device
   SET secret_digests = substring(secret_digests FROM 1 FOR length(secret_digests) - 32), old_secret_until_ms = NULL
@@ -36,30 +36,30 @@ const retire = `
     ORDER BY old_secret_until_ms LIMIT $2 FOR UPDATE SKIP LOCKED))
   RETURNING device`;
 
-/** Writes of devices that are there, which share their transaction with others. */
+/** Writes to existing devices, batched in shared transactions. */
 export const deviceOperations: Operations = {
   changeDevice: {
-    need: (work, { device }) => needDevice(work, device),
+    preload: (work, { device }) => preloadDevice(work, device),
     apply: (work, { device, change }) => changeDevice(work, device, change) !== 'not_found',
   },
   changeDevices: {
-    need(work, { devices }) {
-      for (const device of devices) needDevice(work, device);
+    preload(work, { devices }) {
+      for (const device of devices) preloadDevice(work, device);
     },
     apply: (work, { devices, change }) => devices.map((device) => changeDevice(work, device, change)),
   },
   noteActivity: {
-    need(work, given) {
-      for (const { device, fetches } of given) {
-        if (fetches.length > 0) work.mailboxes.want({ device });
+    preload(work, activities) {
+      for (const { device, fetches } of activities) {
+        if (fetches.length > 0) work.mailboxes.preload({ device });
         for (const { mailId } of fetches) {
-          work.places.want(device, mailId);
-          work.receipts.want({ device, mail_id: viewOf(mailId) });
+          work.mailQueue.preload(device, mailId);
+          work.receipts.preload({ device, mail_id: viewOf(mailId) });
         }
       }
     },
-    apply(work, given) {
-      for (const activity of given) {
+    apply(work, activities) {
+      for (const activity of activities) {
         work.seen.note(activity);
         const { device, fetches } = activity;
         if (fetches.length > 0 && work.mailboxes.get({ device }) !== undefined) noteFetches(work, activity);
@@ -69,12 +69,12 @@ export const deviceOperations: Operations = {
   },
 };
 
-/** Writes that make or delete devices, each in a transaction of its own. */
+/** Writes that create or delete devices, each in its own transaction. */
 export const exclusiveDeviceOperations: ExclusiveOperations = { createDevices, putDevices, deleteDevice };
 
 /**
- * Drops old secrets whose time is over, so many at most, and answers how many. Behind everything else of its
- * transaction: it locks devices and no mailboxes, and waits for nobody.
+ * Drops at most `max` expired old secrets and returns how many. Runs after everything else in its transaction: it locks
+ * devices without mailboxes, and waits for nobody.
  */
 export async function retireSecrets(
   work: UnitOfWork,
@@ -83,7 +83,7 @@ export async function retireSecrets(
 ): Promise<number> {
   const retired = await transaction.query<{ device: DeviceKey }>(retire, [work.nowMs, max]);
   const devices = retired.map(({ device }) => device);
-  // Those that were opened with the new secret go on.
+  // Streams opened with the new secret continue.
   work.effects.recheckedStreams.push(...devices);
   return devices.length;
 }
@@ -96,7 +96,7 @@ async function createDevices(
   transaction.query('SAVEPOINT before');
   const made = await makeDevices(transaction, makeNew, devices);
   for (const { device } of devices) {
-    // Taken by somebody else, or by one of the list before it.
+    // Taken already, or a duplicate in the list.
     if (made.delete(device)) continue;
     transaction.query('ROLLBACK TO SAVEPOINT before');
     return device;
@@ -112,7 +112,7 @@ async function putDevices(
 ): Promise<PutOutcome[]> {
   const devices = puts.map(({ device }) => device);
   const made = await makeDevices(transaction, makeOrLock, devices);
-  for (const { device } of devices) if (!made.has(device)) needDevice(work, device);
+  for (const { device } of devices) if (!made.has(device)) preloadDevice(work, device);
   await work.load(transaction);
   return puts.map(({ device, change }): PutOutcome => {
     if (made.delete(device.device)) {
@@ -124,13 +124,14 @@ async function putDevices(
   });
 }
 
-/** With its mail, but not its receipts and dead letters. */
+/** Deletes a device with its mail, but not its receipts and dead letters. */
 async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: DeviceKey): Promise<boolean> {
-  needDevice(work, device);
+  preloadDevice(work, device);
   await work.load(transaction);
   const row = deviceRow(work, device);
   if (row === undefined) return false;
-  // Of these, `device` and `activity` are changed by some who do not hold the mailbox.
+  // Rows of `device` and `activity` are also changed without a lock on the mailbox: `DatabaseTable.remove` would miss
+  // one changed meanwhile.
   for (const table of ['mail', 'delayed_mail', 'device', 'activity', 'mailbox']) {
     transaction.query(`DELETE FROM ${table} WHERE device = $1`, [device]);
   }
@@ -140,7 +141,7 @@ async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: 
   return true;
 }
 
-/** Answers those that were not there. */
+/** Returns the devices that did not exist. */
 async function makeDevices(
   session: Session,
   text: string,
@@ -151,22 +152,22 @@ async function makeDevices(
   return new Set(made.map(({ device }) => device));
 }
 
-/** All but its mailbox, which is made. */
-function insertDevice(work: UnitOfWork, given: Device): void {
-  const { device, tags, enabled } = given;
+/** Inserts everything but the mailbox row, which exists already. */
+function insertDevice(work: UnitOfWork, added: Device): void {
+  const { device, tags, enabled } = added;
   work.mailboxes.add({ device, size: 0, head: 1, tail: 1, delayed: 0, settled: Buffer.alloc(0) });
-  work.devices.put(rowOf(given));
+  work.devices.put(rowOf(added));
   for (const tag of tags) work.tags.put({ fleet_id: fleetIdOf(device), tag, device });
   work.activity.put({ device, last_seen_ms: null, address: null, bucket: 0 });
   work.counts.add(fleetIdOf(device), { devices: 1, disabled: enabled ? 0 : 1 });
 }
 
-function needDevice(work: UnitOfWork, device: DeviceKey): void {
-  work.mailboxes.want({ device });
-  work.devices.want({ device });
+function preloadDevice(work: UnitOfWork, device: DeviceKey): void {
+  work.mailboxes.preload({ device });
+  work.devices.preload({ device });
 }
 
-/** Undefined without a mailbox that is locked: a device that was made just now is not there for this transaction. */
+/** Undefined without a locked mailbox: a device created just now does not exist for this transaction. */
 function deviceRow(work: UnitOfWork, device: DeviceKey): DeviceRow | undefined {
   return work.mailboxes.get({ device }) && work.devices.get({ device });
 }

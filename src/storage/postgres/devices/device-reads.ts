@@ -22,29 +22,29 @@ import {
   statusColumns,
 } from './device-rows.ts';
 
-/** A row of an index: what it has besides the device is not read in all of them. */
+/** A row of an index; columns beside the device are not read in all of them. */
 type Entry = {
   device: DeviceKey;
   name_key: Buffer | null;
   bucket: number;
 };
 
-/** The entries of an index that a query can be about, behind a position, as a statement names them. */
+/** A range of index entries behind a position, as SQL. */
 interface EntryRange {
-  /** `FROM` and `WHERE`, of a table `e`. */
+  /** `FROM` and `WHERE` clauses for the alias `e`. */
   from: string;
   order: string;
-  /** Of $1 and so on. */
+  /** Parameters from $1 on. */
   values: unknown[];
   positionOf(entry: Entry): string;
 }
 
-/** Sorts behind every device id, and in names behind every byte of UTF-8. */
+/** Sort behind every device id, and in names behind every byte of UTF-8. */
 const afterIds = '~';
 const afterNames = Buffer.of(0xff);
 const deviceIdLength = 10;
 const bucketBytes = 4;
-/** The same for every device of a fleet, in the words of the index. */
+/** Fleet condition, phrased as the index expression. */
 const fleet = 'left(e.device, 8) COLLATE "C" = $1';
 
 export function entriesOf(by: DeviceIndex, filter: DeviceFilter, after: string): EntryRange {
@@ -75,7 +75,7 @@ function idPosition({ device }: Entry): string {
   return deviceIdOf(device);
 }
 
-/** A position is the beginning of the name, a zero byte, the device id. */
+/** Position: the beginning of the name, a zero byte, the device id. */
 function namesOf({ fleetId, namePrefix = '' }: DeviceFilter, after: string): EntryRange {
   const first = nameKeyOf(namePrefix);
   const idAt = after.length - deviceIdLength;
@@ -95,7 +95,7 @@ function namesOf({ fleetId, namePrefix = '' }: DeviceFilter, after: string): Ent
   };
 }
 
-/** A position is the bucket in four bytes, the device id. */
+/** Position: the bucket in four bytes, the device id. */
 function seenOf({ fleetId, seenAfterMs, seenBeforeMs }: DeviceFilter, after: string): EntryRange {
   const [first, last] = [bucketOf(seenAfterMs), bucketOf(seenBeforeMs ?? Number.MAX_SAFE_INTEGER)];
   const isPosition = after.length >= bucketBytes;
@@ -113,17 +113,20 @@ function seenOf({ fleetId, seenAfterMs, seenBeforeMs }: DeviceFilter, after: str
   };
 }
 
-/** A position may come from anywhere, and no text of a database has a zero byte. */
+/** Cuts text at a zero byte: a position is untrusted, and PostgreSQL text cannot hold one. */
 function textOf(text: string): string {
   const end = text.indexOf('\0');
   return end < 0 ? text : text.slice(0, end);
 }
 
-/** Statements of one kind under way at once: what comes meanwhile shares the next one. */
+/** Statements of one kind in flight; keys that come meanwhile share the next one. */
 const underWayMax = 2;
 const bucketDigits = 10;
 
-/** With the size, which heartbeats and polls ask for: another statement for it cost more than all of this one. */
+/**
+ * Includes the mailbox size, which heartbeats and polls need: a separate statement for it cost more than all of this
+ * one.
+ */
 const credentials = `
   SELECT d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, m.size
   FROM device d JOIN mailbox m ON m.device = d.device WHERE d.device = ANY($1::text[])`;
@@ -135,7 +138,7 @@ const counts = 'SELECT devices, disabled FROM fleet_count WHERE fleet_id = $1';
 
 type AuthenticationRow = CredentialsRow & { device: DeviceKey; size: number };
 
-/** Reads of devices. What is asked of many devices in one turn of the event loop is one statement. */
+/** Reads devices. Reads of many devices in one turn of the event loop share one statement. */
 export class DeviceReads {
   readonly #database: Database;
   readonly #credentials: QueryBatcher<DeviceKey, Authentication | undefined>;
@@ -144,7 +147,7 @@ export class DeviceReads {
 
   constructor(database: Database) {
     this.#database = database;
-    const gather = <R extends { device: DeviceKey }, V>(text: string, read: (row: R | undefined) => V) =>
+    const batcher = <R extends { device: DeviceKey }, V>(text: string, read: (row: R | undefined) => V) =>
       new QueryBatcher<DeviceKey, V>(
         async (devices) => {
           const rows = await database.query<R>(text, [[...new Set(devices)]]);
@@ -154,12 +157,12 @@ export class DeviceReads {
         underWayMax,
         database.timeoutMilliseconds,
       );
-    this.#credentials = gather(
+    this.#credentials = batcher(
       credentials,
       (row: AuthenticationRow | undefined) => row && { ...credentialsOf(row), mailboxSize: row.size },
     );
-    this.#sizes = gather(sizes, (row: { device: DeviceKey; size: number } | undefined) => row?.size ?? 0);
-    this.#statuses = gather(statuses, (row: StatusRow | undefined) => row && deviceStatusOfRow(row));
+    this.#sizes = batcher(sizes, (row: { device: DeviceKey; size: number } | undefined) => row?.size ?? 0);
+    this.#statuses = batcher(statuses, (row: StatusRow | undefined) => row && deviceStatusOfRow(row));
   }
 
   credentials(device: DeviceKey): Promise<Authentication | undefined> {
@@ -174,7 +177,7 @@ export class DeviceReads {
     return this.#statuses.add(device);
   }
 
-  /** Of every index but `connected`, and without looking at who is. */
+  /** Finds devices by any index but `connected`, ignoring that filter. */
   async findDevices(query: DeviceQuery): Promise<FoundDevices> {
     const { from, order, values, positionOf } = entriesOf(query.by, query, query.after);
     const rows = await this.#database.query<StatusRow & Entry>(
@@ -182,14 +185,14 @@ export class DeviceReads {
         FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e
         JOIN device d ON d.device = e.device JOIN mailbox m ON m.device = e.device
         JOIN activity a ON a.device = e.device ORDER BY ${order}`,
-      [...values, query.looks],
+      [...values, query.scanMax],
     );
     const found = rows.map((row) => ({ ...deviceStatusOfRow(row), position: positionOf(row) }));
-    const reached = rows.length === query.looks ? found.at(-1)?.position : undefined;
+    const reached = rows.length === query.scanMax ? found.at(-1)?.position : undefined;
     return { items: found.filter((one) => matches(one, query)), reached };
   }
 
-  /** Those of them that are there and match. */
+  /** Those of `devices` that exist and match. */
   async matching(devices: readonly ConnectedDevice[], filter: DeviceFilter): Promise<FoundDevice[]> {
     const known = await Promise.all(devices.map(({ device }) => this.device(device)));
     return devices.flatMap(({ position }, index) => {
@@ -207,20 +210,20 @@ export class DeviceReads {
     return row?.count ?? 0;
   }
 
-  async countSeen(filter: DeviceFilter, after: string, looks: number): Promise<SeenCount> {
+  async countSeen(filter: DeviceFilter, after: string, scanMax: number): Promise<SeenCount> {
     const { from, order, values } = entriesOf('seen', filter, after);
-    const [row] = await this.#database.query<{ looked: number; seen: number; last: string | null }>(
-      `SELECT count(*)::int AS looked,
+    const [row] = await this.#database.query<{ scanned: number; seen: number; last: string | null }>(
+      `SELECT count(*)::int AS scanned,
           count(*) FILTER (WHERE e.last_seen_ms >= $${values.length + 2})::int AS seen,
           max((lpad(e.bucket::text, ${bucketDigits}, '0') || e.device) COLLATE "C") AS last
         FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e`,
-      [...values, looks, filter.seenAfterMs ?? 0],
+      [...values, scanMax, filter.seenAfterMs ?? 0],
     );
     if (row === undefined || row.last === null) return { count: 0, reached: undefined };
-    const { seen: count, looked, last } = row;
+    const { seen: count, scanned, last } = row;
     const position =
       bucketInKey(Number(last.slice(0, bucketDigits))) + deviceIdOf(last.slice(bucketDigits) as DeviceKey);
-    return { count, reached: looked === looks ? position : undefined };
+    return { count, reached: scanned === scanMax ? position : undefined };
   }
 
   async fleetCounts(fleetId: string): Promise<FleetCounts> {
@@ -228,7 +231,7 @@ export class DeviceReads {
     return row ?? { devices: 0, disabled: 0 };
   }
 
-  /** In order of device id, from the one after `after`. */
+  /** In order of device id, behind `after`. */
   deviceIds(fleetId: string, after: string, limit: number): Promise<string[]> {
     return this.#ids('id', { fleetId }, after, limit);
   }

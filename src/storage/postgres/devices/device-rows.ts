@@ -20,7 +20,7 @@ export function deviceOfRow(row: DeviceRow): Device {
   return { device, ...credentialsOf(row), name, tags, createdAtMs };
 }
 
-/** What reads of devices select, of tables `d`, `m` and `a`. */
+/** Columns of a device's status, from tables `d`, `m` and `a`. */
 export const statusColumns = `d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, d.name, d.tags,
   d.created_at_ms, m.size, a.last_seen_ms, a.address`;
 
@@ -50,12 +50,12 @@ export function rowOf(device: Device): DeviceRow {
   };
 }
 
-/** In memory of its own: what travels between threads takes all along that is under it. */
+/** Copies: a view passed to another thread would take the whole underlying buffer along. */
 function copyOf(bytes: Buffer, from: number, to: number): Uint8Array {
   return Uint8Array.prototype.slice.call(bytes, from, to);
 }
 
-/** The beginning of a name as its index has it. */
+/** The indexed prefix of a name. */
 export function nameKeyOf(name: string): Buffer {
   return Buffer.from(nameInKey(name), 'latin1');
 }

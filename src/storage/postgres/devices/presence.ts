@@ -11,7 +11,7 @@ const ofFleet = `
   WHERE device > $1 AND device < $2 AND position > $3 ORDER BY position LIMIT $4`;
 const count = 'SELECT count(DISTINCT device) AS count FROM stream WHERE device > $1 AND device < $2';
 
-/** Which devices have streams open on any node: as the nodes have written it down. */
+/** Which devices have open streams on any node, as recorded in the table `stream`. */
 export class StreamPresence implements Presence {
   readonly #database: Database;
 

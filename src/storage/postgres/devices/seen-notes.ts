@@ -11,8 +11,8 @@ const add = `
     SET devices = t.devices + excluded.devices, disabled = t.disabled + excluded.disabled`;
 
 /**
- * What a transaction adds to the counts of fleets: added by the database, not read before, so that those who change
- * devices of one fleet wait for each other no longer than for the commit.
+ * Changes of a transaction to the counts of fleets: added by the database rather than read first, so that writers of
+ * one fleet wait for each other no longer than the commit takes.
  */
 export class FleetCountChanges {
   readonly #changes = new Map<string, FleetCounts>();
@@ -33,7 +33,7 @@ export class FleetCountChanges {
   }
 }
 
-/** Rows are locked in order, since several nodes may have seen the same devices. Who has none was deleted. */
+/** Rows are locked in order, since several nodes may have seen the same devices. A device without a row was deleted. */
 const note = `
   WITH locked AS (
     SELECT t.device, k.last_seen_ms, k.address, k.bucket
@@ -45,7 +45,7 @@ const note = `
 
 type Note = Pick<Activity, 'lastSeenMs' | 'address'>;
 
-/** When devices were seen and from where, as a transaction notes it: nothing is read for it. */
+/** When and from where devices were seen, written by a transaction without reading anything. */
 export class SeenNotes {
   readonly #notes = new Map<DeviceKey, Note>();
 

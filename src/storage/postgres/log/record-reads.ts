@@ -4,7 +4,7 @@ import type { Database } from '../connection/database.ts';
 import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { RecordRow } from '../schema/tables.ts';
 
-/** Of a page; one record alone may be more. */
+/** Limits of a page; a single record may be larger. */
 const pageRecordsMax = 500;
 const pageBytesMax = 1024 * 1024;
 
@@ -17,12 +17,11 @@ const page = `
   ORDER BY position`;
 const end = 'SELECT next FROM record_end LIMIT 1';
 const front = 'SELECT position FROM record ORDER BY position LIMIT 1';
-const movedEnd = `SELECT number FROM value WHERE name = 'moved'`;
+const reorderedUntil = `SELECT number FROM value WHERE name = 'moved'`;
 const timeFrom = 'SELECT stored_at_ms FROM record WHERE position >= $1 ORDER BY position LIMIT 1';
 
 /**
- * Reads of the log. A record is visible when all that stand in front of it are: whoever appends holds the end of the
- * log until the commit.
+ * Reads the log. A record is visible only when all before it are: a writer locks the end of the log until its commit.
  */
 export class RecordReads {
   readonly #database: Database;
@@ -31,9 +30,9 @@ export class RecordReads {
   constructor(database: Database) {
     this.#database = database;
     this.#end = new QueryBatcher(
-      async (asked) => {
+      async (calls) => {
         const [row] = await database.query<{ next: number }>(end);
-        return asked.map(() => row?.next ?? 0);
+        return calls.map(() => row?.next ?? 0);
       },
       1,
       database.timeoutMilliseconds,
@@ -67,18 +66,18 @@ export class RecordReads {
     return { records, next: last === undefined ? from : last.position + 1, damaged: false };
   }
 
-  /** Asked for every action in turn: of a turn, once. */
+  /** Batched, since every action asks for it in the same turn. */
   logEnd(): Promise<number> {
     return this.#end.add(undefined);
   }
 
-  /** The first position that a record stands at; the end of the log where none does. */
+  /** Position of the first record; the end of the log if there is none. */
   async front(): Promise<number> {
     const [row] = await this.#database.query<{ position: number }>(front);
     return row?.position ?? this.logEnd();
   }
 
-  /** A search by halves: times only grow with positions. */
+  /** Binary search: times only grow with positions. */
   async positionAt(timeMs: number): Promise<number> {
     let [from, to] = await Promise.all([this.front(), this.logEnd()]);
     while (from < to) {
@@ -95,9 +94,9 @@ export class RecordReads {
     return row?.stored_at_ms;
   }
 
-  /** Records come from the logs of other shards in a copy of a data folder that had more of them once, and never else. */
-  async movedEnd(): Promise<number> {
-    const [row] = await this.#database.query<{ number: number }>(movedEnd);
+  /** Relocated records exist only in a copy of a data folder that once had more shards. */
+  async reorderedUntil(): Promise<number> {
+    const [row] = await this.#database.query<{ number: number }>(reorderedUntil);
     return row?.number ?? 0;
   }
 }

@@ -1,8 +1,8 @@
 import {
   fingerprintOf,
   type LogRetention,
-  livesOf,
   type RetentionSource,
+  ttlsOf,
 } from '../../../domain/log-retention.ts';
 import type { Database, Session, Transaction } from '../connection/database.ts';
 import { databaseTimeMs } from '../connection/database-time.ts';
@@ -16,27 +16,27 @@ import {
 } from '../schema/partitions.ts';
 import type { RecordReads } from './record-reads.ts';
 
-/** Positions that one step of looking through the log covers: a transaction of some milliseconds. */
+/** Positions per step: a transaction of some milliseconds. */
 const stepPositions = 5_000;
 
-/** A record as retention counts it: payload, schema name and what the log of LMDB has besides. */
+/** Size of a record for retention: payload, schema name, and the overhead of LMDB's log. */
 const recordBytes = 'length(r.payload) + length(r.schema) + 23';
 const fleet = 'left(r.device, 8)';
 
 const cut = `
-  WITH looked AS (
+  WITH candidates AS (
     SELECT r.position, r.stored_at_ms, ${recordBytes} AS bytes FROM record r
     WHERE r.position >= $1 AND r.position < $2 AND r.stored_at_ms < $3 AND (${fleet} = ANY($4::text[])) = $5),
-  summed AS (SELECT position, stored_at_ms, sum(bytes) OVER (ORDER BY position) - bytes AS before FROM looked),
-  gone AS (
+  summed AS (SELECT position, stored_at_ms, sum(bytes) OVER (ORDER BY position) - bytes AS before FROM candidates),
+  removed AS (
     DELETE FROM record r USING summed s
     WHERE r.position = s.position AND r.stored_at_ms = s.stored_at_ms AND s.before < $6::bigint
     RETURNING r.position, r.tableoid::regclass::text AS part, ${fleet} AS fleet_id, ${recordBytes} AS bytes),
   discounted AS (
     UPDATE record_bytes t SET bytes = t.bytes - g.bytes
-    FROM (SELECT part, fleet_id, sum(bytes) AS bytes FROM gone WHERE position < $7::bigint GROUP BY 1, 2) g
+    FROM (SELECT part, fleet_id, sum(bytes) AS bytes FROM removed WHERE position < $7::bigint GROUP BY 1, 2) g
     WHERE t.fleet_id = g.fleet_id AND t.part = g.part)
-  SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM gone`;
+  SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
 const count = `
   INSERT INTO record_bytes AS t (fleet_id, part, bytes)
   SELECT ${fleet}, r.tableoid::regclass::text, sum(${recordBytes}) FROM record r
@@ -44,24 +44,24 @@ const count = `
   ON CONFLICT (fleet_id, part) DO UPDATE SET bytes = t.bytes + excluded.bytes`;
 const bytes = 'SELECT fleet_id, sum(bytes)::bigint AS bytes FROM record_bytes GROUP BY fleet_id LIMIT 100000';
 
-/** Which records of a range of positions go. */
+/** Which records of a range of positions to remove. */
 interface RecordCut {
   from: number;
   to: number;
-  /** Those stored earlier; all where it is absent. */
+  /** Only records stored before; all if absent. */
   beforeMs?: number;
-  /** Those of these fleets, or of all others. */
+  /** Only records of these fleets, or of all others. */
   fleetIds: readonly string[];
   isOthers: boolean;
-  /** From the front until these are gone; all where it is absent. */
+  /** Stops after this many bytes from the front; all if absent. */
   bytesMax?: number;
-  /** In front of that position, bytes are counted. */
+  /** Bytes are counted up to this position. */
   countedTo: number;
 }
 
-/** Removes records and takes them off what is counted. Answers how many bytes they were. */
-async function cutRecords(session: Session, given: RecordCut): Promise<number> {
-  const { from, to, beforeMs, fleetIds, isOthers, bytesMax, countedTo } = given;
+/** Removes records, subtracts them from the counts, and returns their bytes. */
+async function cutRecords(session: Session, range: RecordCut): Promise<number> {
+  const { from, to, beforeMs, fleetIds, isOthers, bytesMax, countedTo } = range;
   const all = Number.MAX_SAFE_INTEGER;
   const [row] = await session.query<{ bytes: number }>(cut, [
     from,
@@ -75,42 +75,42 @@ async function cutRecords(session: Session, given: RecordCut): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** Adds the records of these fleets in a range of positions to what is counted. */
+/** Adds the records of these fleets in a range of positions to the counts. */
 function countRecords(session: Session, from: number, to: number, fleetIds: readonly string[]): void {
   void session.query(count, [from, to, fleetIds]);
 }
 
-/** Bytes of limited fleets' records, as last counted. */
+/** Record bytes of limited fleets, as last counted. */
 async function countedBytes(session: Session): Promise<ReadonlyMap<string, number>> {
   const rows = await session.query<{ fleet_id: string; bytes: number }>(bytes);
   return new Map(rows.map((row) => [row.fleet_id, row.bytes]));
 }
 
-/** Of the longest life: whole parts go, so a record stays for up to one part longer. */
+/** Partitions per longest retention: partitions are dropped whole, so a record stays up to one partition longer. */
 const partsPerLife = 16;
 const partMsMin = 60_000;
 const partsAhead = 2;
-/** How late the clock of a transaction may be that is under way. */
+/** Maximum lag of the clock of a transaction in flight. */
 const lagMs = 60_000;
-/** What no part has taken along by then goes by itself: records of fleets that live shorter than others. */
+/** Records not dropped with a partition by then are removed individually: those of fleets with a shorter retention. */
 const lateness = 1 / 8;
-/** What a fleet has too much goes down to this share of its limit. */
+/** A fleet over its limit is trimmed to this share of it. */
 const limitShare = 15 / 16;
 
-/** One node at a time looks through the log; the number is no other lock's of this program. */
+/** Only one node at a time walks the log; the number is unique among the locks of this program. */
 const lock = 'SELECT pg_try_advisory_xact_lock(7310200702) AS is_ours';
 const value = 'SELECT number FROM value WHERE name = $1';
 const setValue = `
   INSERT INTO value (name, number) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET number = excluded.number`;
-/** By other rules, everything is looked at again. */
+/** Changed rules restart all walks. */
 const forgetRules = `DELETE FROM value WHERE name LIKE 'trim %' AND NOT starts_with(name, $1)`;
 const logBytes = `
   SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint AS bytes FROM pg_inherits
   WHERE inhparent = to_regclass('record')`;
 
 /**
- * Removes from the log what has been there for too long or is too much, in whole parts of the table where it can,
- * else in small steps. Positions and ids stay. Every node does it; what one has done the next goes on from.
+ * Trims the log by age and size, in whole partitions where possible, else in small steps. Positions and ids stay. Runs
+ * on every node; each continues where the last one stopped.
  */
 export class RecordTrimmer {
   readonly #database: Database;
@@ -123,12 +123,12 @@ export class RecordTrimmer {
     this.#source = source;
   }
 
-  /** Makes room for records to come: to be done before the first is stored. */
+  /** Creates the first partitions; must run before the first record is stored. */
   async prepare(): Promise<void> {
     await this.#makeParts(this.#source.retention(), await databaseTimeMs(this.#database));
   }
 
-  /** To be done once a minute. @throws ApiError unavailable */
+  /** Runs once a minute. @throws ApiError unavailable */
   async pass(): Promise<void> {
     const retention = this.#source.retention();
     const nowMs = await databaseTimeMs(this.#database);
@@ -154,7 +154,7 @@ export class RecordTrimmer {
     await makePartitions(this.#database, recordPartitions, wanted, partMs);
   }
 
-  /** Those that nobody's records may be in any more, and the oldest while the log is too large. */
+  /** Drops partitions in which every record has expired, and the oldest ones while the log is too large. */
   async #dropParts(retention: LogRetention, nowMs: number): Promise<void> {
     const overMs = nowMs - longestMs(retention);
     for (const part of await partitionsOf(this.#database, recordPartitions)) {
@@ -176,7 +176,7 @@ export class RecordTrimmer {
     });
   }
 
-  /** What was appended since the last pass, of fleets that have a limit. */
+  /** Counts what fleets with a limit have appended since the last pass. */
   async #count(rules: string, { fleets }: LogRetention): Promise<void> {
     const limited = [...fleets].flatMap(([fleetId, { bytesMax }]) =>
       bytesMax === undefined ? [] : [fleetId],
@@ -190,7 +190,7 @@ export class RecordTrimmer {
   }
 
   async #cutLives(rules: string, retention: LogRetention, nowMs: number): Promise<void> {
-    const lives = livesOf(retention);
+    const lives = ttlsOf(retention);
     const groupOf = (ttlSeconds: number): number =>
       lives.findLast((life) => life >= ttlSeconds) ?? ttlSeconds;
     const own = new Map<string, number>();
@@ -223,7 +223,7 @@ export class RecordTrimmer {
     });
   }
 
-  /** Fleets that have more than they may lose their oldest records, each database its share of them. */
+  /** Fleets over their limit lose their oldest records, in each database its share of them. */
   async #cutFleets(rules: string, { fleets }: LogRetention): Promise<void> {
     const counted = await countedBytes(this.#database);
     for (const [fleetId, { bytesMax }] of fleets) {
@@ -234,16 +234,15 @@ export class RecordTrimmer {
       let excess = own - Math.floor((bytesMax * limitShare * own) / total);
       const end = (await this.#numberOf(`${rules}counted`)) ?? 0;
       await this.#walk(`${rules}front ${fleetId}`, end, async (transaction, from, to) => {
-        const given = { from, to, fleetIds: [fleetId], isOthers: false, bytesMax: excess, countedTo: end };
-        excess -= await cutRecords(transaction, given);
+        const range = { from, to, fleetIds: [fleetId], isOthers: false, bytesMax: excess, countedTo: end };
+        excess -= await cutRecords(transaction, range);
         return excess > 0;
       });
     }
   }
 
   /**
-   * Steps from where `name` stands to `end`. A step that answers false is where it ends, and is looked at again the
-   * next time.
+   * Walks in steps from the cursor `name` to `end`. Stops at a step that returns false, which the next walk repeats.
    */
   async #walk(
     name: string,
@@ -262,7 +261,7 @@ export class RecordTrimmer {
     }
   }
 
-  /** In a transaction of its own, unless another node is at it. */
+  /** Runs in its own transaction, unless another node holds the lock. */
   #step(run: (transaction: Transaction) => Promise<void>): Promise<boolean> {
     return this.#database.transaction(async (transaction) => {
       const [row] = await transaction.query<{ is_ours: boolean }>(lock);
@@ -279,7 +278,7 @@ export class RecordTrimmer {
 }
 
 function longestMs(retention: LogRetention): number {
-  return (livesOf(retention)[0] ?? 0) * 1_000;
+  return (ttlsOf(retention)[0] ?? 0) * 1_000;
 }
 
 async function numberOf(session: Pick<Database, 'query'>, name: string): Promise<number | undefined> {

@@ -5,15 +5,15 @@ import type { Session } from '../connection/database.ts';
 import { RowSet } from '../schema/row-set.ts';
 import { type DeadLetterRow, deadLetter } from '../schema/tables.ts';
 
-/** Removed for one that is put, where a lower limit has left too many. */
+/** Letters removed per new one, after the limit was lowered. */
 const dropsPerPut = 2;
 
 /**
- * Removes letters and counts these and those that were put. Rows are locked in their order and before the counts,
+ * Removes letters, and adjusts the counts for these and for new ones. Rows are locked in order and before the counts,
  * which are locked in order of fleet: whoever holds a count waits for no row.
  */
 const removeAndCount = `
-  WITH gone AS (
+  WITH removed_letters AS (
     DELETE FROM dead_letter d WHERE d.ctid = ANY (ARRAY(
       SELECT o.ctid FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (fleet_id, mail_id, device)
       CROSS JOIN LATERAL (
@@ -23,7 +23,7 @@ const removeAndCount = `
     ))
     RETURNING d.fleet_id
   ), changed AS (
-    SELECT fleet_id, -1 AS change FROM gone
+    SELECT fleet_id, -1 AS change FROM removed_letters
     UNION ALL SELECT p.fleet_id, p.change FROM unnest($4::text[], $5::integer[]) AS p (fleet_id, change)
   )
   INSERT INTO letter_count (fleet_id, letters)
@@ -31,15 +31,15 @@ const removeAndCount = `
   ON CONFLICT (fleet_id) DO UPDATE SET letters = letter_count.letters + excluded.letters`;
 
 /**
- * The oldest of fleets that have too many, but for those that somebody else is removing. Counts are locked. By arrays of
- * keys, which are looked up; in a join with a limit that is computed, all letters of all fleets were read.
+ * Removes the oldest letters of fleets over their limit, except those being removed elsewhere. Counts are locked. Uses
+ * arrays of keys, which are looked up; a join with a computed limit read all letters of all fleets.
  */
 const dropOldest = `
   WITH over AS (
     SELECT c.fleet_id, least(c.letters - $3, p.drops_max) AS excess
     FROM unnest($1::text[], $2::integer[]) AS p (fleet_id, drops_max)
     JOIN letter_count c ON c.fleet_id = p.fleet_id WHERE c.letters > $3
-  ), gone AS (
+  ), removed_letters AS (
     DELETE FROM dead_letter d
     WHERE d.fleet_id = ANY (ARRAY(SELECT fleet_id FROM over)) AND d.mail_id = ANY (ARRAY(
       SELECT l.mail_id FROM over CROSS JOIN LATERAL (
@@ -50,19 +50,18 @@ const dropOldest = `
     RETURNING d.fleet_id
   )
   UPDATE letter_count SET letters = letters - g.dropped
-  FROM (SELECT fleet_id, count(*) AS dropped FROM gone GROUP BY fleet_id) AS g
+  FROM (SELECT fleet_id, count(*) AS dropped FROM removed_letters GROUP BY fleet_id) AS g
   WHERE letter_count.fleet_id = g.fleet_id
   RETURNING g.dropped`;
 
-/** What names a letter. */
 export type LetterKey = Pick<DeadLetterRow, 'fleet_id' | 'mail_id' | 'device'>;
 
-/** The key of the letter of a mail. */
+/** Key of the letter of a mail. */
 export function letterKey(device: DeviceKey, mailId: Uint8Array): LetterKey {
   return { fleet_id: fleetIdOf(device), mail_id: viewOf(mailId), device };
 }
 
-/** Dead letters (D16) as one transaction changes them; how many a fleet has is counted with it. */
+/** Dead letters (D16) changed by one transaction, and their count per fleet. */
 export class DatabaseDeadLetters {
   readonly #rows = new RowSet(deadLetter);
   readonly #effects: Pick<Effects, 'droppedLetters'>;
@@ -74,8 +73,8 @@ export class DatabaseDeadLetters {
     this.#effects = effects;
   }
 
-  want(key: LetterKey): void {
-    this.#rows.want(key);
+  preload(key: LetterKey): void {
+    this.#rows.preload(key);
   }
 
   load(session: Session): Promise<void> {
@@ -86,14 +85,14 @@ export class DatabaseDeadLetters {
     return this.#rows.get(key);
   }
 
-  /** Where a fleet has as many as it may, the oldest go: those whose mail was sent first. */
+  /** If the fleet is at its limit, the oldest letters are dropped: those whose mail was sent first. */
   put(letter: DeadLetterRow, perFleetMax: number): void {
     this.#perFleetMax = perFleetMax;
     this.#rows.put(letter);
     this.#put.add(letter);
   }
 
-  /** One that somebody else has removed meanwhile costs nothing. */
+  /** A letter removed elsewhere meanwhile is not counted twice. */
   remove(key: LetterKey): void {
     for (const letter of this.#put) if (isSame(letter, key)) this.#put.delete(letter);
     this.#rows.noteAbsent(key);
@@ -119,7 +118,7 @@ export class DatabaseDeadLetters {
     ]);
     if (fleets.length === 0) return;
     const drops = counts.map((count) => count * dropsPerPut);
-    // Known before the commit is, and taken back with it.
+    // Resolves before the commit, and is rolled back with it.
     session.query<{ dropped: number }>(dropOldest, [fleets, drops, this.#perFleetMax]).then(
       (rows) => {
         for (const { dropped } of rows) this.#effects.droppedLetters += dropped;

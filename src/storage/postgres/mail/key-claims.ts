@@ -7,12 +7,12 @@ import type { Database, Row, Session } from '../connection/database.ts';
 import { clockMs, databaseTimeMs } from '../connection/database-time.ts';
 import { dropPartition, keyPartitions, makePartitions, partitionsOf } from '../schema/partitions.ts';
 
-/** Kept a little longer than keys are accepted, so that a request that is just in time finds its answer. */
+/** Keys are retained a little longer than accepted, so that a request just in time finds its answer. */
 const graceMs = 60_000;
-/** A key is remembered for up to one part longer than it must be: statements look at each part, so they are few. */
+/** A key is retained up to one partition longer than necessary: statements scan every partition, so there are few. */
 const partsPerWindow = 8;
 const partMsMin = 60_000;
-/** Parts that are made ahead of the time that needs them. */
+/** Partitions created ahead of time. */
 const partsAhead = 2;
 
 const forgotten = `SELECT number FROM value WHERE name = 'forgotten' LIMIT 1`;
@@ -21,10 +21,10 @@ const forget = `
   ON CONFLICT (name) DO UPDATE SET number = greatest(t.number, excluded.number)`;
 
 /**
- * Makes room for the idempotency keys that may come, and forgets those that may not come again: to be done before
- * the first is taken, and every minute from then on, by any number of nodes.
+ * Creates partitions for the idempotency keys to come, and drops expired ones: must run before the first key is
+ * claimed, then every minute, on any number of nodes.
  */
-export async function keepKeys(database: Database, limits: IdempotencyLimits): Promise<void> {
+export async function maintainKeyPartitions(database: Database, limits: IdempotencyLimits): Promise<void> {
   const nowMs = await databaseTimeMs(database);
   const windowMs = limits.idempotencyWindowSeconds * 1_000;
   const partMs = Math.max(partMsMin, Math.ceil(windowMs / partsPerWindow));
@@ -41,7 +41,9 @@ export async function keepKeys(database: Database, limits: IdempotencyLimits): P
   }
 }
 
-/** Of two who claim one key, the later one waits here for the commit of the other. All claim in order of keys. */
+/**
+ * Of two concurrent claims of a key, the later one waits here for the commit of the other. All claim in order of keys.
+ */
 const claim = `
   INSERT INTO idempotency (key, scope, digest, result)
   SELECT k.key, k.scope, k.digest, ''::bytea
@@ -64,18 +66,18 @@ interface Wanted {
 type KeyRow = Row & { key: Buffer; scope: string };
 
 /**
- * The idempotency keys of what devices send (D18): a batch takes those that are new in one statement, which is all
- * that most cost. So no row of the device is locked, and of two at once one is a replay even where there is no device.
+ * Idempotency keys of device requests (D18): a batch claims the new ones in one statement, which is usually all. So no
+ * row of the device is locked, and of two concurrent requests one is a replay even without a device.
  */
 export class KeyClaims {
   #limits: IdempotencyLimits = { idempotencyWindowSeconds: 0, idempotencySkewSeconds: 0 };
   readonly #wanted = new Map<string, Wanted>();
-  /** Those that this transaction took and that nobody was told of yet. */
+  /** Keys claimed by this transaction and not yet returned by `claim`. */
   readonly #taken = new Set<string>();
-  /** What the keys stand for that are known. */
+  /** Digests of known keys. */
   readonly #digests = new Map<string, Buffer>();
 
-  want(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, limits: IdempotencyLimits): void {
+  preload(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, limits: IdempotencyLimits): void {
     this.#limits = limits;
     const text = textOfBytes(scope, key);
     if (!this.#wanted.has(text)) {
@@ -105,7 +107,7 @@ export class KeyClaims {
     for (const { scope, key, digest } of rows) this.#digests.set(textOfBytes(scope, key), digest);
   }
 
-  /** What becomes of a request with that key, `nowMs` by the clock of the database. */
+  /** Outcome of a request with that key, `nowMs` by the clock of the database. */
   claim(scope: DeviceKey, key: Uint8Array, digest: Uint8Array, nowMs: number): IngestOutcome {
     const text = textOfBytes(scope, key);
     if (this.#taken.delete(text)) {
@@ -114,7 +116,7 @@ export class KeyClaims {
     }
     const before = this.#digests.get(text);
     if (before !== undefined) return before.equals(digest) ? 'replayed' : 'key_reused';
-    // Neither taken nor known: it is out of the window, or was forgotten.
+    // Neither claimed nor known: out of the window, or expired.
     return uuidTimeMs(key) > nowMs ? 'key_ahead' : 'key_too_old';
   }
 }

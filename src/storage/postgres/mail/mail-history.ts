@@ -5,22 +5,22 @@ import { hasCounts, type MailEvent, mailEventText } from '../../../domain/mail/m
 import type { DeadLetterRow, MailRow } from '../schema/tables.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 
-/** Of a mail fetches are counted up to this, and of a receipt; a column holds no more than the latter. */
+/** Maximum fetch count of a mail, and of a receipt; the column holds no more than the latter. */
 const mailFetchesMax = 0xffffff;
 const receiptFetchesMax = 0x7fffffff;
 
-/** A mail wherever it is: in its mailbox, before it, or behind it. */
+/** A mail in its mailbox, before it, or after it. */
 type AnyMail = Omit<MailRow, 'sequence' | 'accepted_at_ms' | 'expires_at_ms'> & {
-  /** Null for one that its mailbox never accepted. */
+  /** Null if its mailbox never accepted it. */
   accepted_at_ms: number | null;
 };
 
-/** The mail of a letter, as it was. */
+/** The mail that a letter was made from. */
 export function endedMailOf({ queued_at_ms, ...letter }: DeadLetterRow): AnyMail {
   return { ...letter, accepted_at_ms: queued_at_ms };
 }
 
-/** Notes a change of a mail in the log (D17). */
+/** Appends an event of a mail to the log (D17). */
 export function noteEvent(work: UnitOfWork, mail: AnyMail, event: MailEvent, newMailId?: Uint8Array): void {
   const counts = {
     requeueCount: mail.requeue_count,
@@ -36,22 +36,22 @@ export function noteEvent(work: UnitOfWork, mail: AnyMail, event: MailEvent, new
   });
 }
 
-/** The end of a mail that was taken from where it stood: a receipt (D17), and a letter where it was not done (D16). */
+/** Ends a mail that was removed from its mailbox: writes a receipt (D17), and a dead letter if it failed (D16). */
 export function endMail(work: UnitOfWork, mail: AnyMail, end: MailEnd, lettersPerFleetMax: number): void {
   const { device, mail_id, name, fetch_count, first_fetched_at_ms, requeue_count } = mail;
   const queued_at_ms = mail.accepted_at_ms;
-  const kept = { device, mail_id, name, fetch_count, first_fetched_at_ms, requeue_count, queued_at_ms };
-  work.receipts.put({ ...kept, state: end, settled_at_ms: work.nowMs });
+  const common = { device, mail_id, name, fetch_count, first_fetched_at_ms, requeue_count, queued_at_ms };
+  work.receipts.put({ ...common, state: end, settled_at_ms: work.nowMs });
   if (isDeath(end)) {
     const { payload, requeues_max } = mail;
     const fleet_id = fleetIdOf(device);
-    const letter = { ...kept, fleet_id, reason: end, died_at_ms: work.nowMs, payload, requeues_max };
+    const letter = { ...common, fleet_id, reason: end, died_at_ms: work.nowMs, payload, requeues_max };
     work.letters.put(letter, lettersPerFleetMax);
   }
   noteEvent(work, mail, end);
 }
 
-/** Fetched so often more, for the first time then if never before that (D13): who tells later may have seen it earlier. */
+/** Adds fetches to a mail (D13); the earliest first time wins, since a later report may have an earlier fetch. */
 export function receiptWithFetches<M extends AnyMail>(mail: M, fetches: Fetches | undefined): M {
   if (fetches === undefined) return mail;
   return {
@@ -61,7 +61,7 @@ export function receiptWithFetches<M extends AnyMail>(mail: M, fetches: Fetches 
   };
 }
 
-/** Of a mail that ended before they were told; its receipt is loaded, if it is there. */
+/** Adds fetches reported after the mail ended; its receipt, if any, is loaded. */
 export function addLateFetches(
   work: UnitOfWork,
   mail: Pick<MailRow, 'device' | 'mail_id'>,

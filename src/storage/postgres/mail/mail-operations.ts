@@ -16,65 +16,45 @@ import {
 import {
   enqueue,
   type MailLimits,
-  repeatedSettle,
+  preloadEnqueue,
+  preloadSettle,
+  preloadWithdrawal,
+  repeatedEnqueue,
   settle,
-  wantEnqueue,
-  wantSettle,
-  wantWithdrawal,
   withdraw,
 } from './mailbox.ts';
 
-/** What devices send: a record, and the key that it is not to be stored twice by (D18), in one transaction. */
-export function ingestOperations(limits: IdempotencyLimits): Operations {
-  return {
-    ingest: {
-      need(work, { device, idempotency }) {
-        if (idempotency === undefined) return;
-        work.claims.want(device, idempotency.key, idempotency.digest, limits);
-      },
-      apply(work, { device, kind, schema, payload, idempotency }) {
-        if (idempotency !== undefined) {
-          const claim = work.claims.claim(device, idempotency.key, idempotency.digest, work.nowMs);
-          if (claim !== 'stored') return claim;
-        }
-        work.append({ device, kind, schema, payload });
-        return 'stored';
-      },
-    },
-  };
-}
-
-/** The values of the config that mail depends on. */
+/** Configuration values that mail depends on. */
 export type MailOptions = MailLimits & SweepLimits & IdempotencyLimits;
 
 const forgotten = { name: 'forgotten' };
 
-/** Writes of mail, which share their transaction with others. */
+/** Writes of mail, batched in shared transactions. */
 export function mailOperations(options: MailOptions): Operations {
   return {
     enqueue: {
-      need(work, given) {
-        wantEnqueue(work, given);
-        if (given.idempotency === undefined) return;
-        work.keys.want(keyOf(given.device, given.idempotency.key));
-        work.values.want(forgotten);
+      preload(work, params) {
+        preloadEnqueue(work, params);
+        if (params.idempotency === undefined) return;
+        work.keys.preload(keyOf(params.device, params.idempotency.key));
+        work.values.preload(forgotten);
       },
-      apply: (work, given) => enqueueOnce(work, given, options),
+      apply: (work, params) => enqueueOnce(work, params, options),
     },
     settle: {
-      need: wantSettle,
-      apply: (work, given) => settle(work, given, options),
+      preload: preloadSettle,
+      apply: (work, params) => settle(work, params, options),
     },
     withdrawMail: {
-      need: (work, { device, mailId }) => wantWithdrawal(work, device, mailId),
+      preload: (work, { device, mailId }) => preloadWithdrawal(work, device, mailId),
       apply: (work, { device, mailId }) => withdraw(work, device, mailId, options),
     },
     replayMail: {
-      need: (work, { device, mailId }) => wantLetter(work, device, mailId),
-      apply: (work, given) => replay(work, given, options),
+      preload: (work, { device, mailId }) => preloadLetter(work, device, mailId),
+      apply: (work, params) => replay(work, params, options),
     },
     dropDeadLetter: {
-      need: (work, { device, mailId }) => wantLetter(work, device, mailId),
+      preload: (work, { device, mailId }) => preloadLetter(work, device, mailId),
       apply(work, { device, mailId }) {
         const key = letterKey(device, mailId);
         const isThere = work.letters.get(key) !== undefined;
@@ -86,7 +66,7 @@ export function mailOperations(options: MailOptions): Operations {
   };
 }
 
-/** Writes of mail that have a transaction each. */
+/** Writes of mail, each in its own transaction. */
 export function exclusiveMailOperations(options: MailOptions): ExclusiveOperations {
   return {
     pruneDedupeKeys: pruneDedupeKeys,
@@ -99,33 +79,33 @@ function keyOf(device: DeviceKey, key: Uint8Array): { key: Buffer; scope: string
   return { key: viewOf(key), scope: device + senderMark };
 }
 
-/** D18 for senders: the key and the mail's id are committed with the mail. */
-function enqueueOnce(work: UnitOfWork, given: Enqueue, options: MailOptions): EnqueueOutcome {
-  const { device, idempotency } = given;
-  if (idempotency === undefined) return enqueue(work, given, options);
+/** D18 for senders: the key and the mail id are committed with the mail. */
+function enqueueOnce(work: UnitOfWork, params: Enqueue, options: MailOptions): EnqueueOutcome {
+  const { device, idempotency } = params;
+  if (idempotency === undefined) return enqueue(work, params, options);
   const key = keyOf(device, idempotency.key);
   const digest = viewOf(idempotency.digest);
   const known = work.keys.get(key);
   if (known !== undefined) {
     return known.digest.equals(digest)
-      ? repeatedSettle(work, device, known.result)
+      ? repeatedEnqueue(work, device, known.result)
       : { result: 'key_reused' };
   }
   const refusal = keyRefusal(key.key, work.nowMs, work.values.get(forgotten)?.number ?? 0, options);
   if (refusal !== undefined) return { result: refusal };
-  const outcome = enqueue(work, given, options);
+  const outcome = enqueue(work, params, options);
   if (outcome.result === 'queued') work.keys.put({ ...key, digest, result: viewOf(outcome.mailId) });
   return outcome;
 }
 
-/** Whoever takes a letter, holds its mailbox, so that it is replayed once. */
-function wantLetter(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
-  work.mailboxes.want({ device });
-  work.letters.want(letterKey(device, mailId));
+/** Locks the mailbox of a letter, so that it is replayed once. */
+function preloadLetter(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
+  work.mailboxes.preload({ device });
+  work.letters.preload(letterKey(device, mailId));
 }
 
-function replay(work: UnitOfWork, given: Replay, options: MailOptions): ReplayOutcome {
-  const { device, mailId, ttlSeconds, mailboxMailsMax } = given;
+function replay(work: UnitOfWork, params: Replay, options: MailOptions): ReplayOutcome {
+  const { device, mailId, ttlSeconds, mailboxMailsMax } = params;
   const key = letterKey(device, mailId);
   const letter = work.letters.get(key);
   if (letter === undefined) return { result: 'mail_not_found' };

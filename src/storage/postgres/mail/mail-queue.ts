@@ -7,19 +7,19 @@ import type { RowSet } from '../schema/row-set.ts';
 import { oneByOne } from '../schema/table.ts';
 import type { MailboxRow, MailRow } from '../schema/tables.ts';
 
-/** Whether there is none in front tells how far the head of the mailbox moves when the mail goes. */
+/** `is_first` tells how far the head of the mailbox moves when the mail is removed. */
 const columns = `t.device, t.sequence, t.mail_id, t.name, t.payload, t.requeue_count, t.requeues_max, t.fetch_count,
   t.first_fetched_at_ms, t.accepted_at_ms, t.expires_at_ms, NOT EXISTS (
     SELECT 1 FROM mail e WHERE e.device = t.device AND e.sequence >= b.head AND e.sequence < t.sequence
   ) AS is_first`;
-/** An id ends in the low 32 bits of the sequence that its mail was accepted under. */
+/** Finds mail by the low 32 bits of its original sequence, with which its id ends. */
 const guessed = `
   SELECT ${columns} FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS k (device, mail_id, sequence)
   JOIN mailbox b ON b.device = k.device
   CROSS JOIN LATERAL (
     SELECT * FROM mail m WHERE m.device = k.device AND m.sequence = k.sequence AND m.mail_id = k.mail_id ${oneByOne}
   ) AS t`;
-/** All of a mailbox is looked through: for mail that was requeued, or was given its id long before its place. */
+/** Scans the whole mailbox, for mail that was requeued, or got its id long before its sequence. */
 const moved = `
   SELECT ${columns} FROM unnest($1::text[], $2::bytea[]) AS k (device, mail_id)
   JOIN mailbox b ON b.device = k.device
@@ -35,15 +35,15 @@ interface Wanted {
 }
 
 /**
- * Where mail stands, for a batch of writes: finds it by its id, and moves it in its mailbox, first in, first out by
- * sequence. The mailbox is changed with it.
+ * The mail queues of a batch of writes: finds mail by id, and moves it within its mailbox, first in, first out by
+ * sequence. Updates the mailbox row too.
  */
 export class DatabaseMailQueue {
   readonly #mails: RowSet<MailRow>;
   readonly #mailboxes: RowSet<MailboxRow>;
   readonly #wanted = new Map<string, Wanted>();
   readonly #found = new Map<string, MailRow>();
-  /** Of mailboxes, the sequence of the first mail as far as it was loaded. */
+  /** Sequence of the first mail per mailbox, as far as loaded. */
   readonly #firsts = new Map<DeviceKey, number>();
 
   constructor(mails: RowSet<MailRow>, mailboxes: RowSet<MailboxRow>) {
@@ -51,13 +51,13 @@ export class DatabaseMailQueue {
     this.#mailboxes = mailboxes;
   }
 
-  /** Its mailbox with it. */
-  want(device: DeviceKey, mailId: Uint8Array): void {
-    this.#mailboxes.want({ device });
+  /** Includes the mailbox. */
+  preload(device: DeviceKey, mailId: Uint8Array): void {
+    this.#mailboxes.preload({ device });
     this.#wanted.set(textOfBytes(device, mailId), { device, mailId: viewOf(mailId) });
   }
 
-  /** Those that stand where they were accepted. */
+  /** Loads mail that still has its original sequence. */
   async load(session: Session): Promise<void> {
     const wanted = [...this.#wanted.values()];
     if (wanted.length === 0) return;
@@ -69,7 +69,7 @@ export class DatabaseMailQueue {
     this.#note(rows);
   }
 
-  /** The rest, in mailboxes that hold any and do not know of them that they were settled; these are loaded. */
+  /** Loads the rest, from non-empty mailboxes that do not remember settling it; mailboxes are loaded. */
   async loadMoved(session: Session): Promise<void> {
     const wanted = [...this.#wanted].filter(([text, { device, mailId }]) => {
       const mailbox = this.#mailboxes.get({ device });
@@ -86,12 +86,12 @@ export class DatabaseMailQueue {
     this.#note(rows);
   }
 
-  /** Undefined for what waits no more, also since an earlier write of the batch. */
+  /** Undefined for mail no longer queued, also since an earlier write of the batch. */
   find(device: DeviceKey, mailId: Uint8Array): MailRow | undefined {
     return this.#found.get(textOfBytes(device, mailId));
   }
 
-  /** A new mail at the tail. */
+  /** Adds a mail at the tail. */
   add(mailbox: MailboxRow, mail: Omit<MailRow, 'sequence'>): void {
     this.#put({ ...mail, sequence: mailbox.tail });
     if (mailbox.size === 0) mailbox.head = mailbox.tail;
@@ -100,12 +100,11 @@ export class DatabaseMailQueue {
     this.#mailboxes.put(mailbox);
   }
 
-  /** In its place: a mail that was found, with other values. */
+  /** Replaces a found mail, keeping its sequence. */
   change(mail: MailRow): void {
     this.#put(mail);
   }
 
-  /** From its place to the tail. */
   moveToTail(mailbox: MailboxRow, mail: MailRow): void {
     this.remove(mailbox, mail);
     this.add(mailbox, mail);

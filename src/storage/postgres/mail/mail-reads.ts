@@ -16,14 +16,14 @@ import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { DeadLetterRow, MailRow } from '../schema/tables.ts';
 import { letterKey } from './dead-letters.ts';
 
-/** Statements for heads of mailboxes that are under way at once. */
+/** Statements for mailbox heads in flight. */
 const headReadsMax = 2;
-/** Letters that one look passes at most. */
-const lookedMax = 1_000;
+/** Maximum letters scanned per page. */
+const scannedMax = 1_000;
 
 const mailColumns = `t.sequence, t.mail_id, t.name, t.payload, t.requeue_count, t.requeues_max, t.fetch_count,
   t.first_fetched_at_ms, t.accepted_at_ms, t.expires_at_ms`;
-/** From `head` on, so that what is behind it and not cleaned up yet costs nothing. */
+/** Reads from `head` on, so that dead rows in front of it cost nothing. */
 const heads = `
   SELECT b.size, t.* FROM unnest($1::text[]) WITH ORDINALITY AS k (device, ordinal)
   LEFT JOIN mailbox b ON b.device = k.device
@@ -38,7 +38,7 @@ const waiting = `
   SELECT 'queued' AS state, name, NULL::bigint AS deliver_at_ms, accepted_at_ms AS queued_at_ms, expires_at_ms,
     fetch_count, first_fetched_at_ms, requeue_count, NULL::bigint AS settled_at_ms
   FROM mail WHERE device = $1 AND mail_id = $2`;
-/** Where it was accepted first, and last in all of its mailbox: what is found ends the search. */
+/** Looks first under the original sequence, and last through the whole mailbox: the first hit ends the search. */
 const receiptOf = `
   SELECT * FROM (
     ${waiting} AND sequence = $3
@@ -74,7 +74,7 @@ type LetterRow = Omit<DeadLetterRow, 'payload' | 'first_fetched_at_ms' | 'requeu
   payload_bytes: number;
 };
 
-/** What is asked of mail. */
+/** Reads mail, receipts and dead letters. */
 export class MailReads {
   readonly #database: Database;
   readonly #heads: QueryBatcher<DeviceKey, MailboxHead>;
@@ -95,7 +95,7 @@ export class MailReads {
     return this.#heads.add(device);
   }
 
-  /** A cursor is a sequence. */
+  /** Cursor: a sequence. */
   async mails(device: DeviceKey, after: string, limit: number): Promise<Page<Mail>> {
     const rows = await this.#database.query<FoundMail>(mailsFrom, [
       device,
@@ -128,7 +128,7 @@ export class MailReads {
     );
   }
 
-  /** A cursor is the mail id and the device of a letter, in hexadecimal digits, as with LMDB. */
+  /** Cursor: mail id and device of a letter in hexadecimal digits, as on LMDB. */
   async deadLetters(
     fleetId: string,
     filter: DeadLetterFilter,
@@ -137,7 +137,7 @@ export class MailReads {
   ): Promise<Page<DeadLetter>> {
     const last = Buffer.from(after, 'hex');
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
-    const looksMax = isFiltered ? lookedMax : Math.min(limit, lookedMax);
+    const looksMax = isFiltered ? scannedMax : Math.min(limit, scannedMax);
     const mailId = last.subarray(0, 16);
     const rows = await this.#database.query<LetterRow>(lettersFrom, [
       fleetId,
@@ -168,7 +168,7 @@ export class MailReads {
 function headOf({ size, ...mail }: HeadRow): MailboxHead {
   if (size === null || size === 0) return { size: 0, mail: undefined };
   if (mail.sequence === null) throw new Error('the head of a mailbox is missing');
-  // All of a row is there, or nothing of it.
+  // A left join: all columns are present, or none.
   return { size, mail: mailOf(mail as FoundMail) };
 }
 

@@ -4,19 +4,19 @@ import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import { retireSecrets } from '../devices/device-operations.ts';
-import type { BroadcastMarkRow, DelayedMailRow, SentRow } from '../schema/tables.ts';
+import type { BroadcastMarkRow, DedupeRow, DelayedMailRow } from '../schema/tables.ts';
 import type { ExclusiveOperation, Operation } from '../writes/operation.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import type { LetterKey } from './dead-letters.ts';
 import { deliver, enqueue, expire, type MailLimits } from './mailbox.ts';
 
-/** Mail for some dozens of devices, for each that has not had it. */
+/** Queues a broadcast mail for some dozens of devices, for each that has no mark of it yet. */
 export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
   return {
-    need(work, { broadcast, devices }) {
+    preload(work, { broadcast, devices }) {
       for (const device of devices) {
-        work.marks.want({ broadcast: viewOf(broadcast), device });
-        work.mailboxes.want({ device });
+        work.marks.preload({ broadcast: viewOf(broadcast), device });
+        work.mailboxes.preload({ device });
       }
     },
     apply(work, { broadcast, devices, mail }) {
@@ -34,8 +34,8 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
   };
 }
 
-/** Here and below, rows that another node is forgetting are left to it. */
-const oldestSent = `
+/** Here and below, rows that another node is removing are skipped. */
+const oldestDedupeKeys = `
   SELECT once, device FROM sent WHERE $1::bytea IS NULL OR once < $1
   ORDER BY once, device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 const oldestMarks = `
@@ -46,19 +46,19 @@ const oldestMarks = `
   )
   ORDER BY t.broadcast, t.device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 
-/** Of the oldest that sort before a UUIDv7, or of all. Answers how many. */
+/** Removes the oldest dedupe keys, only those before a UUIDv7 if given, and returns how many. */
 export async function pruneDedupeKeys(
   work: UnitOfWork,
   transaction: Transaction,
   before: Uint8Array | undefined,
 ): Promise<number> {
   const values = [before === undefined ? null : viewOf(before)];
-  const rows = await transaction.query<Pick<SentRow, 'once' | 'device'>>(oldestSent, values);
-  for (const row of rows) work.sent.remove(row);
+  const rows = await transaction.query<Pick<DedupeRow, 'once' | 'device'>>(oldestDedupeKeys, values);
+  for (const row of rows) work.dedupe.remove(row);
   return rows.length;
 }
 
-/** But for devices that an active broadcast has not come to for good. Answers how many. */
+/** Removes the oldest broadcast marks, except behind the cursor of an active broadcast, and returns how many. */
 export async function pruneBroadcastMarks(
   work: UnitOfWork,
   transaction: Transaction,
@@ -71,7 +71,7 @@ export async function pruneBroadcastMarks(
   return rows.length;
 }
 
-/** How long what ended is kept. */
+/** Retention of receipts and dead letters. */
 export interface SweepLimits {
   receiptRetentionSeconds: number;
   deadLetterRetentionSeconds: number;
@@ -79,7 +79,7 @@ export interface SweepLimits {
 
 type MailKey = Pick<DelayedMailRow, 'device' | 'mail_id'>;
 
-/** Limits stand in the text of a statement: for one that it does not know, the planner reads whole tables. */
+/** Limits are literals: with a parameter, the planner reads whole tables. */
 const nowMs = `(SELECT ${clockMs})`;
 const expiredMails = `
   SELECT device, mail_id FROM mail WHERE expires_at_ms < ${nowMs}
@@ -87,14 +87,14 @@ const expiredMails = `
 const dueMails = `
   SELECT device, mail_id FROM delayed_mail WHERE deliver_at_ms < ${nowMs}
   ORDER BY deliver_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
-/** Those that another node is removing are left to it. */
+/** Rows that another node is removing are skipped. */
 const oldReceipts = `
   SELECT device, mail_id FROM receipt WHERE settled_at_ms < $1
   ORDER BY settled_at_ms LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 const oldLetters = `
   SELECT fleet_id, mail_id, device FROM dead_letter WHERE died_at_ms < $1
   ORDER BY died_at_ms LIMIT ${sweepRecordsMax}`;
-/** Some letters in their order, and whether the device of each is still there: looked up one by one. */
+/** Next letters in order, and whether each one's device still exists: looked up one by one. */
 const nextLetters = `
   SELECT l.fleet_id, l.mail_id, l.device,
     (SELECT b.device FROM mailbox b WHERE b.device = l.device) IS NULL AS is_orphan
@@ -105,7 +105,7 @@ const nextLetters = `
   ) AS l
   ORDER BY l.fleet_id, l.mail_id, l.device`;
 
-/** One round of the sweeper, old secrets with it: several nodes may be at it at once. */
+/** One round of the sweeper, including old secrets; several nodes may run it at once. */
 export function mailSweep(limits: MailLimits & SweepLimits): ExclusiveOperation<'sweep'> {
   const orphans = new OrphanWalk();
   return async (work, transaction, what) => {
@@ -117,18 +117,18 @@ export function mailSweep(limits: MailLimits & SweepLimits): ExclusiveOperation<
 }
 
 /**
- * What expires makes room for what is delivered. What is due is named first, and looked at again behind the locks of
- * its mailboxes: another node may have been there. Answers the most of either that were due.
+ * Expires mail, then delivers delayed mail into the room that leaves. Finds what is due first, and checks it again
+ * behind the mailbox locks: another node may have been faster. Returns the larger of both counts of due mail.
  */
 async function sweepDue(work: UnitOfWork, transaction: Transaction, limits: MailLimits): Promise<number> {
   const [expired, due] = await Promise.all([
     transaction.query<MailKey>(expiredMails),
     transaction.query<MailKey>(dueMails),
   ]);
-  for (const { device, mail_id } of expired) work.places.want(device, mail_id);
+  for (const { device, mail_id } of expired) work.mailQueue.preload(device, mail_id);
   for (const { device, mail_id } of due) {
-    work.mailboxes.want({ device });
-    work.delayed.want({ device, mail_id });
+    work.mailboxes.preload({ device });
+    work.delayed.preload({ device, mail_id });
   }
   await work.load(transaction);
   for (const mail of expired) expire(work, mail, limits);
@@ -155,13 +155,13 @@ async function sweepOld(
   return receipts.length === sweepRecordsMax || letters.length === sweepRecordsMax || walk.goesOn;
 }
 
-/** Looked at without a rest, however few of them are over. */
+/** Letters scanned without a pause, however few of them are orphans. */
 const restAfterLetters = 100_000;
 const front: LetterKey = { fleet_id: '', mail_id: Buffer.alloc(0), device: '' as LetterKey['device'] };
 
 /**
- * Goes through the letters for those of devices that were deleted, from the front to the end and then again. Where it
- * is, is kept in memory: each node goes for itself.
+ * Scans for letters of deleted devices, from front to end and again. The position is kept in memory: each node scans
+ * for itself.
  */
 class OrphanWalk {
   #last = front;
@@ -169,16 +169,16 @@ class OrphanWalk {
 
   async step(session: Session): Promise<{ orphans: LetterKey[]; goesOn: boolean }> {
     const { fleet_id, mail_id, device } = this.#last;
-    const looked = await session.query<LetterKey & { is_orphan: boolean }>(nextLetters, [
+    const rows = await session.query<LetterKey & { is_orphan: boolean }>(nextLetters, [
       fleet_id,
       mail_id,
       device,
     ]);
-    const isAtEnd = looked.length < sweepRecordsMax;
-    this.#last = isAtEnd ? front : (looked.at(-1) ?? front);
-    this.#sinceRest += looked.length;
+    const isAtEnd = rows.length < sweepRecordsMax;
+    this.#last = isAtEnd ? front : (rows.at(-1) ?? front);
+    this.#sinceRest += rows.length;
     const goesOn = !isAtEnd && this.#sinceRest < restAfterLetters;
     if (!goesOn) this.#sinceRest = 0;
-    return { orphans: looked.filter(({ is_orphan }) => is_orphan), goesOn };
+    return { orphans: rows.filter(({ is_orphan }) => is_orphan), goesOn };
   }
 }

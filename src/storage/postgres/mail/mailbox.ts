@@ -21,9 +21,9 @@ import type { DelayedMailRow, MailboxRow, MailRow } from '../schema/tables.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import { addLateFetches, endMail, noteEvent, receiptWithFetches } from './mail-history.ts';
 
-/** What a column holds; more is no limit. */
+/** Maximum of the column; more means no limit. */
 const integerMax = 0x7fffffff;
-/** A mail remembers no more of them. */
+/** Maximum requeue count of a mail. */
 const requeueCountMax = 0xffff;
 
 export interface MailLimits {
@@ -31,33 +31,33 @@ export interface MailLimits {
   deadLettersPerFleetMax: number;
 }
 
-/** A delayed mail as its mailbox is to get it. */
+/** A delayed mail as its mailbox will get it. */
 function deliverable(delayed: DelayedMailRow): Omit<MailRow, 'sequence'> & { accepted_at_ms: number } {
   const { device, mail_id, name, payload, requeues_max } = delayed;
   const counts = { requeue_count: 0, requeues_max, fetch_count: 0, first_fetched_at_ms: null };
   return { device, mail_id, name, payload, ...counts, accepted_at_ms: 0, expires_at_ms: 0 };
 }
 
-/** Names what `enqueue` looks at. */
-export function wantEnqueue(
+/** Preloads what `enqueue` reads. */
+export function preloadEnqueue(
   work: UnitOfWork,
-  { device, dedupeKey: once }: Pick<Enqueue, 'device' | 'dedupeKey'>,
+  { device, dedupeKey }: Pick<Enqueue, 'device' | 'dedupeKey'>,
 ): void {
-  work.mailboxes.want({ device });
-  if (once !== undefined) work.sent.want({ once: viewOf(once), device });
+  work.mailboxes.preload({ device });
+  if (dedupeKey !== undefined) work.dedupe.preload({ once: viewOf(dedupeKey), device });
 }
 
-/** Into its mailbox, or to wait for its time. */
-export function enqueue(work: UnitOfWork, given: Enqueue, limits: MailLimits): MailOutcome {
-  const { device, name, dedupeKey: once, deliverAtMs } = given;
-  const before = once && work.sent.get({ once: viewOf(once), device });
-  if (before !== undefined) return repeatedSettle(work, device, before.mail_id);
+/** Adds a mail to its mailbox, or to the delayed mail. */
+export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): MailOutcome {
+  const { device, name, dedupeKey, deliverAtMs } = params;
+  const before = dedupeKey && work.dedupe.get({ once: viewOf(dedupeKey), device });
+  if (before !== undefined) return repeatedEnqueue(work, device, before.mail_id);
   const mailbox = work.mailboxes.get({ device });
   if (mailbox === undefined) return { result: 'device_not_found' };
   const isDelayed = deliverAtMs !== undefined && deliverAtMs > work.nowMs;
   if (isDelayed) {
     if (mailbox.delayed >= limits.delayedMailsPerDeviceMax) return { result: 'delayed_full' };
-  } else if (mailbox.size >= given.mailboxMailsMax) {
+  } else if (mailbox.size >= params.mailboxMailsMax) {
     return { result: 'mailbox_full', mailboxSize: mailbox.size };
   }
   const mailId = generateUuid();
@@ -66,11 +66,11 @@ export function enqueue(work: UnitOfWork, given: Enqueue, limits: MailLimits): M
     device,
     mail_id: mailId,
     deliver_at_ms: deliverAtMs ?? 0,
-    ttl_seconds: given.ttlSeconds,
-    mailbox_mails_max: Math.min(given.mailboxMailsMax, integerMax),
+    ttl_seconds: params.ttlSeconds,
+    mailbox_mails_max: Math.min(params.mailboxMailsMax, integerMax),
     name,
-    payload: viewOf(given.payload),
-    requeues_max: given.requeuesMax ?? null,
+    payload: viewOf(params.payload),
+    requeues_max: params.requeuesMax ?? null,
   };
   if (isDelayed) {
     work.delayed.put(delayed);
@@ -81,18 +81,18 @@ export function enqueue(work: UnitOfWork, given: Enqueue, limits: MailLimits): M
     work.delayed.noteAbsent(delayed);
     accept(work, mailbox, delayed);
   }
-  if (once !== undefined) work.sent.put({ once: viewOf(once), device, mail_id: mailId });
+  if (dedupeKey !== undefined) work.dedupe.put({ once: viewOf(dedupeKey), device, mail_id: mailId });
   return { result: 'queued', mailId, mailboxSize: mailbox.size, repeated: false, isDelayed };
 }
 
-/** Of a mail that was queued before. */
-export function repeatedSettle(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): MailOutcome {
+/** Outcome for a mail that was queued before. */
+export function repeatedEnqueue(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): MailOutcome {
   const mailboxSize = work.mailboxes.get({ device })?.size ?? 0;
   const isDelayed = work.delayed.get({ device, mail_id: viewOf(mailId) }) !== undefined;
   return { result: 'queued', mailId: copyUuid(mailId), mailboxSize, repeated: true, isDelayed };
 }
 
-/** Puts a mail whose time has come into its mailbox, or says that this is full. Nothing, for one that is gone. */
+/** Delivers a due delayed mail to its mailbox, or ends it as `mailbox_full`. Does nothing if it was removed. */
 export function deliver(
   work: UnitOfWork,
   { device, mail_id }: Pick<DelayedMailRow, 'device' | 'mail_id'>,
@@ -110,7 +110,7 @@ export function deliver(
   accept(work, mailbox, delayed);
 }
 
-/** D15. Any mail of the mailbox may be settled, not only the head. */
+/** Settles any mail of the mailbox, not only the head (D15). */
 export function settle(
   work: UnitOfWork,
   { device, mailId, verb, fetched }: Settle,
@@ -118,9 +118,9 @@ export function settle(
 ): SettleOutcome {
   const mailbox = work.mailboxes.get({ device });
   if (mailbox === undefined) return { result: 'not_found', mailboxSize: 0 };
-  const found = work.places.find(device, mailId);
+  const found = work.mailQueue.find(device, mailId);
   if (found === undefined) {
-    // Noted by another front end than the one that ended it, and on their way with a repetition.
+    // Fetches noted by another front end than the one that ended it, arriving with a repeated settle.
     if (fetched !== undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
     const before = settledVerb(mailbox, mailId);
     const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
@@ -129,27 +129,27 @@ export function settle(
   if (verb === 'requeue' && mayRequeue(found)) {
     const mail = receiptWithFetches(found, fetched);
     const requeued = { ...mail, requeue_count: Math.min(mail.requeue_count + 1, requeueCountMax) };
-    work.places.moveToTail(mailbox, requeued);
-    work.given.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
+    work.mailQueue.moveToTail(mailbox, requeued);
+    work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
     noteEvent(work, requeued, 'requeued');
   } else end(work, mailbox, found, verb, limits, fetched);
   return { result: 'settled', mailboxSize: mailbox.size };
 }
 
-/** Names what `settle` looks at. */
-export function wantSettle(work: UnitOfWork, { device, mailId, fetched }: Settle): void {
-  work.places.want(device, mailId);
-  if (fetched !== undefined) work.receipts.want({ device, mail_id: viewOf(mailId) });
+/** Preloads what `settle` reads. */
+export function preloadSettle(work: UnitOfWork, { device, mailId, fetched }: Settle): void {
+  work.mailQueue.preload(device, mailId);
+  if (fetched !== undefined) work.receipts.preload({ device, mail_id: viewOf(mailId) });
 }
 
-/** Names what `withdraw` looks at. */
-export function wantWithdrawal(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
-  work.places.want(device, mailId);
-  work.delayed.want({ device, mail_id: viewOf(mailId) });
-  work.receipts.want({ device, mail_id: viewOf(mailId) });
+/** Preloads what `withdraw` reads. */
+export function preloadWithdrawal(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
+  work.mailQueue.preload(device, mailId);
+  work.delayed.preload({ device, mail_id: viewOf(mailId) });
+  work.receipts.preload({ device, mail_id: viewOf(mailId) });
 }
 
-/** The device's later answer to it is one to a mail that was settled by another verb. */
+/** Withdraws a mail; if the device settles it later, it was settled by another verb. */
 export function withdraw(
   work: UnitOfWork,
   device: DeviceKey,
@@ -157,7 +157,7 @@ export function withdraw(
   limits: MailLimits,
 ): Withdrawal {
   const mailbox = work.mailboxes.get({ device });
-  const found = work.places.find(device, mailId);
+  const found = work.mailQueue.find(device, mailId);
   const delayed = work.delayed.get({ device, mail_id: viewOf(mailId) });
   if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'withdraw', limits);
   else if (mailbox !== undefined && delayed !== undefined) {
@@ -170,47 +170,44 @@ export function withdraw(
   return { result, mailboxSize: mailbox?.size ?? 0 };
 }
 
-/** Ends a mail whose life is over, if it still waits. */
+/** Ends an expired mail, if it is still queued. */
 export function expire(
   work: UnitOfWork,
   { device, mail_id }: Pick<MailRow, 'device' | 'mail_id'>,
   limits: MailLimits,
 ): void {
   const mailbox = work.mailboxes.get({ device });
-  const found = work.places.find(device, mail_id);
+  const found = work.mailQueue.find(device, mail_id);
   if (mailbox === undefined || found === undefined) return;
-  work.places.remove(mailbox, found);
+  work.mailQueue.remove(mailbox, found);
   endMail(work, found, 'expired', limits.deadLettersPerFleetMax);
 }
 
-/**
- * D13: fetches are counted in memory and reach the mail here, every few seconds, or what is left of it. The places and
- * the receipts of these mails are loaded.
- */
+/** Adds the fetches counted in memory to the mail or its receipt, every few seconds (D13). Both are preloaded. */
 export function noteFetches(work: UnitOfWork, { device, fetches }: Activity): void {
   for (const { mailId, ...fetched } of fetches) {
-    const found = work.places.find(device, mailId);
+    const found = work.mailQueue.find(device, mailId);
     if (found === undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
     else {
       const mail = receiptWithFetches(found, fetched);
-      work.places.change(mail);
+      work.mailQueue.change(mail);
       if (found.first_fetched_at_ms === null) noteEvent(work, mail, 'fetched');
     }
   }
 }
 
-/** At the tail of its mailbox, and announces it. */
+/** Adds a mail at the tail of its mailbox and announces it. */
 function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   const accepted_at_ms = work.nowMs;
   const expires_at_ms = work.nowMs + delayed.ttl_seconds * 1_000;
   const mail = { ...deliverable(delayed), accepted_at_ms, expires_at_ms };
-  work.places.add(mailbox, mail);
+  work.mailQueue.add(mailbox, mail);
   noteEvent(work, mail, 'queued');
   const announcement = { mailId: formatUuid(mail.mail_id), name: mail.name, mailboxSize: mailbox.size };
-  work.given.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
+  work.mailboxEvents.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
 }
 
-/** Removes a mail for good, by a verb that is remembered. */
+/** Removes a mail for good, and remembers the verb. */
 function end(
   work: UnitOfWork,
   mailbox: MailboxRow,
@@ -219,7 +216,7 @@ function end(
   limits: MailLimits,
   fetched?: Fetches,
 ): void {
-  work.places.remove(mailbox, found);
+  work.mailQueue.remove(mailbox, found);
   rememberSettled(mailbox, found.mail_id, verb);
   endMail(work, receiptWithFetches(found, fetched), endOfVerb[verb], limits.deadLettersPerFleetMax);
 }

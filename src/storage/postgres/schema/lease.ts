@@ -1,7 +1,7 @@
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 
-/** Whoever has it goes on with it; another gets it when its time is over. */
+/** The holder renews it; another takes it once it has expired. */
 const take = `
   INSERT INTO lease (name, holder, until_ms) SELECT $1, $2, ${clockMs} + $3
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
@@ -10,8 +10,8 @@ const take = `
 const release = 'DELETE FROM lease WHERE name = $1 AND holder = $2';
 
 /**
- * Who of all nodes does a job that one of them is to do: a row, by the clock of the database. It saves work and no
- * more: jobs bear being done by two at once, as they are when a holder is held up for longer than its lease.
+ * A lease, so that one node at a time runs a job: a row, by the clock of the database. It only saves work: jobs must
+ * tolerate being run by two nodes at once, as they are when a holder stalls for longer than its lease.
  */
 export class Lease {
   readonly #database: Database;
@@ -26,13 +26,13 @@ export class Lease {
     this.#milliseconds = milliseconds;
   }
 
-  /** Whether this holder has it now, for as long again. @throws ApiError unavailable */
+  /** Takes or renews the lease. Returns whether this holder has it. @throws ApiError unavailable */
   async take(): Promise<boolean> {
     const rows = await this.#database.query(take, [this.#name, this.#holder, this.#milliseconds]);
     return rows.length > 0;
   }
 
-  /** Another need not wait for its end. @throws ApiError unavailable */
+  /** Releases the lease, so that another holder need not wait for its end. @throws ApiError unavailable */
   async release(): Promise<void> {
     await this.#database.query(release, [this.#name, this.#holder]);
   }

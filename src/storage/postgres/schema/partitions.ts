@@ -1,9 +1,9 @@
 import type { Database, Session, Transaction } from '../connection/database.ts';
 
-/** A table that is cut by time into parts, each of which is dropped whole. */
+/** A table partitioned by time, so that whole partitions can be dropped. */
 export interface PartitionedTable {
   table: 'record' | 'idempotency';
-  /** What stands for a time in its bounds, as SQL has it. */
+  /** SQL for a time in the partition bounds. */
   boundOf(timeMs: number): string;
 }
 
@@ -15,21 +15,21 @@ export const keyPartitions: PartitionedTable = {
   boundOf: (timeMs) => `'\\x${timeMs.toString(16).padStart(12, '0')}'`,
 };
 
-/** From a time to the one before which the next part begins. */
+/** From a time, inclusive, to the start of the next partition. */
 export interface PartitionSpan {
   fromMs: number;
   toMs: number;
 }
 
-/** Those who make or drop partitions do it one after another; the number is no other lock's of this program. */
+/** Serializes creating and dropping of partitions; the number is unique among the locks of this program. */
 const lock = 'SELECT pg_advisory_xact_lock(7310200701)';
 const parts = `
   SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
   WHERE i.inhparent = to_regclass($1::text) LIMIT 10000`;
-/** Everybody who writes waits behind whoever waits for a drop: not for long, it is tried again. */
+/** All writers queue behind a waiting drop, so it gives up soon and is retried. */
 const patience = `SET LOCAL lock_timeout = '200ms'`;
 
-/** The parts that a table has, in order of time. Their names say which time is theirs. */
+/** The partitions of a table, in order of time, which their names contain. */
 export async function partitionsOf(session: Session, { table }: PartitionedTable): Promise<PartitionSpan[]> {
   const rows = await session.query<{ name: string }>(parts, [table]);
   const spans = rows.flatMap(({ name }) => {
@@ -39,12 +39,12 @@ export async function partitionsOf(session: Session, { table }: PartitionedTable
   return spans.sort((a, b) => a.fromMs - b.fromMs);
 }
 
-/** The name of a part, in the words of this program alone. */
+/** Name of a partition; safe in SQL, since nothing in it comes from outside. */
 export function nameOfPart({ table }: PartitionedTable, { fromMs, toMs }: PartitionSpan): string {
   return `${table}_${fromMs}_${toMs}`;
 }
 
-/** What is missing of a time, in spans that begin and end at multiples of `widthMs` or at those that are there. */
+/** The missing spans of a time, cut at multiples of `widthMs` and at existing partitions. */
 function missingSpans(
   there: readonly PartitionSpan[],
   wanted: PartitionSpan,
@@ -65,8 +65,8 @@ function missingSpans(
 }
 
 /**
- * Makes the parts that a time needs and that are not there. Writes go on meanwhile, since a table that is attached
- * when it is made stops nobody, unlike one that is made as a part. Answers how many there were to make.
+ * Creates the missing partitions of a time and returns how many. Writes continue meanwhile, since attaching a table
+ * blocks nobody, unlike creating it as a partition.
  */
 export async function makePartitions(
   database: Database,
@@ -74,7 +74,7 @@ export async function makePartitions(
   wanted: PartitionSpan,
   widthMs: number,
 ): Promise<number> {
-  // A look without the lock, as there is nothing to do almost always.
+  // Checks without the lock first: almost always there is nothing to do.
   if (missingSpans(await partitionsOf(database, of), wanted, widthMs).length === 0) return 0;
   return database.transaction(async (transaction) => {
     await transaction.query(lock);
@@ -93,8 +93,8 @@ export async function makePartitions(
 }
 
 /**
- * Drops a part unless another node has, with what `before` does in the same transaction. Whoever uses the table at
- * that moment is waited for, and if that takes too long it fails. @throws ApiError unavailable
+ * Drops a partition unless another node has, and runs `before` in the same transaction. Waits for current users of the
+ * table, and fails if that takes too long. @throws ApiError unavailable
  */
 export function dropPartition(
   database: Database,

@@ -1,7 +1,7 @@
 import { OperatorError } from '../../../core/errors.ts';
 import type { Session } from '../connection/database.ts';
 
-/** Which database of its store one is: devices are placed by both. */
+/** Index of a database in its store, and the number of databases: together they place devices. */
 export interface ShardIdentity {
   index: number;
   databases: number;
@@ -14,14 +14,14 @@ const change = `
   ON CONFLICT (name) DO UPDATE SET number = excluded.number`;
 const noted = `SELECT name, number FROM value WHERE name IN ('database', 'databases')`;
 
-/** Undefined where none was noted yet. */
+/** Undefined before the first start. */
 export async function readShardIdentity(session: Session): Promise<ShardIdentity | undefined> {
   const rows = await session.query<{ name: string; number: number }>(noted);
   const { database: index, databases } = Object.fromEntries(rows.map(({ name, number }) => [name, number]));
   return index === undefined || databases === undefined ? undefined : { index, databases };
 }
 
-/** Of none (`databases` is 0) it is never served again. */
+/** With `databases` 0, the database is never served again. */
 export async function writeShardIdentity(
   session: Session,
   { index, databases }: ShardIdentity,
@@ -30,15 +30,15 @@ export async function writeShardIdentity(
 }
 
 /**
- * Notes the place of a database when it is served first, and from then on holds the configuration to it: in any other
- * place it would have none of its devices. @throws OperatorError
+ * Stores the identity of a database when it is first served, and checks the configuration against it from then on: with
+ * any other identity it would have none of its devices. @throws OperatorError
  */
-export async function checkShardIdentity(session: Session, place: ShardIdentity): Promise<void> {
-  await session.query(note, [place.index, place.databases]);
+export async function checkShardIdentity(session: Session, identity: ShardIdentity): Promise<void> {
+  await session.query(note, [identity.index, identity.databases]);
   const found = await readShardIdentity(session);
-  if (found === undefined || isSameShardIdentity(found, place)) return;
+  if (found === undefined || isSameShardIdentity(found, identity)) return;
   throw new OperatorError(
-    `The configuration names ${describe(place)}, and that one is ${describe(found)}: name all of them, in their order, or change their number by "fleetpost rebalance".`,
+    `The configuration names ${describe(identity)}, but that one is ${describe(found)}. Name all databases in their order, or change their number with "fleetpost rebalance".`,
   );
 }
 
@@ -47,5 +47,5 @@ export function isSameShardIdentity(one: ShardIdentity, other: ShardIdentity): b
 }
 
 function describe({ index, databases }: ShardIdentity): string {
-  return databases === 0 ? 'part of no store any more' : `database ${index + 1} of ${databases} of the store`;
+  return databases === 0 ? 'no longer part of a store' : `database ${index + 1} of ${databases} of the store`;
 }

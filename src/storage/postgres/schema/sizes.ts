@@ -1,14 +1,14 @@
 import type { Database } from '../connection/database.ts';
 
-/** Mails are counted up to so many; of more, the engine has an estimate. */
+/** Mails are counted up to this; beyond, the engine's estimate is used. */
 const countedMax = 10_000;
 
-/** What a database holds, as the engine counts it: at little cost, and about where it is much. */
+/** Sizes of a database, as the engine counts them: cheap, and approximate for large ones. */
 export interface DatabaseSizes {
   bytes: number;
   logBytes: number;
   devices: number;
-  /** Of them, those with open event streams, on whatever node. */
+  /** Devices with open event streams, on any node. */
   connected: number;
   mails: number;
 }
@@ -31,7 +31,7 @@ export async function databaseSizesOf(database: Database): Promise<DatabaseSizes
   return row ?? { bytes: 0, logBytes: 0, devices: 0, connected: 0, mails: 0 };
 }
 
-/** Bytes of the records of limited fleets, as far as they were counted. @throws ApiError unavailable */
+/** Record bytes of limited fleets, as last counted. @throws ApiError unavailable */
 export async function logBytesOf(database: Database): Promise<Map<string, number>> {
   const rows = await database.query<{ fleet_id: string; bytes: number }>(bytesOfFleets);
   return new Map(rows.map(({ fleet_id, bytes }) => [fleet_id, bytes]));

@@ -1,7 +1,7 @@
 import { viewOf } from '../connection/bytes.ts';
 import type { Row } from '../connection/database.ts';
 
-/** Columns with their SQL types, and which of them are the key. */
+/** Columns with their SQL types, and the key. */
 interface TableShape<R extends Row> {
   table: string;
   columns: { readonly [C in keyof R]-?: string };
@@ -9,22 +9,22 @@ interface TableShape<R extends Row> {
 }
 
 /**
- * At the end of a lateral subquery: its rows are looked up for each row in front of it, in that order, and in no other
- * way. A planner that is free goes by what it counted last, and of a queue that was empty then it reads all, for each
- * batch, until it counts again (measured: 2.5 times the CPU of settling mail, where 256 wait).
+ * Ends a lateral subquery, so that its rows are looked up one by one for each row in front of it, in that order.
+ * Otherwise the planner trusts its last statistics, and for a queue that was empty then it scans everything, in every
+ * batch, until the next statistics (measured: 2.5 times the CPU of settling mail, where 256 wait).
  */
 export const oneByOne = 'OFFSET 0';
 
-/** A table with the statements that work on many of its rows at once, made once: they are asked in every batch. */
+/** A table with statements for many rows at once, built once, since every batch runs them. */
 export class DatabaseTable<R extends Row> {
   readonly name: string;
-  /** Those of given keys. */
+  /** Selects rows by key. */
   readonly select: string;
-  /** The same, in the order of what is given, kept from being changed by others. */
+  /** Likewise, in the order of the keys, locked against changes. */
   readonly lock: string;
   /**
-   * Of rows that nobody else changes meanwhile: one that was changed since the statement began would stay. Not of tables
-   * in parts, where a place names several rows.
+   * Removes rows by key. Only for rows that nobody else changes meanwhile: one changed since the statement began would
+   * stay. Not for partitioned tables, where a ctid names several rows.
    */
   readonly remove: string;
   readonly put: string;
@@ -54,17 +54,17 @@ export class DatabaseTable<R extends Row> {
       `ON CONFLICT (${key.join(', ')}) DO ${sets === '' ? 'NOTHING' : `UPDATE SET ${sets}`}`;
   }
 
-  /** What `select`, `lock` and `remove` are given. */
+  /** Parameters of `select`, `lock` and `remove`. */
   keysOf(rows: readonly Partial<R>[]): unknown[][] {
     return this.#valuesOf(this.shape.key, rows);
   }
 
-  /** What `put` is given. */
+  /** Parameters of `put`. */
   rowsOf(rows: readonly R[]): unknown[][] {
     return this.#valuesOf(this.columnNames, rows);
   }
 
-  /** Of a key: sorts as the key does. */
+  /** A key as text that sorts as the key does. */
   textOf(key: Partial<R>): string {
     return this.shape.key.map((column) => keyText(key[column])).join(' ');
   }
@@ -77,7 +77,7 @@ export class DatabaseTable<R extends Row> {
   }
 }
 
-/** Sorts as the column does, for keys of one kind: what locks in this order cannot lock against another. */
+/** Text that sorts as the column does, for keys of one table: a consistent lock order avoids deadlocks. */
 function keyText(value: unknown): string {
   if (typeof value === 'number') return String(value).padStart(16, '0');
   return value instanceof Uint8Array ? viewOf(value).toString('hex') : String(value);

@@ -3,7 +3,7 @@ import type { DeathReason, MailEnd } from '../../../domain/mail/ended-mail.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
 import { DatabaseTable } from './table.ts';
 
-/** The rows of migrations.ts, as they are read and written. An absent value is null there. */
+/** Rows of the tables in migrations.ts. Absent values are null. */
 export type DeviceRow = {
   device: DeviceKey;
   enabled: boolean;
@@ -201,9 +201,9 @@ export const deadLetter = new DatabaseTable<DeadLetterRow>({
   key: ['fleet_id', 'mail_id', 'device'],
 });
 
-export type SentRow = { once: Buffer; device: DeviceKey; mail_id: Buffer };
+export type DedupeRow = { once: Buffer; device: DeviceKey; mail_id: Buffer };
 
-export const sent = new DatabaseTable<SentRow>({
+export const dedupe = new DatabaseTable<DedupeRow>({
   table: 'sent',
   columns: { once: 'bytea', device: 'text', mail_id: 'bytea' },
   key: ['once', 'device'],
@@ -236,7 +236,7 @@ export type RecordRow = {
   own_at_ms: number | null;
 };
 
-/** What appends to the log has a statement of its own. */
+/** Appending to the log uses a statement of its own. */
 export const record = new DatabaseTable<RecordRow>({
   table: 'record',
   columns: {
@@ -254,7 +254,7 @@ export const record = new DatabaseTable<RecordRow>({
 
 export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
 
-/** What changes devices adds to it in a statement of its own. */
+/** Changes of devices add to it with a statement of their own. */
 export const fleetCount = new DatabaseTable<FleetCountRow>({
   table: 'fleet_count',
   columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
@@ -270,7 +270,7 @@ export type StoredRow = {
   at_ms: number;
 };
 
-/** As a copy works with it; nodes put what they share in a way of their own. */
+/** For copies; nodes write what they share with statements of their own. */
 export const storedRowTable = new DatabaseTable<StoredRow>({
   table: 'stored',
   columns: { store: 'text', name: 'text', key: 'bytea', value: 'bytea', version: 'bigint', at_ms: 'bigint' },

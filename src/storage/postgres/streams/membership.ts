@@ -6,7 +6,7 @@ import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import { oneByOne } from '../schema/table.ts';
 
-/** What a mailbox has taken in since its tail was `since`; a row without a mail tells the tail alone. */
+/** Mail accepted since the tail was `since`; a row without mail tells the tail alone. */
 const newMail = `
   SELECT k.device, m.tail, m.size, t.sequence, t.mail_id, t.name
   FROM unnest($1::text[], $2::bigint[]) AS k (device, since)
@@ -21,13 +21,13 @@ export type NewMail = {
   device: DeviceKey;
   tail: number;
   size: number;
-  // Null, as the rest, where only the tail moved on.
+  // Null, like the rest, if only the tail has moved.
   sequence: number | null;
   mail_id: Buffer | null;
   name: string | null;
 };
 
-/** In the order in which they came to each device. @throws ApiError unavailable */
+/** In the order of arrival at each device. @throws ApiError unavailable */
 export function findNewMail(
   database: Database,
   devices: readonly DeviceKey[],
@@ -36,14 +36,14 @@ export function findNewMail(
   return database.query<NewMail>(newMail, [devices, tails]);
 }
 
-/** Of one statement. */
+/** Maximum streams per statement. */
 const streamsAtOnce = 1_000;
 const removeStreams = `
   DELETE FROM stream s USING unnest($1::text[], $2::bytea[]) AS k (device, stream_id)
   WHERE s.device = k.device AND s.stream_id = k.stream_id`;
 
 /**
- * Streams that ended and are still written down: while they are, their devices count as connected. Each is kept until
+ * Streams that ended but are still in the database, so that their devices count as connected. Each is retained until
  * the database has removed it, so at most as many as were open here.
  */
 export class LeftStreams {
@@ -60,19 +60,19 @@ export class LeftStreams {
     this.remove();
   }
 
-  /** To be called from time to time, for what the database did not do. */
+  /** Retries failed removals; call it regularly. */
   remove(): void {
     void this.#removing.run();
   }
 
-  /** Settles when no statement is under way. */
+  /** Settles when no statement is in flight. */
   settled(): Promise<void> {
     return this.#removing.settled();
   }
 
-  /** One statement at a time, for all that end meanwhile. */
+  /** One statement at a time, for all streams that end meanwhile. */
   async #remove(): Promise<void> {
-    // Streams that end in the same turn of the event loop go together.
+    // Batches streams that end in the same turn of the event loop.
     await Promise.resolve();
     while (this.#left.size > 0) {
       const part = [...this.#left].slice(0, streamsAtOnce);
@@ -89,8 +89,8 @@ export class LeftStreams {
   }
 }
 
-/** Ends are looked for so far back: longer than a transaction may take between its time and its commit. */
-const backMilliseconds = 10_000;
+/** How far back ends are read: longer than a transaction may take between its time and its commit. */
+const lookbackMilliseconds = 10_000;
 
 const ends = `
   SELECT device, what, at_ms FROM stream_end
@@ -99,44 +99,46 @@ const ends = `
 /** What streams had to do, and when, by the clock of the database. */
 type StreamEnd = { device: DeviceKey; what: string; at_ms: number };
 
-/** What streams had to end for, whether a notification told of it or not: each is told once. */
+/** Finds ends of streams, with or without a notification; reports each once. */
 export class StreamEnds {
   readonly #database: Database;
-  readonly #told = new Map<string, number>();
+  readonly #reported = new Map<string, number>();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
-  /** Those that were not told before. @throws ApiError unavailable */
-  async look(): Promise<StreamEnd[]> {
-    const rows = await this.#database.query<StreamEnd>(ends, [backMilliseconds]);
+  /** Ends not reported before. @throws ApiError unavailable */
+  async poll(): Promise<StreamEnd[]> {
+    const rows = await this.#database.query<StreamEnd>(ends, [lookbackMilliseconds]);
     const fresh = rows.filter(({ device, what, at_ms: atMs }) => {
       const key = `${atMs} ${what}${device}`;
-      const isKnown = this.#told.has(key);
-      this.#told.set(key, performance.now());
+      const isKnown = this.#reported.has(key);
+      this.#reported.set(key, performance.now());
       return !isKnown;
     });
-    const oldMs = performance.now() - 2 * backMilliseconds;
-    for (const [key, atMs] of this.#told) if (atMs < oldMs) this.#told.delete(key);
+    const oldMs = performance.now() - 2 * lookbackMilliseconds;
+    for (const [key, atMs] of this.#reported) if (atMs < oldMs) this.#reported.delete(key);
     return fresh;
   }
 }
 
-/** How long the streams of a node that has died are taken for open; it says three times as often that it lives. */
+/** How long streams of a dead node count as open; a node sends heartbeats three times as often. */
 const leaseMilliseconds = 15_000;
 const renewMilliseconds = leaseMilliseconds / 3;
-/** Ends of streams are kept for nodes that could not ask for a while; whoever was away for longer looks at all. */
-const endsKeptMilliseconds = 300_000;
+/**
+ * Retention of stream ends, for nodes that could not poll for a while; a node away for longer checks all its streams.
+ */
+const endsRetentionMilliseconds = 300_000;
 
 const renew = `UPDATE node SET until_ms = ${clockMs} + $2 WHERE node = $1 RETURNING node`;
 const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${clockMs} + $2 ON CONFLICT DO NOTHING`;
-const bury = `DELETE FROM node WHERE until_ms < ${clockMs}`;
+const removeDead = `DELETE FROM node WHERE until_ms < ${clockMs}`;
 const clear = 'DELETE FROM stream WHERE node NOT IN (SELECT node FROM node)';
-const forgetEnds = `DELETE FROM stream_end WHERE at_ms < ${clockMs} - $1`;
+const pruneEnds = `DELETE FROM stream_end WHERE at_ms < ${clockMs} - $1`;
 const leave = ['DELETE FROM stream WHERE node = $1', 'DELETE FROM node WHERE node = $1'];
 
-/** This thread as one of the nodes of a database: for as long as it says so, and some seconds longer. */
+/** Membership of this thread among the nodes of a database, by heartbeats with a timeout. */
 export class Membership {
   readonly node = randomBytes(9).toString('hex');
   readonly #database: Database;
@@ -144,10 +146,13 @@ export class Membership {
   readonly #onEntered: () => Promise<void>;
   readonly #timer: NodeJS.Timeout;
   readonly #renewals = new Mutex();
-  /** Settles after the first try to enter. */
+  /** Settles after the first attempt to enter. */
   readonly entered: Promise<void>;
 
-  /** `onEntered`: for the first time, or after it was taken for dead: nothing is known of it then. */
+  /**
+   * `onEntered` is called after entering for the first time, or again after being taken for dead: the database knows
+   * nothing of this node then.
+   */
   constructor(database: Database, log: Log, onEntered: () => Promise<void>) {
     this.#database = database;
     this.#log = log;
@@ -157,14 +162,14 @@ export class Membership {
     this.#timer = setInterval(() => void renewNext(), renewMilliseconds);
   }
 
-  /** With all that it has written down of itself, as far as the database is there. */
+  /** Removes this node and its streams, if the database is available. */
   async leave(): Promise<void> {
     clearInterval(this.#timer);
     await this.#renewals.settled();
     for (const text of leave) await this.#database.query(text, [this.node]).catch(() => {});
   }
 
-  /** Says that this node lives, and buries those that do not. */
+  /** Sends a heartbeat, and removes dead nodes. */
   async #renew(): Promise<void> {
     try {
       const renewed = await this.#database.query(renew, [this.node, leaseMilliseconds]);
@@ -172,11 +177,11 @@ export class Membership {
         await this.#database.query(enter, [this.node, leaseMilliseconds]);
         await this.#onEntered();
       }
-      await this.#database.query(bury);
+      await this.#database.query(removeDead);
       await this.#database.query(clear);
-      await this.#database.query(forgetEnds, [endsKeptMilliseconds]);
+      await this.#database.query(pruneEnds, [endsRetentionMilliseconds]);
     } catch (error) {
-      this.#log.warn({ err: error }, 'this node could not say that it lives; it will try again');
+      this.#log.warn({ err: error }, 'heartbeat failed; retrying');
     }
   }
 }

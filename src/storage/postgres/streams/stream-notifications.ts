@@ -3,37 +3,40 @@ import type { Announcement } from '../../../domain/mail/mail.ts';
 import type { Effects } from '../../../domain/write.ts';
 import type { Session } from '../connection/database.ts';
 
-/** What a node is told of a device that it holds streams of: a letter in front of the device's key, or of a stream's id. */
+/**
+ * Kinds of notification to a node about a device it holds streams of: a letter in front of the device key, or of a
+ * stream id.
+ */
 export const notifications = { mail: 'm', end: 'e', recheck: 'r', displaced: 'd' } as const;
 type What = (typeof notifications)[keyof typeof notifications];
 
-/** A sequence that a mailbox has given. */
+/** A new sequence of a mailbox. */
 export interface MailboxEvent {
   device: DeviceKey;
   sequence: number;
-  /** Of a mail that is new; a requeued one is not announced, and its sequence is told so that none is missed. */
+  /** Announcement of a new mail; undefined for a requeued one, whose sequence is sent only so that none is missed. */
   announcement: Announcement | undefined;
 }
 
-type News =
-  | { what: typeof notifications.mail; given: MailboxEvent }
+type StreamNotification =
+  | { what: typeof notifications.mail; event: MailboxEvent }
   | { what: typeof notifications.end | typeof notifications.recheck; device: DeviceKey }
   | { what: typeof notifications.displaced; streamId: string };
 
-/** The channel of a node: what other nodes have to tell it. */
+/** Notification channel of a node. */
 export function channelOf(node: string): string {
   return `fleetpost_${node}`;
 }
 
-/** A notification holds 8,000 bytes. */
-const toldBytesMax = 7_500;
+/** PostgreSQL limits a notification to 8,000 bytes. */
+const payloadBytesMax = 7_500;
 
 /**
- * One notification for each node that holds streams of these devices, for as many of them as it holds (measured: one
- * for each mail cut enqueueing to a third). As late in the transaction as can be: a stream that opens meanwhile looks
- * for itself.
+ * Sends each node that holds streams of these devices one notification with as many events as fit (measured: one per
+ * mail cut enqueueing to a third). Runs as late in the transaction as possible: a stream that opens meanwhile polls for
+ * itself.
  */
-const tell = `
+const notify = `
   SELECT pg_notify('fleetpost_' || s.node, string_agg(k.text, ' ' ORDER BY k.ordinal))
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (device, text, ordinal)
   CROSS JOIN LATERAL (SELECT DISTINCT t.node FROM stream t WHERE t.device = k.device) AS s
@@ -42,35 +45,35 @@ const noteEnds = `
   INSERT INTO stream_end (at_ms, device, what) SELECT $1, k.device, k.what
   FROM unnest($2::text[], $3::text[]) AS k (device, what) ON CONFLICT DO NOTHING`;
 
-/** What the writes of a transaction have to tell. */
-interface Told {
+/** The part of a unit of work that streams are notified of. */
+interface NotifyingWork {
   readonly effects: Pick<Effects, 'endedStreams' | 'recheckedStreams'>;
-  readonly given: readonly MailboxEvent[];
+  readonly mailboxEvents: readonly MailboxEvent[];
   readonly nowMs: number;
 }
 
-/** Adds to a transaction what is to be told when it commits, and only then. */
-export function notifyStreams(session: Session, { effects, given, nowMs }: Told): void {
+/** Adds notifications to a transaction, sent if and when it commits. */
+export function notifyStreams(session: Session, { effects, mailboxEvents, nowMs }: NotifyingWork): void {
   const ends: [DeviceKey, What][] = [];
   for (const device of effects.endedStreams) ends.push([device, notifications.end]);
   for (const device of effects.recheckedStreams) ends.push([device, notifications.recheck]);
   if (ends.length > 0) {
     void session.query(noteEnds, [nowMs, ends.map(([device]) => device), ends.map(([, what]) => what)]);
   }
-  let told: [DeviceKey, string][] = [];
+  let batch: [DeviceKey, string][] = [];
   let bytes = 0;
   const send = (): void => {
-    if (told.length > 0)
-      void session.query(tell, [told.map(([device]) => device), told.map(([, text]) => text)]);
-    told = [];
+    if (batch.length > 0)
+      void session.query(notify, [batch.map(([device]) => device), batch.map(([, text]) => text)]);
+    batch = [];
     bytes = 0;
   };
   const add = (device: DeviceKey, text: string): void => {
-    if (bytes + text.length + 1 > toldBytesMax) send();
-    told.push([device, text]);
+    if (bytes + text.length + 1 > payloadBytesMax) send();
+    batch.push([device, text]);
     bytes += text.length + 1;
   };
-  for (const { device, sequence, announcement } of given) {
+  for (const { device, sequence, announcement } of mailboxEvents) {
     const mail = announcement && [announcement.mailId, announcement.mailboxSize, announcement.name];
     add(device, [notifications.mail + device, sequence, ...(mail ?? [])].join());
   }
@@ -78,9 +81,9 @@ export function notifyStreams(session: Session, { effects, given, nowMs }: Told)
   send();
 }
 
-/** What a notification says; what is not one of ours is passed over. */
-export function readNotifications(payload: string): News[] {
-  return payload.split(' ').flatMap((word): News[] => {
+/** Parses a notification; skips unknown words. */
+export function readNotifications(payload: string): StreamNotification[] {
+  return payload.split(' ').flatMap((word): StreamNotification[] => {
     const [what, text] = [word.slice(0, 1), word.slice(1)];
     if (what === notifications.displaced) return [{ what, streamId: text }];
     if (what === notifications.end || what === notifications.recheck)
@@ -89,6 +92,6 @@ export function readNotifications(payload: string): News[] {
     if (what !== notifications.mail || !isDeviceKey(device)) return [];
     const announcement =
       mailId === undefined ? undefined : { mailId, name, mailboxSize: Number(mailboxSize) };
-    return [{ what, given: { device, sequence: Number(sequence), announcement } }];
+    return [{ what, event: { device, sequence: Number(sequence), announcement } }];
   });
 }

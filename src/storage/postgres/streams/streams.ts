@@ -11,61 +11,61 @@ import type { Listener } from '../connection/listener.ts';
 import { findNewMail, LeftStreams, Membership, type NewMail, StreamEnds } from './membership.ts';
 import { channelOf, type MailboxEvent, notifications, readNotifications } from './stream-notifications.ts';
 
-/** Of ends that no notification told: D21 has a second. */
+/** Poll interval for ends whose notification was lost: D21 allows a second. */
 const endsMilliseconds = 700;
 const devicesAtOnce = 1_000;
 
 const addStream = `INSERT INTO stream (device, stream_id, node, position) VALUES ($1, $2, $3, $4) RETURNING ${clockMs} AS opened_at_ms`;
-/** The newest stay: ids begin with the time. */
+/** Keeps the newest streams: ids begin with the time. */
 const displace = `
-  WITH gone AS (
+  WITH displaced AS (
     DELETE FROM stream WHERE device = $1 AND stream_id NOT IN
       (SELECT stream_id FROM stream WHERE device = $1 ORDER BY stream_id DESC LIMIT $2)
     RETURNING node, stream_id)
   SELECT pg_notify('fleetpost_' || node, string_agg('${notifications.displaced}' || encode(stream_id, 'hex'), ' '))
-  FROM gone GROUP BY node`;
+  FROM displaced GROUP BY node`;
 const tailOf = 'SELECT tail FROM mailbox WHERE device = $1';
 const restore = `
   INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position
   FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
 
-interface Held {
+interface OpenStream {
   streamId: Buffer;
   sink: StreamSink;
-  /** By the clock of the database. */
+  /** By the database clock. */
   openedAtMs: number;
 }
 
-interface HeldDevice {
-  streams: Held[];
-  /** The first sequence that was not announced here. */
+interface DeviceStreams {
+  streams: OpenStream[];
+  /** First sequence not announced here. */
   tail: number;
 }
 
 export interface StreamsOptions {
   database: Database;
   perDeviceMax: number;
-  /** Between two looks at the mailboxes of all streams: what a notification that is lost can cost. */
+  /** Poll interval for the mailboxes of all streams: the maximum delay when a notification is lost. */
   checkMilliseconds: number;
   log: Log;
 }
 
 /**
- * The event streams that one thread of one node holds. Who changes a device tells the nodes that hold its streams, with
- * the commit; a node then looks itself for what is new, and does so in any case from time to time. So a notification
- * that comes twice announces nothing twice, and one that is lost is made up for.
+ * Event streams of one thread of one node. A writer notifies the nodes that hold streams of a device, with its commit;
+ * a node polls when it has missed something, and regularly in any case. So a duplicate notification announces nothing
+ * twice, and a lost one is made up for.
  */
 export class Streams {
   readonly #options: StreamsOptions;
-  readonly #devices = new Map<DeviceKey, HeldDevice>();
+  readonly #devices = new Map<DeviceKey, DeviceStreams>();
   readonly #displaceable = new Map<string, DeviceKey>();
-  /** Streams that are written down and not held yet, and whether they were displaced meanwhile. */
+  /** Streams being opened, in the database but not held yet, and whether they were displaced meanwhile. */
   readonly #opening = new Map<string, boolean>();
   readonly #listener: Listener;
   readonly #timers: NodeJS.Timeout[];
   readonly #ends: StreamEnds;
-  #asked = new Set<DeviceKey>();
-  readonly #looking = new SingleFlight(() =>
+  #pending = new Set<DeviceKey>();
+  readonly #polling = new SingleFlight(() =>
     this.#announce().catch((error: unknown) =>
       this.#options.log.error({ err: error }, 'announcing mail failed'),
     ),
@@ -78,22 +78,22 @@ export class Streams {
     const { database, checkMilliseconds, log } = options;
     this.#ends = new StreamEnds(database);
     this.#left = new LeftStreams(database);
-    this.#membership = new Membership(database, log, () => this.#tellAgain());
+    this.#membership = new Membership(database, log, () => this.#restore());
     this.#listener = database.listen({
       channel: channelOf(this.node),
-      onPayload: (payload) => this.#hear(payload),
-      onListening: () => this.#lookAtAll(),
+      onPayload: (payload) => this.#onPayload(payload),
+      onListening: () => this.#pollAll(),
     });
     this.#timers = [
-      setInterval(() => void this.#lookForEnds(), endsMilliseconds),
+      setInterval(() => void this.#pollEnds(), endsMilliseconds),
       setInterval(() => {
-        this.#lookAtAll();
+        this.#pollAll();
         this.#left.remove();
       }, checkMilliseconds),
     ];
   }
 
-  /** This thread among all of all nodes. */
+  /** Identifies this thread among all of all nodes. */
   get node(): string {
     return this.#membership.node;
   }
@@ -107,8 +107,8 @@ export class Streams {
     try {
       return await this.#open(device, sink, streamId);
     } catch (error) {
-      this.#forget(device, streamId);
-      // Nobody knows whether it was written down: a device whose stream stays there counts as connected.
+      this.#remove(device, streamId);
+      // The outcome of the insert is unknown: a device whose stream stays in the database counts as connected.
       this.#left.add(device, streamId);
       throw error;
     } finally {
@@ -120,7 +120,7 @@ export class Streams {
 
   async #open(device: DeviceKey, sink: StreamSink, streamId: Buffer): Promise<() => void> {
     const { database, perDeviceMax } = this.#options;
-    // From here on others tell: what was there before is the stream's own to find.
+    // From here on, writers notify this node; what was there before, the stream finds itself.
     const [added] = await database.query<{ opened_at_ms: number }>(addStream, [
       device,
       streamId,
@@ -128,9 +128,9 @@ export class Streams {
       connectedPosition(device),
     ]);
     const [row] = await database.query<{ tail: number }>(tailOf, [device]);
-    const held = this.#devices.get(device) ?? { streams: [], tail: row?.tail ?? 1 };
-    this.#devices.set(device, held);
-    held.streams.push({ streamId, sink, openedAtMs: added?.opened_at_ms ?? 0 });
+    const entry = this.#devices.get(device) ?? { streams: [], tail: row?.tail ?? 1 };
+    this.#devices.set(device, entry);
+    entry.streams.push({ streamId, sink, openedAtMs: added?.opened_at_ms ?? 0 });
     this.#displaceable.set(streamId.toString('hex'), device);
     await database.query(displace, [device, perDeviceMax]);
     return () => this.#leave(device, streamId);
@@ -139,46 +139,46 @@ export class Streams {
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#listener.close();
-    await this.#looking.settled();
+    await this.#polling.settled();
     await this.#left.settled();
     await this.#membership.leave();
   }
 
   #leave(device: DeviceKey, streamId: Buffer): void {
-    if (!this.#forget(device, streamId)) return;
+    if (!this.#remove(device, streamId)) return;
     this.#left.add(device, streamId);
   }
 
-  /** False for one that is not held any more. */
-  #forget(device: DeviceKey, streamId: Buffer): boolean {
-    const held = this.#devices.get(device);
-    const index = held?.streams.findIndex((one) => one.streamId.equals(streamId)) ?? -1;
-    if (held === undefined || index < 0) return false;
-    held.streams.splice(index, 1);
+  /** Returns false for a stream no longer held. */
+  #remove(device: DeviceKey, streamId: Buffer): boolean {
+    const entry = this.#devices.get(device);
+    const index = entry?.streams.findIndex((one) => one.streamId.equals(streamId)) ?? -1;
+    if (entry === undefined || index < 0) return false;
+    entry.streams.splice(index, 1);
     this.#displaceable.delete(streamId.toString('hex'));
-    if (held.streams.length === 0) this.#devices.delete(device);
+    if (entry.streams.length === 0) this.#devices.delete(device);
     return true;
   }
 
-  #hear(payload: string): void {
-    for (const told of readNotifications(payload)) {
-      if (told.what === notifications.mail) this.#hearOfMail(told.given);
-      else if (told.what === notifications.displaced) this.#displace(told.streamId);
-      else this.#end(told.device, told.what);
+  #onPayload(payload: string): void {
+    for (const notification of readNotifications(payload)) {
+      if (notification.what === notifications.mail) this.#onMail(notification.event);
+      else if (notification.what === notifications.displaced) this.#displace(notification.streamId);
+      else this.#end(notification.device, notification.what);
     }
   }
 
-  /** What comes in its turn is announced at once; where a notification was lost, there is a look. */
-  #hearOfMail({ device, sequence, announcement }: MailboxEvent): void {
-    const held = this.#devices.get(device);
-    if (held === undefined || sequence < held.tail) return;
-    if (sequence > held.tail) {
-      this.#look(device);
+  /** Announces the next mail at once; polls if a notification was lost. */
+  #onMail({ device, sequence, announcement }: MailboxEvent): void {
+    const entry = this.#devices.get(device);
+    if (entry === undefined || sequence < entry.tail) return;
+    if (sequence > entry.tail) {
+      this.#poll(device);
       return;
     }
-    held.tail += 1;
+    entry.tail += 1;
     if (announcement === undefined) return;
-    for (const { sink } of held.streams) sink.announce(announcement);
+    for (const { sink } of entry.streams) sink.announce(announcement);
   }
 
   #displace(id: string): void {
@@ -187,15 +187,15 @@ export class Streams {
     if (device === undefined) return;
     const found = this.#devices.get(device)?.streams.find(({ streamId }) => streamId.toString('hex') === id);
     if (found === undefined) return;
-    this.#forget(device, found.streamId);
+    this.#remove(device, found.streamId);
     found.sink.end();
   }
 
-  /** Of streams that were open at that time. */
+  /** Ends or rechecks the streams opened before `atMs`. */
   #end(device: DeviceKey, what: string, atMs = Number.POSITIVE_INFINITY): void {
-    const held = this.#devices.get(device);
-    if (held === undefined) return;
-    for (const { streamId, sink, openedAtMs } of [...held.streams]) {
+    const entry = this.#devices.get(device);
+    if (entry === undefined) return;
+    for (const { streamId, sink, openedAtMs } of [...entry.streams]) {
       if (openedAtMs > atMs) continue;
       if (what === notifications.recheck) sink.recheck();
       else {
@@ -205,27 +205,27 @@ export class Streams {
     }
   }
 
-  #look(device: DeviceKey): void {
+  #poll(device: DeviceKey): void {
     if (!this.#devices.has(device)) return;
-    this.#asked.add(device);
-    void this.#looking.run();
+    this.#pending.add(device);
+    void this.#polling.run();
   }
 
-  #lookAtAll(): void {
-    for (const device of this.#devices.keys()) this.#look(device);
+  #pollAll(): void {
+    for (const device of this.#devices.keys()) this.#poll(device);
   }
 
-  /** What has come for those that were asked for: one statement at a time, for all that ask meanwhile. */
+  /** Announces new mail of pending devices: one statement at a time, for all that become pending meanwhile. */
   async #announce(): Promise<void> {
-    while (this.#asked.size > 0) {
-      const devices = [...this.#asked].slice(0, devicesAtOnce);
-      for (const device of devices) this.#asked.delete(device);
+    while (this.#pending.size > 0) {
+      const devices = [...this.#pending].slice(0, devicesAtOnce);
+      for (const device of devices) this.#pending.delete(device);
       const tails = devices.map((device) => this.#devices.get(device)?.tail ?? Number.MAX_SAFE_INTEGER);
       let rows: NewMail[];
       try {
         rows = await findNewMail(this.#options.database, devices, tails);
       } catch {
-        // The database has logged it. Asked again by the next look at all of them; at once would be in vain.
+        // Logged by the database. The next poll of all retries; at once would be in vain.
         return;
       }
       for (const device of new Set(rows.map((row) => row.device))) {
@@ -237,26 +237,26 @@ export class Streams {
     }
   }
 
-  /** What was not heard of meanwhile. The size is that of now: what it was then, nobody has kept. */
+  /** Announces missed mail. The size is the current one: the one at that time was not stored. */
   #catchUp(device: DeviceKey, rows: readonly NewMail[]): void {
-    const held = this.#devices.get(device);
-    if (held === undefined) return;
-    const from = held.tail;
+    const entry = this.#devices.get(device);
+    if (entry === undefined) return;
+    const from = entry.tail;
     for (const { tail, size, sequence, mail_id: mailId, name } of rows) {
-      held.tail = Math.max(held.tail, tail);
+      entry.tail = Math.max(entry.tail, tail);
       if (sequence === null || mailId === null || name === null || sequence < from) continue;
       const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
-      for (const { sink } of held.streams) sink.announce(announcement);
+      for (const { sink } of entry.streams) sink.announce(announcement);
     }
   }
 
-  async #lookForEnds(): Promise<void> {
+  async #pollEnds(): Promise<void> {
     if (this.#devices.size === 0) return;
-    let ends: Awaited<ReturnType<StreamEnds['look']>>;
+    let ends: Awaited<ReturnType<StreamEnds['poll']>>;
     try {
-      ends = await this.#ends.look();
+      ends = await this.#ends.poll();
     } catch {
-      // The database has logged it. The next look is due in less than a second.
+      // Logged by the database. The next poll is due in less than a second.
       return;
     }
     for (const { device, what, at_ms: atMs } of ends) {
@@ -268,8 +268,8 @@ export class Streams {
     }
   }
 
-  /** Where this node was taken for dead, and its streams with it. */
-  async #tellAgain(): Promise<void> {
+  /** Inserts all streams again, after this node was taken for dead. */
+  async #restore(): Promise<void> {
     const all = [...this.#devices].flatMap(([device, { streams }]) =>
       streams.map(({ streamId }) => ({ device, streamId })),
     );
@@ -284,11 +284,11 @@ export class Streams {
         this.node,
       ]);
     }
-    this.#lookAtAll();
+    this.#pollAll();
   }
 }
 
-/** Sorts by time, and is nobody else's. */
+/** A unique id that sorts by time. */
 function streamIdOf(timeMs: number): Buffer {
   const id = randomBytes(16);
   id.writeUIntBE(timeMs, 0, 6);

@@ -6,15 +6,11 @@ import { Database } from '../connection/database.ts';
 import { deviceOperations, exclusiveDeviceOperations } from '../devices/device-operations.ts';
 import { DeviceReads } from '../devices/device-reads.ts';
 import { StreamPresence } from '../devices/presence.ts';
+import { ingestOperations } from '../log/ingest.ts';
 import { RecordReads } from '../log/record-reads.ts';
 import { RecordTrimmer } from '../log/record-trimmer.ts';
-import { keepKeys } from '../mail/key-claims.ts';
-import {
-  exclusiveMailOperations,
-  ingestOperations,
-  type MailOptions,
-  mailOperations,
-} from '../mail/mail-operations.ts';
+import { maintainKeyPartitions } from '../mail/key-claims.ts';
+import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
 import { MailReads } from '../mail/mail-reads.ts';
 import { checkVersion } from '../schema/migrate.ts';
 import { checkShardIdentity, type ShardIdentity } from '../schema/shard-identity.ts';
@@ -25,33 +21,32 @@ import { Writer } from './writer.ts';
 
 export type PostgresShardOptions = MailOptions &
   IdempotencyLimits & {
-    /** `postgres://…`, as libpq reads it. */
     url: string;
-    /** Where it is known which one of the store it is, it is held to that. */
-    place?: ShardIdentity;
-    /** Of this thread to this database, besides the one that listens. */
+    /** Checked against the identity stored in the database, if given. */
+    identity?: ShardIdentity;
+    /** Connections of this thread to this database, besides the listener. */
     connectionsMax: number;
-    /** What each wait for the database may last. */
+    /** Timeout for each wait for the database. */
     timeoutMilliseconds: number;
     shardQueueMax: number;
     shardQueueBytesMax: number;
     streamsPerDeviceMax: number;
-    /** What a notification that is lost can cost an event stream. */
+    /** Also the interval by which an event stream makes up for a lost notification. */
     keepAliveSeconds: number;
-    /** Between two looks for what is due. */
+    /** Interval of the sweeper. */
     sweepMilliseconds?: number;
-    /** What is kept of the log, and for how long, now. */
+    /** Current retention of the log. */
     retention: RetentionSource;
     metrics: CommitMetrics & LetterMetrics;
     log: Log;
   };
 
-/** Of the connections, those that write; a read never waits for all of them. */
+/** Share of the connections used by writes, so that a read never waits for all of them. */
 const writingShare = 0.5;
 
 /**
- * The shard of one database, for one thread. Its tables are there (`migrate`).
- * @throws OperatorError for tables of another version. @throws ApiError unavailable
+ * Opens the shard of one database for one thread. Its tables must exist (`migrate`).
+ * @throws OperatorError for tables of another version, ApiError unavailable
  */
 export async function openPostgresShard(options: PostgresShardOptions): Promise<PostgresShard> {
   const { connectionsMax, log } = options;
@@ -60,9 +55,9 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   const trimmer = new RecordTrimmer(database, records, options.retention);
   try {
     await checkVersion(database);
-    if (options.place !== undefined) await checkShardIdentity(database, options.place);
-    // Without the partitions of today nothing could be stored.
-    await keepKeys(database, options);
+    if (options.identity !== undefined) await checkShardIdentity(database, options.identity);
+    // Without current partitions nothing could be stored.
+    await maintainKeyPartitions(database, options);
     await trimmer.prepare();
   } catch (error) {
     await database.close();
@@ -71,8 +66,8 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   const writer = new Writer({
     database,
     operations: { ...deviceOperations, ...ingestOperations(options), ...mailOperations(options) },
-    errands: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
-    lanes: Math.max(1, Math.floor(connectionsMax * writingShare)),
+    exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
+    concurrency: Math.max(1, Math.floor(connectionsMax * writingShare)),
     limits: options,
     metrics: options.metrics,
     log,
@@ -93,7 +88,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
     intervalMilliseconds: options.sweepMilliseconds,
     log,
     async onFullSweep() {
-      await keepKeys(database, options);
+      await maintainKeyPartitions(database, options);
       await trimmer.pass();
     },
   });

@@ -3,26 +3,29 @@ import type { ShardWrites } from '../../../domain/write.ts';
 import type { Transaction } from '../connection/database.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
-/** Every write that the engine knows: what it is given and what it answers. No record crosses threads here. */
+/** All writes of the engine: parameters and answers. No record crosses threads here. */
 export interface OperationWrites extends ShardWrites {
-  ingest: { given: Ingest; answer: IngestOutcome };
+  ingest: { params: Ingest; answer: IngestOutcome };
 }
 export type OperationType = keyof OperationWrites;
 export type OperationAnswer<T extends OperationType = OperationType> = OperationWrites[T]['answer'];
 
-/** A write that shares its transaction with others: what it needs is loaded for all of them at once. */
+/** A write batched with others in one transaction: rows are preloaded for all of them at once. */
 export interface Operation<T extends OperationType> {
-  /** Names all that `apply` will look at. */
-  need(work: UnitOfWork, given: OperationWrites[T]['given']): void;
-  /** Done in memory, after the writes before it. A throw fails this write alone: nothing of it is to be left then. */
-  apply(work: UnitOfWork, given: OperationWrites[T]['given']): OperationAnswer<T>;
+  /** Names all rows that `apply` will read. */
+  preload(work: UnitOfWork, params: OperationWrites[T]['params']): void;
+  /**
+   * Runs in memory, after the writes before it. An error fails this write alone, which must not have changed anything
+   * yet.
+   */
+  apply(work: UnitOfWork, params: OperationWrites[T]['params']): OperationAnswer<T>;
 }
 
-/** A write that has a transaction to itself, which is committed behind it with what it left in `work`. */
+/** A write in a transaction of its own, committed afterwards with what it left in `work`. */
 export type ExclusiveOperation<T extends OperationType> = (
   work: UnitOfWork,
   transaction: Transaction,
-  given: OperationWrites[T]['given'],
+  params: OperationWrites[T]['params'],
 ) => Promise<OperationAnswer<T>>;
 
 export type Operations = { readonly [T in OperationType]?: Operation<T> };

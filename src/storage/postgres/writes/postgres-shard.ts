@@ -52,7 +52,7 @@ import type { Streams } from '../streams/streams.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Writer } from './writer.ts';
 
-/** What a shard is made of, ready to be used; `open-shard.ts` makes it. */
+/** Parts of a shard, as `open-shard.ts` opens them. */
 interface ShardParts {
   database: Database;
   writer: Writer;
@@ -64,7 +64,7 @@ interface ShardParts {
   presence: Presence;
 }
 
-/** The `Shard` on a PostgreSQL database, for each thread of each node alike: nobody owns it. */
+/** A `Shard` on a PostgreSQL database, the same for each thread of each node: nobody owns it. */
 export class PostgresShard implements Shard {
   readonly presence: Presence;
   readonly #database: Database;
@@ -86,7 +86,7 @@ export class PostgresShard implements Shard {
     this.presence = presence;
   }
 
-  /** Takes no more writes; settles when those that were taken are durable or refused. */
+  /** Refuses further writes; settles when the queued ones are durable or refused. */
   async close(): Promise<void> {
     await this.#sweeper.close();
     await this.#writer.close();
@@ -94,12 +94,12 @@ export class PostgresShard implements Shard {
     await this.#database.close();
   }
 
-  /** What the database holds. @throws ApiError unavailable */
+  /** Sizes of the database. @throws ApiError unavailable */
   sizes(): Promise<DatabaseSizes> {
     return databaseSizesOf(this.#database);
   }
 
-  /** Bytes of the records of limited fleets. @throws ApiError unavailable */
+  /** Record bytes of limited fleets. @throws ApiError unavailable */
   logBytes(): Promise<Map<string, number>> {
     return logBytesOf(this.#database);
   }
@@ -108,7 +108,7 @@ export class PostgresShard implements Shard {
     return this.#writer.accepts();
   }
 
-  /** Nothing is kept here that could be out of date: whoever asks, asks the database. */
+  /** Nothing is cached: every read asks the database. */
   changeToken(): undefined {}
 
   credentials(device: DeviceKey): Promise<Authentication | undefined> {
@@ -144,8 +144,8 @@ export class PostgresShard implements Shard {
     return this.#devices.fleetCounts(fleetId);
   }
 
-  countSeen(filter: DeviceFilter, after: string, looks: number): Promise<SeenCount> {
-    return this.#devices.countSeen(filter, after, looks);
+  countSeen(filter: DeviceFilter, after: string, scanMax: number): Promise<SeenCount> {
+    return this.#devices.countSeen(filter, after, scanMax);
   }
 
   deviceIds(fleetId: string, after: string, limit: number): Promise<string[]> {
@@ -194,13 +194,13 @@ export class PostgresShard implements Shard {
   }
 
   reorderedUntil(): Promise<number> {
-    return this.#records.movedEnd();
+    return this.#records.reorderedUntil();
   }
 
   ingest(ingest: Ingest): Promise<IngestOutcome> {
-    // The payload is the caller's again when this call returns.
-    const given = { ...ingest, payload: Buffer.from(ingest.payload) };
-    return this.#writer.write('ingest', given, logRecordBytes(ingest));
+    // The caller may reuse the payload when this call returns.
+    const copy = { ...ingest, payload: Buffer.from(ingest.payload) };
+    return this.#writer.write('ingest', copy, logRecordBytes(ingest));
   }
 
   settle(settle: Settle): Promise<SettleOutcome> {
@@ -264,9 +264,9 @@ export class PostgresShard implements Shard {
   }
 
   async #findConnected(query: DeviceQuery): Promise<FoundDevices> {
-    const { fleetId, after, looks } = query;
-    const devices = await this.presence.connectedDevices(fleetId, after, looks);
-    const reached = devices.length === looks ? devices.at(-1)?.position : undefined;
+    const { fleetId, after, scanMax } = query;
+    const devices = await this.presence.connectedDevices(fleetId, after, scanMax);
+    const reached = devices.length === scanMax ? devices.at(-1)?.position : undefined;
     return { items: await this.#devices.matching(devices, query), reached };
   }
 }

@@ -6,33 +6,31 @@ import type { Writer } from './writer.ts';
 
 const defaultIntervalMilliseconds = 1_000;
 const leaseMilliseconds = 10_000;
-/** Mail whose time it is is looked for every second; all else every minute. */
+/** Due mail is swept every second; everything else every minute. */
 const sweepsPerFullSweep = 60;
-/** Between two rounds of one sweep, so that a backlog never has the database for itself. */
+/** Pause between two rounds of one sweep, so that a backlog never has the database for itself. */
 const roundPauseMilliseconds = 3;
 
 export interface SweeperOptions {
   database: Database;
   writer: Writer;
-  /** This thread among all of all nodes. */
+  /** Identifies this thread among all of all nodes. */
   holder: string;
-  /** Between two looks for what is due. */
+  /** Interval between two sweeps. */
   intervalMilliseconds?: number | undefined;
   log: Log;
-  /** Every minute, beside what the writer sweeps: partitions, the retention of records. */
+  /** Called every minute, beside what the writer sweeps: partitions, and retention of records. */
   onFullSweep(): Promise<void>;
 }
 
-/** Looks for what is due and for what is over, on one thread of all nodes at a time. */
+/** Sweeps due and expired rows, on one thread of all nodes at a time. */
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #lease: Lease;
   readonly #timer: NodeJS.Timeout;
   #sweeps = 0;
   readonly #sweeping = new SingleFlight(() =>
-    this.#sweep().catch((error: unknown) =>
-      this.#options.log.warn({ err: error }, 'the sweeper will try again'),
-    ),
+    this.#sweep().catch((error: unknown) => this.#options.log.warn({ err: error }, 'sweep failed; retrying')),
   );
   #isClosing = false;
 

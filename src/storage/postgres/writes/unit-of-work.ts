@@ -22,8 +22,8 @@ interface NewRecord {
 }
 
 /**
- * Times only grow with positions, though transactions overtake each other by some seconds: so a time is found by
- * halves. A clock that was set back by more is followed. The id tells the time that is stored (RFC 9562, 5.7).
+ * Times only grow with positions, which allows a binary search, although transactions overtake each other by some
+ * seconds. A clock set back by more is followed. The id contains the stored time (RFC 9562, 5.7).
  */
 const appendRecords = `
   WITH ended AS (
@@ -36,26 +36,26 @@ const appendRecords = `
     WITH ORDINALITY AS k (id, device, kind, schema, payload, ordinal)`;
 
 /**
- * What the writes of one batch read and change, inside one transaction: the rows that they named, in memory, and
- * the records that they append. They are applied one after another, each to what the one before it has left.
+ * The rows that a batch of writes preloads, reads and changes in memory, and the records it appends, for one
+ * transaction. Writes apply one after another, each to the result of the one before.
  */
 export class UnitOfWork {
-  /** What follows the commit. */
+  /** Effects after the commit. */
   readonly effects: Omit<Effects, 'announcements' | 'changed'> = {
     endedStreams: [],
     recheckedStreams: [],
     droppedLetters: 0,
   };
-  /** What mailboxes gave sequences to, in their order. */
-  readonly given: MailboxEvent[] = [];
+  /** Mailbox events, in the order of their sequences. */
+  readonly mailboxEvents: MailboxEvent[] = [];
   readonly mailboxes = new RowSet(tables.mailbox);
   readonly mails = new RowSet(tables.mail);
-  /** Where the mails stand that were asked for by their ids. */
-  readonly places = new DatabaseMailQueue(this.mails, this.mailboxes);
+  /** Mail preloaded by id. */
+  readonly mailQueue = new DatabaseMailQueue(this.mails, this.mailboxes);
   readonly delayed = new RowSet(tables.delayedMail);
   readonly receipts = new RowSet(tables.receipt);
   readonly letters = new DatabaseDeadLetters(this.effects);
-  readonly sent = new RowSet(tables.sent);
+  readonly dedupe = new RowSet(tables.dedupe);
   readonly marks = new RowSet(tables.broadcastMark);
   readonly keys = new RowSet(tables.idempotency);
   readonly values = new RowSet(tables.value);
@@ -65,36 +65,36 @@ export class UnitOfWork {
   readonly counts = new FleetCountChanges();
   readonly seen = new SeenNotes();
   readonly claims = new KeyClaims();
-  /** By the clock of the database, the same for all nodes. */
+  /** Time by the database clock, the same for all nodes. */
   nowMs = 0;
   readonly #records: NewRecord[] = [];
 
   /**
-   * All that is wanted, in two waves at most. Mailboxes are locked before anything of their devices is read, so
+   * Loads all preloaded rows, in two waves at most. Mailboxes are locked before any row of their devices is read, so
    * that what is read holds until the commit.
    */
   async load(session: Session): Promise<void> {
     const [nowMs] = await Promise.all([
       databaseTimeMs(session),
       this.mailboxes.load(session, true),
-      this.places.load(session),
+      this.mailQueue.load(session),
       ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
         rows.load(session),
       ),
-      ...[this.letters, this.sent, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
+      ...[this.letters, this.dedupe, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
       this.claims.load(session),
     ]);
     this.nowMs = nowMs;
     this.#wantRepeated();
-    await Promise.all([this.places.loadMoved(session), this.delayed.load(session)]);
+    await Promise.all([this.mailQueue.loadMoved(session), this.delayed.load(session)]);
   }
 
-  /** Of mail that was sent before it is asked whether it still waits for its time. */
+  /** For mail sent before, also loads whether it is still delayed. */
   #wantRepeated(): void {
-    for (const { device, mail_id } of this.sent.all()) this.delayed.want({ device, mail_id });
+    for (const { device, mail_id } of this.dedupe.all()) this.delayed.preload({ device, mail_id });
     for (const { scope, result } of this.keys.all()) {
       if (scope.length !== deviceKeyLength + senderMark.length) continue;
-      this.delayed.want({ device: scope.slice(0, deviceKeyLength) as DeviceKey, mail_id: result });
+      this.delayed.preload({ device: scope.slice(0, deviceKeyLength) as DeviceKey, mail_id: result });
     }
   }
 
@@ -102,7 +102,7 @@ export class UnitOfWork {
     this.#records.push(record);
   }
 
-  /** Everything that was changed, in one order for all: the end of the log is locked last and shortest. */
+  /** Writes all changes, always in the same order: the end of the log is locked last and shortest. */
   store(session: Session): void {
     for (const rows of [
       this.devices,
@@ -114,7 +114,7 @@ export class UnitOfWork {
       this.mails,
       this.delayed,
       this.receipts,
-      this.sent,
+      this.dedupe,
       this.marks,
       this.keys,
       this.letters,

@@ -18,58 +18,59 @@ import { UnitOfWork } from './unit-of-work.ts';
 export interface WriterOptions {
   database: Database;
   operations: Operations;
-  errands: ExclusiveOperations;
-  /** Transactions under way at once. */
-  lanes: number;
+  exclusiveOperations: ExclusiveOperations;
+  /** Maximum transactions in flight. */
+  concurrency: number;
   /** Read each time. */
   limits: { shardQueueMax: number; shardQueueBytesMax: number };
   metrics: CommitMetrics;
   log: Log;
-  /** What was done, behind each commit. */
+  /** Called after each commit. */
   onCommit?(work: UnitOfWork): void;
 }
 
 interface Pending {
   type: OperationType;
-  given: OperationWrites[OperationType]['given'];
+  params: OperationWrites[OperationType]['params'];
   bytes: number;
   untilMs: number;
   resolve(answer: OperationAnswer): void;
   reject(error: unknown): void;
 }
 
-/** Writes of one transaction: more of them cost each other latency, and save no more. */
+/** Maximum writes per transaction: more add latency and save nothing. */
 const batchWritesMax = 256;
 
 /**
- * The writes of one thread to one database, in batches, one transaction each: what comes while all lanes are busy
- * shares the next one. So a lone write goes at once, and under load each transaction carries as much as it may.
+ * Batches the writes of one thread to one database, one transaction per batch: writes that come while all transactions
+ * are in flight share the next one. So a lone write starts at once, and under load each transaction carries as much as
+ * it may.
  */
 export class Writer {
   readonly #options: WriterOptions;
   #queue: Pending[] = [];
   #bytes = 0;
   #count = 0;
-  #lanes = new Set<Promise<void>>();
+  #running = new Set<Promise<void>>();
   #isClosed = false;
 
   constructor(options: WriterOptions) {
     this.#options = options;
   }
 
-  /** Whether a write would be taken now. */
+  /** Whether a write would be accepted now. */
   accepts(): boolean {
     const { shardQueueMax, shardQueueBytesMax } = this.#options.limits;
     return this.#count < shardQueueMax && this.#bytes < shardQueueBytesMax;
   }
 
-  /** Settles when it is durable. `bytes` are those of its payload. @throws ApiError unavailable */
+  /** Settles when the write is durable. `bytes` is the size of its payload. @throws ApiError unavailable */
   write<T extends OperationType>(
     type: T,
-    given: OperationWrites[T]['given'],
+    params: OperationWrites[T]['params'],
     bytes = 0,
   ): Promise<OperationWrites[T]['answer']> {
-    // As with LMDB: a front end has one write of notes under way, and overload is no reason to lose them.
+    // As on LMDB: a front end has at most one write of notes in flight, and overload is no reason to lose them.
     if (this.#isClosed) return Promise.reject(unavailable('The server is stopping.'));
     if (type !== 'noteActivity' && !this.accepts()) return Promise.reject(queueFull());
     this.#count += 1;
@@ -78,29 +79,29 @@ export class Writer {
       const untilMs = performance.now() + this.#options.database.timeoutMilliseconds;
       this.#queue.push({
         type,
-        given,
+        params,
         bytes,
         untilMs,
         resolve: resolve as (answer: OperationAnswer) => void,
         reject,
       });
-      if (this.#lanes.size < this.#options.lanes) this.#open();
+      if (this.#running.size < this.#options.concurrency) this.#open();
     });
   }
 
-  /** No write is taken any more. Settles when all that was written before is durable or refused. */
+  /** Refuses further writes. Settles when all queued ones are durable or refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    while (this.#lanes.size > 0) await Promise.all(this.#lanes);
+    while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
   #open(): void {
-    const lane = this.#run().finally(() => this.#lanes.delete(lane));
-    this.#lanes.add(lane);
+    const run = this.#run().finally(() => this.#running.delete(run));
+    this.#running.add(run);
   }
 
   async #run(): Promise<void> {
-    // Let the rest of this turn's writes arrive: they cost nothing more in the same transaction.
+    // Lets the rest of this turn's writes arrive: they cost nothing more in the same transaction.
     await Promise.resolve();
     while (this.#queue.length > 0) {
       this.#refuseLate();
@@ -113,7 +114,7 @@ export class Writer {
     }
   }
 
-  /** What has waited for as long as the database is waited for: that is stuck, or far too slow. */
+  /** Refuses writes that have waited for the timeout of the database: it is stuck, or far too slow. */
   #refuseLate(): void {
     const nowMs = performance.now();
     const end = this.#queue.findIndex(({ untilMs }) => untilMs > nowMs);
@@ -121,13 +122,14 @@ export class Writer {
     if (late.length === 0) return;
     this.#count -= late.length;
     this.#options.metrics.refused(late.length, 'store');
-    for (const { reject } of late) reject(unavailable('The database of this device is too slow.'));
+    for (const { reject } of late)
+      reject(unavailable('The database of this device is too slow. Retry later.'));
   }
 
-  /** Up to a write that has a transaction to itself; or that one. */
+  /** Takes writes up to an exclusive one; or that one. */
   #take(): Pending[] {
-    const isErrand = ({ type }: Pending): boolean => this.#options.errands[type] !== undefined;
-    const end = this.#queue.findIndex(isErrand);
+    const isExclusive = ({ type }: Pending): boolean => this.#options.exclusiveOperations[type] !== undefined;
+    const end = this.#queue.findIndex(isExclusive);
     const count = end < 0 ? batchWritesMax : Math.min(batchWritesMax, Math.max(1, end));
     return this.#splice(count);
   }
@@ -155,7 +157,7 @@ export class Writer {
           for (const pending of left) pending.reject(error);
           return;
         }
-        // Those alone: the others are done again without them.
+        // Only those fail: the others are retried without them.
         for (const [pending, reason] of failed) {
           this.#options.log.error({ err: reason, write: pending.type }, 'a write failed');
           pending.reject(reason);
@@ -175,24 +177,25 @@ export class Writer {
   }
 
   #transact(batch: readonly Pending[], failed: Map<Pending, unknown>): Promise<OperationAnswer[]> {
-    const { database, operations, errands, onCommit } = this.#options;
+    const { database, operations, exclusiveOperations, onCommit } = this.#options;
     return database.transaction(async (transaction) => {
       const work = new UnitOfWork();
       const answers: OperationAnswer[] = [];
-      const errand = batch[0] && (errands[batch[0].type] as ExclusiveOperation<OperationType> | undefined);
-      if (errand !== undefined && batch[0] !== undefined) {
-        answers.push(await errand(work, transaction, batch[0].given as never));
+      const exclusive =
+        batch[0] && (exclusiveOperations[batch[0].type] as ExclusiveOperation<OperationType> | undefined);
+      if (exclusive !== undefined && batch[0] !== undefined) {
+        answers.push(await exclusive(work, transaction, batch[0].params as never));
       } else {
-        const known = batch.map(({ type, given }) => {
+        const known = batch.map(({ type, params }) => {
           const operation = operations[type] as Operation<OperationType> | undefined;
           if (operation === undefined) throw new Error(`no operation ${type}`);
-          return { operation, given: given as never };
+          return { operation, params: params as never };
         });
-        for (const { operation, given } of known) operation.need(work, given);
+        for (const { operation, params } of known) operation.preload(work, params);
         await work.load(transaction);
-        for (const [index, { operation, given }] of known.entries()) {
+        for (const [index, { operation, params }] of known.entries()) {
           try {
-            answers.push(operation.apply(work, given));
+            answers.push(operation.apply(work, params));
           } catch (error) {
             failed.set(batch[index] as Pending, error);
             throw error;

@@ -1,57 +1,57 @@
 import { Worker } from 'node:worker_threads';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
-import { moveThreadsMax } from './move-environment.ts';
-import type { MoveReport } from './move-report.ts';
+import { reshardThreadsMax } from './reshard-environment.ts';
+import type { ReshardReport } from './reshard-report.ts';
 
-/** What one thread does of a move between two shard counts. */
-export type MoveTask =
-  /** Copies from that shard what the new layout has elsewhere. */
+/** A task of one thread. */
+export type ReshardTask =
+  /** Copies what the new layout has elsewhere from that shard. */
   | { type: 'copy'; shard: number }
-  /** Copies the logs of the shards that the new layout does not have. One thread, for their order counts. */
+  /** Copies the logs of removed shards. A single thread, since their order matters. */
   | { type: 'copyLogs' }
-  /** Removes from that shard what the layout that is whole does not have there. */
+  /** Removes what the complete layout does not have in that shard. */
   | { type: 'remove'; shard: number }
-  /** Counts the devices of that shard, once it has all that are its own and no others. */
+  /** Counts the devices of that shard, once it has exactly its own. */
   | { type: 'count'; shard: number };
 
-/** Given to the thread at its start. */
-export interface MoveTaskStart {
-  task: MoveTask;
+/** Start parameters of a thread. */
+export interface ReshardTaskStart {
+  task: ReshardTask;
   move: Move;
-  /** The layout that is whole. */
+  /** Shard count of the complete layout. */
   shards: number;
-  /** Of the larger layout. */
+  /** Folders of the larger layout. */
   shardFolders: readonly string[];
   mapBytesMax: number;
-  /** Records passed and devices moved by this task: the main thread reads along. */
+  /** Records read and devices moved by this task, read by the main thread. */
   counts: Float64Array<SharedArrayBuffer>;
-  /** Not 0 once the threads of the move should stop. */
+  /** Not 0 once the threads should stop. */
   stop: Int32Array<SharedArrayBuffer>;
 }
 
 const reportIntervalMs = 200;
 
-/** What all tasks of a phase are given alike. */
-export type MovePhase = Omit<MoveTaskStart, 'task' | 'counts' | 'stop'>;
+/** Parameters shared by all tasks of a phase. */
+export type ReshardPhase = Omit<ReshardTaskStart, 'task' | 'counts' | 'stop'>;
 
 /**
- * Runs the tasks of one phase, as many at once as there are cores. Answers how many devices they moved.
- * @throws what a task threw; and the signal's reason, once every thread has come to a stop.
+ * Runs the tasks of a phase, as many at once as there are cores. Returns the number of devices moved.
+ * @throws what a task threw; the signal's reason, once every thread has stopped
  */
 export async function runTasks(
-  tasks: readonly MoveTask[],
-  phase: MovePhase,
-  report: MoveReport,
+  tasks: readonly ReshardTask[],
+  phase: ReshardPhase,
+  report: ReshardReport,
   signal: AbortSignal,
 ): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const started: MoveTaskStart[] = [];
+  const started: ReshardTaskStart[] = [];
   const waiting = [...tasks];
   const sum = (index: number): number => started.reduce((all, { counts }) => all + (counts[index] ?? 0), 0);
   const runNext = async (): Promise<void> => {
     for (let task = waiting.shift(); task !== undefined && !signal.aborted; task = waiting.shift()) {
       const counts = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT));
-      const start: MoveTaskStart = { ...phase, task, counts, stop };
+      const start: ReshardTaskStart = { ...phase, task, counts, stop };
       started.push(start);
       await runThread(start);
     }
@@ -63,7 +63,7 @@ export async function runTasks(
   const ticker = setInterval(() => report.show(sum(0)), reportIntervalMs);
   try {
     const ended = await Promise.allSettled(
-      Array.from({ length: moveThreadsMax }, () => runNext().catch(stopAll)),
+      Array.from({ length: reshardThreadsMax }, () => runNext().catch(stopAll)),
     );
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
     signal.throwIfAborted();
@@ -74,7 +74,7 @@ export async function runTasks(
   report.add(sum(0));
   return sum(1);
 
-  /** One that failed stops the others, so that none is left running. */
+  /** A failed task stops the others, so that none is left running. */
   function stopAll(error: unknown): never {
     waiting.length = 0;
     Atomics.store(stop, 0, 1);
@@ -82,12 +82,12 @@ export async function runTasks(
   }
 }
 
-function runThread(start: MoveTaskStart): Promise<void> {
+function runThread(start: ReshardTaskStart): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./move-worker.js', import.meta.url), { workerData: start });
+    const worker = new Worker(new URL('./reshard-worker.js', import.meta.url), { workerData: start });
     worker.once('error', reject);
     worker.once('exit', (code) =>
-      code === 0 ? resolve() : reject(new Error(`a thread ended with ${code}`)),
+      code === 0 ? resolve() : reject(new Error(`a thread exited with ${code}`)),
     );
   });
 }

@@ -3,23 +3,23 @@ import { SingleBar } from 'cli-progress';
 import { OperatorError } from '../../core/errors.ts';
 import type { DevicesSize } from '../../storage/lmdb/reshard/move-devices.ts';
 
-/** What one shard of the old layout holds. */
+/** Sizes of one shard of the old layout. */
 export interface ShardSize {
   devices: DevicesSize;
   log: DevicesSize;
   logEnd: number;
 }
 
-/** Pages that are filled from several sources are less dense than those they came from. */
+/** Growth: pages filled from several sources are less dense than their sources. */
 const growth = 1.3;
-/** A transaction writes its pages beside those that it replaces; this is more than one ever writes. */
+/** A transaction writes new pages before it frees the old ones; this is more than one ever writes. */
 const transactionBytesMax = 64 * 1024 * 1024;
 
 const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2).toLocaleString('en-GB')} MiB`;
 
 /**
- * Refuses a move for which the disk or a shard has no room: before it begins, for it would have to be undone.
- * @throws OperatorError with what is missing.
+ * Refuses resharding for which the disk or a shard is too small: before it begins, or it would have to be undone.
+ * @throws OperatorError naming what is missing
  */
 export function checkRoom(
   path: string,
@@ -33,18 +33,18 @@ export function checkRoom(
   const { bavail, bsize } = statfsSync(path);
   if (needed > bavail * bsize) {
     throw new OperatorError(
-      `Moving ${path} from ${sizes.length} to ${shards} shards needs ${mebibytes(needed)} of free disk, and there are ${mebibytes(bavail * bsize)}: make room, or start with shards ${sizes.length}.`,
+      `Resharding ${path} from ${sizes.length} to ${shards} shards needs ${mebibytes(needed)} of free disk, but only ${mebibytes(bavail * bsize)} are available. Free some space, or start with shards ${sizes.length}.`,
     );
   }
   const largest = Math.max(...sizes.slice(0, shards).map(({ devices, log }) => devices.bytes + log.bytes));
   if (shards < sizes.length && largest + copied / shards > mapBytesMax) {
     throw new OperatorError(
-      `With ${shards} shards a shard of ${path} would hold ${mebibytes(largest + copied / shards)}, more than mapBytesMax: raise that, or start with shards ${sizes.length}.`,
+      `With ${shards} shards, a shard of ${path} would hold ${mebibytes(largest + copied / shards)}, more than mapBytesMax. Raise that, or start with shards ${sizes.length}.`,
     );
   }
 }
 
-/** Of the old shards the new layout takes its share from all alike; a shard that is given up is copied whole. */
+/** When growing, every old shard gives the same share; a removed shard is copied whole. */
 function bytesToCopy(sizes: readonly ShardSize[], shards: number): number {
   const share = Math.max(0, (shards - sizes.length) / shards);
   let bytes = 0;
@@ -57,16 +57,16 @@ function bytesToCopy(sizes: readonly ShardSize[], shards: number): number {
 const lineIntervalMs = 5_000;
 
 /**
- * Tells on stderr how far a move is and how long it will take: a bar on a terminal, else a line now and then.
- * Counted in records, of which all take about as long.
+ * Reports progress and remaining time on stderr: a bar on a terminal, else a line now and then. Counts records, which
+ * all take about as long.
  */
-export class MoveReport {
+export class ReshardReport {
   readonly #title: string;
   readonly #total: number;
   readonly #bar: SingleBar | undefined;
   readonly #startMs = performance.now();
   #lineMs = this.#startMs;
-  /** Of the phases that have ended. */
+  /** Records of finished phases. */
   #passed = 0;
 
   constructor(title: string, records: number) {
@@ -76,7 +76,7 @@ export class MoveReport {
     this.#bar = new SingleBar({
       format: `${title} {bar} {percentage} %, {eta_formatted} left`,
       stream: process.stderr,
-      // The rate of the last seconds: copying and removing differ.
+      // Uses the rate of the last seconds: copying and removing differ.
       etaBuffer: 50,
     });
     this.#bar.start(this.#total, 0);
@@ -86,7 +86,7 @@ export class MoveReport {
     return ((performance.now() - this.#startMs) / 1_000).toFixed(1);
   }
 
-  /** How much of the present phase is done. */
+  /** Shows the progress of the present phase. */
   show(records: number): void {
     const passed = Math.min(this.#passed + records, this.#total);
     if (this.#bar !== undefined) {
@@ -101,13 +101,13 @@ export class MoveReport {
     console.error(`${this.#title}: ${percent} %, about ${Math.ceil(left / 1_000)} s left.`);
   }
 
-  /** A phase has ended. */
+  /** Ends a phase. */
   add(records: number): void {
     this.#passed += records;
     this.show(0);
   }
 
-  /** Ends the bar, whole or as it stands. */
+  /** Stops the bar, complete or not. */
   end(): void {
     this.#bar?.stop();
   }

@@ -1,6 +1,6 @@
 import { shardOf } from '../../domain/placement.ts';
 import {
-  type PlacedRecord,
+  type RemappedRecord,
   remapConsumerCursors,
   settleConsumerCursors,
 } from '../../features/consumers/remap-cursors.ts';
@@ -8,13 +8,14 @@ import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import type { Move } from '../../storage/lmdb/environment/manifest.ts';
-import { devicesInLog, type PlacedDevice } from '../../storage/lmdb/reshard/move-log.ts';
+import { type DeviceAtPosition, devicesInLog } from '../../storage/lmdb/reshard/move-log.ts';
 import { openControl } from '../environments.ts';
-import { openForMove } from './move-environment.ts';
+import { openForReshard } from './reshard-environment.ts';
 
 /**
- * Before the switch to fewer shards: notes what consumers have done of the logs that go, where it is copied to.
- * @throws the signal's reason when it was stopped.
+ * Before the switch to fewer shards: stores what consumers have done of the removed logs, at the positions these are
+ * copied to.
+ * @throws the signal's reason when it was stopped
  */
 export async function remapConsumers(
   folder: DataFolder,
@@ -25,7 +26,7 @@ export async function remapConsumers(
   if (move.to > move.from) return;
   const going = folder.shardFolders
     .slice(move.to)
-    .map((path, index) => openForMove(path, move.to + index, move, config.mapBytesMax));
+    .map((path, index) => openForReshard(path, move.to + index, move, config.mapBytesMax));
   const logs = going.map((shard) => () => placedLog(shard, move.to));
   const journal = openControl(folder.journalFolder('control'), config);
   try {
@@ -36,7 +37,7 @@ export async function remapConsumers(
   }
 }
 
-/** Once a layout holds: what consumers kept of logs and records that it does not have. */
+/** After the switch: settles cursors of consumers in logs and records that the layout does not have. */
 export async function settleConsumers(folder: DataFolder, move: Move, config: StorageConfig): Promise<void> {
   const journal = openControl(folder.journalFolder('control'), config);
   try {
@@ -46,10 +47,10 @@ export async function settleConsumers(folder: DataFolder, move: Move, config: St
   }
 }
 
-function* placedLog(shard: Environment, shards: number): Generator<Generator<PlacedRecord>> {
+function* placedLog(shard: Environment, shards: number): Generator<Generator<RemappedRecord>> {
   for (const batch of devicesInLog(shard)) yield placed(batch, shards);
 }
 
-function* placed(batch: Iterable<PlacedDevice>, shards: number): Generator<PlacedRecord> {
-  for (const { position, device } of batch) yield { position, place: shardOf(device, shards) };
+function* placed(batch: Iterable<DeviceAtPosition>, shards: number): Generator<RemappedRecord> {
+  for (const { position, device } of batch) yield { position, shard: shardOf(device, shards) };
 }

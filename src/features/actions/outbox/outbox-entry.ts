@@ -2,21 +2,21 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import { unpack } from '../../../storage/lmdb/environment/codec.ts';
 
-/** Mail of one run. */
+/** A mail sent by a run. */
 export interface OutgoingMail {
   device: DeviceKey;
   name: string;
   payload: Buffer;
-  /** Absent: the fleet's. */
+  /** Absent: the fleet's default. */
   ttlSeconds?: number;
-  /** Its place among all mails of the run, which is part of its identity. */
+  /** Index among all mails of the run; part of its dedupe key. */
   ordinal: number;
 }
 
-/** All that one run sends, on its way. */
+/** The mails of one run, in flight. */
 export interface OutboxEntry {
   action: Buffer;
-  /** What the run was for. */
+  /** The record that the run was for. */
   record: StoredRecord;
   mails: readonly OutgoingMail[];
 }
@@ -25,19 +25,19 @@ export function mailBytesOf({ mails }: OutboxEntry): number {
   return mails.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
-/** Record id 16, action id 16, ordinal 4: what `Enqueue.once` is for. */
-export function identityOf({ record, action }: OutboxEntry, ordinal: number): Uint8Array {
-  const identity = new Uint8Array(record.id.length + action.length + 4);
-  identity.set(record.id);
-  identity.set(action, record.id.length);
-  new DataView(identity.buffer).setUint32(record.id.length + action.length, ordinal);
-  return identity;
+/** Record id 16, action id 16, ordinal 4: the `dedupeKey` of the mail. */
+export function dedupeKeyOf({ record, action }: OutboxEntry, ordinal: number): Uint8Array {
+  const key = new Uint8Array(record.id.length + action.length + 4);
+  key.set(record.id);
+  key.set(action, record.id.length);
+  new DataView(key.buffer).setUint32(record.id.length + action.length, ordinal);
+  return key;
 }
 
-/** @throws Error when it is not what `put` stored. */
+/** @throws Error if it is not what `put` stored. */
 export function decodeOutboxEntry(value: Buffer): OutboxEntry {
   const { action, record, mails } = unpack(value) as OutboxEntry;
-  if (!Array.isArray(mails)) throw new Error('not a parcel of mails');
+  if (!Array.isArray(mails)) throw new Error('not an outbox entry');
   return {
     action: Buffer.from(action),
     record: decodeRecord(record),
@@ -45,7 +45,7 @@ export function decodeOutboxEntry(value: Buffer): OutboxEntry {
   };
 }
 
-/** Out of the pages of the store, which are gone with the next read. */
+/** Copies a record out of the pages of the store, which are valid only until the next read. */
 export function decodeRecord(record: StoredRecord): StoredRecord {
   return { ...record, id: Buffer.from(record.id), payload: Buffer.from(record.payload) };
 }

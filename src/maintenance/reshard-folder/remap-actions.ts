@@ -9,17 +9,19 @@ import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { openTables } from '../../storage/lmdb/layout/tables.ts';
 import { readLogPage } from '../../storage/lmdb/log/log-page.ts';
 import { openJournal, openRegistry } from '../environments.ts';
-import { openForMove } from './move-environment.ts';
+import { openForReshard } from './reshard-environment.ts';
 
 export type ReshardConfig = StorageConfig & ActionConfig;
 
-/** Before the switch to fewer shards: notes which records of the logs that go actions are still to be run for. */
+/** Before the switch to fewer shards: stores which records of the removed logs actions have still to run for. */
 export async function remapActions(folder: DataFolder, move: Move, config: ReshardConfig): Promise<void> {
   if (move.to > move.from) return;
   const environment = openRegistry(folder.registryFolder, config);
   const registry = new Registry(environment, config);
   const actions = new Actions(environment, registry, config);
-  const shards = folder.shardFolders.map((path, shard) => openForMove(path, shard, move, config.mapBytesMax));
+  const shards = folder.shardFolders.map((path, shard) =>
+    openForReshard(path, shard, move, config.mapBytesMax),
+  );
   await withJournal(folder, config, async (journal) => {
     await remapActionCursors(
       journal,
@@ -35,7 +37,7 @@ export async function remapActions(folder: DataFolder, move: Move, config: Resha
   await registry.close();
 }
 
-/** Once a layout holds: what actions kept of the logs of shards that it does not have. */
+/** After the switch: drops the cursors of actions in logs of removed shards. */
 export async function dropActionsOfShards(folder: DataFolder, config: ReshardConfig): Promise<void> {
   await withJournal(folder, config, (journal) => dropShards(journal, folder.shards));
 }

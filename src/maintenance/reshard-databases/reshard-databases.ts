@@ -11,44 +11,44 @@ import {
 import { openDatabase, refuseServed } from '../copy/copied-database.ts';
 import type { CopyProgress } from '../copy/copy.ts';
 import { RowDigest } from '../copy/row-digest.ts';
-import { forgetLogPlaces, type LogPlaces } from './log-places.ts';
+import { dropLogCursors, type LogCursors } from './log-cursors.ts';
 import {
   copyMisplaced,
   countRows,
   digestRows,
   isNewHere,
   type Placement,
-  type PlaceOf,
   removeMisplaced,
+  type ShardOf,
 } from './misplaced-rows.ts';
-import { checkAdded, checkKnown, checkLists, makeKeyRoom, refuseRecords } from './rebalance-checks.ts';
-import { type Mark, otherChange, RebalancedDatabase } from './rebalanced-database.ts';
+import { checkAdded, checkKnown, checkLists, makeKeyRoom, refuseRecords } from './reshard-checks.ts';
+import { type Mark, otherChange, ReshardedDatabase } from './resharded-database.ts';
 
-export interface RebalanceOptions {
-  /** Of the databases, in the order of `store.shards`: as it is, and as it is to be. */
+export interface ReshardDatabasesOptions {
+  /** URLs of the databases in the order of `store.shards`, before and after. */
   from: readonly string[];
   to: readonly string[];
-  placeOf: PlaceOf;
-  logPlaces: readonly LogPlaces[];
-  /** A database may go although there are records in its log. */
+  shardOf: ShardOf;
+  logCursors: readonly LogCursors[];
+  /** A database may be removed although its log has records. */
   leaveLog: boolean;
   progress: CopyProgress;
   log: Log;
 }
 
-/** What was moved: of each kind how many rows, and a digest. */
-export type Moved = ReadonlyMap<string, RowDigest>;
+/** The rows that have moved: count and digest per kind. */
+export type ReshardedRows = ReadonlyMap<string, RowDigest>;
 
-/** Keys are walked to copy, to compare, on either side, and to remove. */
+/** Keys are read to copy, to compare, on either side, and to remove. */
 const walks = 3;
 
 /**
- * Moves the devices whose place changes with the number of databases, with all that is theirs but the log. It may end
- * at any moment: the same call again goes on, and until then no server takes the databases. Nothing is taken away
- * before everything was copied and both sides were compared. Undefined where all of it was done before.
+ * Moves the devices whose database changes with the number of databases, with everything but their records. Safe to
+ * interrupt: the same call again continues, and until then no server accepts the databases. Nothing is removed before
+ * everything was copied and both sides were compared. Returns undefined if it was complete already.
  * @throws OperatorError, ApiError unavailable
  */
-export async function rebalance(options: RebalanceOptions): Promise<Moved | undefined> {
+export async function reshardDatabases(options: ReshardDatabasesOptions): Promise<ReshardedRows | undefined> {
   const change = await Change.open(options);
   try {
     if (await change.isDone()) return undefined;
@@ -61,11 +61,11 @@ export async function rebalance(options: RebalanceOptions): Promise<Moved | unde
   }
 }
 
-/** Ends a change that has taken nothing away yet: all is as it was before. @throws OperatorError, ApiError unavailable */
-export async function giveUpRebalance(options: RebalanceOptions): Promise<void> {
+/** Undoes a change that has removed nothing yet. @throws OperatorError, ApiError unavailable */
+export async function abortReshard(options: ReshardDatabasesOptions): Promise<void> {
   const change = await Change.open(options);
   try {
-    await change.giveUp();
+    await change.abort();
   } finally {
     await change.close();
   }
@@ -73,18 +73,17 @@ export async function giveUpRebalance(options: RebalanceOptions): Promise<void> 
 
 interface Member {
   index: number;
-  database: RebalancedDatabase;
+  database: ReshardedDatabase;
 }
 
-/** A change of the number of databases. */
 class Change {
-  readonly #options: RebalanceOptions;
+  readonly #options: ReshardDatabasesOptions;
   readonly #from: number;
   readonly #to: number;
-  /** Those of before and after, in order. */
-  readonly #all: readonly RebalancedDatabase[];
+  /** All databases before and after, in order. */
+  readonly #all: readonly ReshardedDatabase[];
 
-  private constructor(options: RebalanceOptions, all: readonly RebalancedDatabase[]) {
+  private constructor(options: ReshardDatabasesOptions, all: readonly ReshardedDatabase[]) {
     this.#options = options;
     this.#from = options.from.length;
     this.#to = options.to.length;
@@ -92,17 +91,17 @@ class Change {
   }
 
   /** @throws OperatorError */
-  static async open(options: RebalanceOptions): Promise<Change> {
+  static async open(options: ReshardDatabasesOptions): Promise<Change> {
     const { from, to, log } = options;
     checkLists(from, to);
     const urls = from.length > to.length ? from : to;
     const databases = urls.map((url) => openDatabase(url, log));
     try {
-      const all: RebalancedDatabase[] = [];
+      const all: ReshardedDatabase[] = [];
       for (const [index, database] of databases.entries()) {
         if (index < from.length) await checkTables(database);
         else await migrate(database);
-        all.push(await RebalancedDatabase.open(database));
+        all.push(await ReshardedDatabase.open(database));
       }
       return new Change(options, all);
     } catch (error) {
@@ -115,19 +114,23 @@ class Change {
     for (const { database } of this.#all) await database.close();
   }
 
-  /** Whether the databases are what they are to be already. */
+  /** Whether the change is complete already. */
   async isDone(): Promise<boolean> {
     if (this.#first.mark !== undefined) return false;
     for (const [index, { database, mark }] of this.#all.entries()) {
-      const place = await readShardIdentity(database);
-      if (mark !== undefined || place === undefined || !isSameShardIdentity(place, this.#placeAfter(index)))
+      const identity = await readShardIdentity(database);
+      if (
+        mark !== undefined ||
+        identity === undefined ||
+        !isSameShardIdentity(identity, this.#identityAfter(index))
+      )
         return false;
     }
     return true;
   }
 
   /**
-   * From here on nobody serves the databases. The first one is marked first, and its mark is the one that holds.
+   * Marks the databases, which nobody serves from here on. The first one is marked first, and its mark decides.
    * @throws OperatorError
    */
   async begin(): Promise<void> {
@@ -141,12 +144,15 @@ class Change {
     for (const [index, database] of this.#all.entries()) {
       await database.putMark({ id, from: this.#from, to: this.#to, index, phase });
     }
-    // One that began meanwhile did not see the mark.
+    // A server started meanwhile did not see the mark.
     for (const { database } of this.#all) await refuseServed(database);
   }
 
-  /** Answers what has moved: of one that had come further before, what was compared then is not known any more. */
-  async copy(): Promise<Moved> {
+  /**
+   * Copies and compares. Returns what has moved; empty if an earlier call got further, since its comparison is not
+   * stored.
+   */
+  async copy(): Promise<ReshardedRows> {
     const { progress } = this.#options;
     if (this.#mark?.phase === 'removing') return new Map();
     let rows = 0;
@@ -163,40 +169,41 @@ class Change {
     const mark = this.#mark;
     if (mark === undefined) throw new Error('a change that has begun is marked');
     await this.#first.putMark({ ...mark, phase: 'removing' });
-    const { placeOf, progress } = this.#options;
+    const { shardOf, progress } = this.#options;
     await Promise.all(
       this.#sources.map(({ index, database }) =>
         removeMisplaced(
           database.database,
-          (device) => placeOf(device, this.#to) !== index,
+          (device) => shardOf(device, this.#to) !== index,
           (keys) => progress.add(keys),
         ),
       ),
     );
-    const kept = Math.min(this.#from, this.#to);
-    for (const places of this.#options.logPlaces) {
-      await forgetLogPlaces(this.#first.database, places, kept);
+    const sharedCount = Math.min(this.#from, this.#to);
+    for (const cursors of this.#options.logCursors) {
+      await dropLogCursors(this.#first.database, cursors, sharedCount);
     }
-    for (const [index, database] of this.#all.entries()) await database.settle(this.#placeAfter(index));
+    for (const [index, database] of this.#all.entries()) await database.settle(this.#identityAfter(index));
     await this.#end();
   }
 
-  async giveUp(): Promise<void> {
+  async abort(): Promise<void> {
     const mark = this.#mark;
-    if (mark === undefined) throw new OperatorError('No devices are being moved between these databases.');
+    if (mark === undefined)
+      throw new OperatorError('These databases are not being resharded. There is nothing to give up.');
     if (mark.from !== this.#from || mark.to !== this.#to) throw otherChange();
     if (mark.phase === 'removing') {
       throw new OperatorError(
-        'Everything was copied and compared, and is being removed from where it was: this change can only be brought to its end.',
+        'Everything was copied and compared, and is being removed at its source. Run the command without --give-up to finish.',
       );
     }
     for (const database of this.#all) await database.forgetProgress();
-    const { placeOf } = this.#options;
+    const { shardOf } = this.#options;
     for (const [index, database] of this.#all.entries()) {
       if (database.mark?.id !== mark.id) continue;
       await removeMisplaced(
         database.database,
-        (device) => placeOf(device, this.#from) !== index,
+        (device) => shardOf(device, this.#from) !== index,
         () => {},
       );
       await database.settle(undefined);
@@ -204,7 +211,7 @@ class Change {
     await this.#end();
   }
 
-  get #first(): RebalancedDatabase {
+  get #first(): ReshardedDatabase {
     const [first] = this.#all;
     if (first === undefined) throw new Error('a store has a database');
     return first;
@@ -214,13 +221,13 @@ class Change {
     return this.#first.mark;
   }
 
-  /** Those that devices leave: with more databases all that there were, with fewer those that go. */
+  /** Databases that devices leave: when growing all old ones, when shrinking the removed ones. */
   get #sources(): Member[] {
     const isGrowing = this.#to > this.#from;
     return this.#members.filter(({ index }) => (isGrowing ? index < this.#from : index >= this.#to));
   }
 
-  /** Those that devices come to. */
+  /** Databases that devices move to. */
   get #targets(): Member[] {
     const isGrowing = this.#to > this.#from;
     return this.#members.filter(({ index }) => (isGrowing ? index >= this.#from : index < this.#to));
@@ -231,16 +238,16 @@ class Change {
   }
 
   #placement(index: number): Placement {
-    return { index, from: this.#from, to: this.#to, placeOf: this.#options.placeOf };
+    return { index, from: this.#from, to: this.#to, shardOf: this.#options.shardOf };
   }
 
-  /** One that goes is of no store afterwards. */
-  #placeAfter(index: number): ShardIdentity {
+  /** A removed database belongs to no store afterwards. */
+  #identityAfter(index: number): ShardIdentity {
     return { index, databases: index < this.#to ? this.#to : 0 };
   }
 
-  /** A database that this change has not marked yet is what its list says. @throws OperatorError */
-  async #checkWhole(index: number, { database, mark }: RebalancedDatabase): Promise<void> {
+  /** Checks a database that this change has not marked yet against its list. @throws OperatorError */
+  async #checkWhole(index: number, { database, mark }: ReshardedDatabase): Promise<void> {
     if (mark !== undefined) {
       if (this.#mark === undefined || mark.id !== this.#mark.id) throw otherChange();
       return;
@@ -263,12 +270,12 @@ class Change {
     });
   }
 
-  /** @throws OperatorError where what was copied is not what there was. */
-  async #compare(): Promise<Moved> {
-    const { placeOf, progress } = this.#options;
+  /** @throws OperatorError where the copy differs from its source */
+  async #compare(): Promise<ReshardedRows> {
+    const { shardOf, progress } = this.#options;
     const [before, after] = [new Map<string, RowDigest>(), new Map<string, RowDigest>()];
     for (const { index, database } of this.#sources) {
-      const leaves = (device: DeviceKey): boolean => placeOf(device, this.#to) !== index;
+      const leaves = (device: DeviceKey): boolean => shardOf(device, this.#to) !== index;
       await digestRows(database.database, leaves, before, (keys) => progress.add(keys));
     }
     for (const { index, database } of this.#targets) {
@@ -279,13 +286,13 @@ class Change {
       const other = after.get(kind) ?? new RowDigest();
       if (moved.isSame(other)) continue;
       throw new OperatorError(
-        `What was copied is not what there is: ${kind} (${moved.count} to move, ${other.count} moved). Nothing was taken away, and no server takes the databases. Was one started meanwhile? End this change by --give-up, and begin anew.`,
+        `The copy differs from its source: ${kind} (${moved.count} to move, ${other.count} moved). Nothing was removed, and no server accepts the databases. Check whether a server was started meanwhile, undo this change with --give-up, and start over.`,
       );
     }
     return before;
   }
 
-  /** The first one last: as long as it is not served none is. */
+  /** The first database last: as long as it is not served, none is. */
   async #end(): Promise<void> {
     for (const database of [...this.#all].reverse()) await database.end();
   }

@@ -1,22 +1,22 @@
 import { deviceKeyLength } from '../../core/identity.ts';
 import { copyUuid, uuidBytesLength } from '../../core/uuid.ts';
 import { keyDigestBytes } from '../../domain/idempotency.ts';
-import { keyOfBroadcast, keyOfIdempotency, keyOfSent, readDevice } from '../../storage/lmdb/layout/keys.ts';
+import { keyOfBroadcast, keyOfDedupe, keyOfIdempotency, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part } from './part.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** What keeps anything from being done twice. */
-export function onceParts(tables: Tables): Part[] {
+/** Parts that keep anything from being done twice. */
+export function dedupeParts(tables: Tables): Part[] {
   return [sent(tables), broadcastMarks(tables), idempotencyKeys(tables)];
 }
 
-function sent({ sent: table }: Tables): Part<rows.SentRow> {
+function sent({ sent: table }: Tables): Part<rows.DedupeRow> {
   return {
     name: 'sent once',
-    table: rows.sent,
+    table: rows.dedupe,
     *read(after) {
       for (const { key, value } of table.getRange(behind(after))) {
         const rest = key.subarray(uuidBytesLength + deviceKeyLength);
@@ -25,7 +25,7 @@ function sent({ sent: table }: Tables): Part<rows.SentRow> {
       }
     },
     write(written) {
-      for (const { once, device, mail_id } of written) table.putSync(keyOfSent(once, device), mail_id);
+      for (const { once, device, mail_id } of written) table.putSync(keyOfDedupe(once, device), mail_id);
     },
   };
 }

@@ -1,12 +1,12 @@
 import { OperatorError } from '../../core/errors.ts';
 import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
-import { rebalancePart } from '../../storage/postgres/schema/migrate.ts';
+import { reshardPart } from '../../storage/postgres/schema/migrate.ts';
 import { type ShardIdentity, writeShardIdentity } from '../../storage/postgres/schema/shard-identity.ts';
 import { putProgress } from '../copy/copied-database.ts';
 
 const counts = [
-  // A fleet that has no device here any more keeps a row that says so.
+  // A fleet without devices here keeps a row with 0.
   'UPDATE fleet_count SET devices = 0, disabled = 0',
   `INSERT INTO fleet_count (fleet_id, devices, disabled)
    SELECT left(device, 8), count(*), count(*) FILTER (WHERE NOT enabled) FROM device GROUP BY 1
@@ -14,22 +14,21 @@ const counts = [
   'UPDATE letter_count SET letters = 0',
   `INSERT INTO letter_count (fleet_id, letters) SELECT fleet_id, count(*) FROM dead_letter GROUP BY 1
    ON CONFLICT (fleet_id) DO UPDATE SET letters = excluded.letters`,
-  // Else statements would be planned for what was there before.
+  // Otherwise statements are planned for the previous contents.
   'ANALYZE',
 ];
 
-/** What is counted of a database, of what is in it now, while nobody serves it. To do it again changes nothing. */
+/** Recounts a database from its rows, while nobody serves it; idempotent. */
 export async function recount(database: Database): Promise<void> {
   for (const text of counts) await database.query(text);
 }
 
 /**
- * copying: nothing was taken away from anywhere. removing: all that moves was copied and compared, and goes from where
- * it was.
+ * copying: nothing is removed yet. removing: everything was copied and compared, and is being removed at its source.
  */
 type Phase = 'copying' | 'removing';
 
-/** What is noted in each database of a change of their number that is under way. */
+/** Marks a database during a change of the number of databases. */
 export interface Mark {
   id: string;
   from: number;
@@ -38,12 +37,12 @@ export interface Mark {
   phase: Phase;
 }
 
-const parts = `SELECT part, done FROM copy_progress WHERE part LIKE '${rebalancePart}%'`;
-const forget = `DELETE FROM copy_progress WHERE part LIKE '${rebalancePart}%'`;
-const forgetProgress = `DELETE FROM copy_progress WHERE part LIKE '${rebalancePart} %'`;
+const parts = `SELECT part, done FROM copy_progress WHERE part LIKE '${reshardPart}%'`;
+const forget = `DELETE FROM copy_progress WHERE part LIKE '${reshardPart}%'`;
+const forgetProgress = `DELETE FROM copy_progress WHERE part LIKE '${reshardPart} %'`;
 
-/** One database while devices are moved between it and others: it is not served before that has come to its end. */
-export class RebalancedDatabase {
+/** A database during resharding, not served before that is complete. */
+export class ReshardedDatabase {
   readonly database: Database;
   readonly #done = new Map<string, readonly unknown[]>();
   mark: Mark | undefined;
@@ -52,46 +51,46 @@ export class RebalancedDatabase {
     this.database = database;
   }
 
-  static async open(database: Database): Promise<RebalancedDatabase> {
-    const opened = new RebalancedDatabase(database);
+  static async open(database: Database): Promise<ReshardedDatabase> {
+    const opened = new ReshardedDatabase(database);
     const rows = await database.query<{ part: string; done: Buffer }>(parts);
     for (const { part, done } of rows) {
-      if (part === rebalancePart) opened.mark = unpack(done) as Mark;
+      if (part === reshardPart) opened.mark = unpack(done) as Mark;
       else opened.#done.set(part, unpack(done) as unknown[]);
     }
     return opened;
   }
 
-  /** @throws OperatorError where it is marked by another change. */
+  /** @throws OperatorError if another change has marked it */
   async putMark(mark: Mark): Promise<void> {
     const { id, index } = this.mark ?? mark;
     if (id !== mark.id || index !== mark.index) throw otherChange();
-    await putProgress(this.database, rebalancePart, pack(mark));
+    await putProgress(this.database, reshardPart, pack(mark));
     this.mark = mark;
   }
 
-  /** The last key that is copied of a kind of rows. */
+  /** The last key copied of a kind of rows. */
   doneOf(kind: string): readonly unknown[] | undefined {
-    return this.#done.get(`${rebalancePart} ${kind}`);
+    return this.#done.get(`${reshardPart} ${kind}`);
   }
 
   async note(kind: string, last: readonly unknown[]): Promise<void> {
-    await putProgress(this.database, `${rebalancePart} ${kind}`, pack(last));
+    await putProgress(this.database, `${reshardPart} ${kind}`, pack(last));
   }
 
-  /** Whatever was copied, it is to be copied again. */
+  /** Clears the progress, so that everything is copied again. */
   async forgetProgress(): Promise<void> {
     await this.database.query(forgetProgress);
     this.#done.clear();
   }
 
-  /** All that follows from what is there now. */
-  async settle(place: ShardIdentity | undefined): Promise<void> {
+  /** Writes what is derived from the present rows. */
+  async settle(identity: ShardIdentity | undefined): Promise<void> {
     await recount(this.database);
-    if (place !== undefined) await writeShardIdentity(this.database, place);
+    if (identity !== undefined) await writeShardIdentity(this.database, identity);
   }
 
-  /** From now on it may be served. */
+  /** Removes the mark: from now on the database may be served. */
   async end(): Promise<void> {
     await this.database.query(forget);
     this.mark = undefined;
@@ -100,6 +99,6 @@ export class RebalancedDatabase {
 
 export function otherChange(): OperatorError {
   return new OperatorError(
-    'Devices are being moved between these databases, or some of them, for another change: give the command of that again first, or end it by --give-up.',
+    'Another change of some of these databases is unfinished. Run its command again first, or undo it with --give-up.',
   );
 }

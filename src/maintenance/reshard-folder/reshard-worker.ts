@@ -3,35 +3,35 @@ import { shardOf } from '../../domain/placement.ts';
 import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import { copyDevices, removeDevices, type Step } from '../../storage/lmdb/reshard/move-devices.ts';
-import { carryTimes, cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
-import { openForMove } from './move-environment.ts';
-import type { MoveTask, MoveTaskStart } from './move-threads.ts';
+import { copyTimes, cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
+import { openForReshard } from './reshard-environment.ts';
+import type { ReshardTask, ReshardTaskStart } from './reshard-threads.ts';
 
-/** One thread of a move: does one task, step by step, and ends. */
-const { task, move, shards, shardFolders, mapBytesMax, counts, stop } = workerData as MoveTaskStart;
+/** One thread of resharding: runs one task, step by step, and exits. */
+const { task, move, shards, shardFolders, mapBytesMax, counts, stop } = workerData as ReshardTaskStart;
 const opened = new Map<number, Environment>();
 
 function environmentOf(shard: number): Environment {
   const known = opened.get(shard);
   if (known !== undefined) return known;
-  const environment = openForMove(shardFolders[shard] ?? '', shard, move, mapBytesMax);
+  const environment = openForReshard(shardFolders[shard] ?? '', shard, move, mapBytesMax);
   opened.set(shard, environment);
   return environment;
 }
 
-function* steps(task: MoveTask): Generator<Step> {
+function* steps(task: ReshardTask): Generator<Step> {
   switch (task.type) {
     case 'copy':
       for (let target = 0; target < move.to; target += 1) {
-        if (target !== task.shard) carryTimes(environmentOf(task.shard), environmentOf(target));
+        if (target !== task.shard) copyTimes(environmentOf(task.shard), environmentOf(target));
       }
       yield* copyDevices(environmentOf(task.shard), (device) => {
-        const place = shardOf(device, move.to);
-        return place === task.shard ? undefined : environmentOf(place);
+        const target = shardOf(device, move.to);
+        return target === task.shard ? undefined : environmentOf(target);
       });
       break;
     case 'copyLogs':
-      // In this order: what a lower shard holds of a device is older.
+      // In this order: a lower shard has the older records of a device.
       for (let shard = move.to; shard < move.from; shard += 1) {
         yield* moveLog(environmentOf(shard), (device) => environmentOf(shardOf(device, move.to)));
       }

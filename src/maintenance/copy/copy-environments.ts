@@ -10,41 +10,41 @@ import { shardParts, shardSideOf } from '../parts/shard-parts.ts';
 import { auditPart, type StoreLayout, storeParts } from '../parts/store-parts.ts';
 import { endInFolder } from './log-end.ts';
 
-/** Of each environment, while a copy goes into it: by the name of a part, the last key that was copied of it. */
+/** Table of an environment during a copy into it: by part name, the last key copied. */
 export const progressTable = 'copied';
 
-/** An environment of the data folder, and all that is in it. */
-export interface CopyPlace {
+/** An environment of the data folder, and the parts in it. */
+export interface CopyEnvironment {
   environment: Environment;
   tables: readonly string[];
-  /** Which database has it on the other side. */
+  /** Index of its database on the other side. */
   index: number;
   parts: Part[];
-  /** Of a shard. */
+  /** Only for shards. */
   side: ShardSide<Tables> | undefined;
 }
 
-export interface PlacesOptions {
+export interface CopyEnvironmentsOptions {
   folder: DataFolder;
-  /** `registry`, and what there is of journals. */
+  /** `registry`, and the journals. */
   stores: readonly StoreLayout[];
-  placeOf(device: DeviceKey, shards: number): number;
+  shardOf(device: DeviceKey, shards: number): number;
   mapBytesMax: number;
   diskFreeBytesMin: number;
-  /** Whether it is being copied into. */
+  /** Whether it is the target of the copy. */
   isTarget: boolean;
 }
 
-/** Of a data folder of either side, all that is copied: the first database has what all nodes share. */
-export function openPlaces(options: PlacesOptions): CopyPlace[] {
-  const { folder, stores, placeOf } = options;
-  const shards = folder.shardFolders.map((path, index): CopyPlace => {
+/** Opens all environments of a data folder to copy from or to; what all nodes share belongs to the first database. */
+export function openCopyEnvironments(options: CopyEnvironmentsOptions): CopyEnvironment[] {
+  const { folder, stores, shardOf } = options;
+  const shards = folder.shardFolders.map((path, index): CopyEnvironment => {
     const environment = open(path, tableNames, options);
     const side = shardSideOf(environment);
-    const parts = shardParts(side, (device) => placeOf(device, folder.shards) === index);
+    const parts = shardParts(side, (device) => shardOf(device, folder.shards) === index);
     return { environment, tables: tableNames, index, parts, side };
   });
-  const shared = stores.map((layout): CopyPlace => {
+  const shared = stores.map((layout): CopyEnvironment => {
     const environment = open(join(folder.path, layout.name), layout.tables, options);
     const tables = layout.tables.filter((name) => !name.startsWith('audit'));
     const parts = storeParts({ ...layout, tables }, environment);
@@ -54,7 +54,7 @@ export function openPlaces(options: PlacesOptions): CopyPlace[] {
   return [...shards, ...shared];
 }
 
-function open(path: string, tables: readonly string[], options: PlacesOptions): Environment {
+function open(path: string, tables: readonly string[], options: CopyEnvironmentsOptions): Environment {
   const { mapBytesMax, diskFreeBytesMin, isTarget } = options;
   return new Environment({
     path,
@@ -66,12 +66,12 @@ function open(path: string, tables: readonly string[], options: PlacesOptions): 
   });
 }
 
-/** Of each table, how many records there are. */
-export function placeSizesOf({ environment, tables }: CopyPlace): Record<string, number> {
+/** Number of records per table. */
+export function tableSizesOf({ environment, tables }: CopyEnvironment): Record<string, number> {
   return Object.fromEntries(tables.map((name) => [name, environment.sizeOf(name).records]));
 }
 
-/** Tables of a shard that have no rows of their own: indexes. */
+/** Tables without rows of their own: indexes. */
 const indexes = [
   'tags',
   'names',
@@ -85,19 +85,19 @@ const indexes = [
   'auditOwners',
 ];
 
-/** About how many rows stand for what is there: batches of the log hold as many records as they have positions. */
-export function rowsIn(place: CopyPlace): number {
-  const sizes = placeSizesOf(place);
+/** Approximate number of rows: batches of the log count as many records as they span positions. */
+export function rowsIn(entry: CopyEnvironment): number {
+  const sizes = tableSizesOf(entry);
   let rows = 0;
   for (const [name, records] of Object.entries(sizes)) if (!indexes.includes(name)) rows += records;
-  if (place.side === undefined) return rows;
-  const { log } = place.side.tables;
-  for (const key of log.getKeys({ limit: 1 })) rows += endInFolder(place.side).next - readSequence(key, 0);
-  // Each device has a row of its own, of its mailbox and of when it was seen.
+  if (entry.side === undefined) return rows;
+  const { log } = entry.side.tables;
+  for (const key of log.getKeys({ limit: 1 })) rows += endInFolder(entry.side).next - readSequence(key, 0);
+  // Each device has a row of its own, one for its mailbox and one for its activity.
   return rows + 2 * (sizes.devices ?? 0) - (sizes.log ?? 0);
 }
 
-export function databaseOf<D>(databases: readonly D[], { index }: Pick<CopyPlace, 'index'>): D {
+export function databaseOf<D>(databases: readonly D[], { index }: Pick<CopyEnvironment, 'index'>): D {
   const database = databases[index];
   if (database === undefined) throw new Error('each shard has a database');
   return database;

@@ -1,0 +1,22 @@
+import type { IdempotencyLimits } from '../../../domain/idempotency.ts';
+import type { Operations } from '../writes/operation.ts';
+
+/** Writes of device requests: a record, and its idempotency key (D18), in one transaction. */
+export function ingestOperations(limits: IdempotencyLimits): Operations {
+  return {
+    ingest: {
+      preload(work, { device, idempotency }) {
+        if (idempotency === undefined) return;
+        work.claims.preload(device, idempotency.key, idempotency.digest, limits);
+      },
+      apply(work, { device, kind, schema, payload, idempotency }) {
+        if (idempotency !== undefined) {
+          const claim = work.claims.claim(device, idempotency.key, idempotency.digest, work.nowMs);
+          if (claim !== 'stored') return claim;
+        }
+        work.append({ device, kind, schema, payload });
+        return 'stored';
+      },
+    },
+  };
+}
