@@ -25,7 +25,7 @@ import {
   parseDeliverAt,
   refusal,
   replayHeader,
-} from '../request/mail-refusal.ts';
+} from '../request/mail-request.ts';
 
 const waitingMail = Type.Object({
   mail_id: Type.String(),

@@ -18,7 +18,7 @@ import {
   idempotencyOf,
   parseDeliverAt,
   replayHeader,
-} from '../../admin-api/request/mail-refusal.ts';
+} from '../../admin-api/request/mail-request.ts';
 import { tagLengthMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';

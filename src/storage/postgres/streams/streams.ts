@@ -8,8 +8,9 @@ import type { StreamSink } from '../../../domain/shard.ts';
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import type { Listener } from '../connection/listener.ts';
-import { findNewMail, LeftStreams, Membership, type NewMail, StreamEnds } from './membership.ts';
+import { Membership } from './membership.ts';
 import { channelOf, type MailboxEvent, notifications, readNotifications } from './stream-notifications.ts';
+import { findNewMail, LeftStreams, type NewMail, StreamEnds } from './stream-upkeep.ts';
 
 /** Poll interval for ends whose notification was lost: D21 allows a second. */
 const endsMilliseconds = 700;
