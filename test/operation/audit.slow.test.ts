@@ -2,39 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetch } from 'undici';
 import { expect, it } from 'vitest';
+import { type AuditEntry, auditEntries } from '../harness/audit.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { engine, TestServer, temporaryFolder } from '../harness/server.ts';
 import { storeFolder } from '../harness/stored.ts';
 import { until } from '../robustness/vitals.ts';
-
-interface Entry {
-  entry: number;
-  time: string;
-  book: string;
-  by: { kind: string; id: string | null; name: string | null };
-  method: string;
-  route: string;
-  about: Record<string, string | number>;
-  status: number | null;
-  error: string | null;
-  address: string | null;
-  forwarded_for: string | null;
-  omitted: number;
-}
-
-async function entries(query = '', of: TestServer): Promise<Entry[]> {
-  const items: Entry[] = [];
-  let next: string | null = null;
-  do {
-    const after: string = next === null ? '' : `&after=${next}`;
-    const path = `/audit?limit=1000${query}${after}`;
-    const { body } = await of.admin<{ items: Entry[]; next: string | null }>('GET', path);
-    items.push(...body.items);
-    next = body.next;
-  } while (next !== null);
-  return items;
-}
 
 it('across kill -9: tokens stay, no change is without its entry, and both are bounded', async () => {
   const data = temporaryFolder();
@@ -77,7 +50,7 @@ it('across kill -9: tokens stay, no change is without its entry, and both are bo
   expect([await as(made[0]?.token), await as(made[1]?.token)]).toEqual([401, 200]);
   const stored = readFileSync(join(storeFolder(data, 'registry'), 'data.mdb')).toString('latin1');
   for (const { token } of made) expect(stored).not.toContain(token);
-  const found = (await entries(`&fleet=${fleetId}`, second)).filter(({ route }) =>
+  const found = (await auditEntries(second, `&fleet=${fleetId}`)).filter(({ route }) =>
     route.endsWith('/devices'),
   );
   const ended = found.filter(({ status }) => status === 201).map(({ about }) => about.device_id);
@@ -93,7 +66,7 @@ it('across kill -9: tokens stay, no change is without its entry, and both are bo
   expect(unended).toBeLessThanOrEqual(8);
   writeFileSync(file, JSON.stringify({ auditEntriesMax: 100 }));
   second.process.kill('SIGHUP');
-  await until(async () => (await entries('', second))[0]?.method === 'SIGHUP');
+  await until(async () => (await auditEntries(second))[0]?.method === 'SIGHUP');
   const device = (await second.admin<{ device_id: string }>('POST', `/fleets/${fleetId}/devices`, {})).body
     .device_id;
   for (let i = 0; i < 3; i += 1) {
@@ -103,7 +76,7 @@ it('across kill -9: tokens stay, no change is without its entry, and both are bo
     await Promise.all(mails);
   }
   for (let i = 0; i < 5; i += 1) await second.admin('POST', `/fleets/${fleetId}/devices`, {});
-  const kept = await entries('', second);
+  const kept = await auditEntries(second);
   const count = (of: string): number => kept.filter(({ book }) => book === of).length;
   expect([count('change'), count('traffic')]).toEqual([100, 100]);
   expect(kept[0]).toMatchObject({ method: 'POST', status: 201 });
@@ -146,8 +119,8 @@ it('no fleet pushes out of the audit log what another did, and no token makes mo
   await first.stop();
 
   await using second = await TestServer.start({ auditEntriesMax: 100, tokenChangesPerSecondMax: 0 }, data);
-  const changes = async (): Promise<Entry[]> =>
-    (await entries('', second)).filter(({ book }) => book === 'change');
+  const changes = async (): Promise<AuditEntry[]> =>
+    (await auditEntries(second)).filter(({ book }) => book === 'change');
   for (let n = 0; n < 10; n += 1) {
     await Promise.all(Array.from({ length: 20 }, () => ask(second, loudToken, loud.fleetId)));
   }

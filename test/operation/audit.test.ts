@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetch } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type AuditEntry, auditEntries } from '../harness/audit.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
@@ -17,33 +18,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-interface Entry {
-  entry: number;
-  time: string;
-  book: string;
-  by: { kind: string; id: string | null; name: string | null };
-  method: string;
-  route: string;
-  about: Record<string, string | number>;
-  status: number | null;
-  error: string | null;
-  address: string | null;
-  forwarded_for: string | null;
-  omitted: number;
-}
-
-async function entries(query = '', of = server): Promise<Entry[]> {
-  const items: Entry[] = [];
-  let next: string | null = null;
-  do {
-    const after: string = next === null ? '' : `&after=${next}`;
-    const path = `/audit?limit=1000${query}${after}`;
-    const { body } = await of.admin<{ items: Entry[]; next: string | null }>('GET', path);
-    items.push(...body.items);
-    next = body.next;
-  } while (next !== null);
-  return items;
-}
+const entries = (query = ''): Promise<AuditEntry[]> => auditEntries(server, query);
 
 async function exported(token = server.token, query = ''): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
@@ -52,7 +27,7 @@ async function exported(token = server.token, query = ''): Promise<string> {
 }
 
 /** What was asked, in short, oldest first. */
-const short = (list: readonly Entry[]): string[] =>
+const short = (list: readonly AuditEntry[]): string[] =>
   [...list]
     .reverse()
     .map(
