@@ -5,27 +5,25 @@ const ofSystem = 'test/**/*.system.test.ts';
 /** What `npm test` leaves to `npm run test:all`: that, and what takes long by its nature. */
 const ofAll = 'test/**/*.{slow,system}.test.ts';
 const ofQuick = 'test/**/!(*.slow|*.system).test.ts';
+/** Of units: threads and folders of their own, and no server. */
+const ofUnits = 'test/**/*.unit*.test.ts';
 /** Of the rules and of what must hold: with one shard and with several. */
-const ofRules = ['test/{spec,properties}/**/*.test.ts'];
-/** Of processes, threads, files, commands, connections, receivers and trouble: with several shards, which have more. */
-const ofOneServer = ['test/{fleet,operation,robustness}/**/*.test.ts'];
+const ofRules = ['test/**/*.rules*.test.ts'];
+/** What every engine behind `Shard` must pass, and what the engine of databases does beyond. */
+const ofStores = 'test/storage/{contract,postgres}/**/*.test.ts';
 /** Of several servers on one store. */
-const ofNodes = ['test/operation/{nodes,jobs}.*test.ts'];
-/**
- * Of the data folder itself: of what becomes of it, of damage in it, and of what its disk, threads, kills and first start
- * do. The storm of kills is another one for databases.
- */
+const ofNodes = ['test/nodes/{nodes,jobs}.*test.ts'];
+/** Of the data folder itself: what becomes of it, damage in it, and what its disk, threads, kills and first start do. */
 const ofFolders = [
-  'test/operation/{action-moves,consumer-moves,shard-count,shard-move-kills}.*test.ts',
-  'test/operation/{backup,damage,health,parent,read-only-disk,start}.*test.ts',
-  'test/robustness/{clock,crash,full-disk,poison}.*test.ts',
+  'test/{maintenance,storage/lmdb,features/backups}/**/*.test.ts',
+  'test/server/{health,parent,read-only-disk,start}.*test.ts',
 ];
 /** Of trouble with databases: each has servers of its own, whatever the engine of the project is. */
-const ofDatabases = ['test/robustness/postgres-{faults,cut-off}.*test.ts'];
+const ofDatabases = ['test/nodes/{faults,cut-off}.*test.ts'];
 /** Of whole stores that are moved, and killed meanwhile: minutes. */
-const ofTransfer = ['test/engine/{copy,copy-kills,rebalance}.*test.ts'];
+const ofTransfer = ['test/storage/postgres/{copy,copy-kills,rebalance}.*test.ts'];
 /** What says most of an engine, in the time that there is for each change; the rest by `npm run test:postgres`. */
-const ofDatabasesMost = ['test/properties/**/*.test.ts', 'test/operation/nodes.*test.ts'];
+const ofDatabasesMost = ['test/domain/*.rules*.test.ts', 'test/nodes/nodes.*test.ts'];
 const isWhole = process.env.POSTGRES_TESTS === 'all';
 
 /** Of tests that start servers again and again: a machine that others use needs some seconds for each. */
@@ -43,7 +41,7 @@ const inTiers = (test: Project & { exclude: string[] }): TestProjectInlineConfig
 ];
 
 const onServer = {
-  exclude: [...ofNodes, ofSystem],
+  exclude: [ofUnits, ofStores, ...ofNodes, ofSystem],
   // They share a process, what they import, and a server, which each makes fleets of its own on.
   isolate: false,
 };
@@ -58,19 +56,20 @@ export default defineConfig({
       'test/harness/temporary-setup.ts',
       'test/harness/certificate-setup.ts',
     ],
+    setupFiles: ['test/harness/answers-setup.ts'],
     // One more than the two cores of the smallest machine: much of what they do is to wait.
     maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
       // Each file has folders and threads of its own and nothing else: so they share what they import.
-      ...inTiers({ name: 'units', include: ['test/units/**/*.test.ts'], exclude: [], isolate: false }),
+      ...inTiers({ name: 'units', include: [ofUnits], exclude: [], isolate: false }),
       // What every engine behind the `Shard` seam must pass.
       ...inTiers({
         name: 'contract',
-        include: ['test/{contract,engine}/**/*.test.ts'],
-        exclude: [...(isWhole ? [] : ofTransfer), ofSystem],
-        globalSetup: ['test/contract/postgres-setup.ts'],
+        include: [ofStores],
+        exclude: [ofUnits, ...(isWhole ? [] : ofTransfer), ofSystem],
+        globalSetup: ['test/storage/contract/postgres-setup.ts'],
         // Each test has a store of its own and nothing else: so the files share what they import.
         isolate: false,
         // For what an engine does by itself, some moments later.
@@ -78,15 +77,15 @@ export default defineConfig({
       }),
       ...inTiers({
         name: 'postgres',
-        include: isWhole ? [...ofRules, ...ofOneServer] : ofDatabasesMost,
-        exclude: [...ofFolders, ...ofDatabases, ...(isWhole ? [] : [ofSystem])],
-        globalSetup: ['test/contract/postgres-setup.ts'],
+        include: isWhole ? ['test/**/*.test.ts'] : ofDatabasesMost,
+        exclude: [ofUnits, ofStores, ...ofFolders, ...ofDatabases, ...(isWhole ? [] : [ofSystem])],
+        globalSetup: ['test/storage/contract/postgres-setup.ts'],
         env: { ENGINE: 'postgres', SHARDS: '1' },
       }),
       ...inTiers({
         ...onServer,
         name: 'shards-3',
-        include: [...ofRules, ...ofOneServer],
+        include: ['test/**/*.test.ts'],
         env: { SHARDS: '3' },
       }),
       // The same rules with one shard, which is the smallest server there is.

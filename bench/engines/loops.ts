@@ -15,13 +15,13 @@ const mailboxMailsMax = 1_000;
 
 export const operations = {
   async heartbeat(shard, device) {
-    const found = await shard.credentials(device);
+    const found = await shard.devices.credentials(device);
     if (found === undefined) throw new Error('there is no such device');
-    if (found.mailboxSize === undefined) await shard.mailboxSize(device);
+    if (found.mailboxSize === undefined) await shard.mail.size(device);
   },
   async ingest(shard, device) {
     const idempotency = { key: generateUuid(), digest };
-    const outcome = await shard.ingest({
+    const outcome = await shard.log.append({
       device,
       kind: 'datapoint',
       schema: 'reading',
@@ -32,10 +32,10 @@ export const operations = {
   },
   async cycle(shard, device) {
     const mail: Enqueue = { device, name: 'note', payload, ttlSeconds, mailboxMailsMax };
-    const queued = await shard.enqueue(mail);
+    const queued = await shard.mail.enqueue(mail);
     if (queued.result !== 'queued') throw new Error(queued.result);
-    if ((await shard.mailboxHead(device)).mail === undefined) throw new Error('there is no mail');
-    const settled = await shard.settle({ device, mailId: queued.mailId, verb: 'ack' });
+    if ((await shard.mail.head(device)).mail === undefined) throw new Error('there is no mail');
+    const settled = await shard.mail.settle({ device, mailId: queued.mailId, verb: 'ack' });
     if (settled.result !== 'settled') throw new Error(settled.result);
   },
 } satisfies Record<string, Operation>;

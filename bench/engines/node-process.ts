@@ -4,7 +4,7 @@ import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';
 
-const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
   'server/configuration/config.js',
 );
 const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
@@ -30,7 +30,7 @@ export interface NodeOptions {
 const { url, devices: count }: NodeOptions = JSON.parse(process.argv[2] ?? '{}');
 const devices = Array.from({ length: count }, sampleDevice).map(({ device }) => device);
 const shard = url === undefined ? (await openTemporaryShard(1)).shard : await openDatabase(url);
-const taken = await shard.createDevices(devices);
+const taken = await shard.devices.create(devices);
 if (taken !== undefined) throw new Error('a device was there before');
 const keys = devices.map(({ device }) => device);
 
@@ -39,13 +39,17 @@ process.on('disconnect', () => process.exit());
 process.send?.('ready');
 
 async function openDatabase(of: string): Promise<Shard> {
-  const { values: config } = loadConfig(undefined, {}, {});
+  const config = runningConfig(loadConfig(undefined, {}, {}).values);
   const log = createLog('error');
   const timeoutMilliseconds = config.databaseTimeoutMilliseconds;
   const database = new Database({ url: of, connectionsMax: 1, timeoutMilliseconds, log });
   await migrate(database);
   await database.close();
-  const retention = { ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() };
+  const retention = {
+    ttlSeconds: config.settings.current.logRetentionSeconds,
+    bytesMax: 0,
+    fleets: new Map(),
+  };
   return openPostgresShard({
     ...config,
     url: of,

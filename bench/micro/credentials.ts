@@ -7,7 +7,7 @@ import { requestWith } from './request.ts';
 import { cycled } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
 
-const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
   'server/configuration/config.js',
 );
 const { authenticate } = await built<typeof import('../../src/device-api/auth/authentication.ts')>(
@@ -36,11 +36,11 @@ export async function credentials(): Promise<Group> {
       ),
   );
   const snapshot = { fleet: { fleetId, name: '', createdAtMs: Date.now() }, schemas: [] };
-  const config = loadConfig(undefined, {}, {}).values;
+  const config = runningConfig(loadConfig(undefined, {}, {}).values);
   const shared = {
     config,
-    lockouts: new Lockouts(allocateLockouts('seed'), config),
-    fleets: new Fleets([snapshot], { limits: config, onDisabled() {} }),
+    lockouts: new Lockouts(allocateLockouts('seed'), config.settings),
+    fleets: new Fleets([snapshot], { settings: config.settings, onDisabled() {} }),
     shards: { of: () => shard },
   };
   // The rest of the context belongs to endpoints.

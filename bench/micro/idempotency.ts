@@ -3,24 +3,24 @@ import { type Group, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
 
-const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
   'server/configuration/config.js',
 );
 const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 const { parseIdempotencyKey, requestDigest } =
   await built<typeof import('../../src/domain/idempotency-key.ts')>('domain/idempotency-key.js');
-const { IdempotencyKeys } = await built<
-  typeof import('../../src/storage/lmdb/environment/idempotency-keys.ts')
->('storage/lmdb/environment/idempotency-keys.js');
+const { IdempotencyKeys } = await built<typeof import('../../src/storage/tables/idempotency-keys.ts')>(
+  'storage/tables/idempotency-keys.js',
+);
 
 const claimsPerTransaction = 256;
 
 /** What an Idempotency-Key adds to a request, in the front end and in the store. */
 export async function idempotency(): Promise<Group> {
   const { environment, devices, ...opened } = await openTemporaryShard(1_000);
-  const { values: config } = loadConfig(undefined, {}, {});
+  const config = runningConfig(loadConfig(undefined, {}, {}).values);
   const texts = Array.from({ length: 1_000 }, () => formatUuid(generateUuid()));
-  const store = new IdempotencyKeys(environment.table('idempotency'), environment.table('times'), config);
+  const store = new IdempotencyKeys(environment.rows('idempotency'), environment.rows('times'), config);
   const digest = requestDigest('datapoint/reading', payload);
   const claim = (key: () => Uint8Array, expected: string) => (): Promise<void> =>
     environment.write(() => {

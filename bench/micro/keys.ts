@@ -2,9 +2,12 @@ import { built } from '../built.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { cycled, sampleDevice } from './samples.ts';
 
-const { keyOfDevice, keyOfExpiry, keyOfIdempotency, keyOfMail, readDevice, readSequence } = await built<
+const { keyOfDevice, keyOfExpiry, keyOfMail, readDevice, readSequence } = await built<
   typeof import('../../src/storage/lmdb/layout/keys.ts')
 >('storage/lmdb/layout/keys.js');
+const { keyOfIdempotency } = await built<typeof import('../../src/storage/tables/idempotency-keys.ts')>(
+  'storage/tables/idempotency-keys.js',
+);
 const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** The keys of the store, written and read. */

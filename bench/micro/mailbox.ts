@@ -13,7 +13,7 @@ export async function mailbox(): Promise<Group> {
   const nextDevice = () => cycled(devices, turn++).device.device;
   const deviceKeys = devices.map(({ device }) => device.device);
   const enqueue = (): Promise<EnqueueOutcome> =>
-    shard.enqueue({
+    shard.mail.enqueue({
       device: nextDevice(),
       name: 'water',
       payload: new Uint8Array(payload),
@@ -32,7 +32,7 @@ export async function mailbox(): Promise<Group> {
       'ack',
       batch,
       async (index) => {
-        const { result } = await shard.settle({ ...cycled(waiting, index), verb: 'ack' });
+        const { result } = await shard.mail.settle({ ...cycled(waiting, index), verb: 'ack' });
         if (result !== 'settled') throw new Error(`a mail was not acknowledged: ${result}`);
       },
       async () => {
@@ -49,8 +49,8 @@ export async function mailbox(): Promise<Group> {
     benches: [
       ...batches.map((batch) => atOnce('enqueue', batch, mustQueue)),
       ...batches.map(acked),
-      repeated('mailbox head', (index) => shard.mailboxHead(cycled(deviceKeys, index))),
-      repeated('mailbox size', (index) => shard.mailboxSize(cycled(deviceKeys, index))),
+      repeated('mailbox head', (index) => shard.mail.head(cycled(deviceKeys, index))),
+      repeated('mailbox size', (index) => shard.mail.size(cycled(deviceKeys, index))),
     ],
     [Symbol.asyncDispose]: opened[Symbol.asyncDispose],
   };

@@ -4,7 +4,7 @@ import { built } from '../built.ts';
 import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
 import { type SampleDevice, sampleDevice } from './samples.ts';
 
-const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
   'server/configuration/config.js',
 );
 const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
@@ -12,9 +12,6 @@ const { allocateCounters, counterCellOf, openShardEnvironment, Shards, versionsO
   await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');
 const { ShardOwner } = await built<typeof import('../../src/storage/lmdb/shard/owner.ts')>(
   'storage/lmdb/shard/owner.js',
-);
-const { ShardReader } = await built<typeof import('../../src/storage/lmdb/shard/reader.ts')>(
-  'storage/lmdb/shard/reader.js',
 );
 
 /** One shard with its owner on this thread, on disk in a folder that goes with it, and some devices in it. */
@@ -26,18 +23,21 @@ export interface TemporaryShard extends AsyncDisposable {
 
 export async function openTemporaryShard(deviceCount: number): Promise<TemporaryShard> {
   const folder = temporaryFolder();
-  const { values: config } = loadConfig(undefined, {}, {});
+  const config = runningConfig(loadConfig(undefined, {}, {}).values);
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);
   const versions = versionsOf(counters, 0);
   const owner = new ShardOwner(
     environment,
-    new ShardReader(environment, versions),
     versions,
     counterCellOf(counters.depths, 0),
     config,
     {
-      retention: () => ({ ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      retention: () => ({
+        ttlSeconds: config.settings.current.logRetentionSeconds,
+        bytesMax: 0,
+        fleets: new Map(),
+      }),
       bytesElsewhere: () => new Map(),
     },
     {
@@ -54,7 +54,7 @@ export async function openTemporaryShard(deviceCount: number): Promise<Temporary
   const [shard] = shards.all;
   if (shard === undefined) throw new Error('one shard was opened');
   const devices = Array.from({ length: deviceCount }, sampleDevice);
-  await shard.createDevices(devices.map(({ device }) => device));
+  await shard.devices.create(devices.map(({ device }) => device));
   const close = async (): Promise<void> => {
     await owner.close();
     removeFolder(folder);

@@ -10,7 +10,7 @@ const { decodeMail, encodeMail } = await built<typeof import('../../src/storage/
 const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize } = await built<
   typeof import('../../src/storage/lmdb/layout/mailbox-record.ts')
 >('storage/lmdb/layout/mailbox-record.js');
-const { rememberSettled, settledMax } = await built<typeof import('../../src/domain/mail/settled-mails.ts')>(
+const { rememberEnd, settledMax } = await built<typeof import('../../src/domain/mail/settled-mails.ts')>(
   'domain/mail/settled-mails.js',
 );
 const { decodeCredentials, decodeDevice, encodeDevice } = await built<
@@ -41,7 +41,7 @@ export async function values(): Promise<Group> {
   };
   const mailBytes = encodeMail(mail);
   const mailbox = { ...emptyMailbox(), size: 3, head: 40, tail: 43 };
-  for (let i = 0; i < settledMax; i += 1) rememberSettled(mailbox, generateUuid(), 'ack');
+  for (let i = 0; i < settledMax; i += 1) rememberEnd(mailbox, generateUuid(), 'acked');
   const mailboxBytes = encodeMailbox(mailbox);
   return group(
     repeated('mail record written', () => encodeMail(mail)),

@@ -1,4 +1,5 @@
-import { createApp, type TlsFiles } from '../../src/device-api/uws/uws.ts';
+import type { TlsFiles } from '../../src/core/config/tls.ts';
+import { createApp } from '../../src/device-api/uws/uws.ts';
 
 const { port, tls } = JSON.parse(process.argv[2] ?? '') as { port: number; tls: TlsFiles };
 

@@ -4,7 +4,7 @@ import type { ShardState as State } from '../../src/storage/lmdb/shard/state.ts'
 import { built } from '../built.ts';
 import type { Credentials } from './subject.ts';
 
-const { loadConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
+const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
   'server/configuration/config.js',
 );
 const { deviceKeyOf } = await built<typeof import('../../src/core/identity.ts')>('core/identity.js');
@@ -38,7 +38,7 @@ export async function loadMail(
   shards: number,
   { devices, mailsPerDevice, payload, progress }: MailLoad,
 ): Promise<void> {
-  const { values: config } = loadConfig(undefined, {}, {});
+  const config = runningConfig(loadConfig(undefined, {}, {}).values);
   const counters = allocateCounters(shards);
   const keys = devices.map(({ fleetId, deviceId }) => deviceKeyOf(fleetId, deviceId)).sort();
   const devicesPerTransaction = Math.ceil(mailsPerTransaction / mailsPerDevice);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TlsFiles } from '../../src/device-api/uws/uws.ts';
+import type { TlsFiles } from '../../src/core/config/tls.ts';
 import { certificate } from './certificate.ts';
 import { generateDevices } from './devices.ts';
 import { freePort } from './free-port.ts';

@@ -1,4 +1,4 @@
-import type { TlsFiles } from '../../src/device-api/uws/uws.ts';
+import type { TlsFiles } from '../../src/core/config/tls.ts';
 import type { ServerProcess } from './server-process.ts';
 import type { Credentials, RunningServer } from './subject.ts';
 import { removeFolder } from './temporary-folder.ts';

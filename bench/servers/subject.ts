@@ -1,5 +1,5 @@
 import type { RecordableHistogram } from 'node:perf_hooks';
-import type { TlsFiles } from '../../src/device-api/uws/uws.ts';
+import type { TlsFiles } from '../../src/core/config/tls.ts';
 import type { Mail } from './mail-queue.ts';
 import type { ThreadTimes } from './thread-times.ts';
 

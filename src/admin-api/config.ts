@@ -1,4 +1,5 @@
-import { address, boolean, integer, reloadable, text, type ValuesOf } from '../core/config/config-key.ts';
+import { address, boolean, type ConfigOf, integer, reloadable, text } from '../core/config/config-key.ts';
+import type { Settings } from '../core/config/settings.ts';
 import type { ActionConfig } from '../features/actions/config.ts';
 import type { BroadcastConfig } from '../features/broadcasts/config.ts';
 import type { ConsumerConfig } from '../features/consumers/config.ts';
@@ -7,8 +8,13 @@ import type { ConsumerConfig } from '../features/consumers/config.ts';
 export const adminKeys = {
   admin: address(
     '127.0.0.1:8444',
-    'Address of the admin API, plain HTTP: loopback only. Port 0 takes any free port.',
+    'Address of the admin API: plain HTTP on loopback, HTTPS on any other. Port 0 takes any free port.',
   ),
+  adminTlsCertFile: text(
+    '',
+    'Certificate chain of the admin API, PEM; with it, HTTPS also on loopback. Empty: elsewhere than on loopback, that of the device API.',
+  ),
+  adminTlsKeyFile: text('', 'Private key of the certificate of the admin API, PEM.'),
   probe: address(
     '',
     'Address on any interface for `/healthz`, `/readyz` and `/metrics` only, plain HTTP. Empty: none.',
@@ -16,7 +22,7 @@ export const adminKeys = {
   adminHosts: reloadable(
     text(
       '',
-      'Allowed host names of the admin API, separated by commas, besides loopback and its own address; for a proxy that passes them on. Requests for others are answered 403.',
+      'Allowed host names of the admin API, separated by commas, besides loopback and its own address: those of its certificate, or of a proxy that passes them on. Requests for others are answered 403.',
     ),
   ),
   adminConnectionsMax: integer(
@@ -54,7 +60,7 @@ export const adminKeys = {
 };
 
 /** The configuration that admin routes read, including that of features. */
-export type AdminApiConfig = ValuesOf<typeof adminKeys> &
+export type AdminApiConfig = ConfigOf<typeof adminKeys> &
   ActionConfig &
   BroadcastConfig &
-  ConsumerConfig & { readonly bodyTimeoutSeconds: number };
+  ConsumerConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number }> };

@@ -2,13 +2,9 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { OperatorError } from '../core/errors.ts';
-
-/** A page of a list: `next` is the cursor of the next page, null on the last. */
-export interface List<T> {
-  items: T[];
-  next: string | null;
-}
+import type { ErrorDocument, ListDocument } from '../contract/document.ts';
+import { type FieldError, OperatorError } from '../core/errors.ts';
+import { type Fetch, fetchTrusting } from './trusting-fetch.ts';
 
 /** Query parameters of a list; one with several values is repeated. */
 export type ListFilter = Readonly<Record<string, string | readonly string[]>>;
@@ -21,14 +17,23 @@ export function queryOf(filter: ListFilter): URLSearchParams {
   return query;
 }
 
+/** A request that the server refused. */
+export class RefusedError extends OperatorError {
+  readonly code: string | undefined;
+  /** What is wrong in all, and with each field. */
+  readonly summary: string;
+  readonly fields: readonly FieldError[];
+
+  constructor(message: string, { error, errors = [] }: Partial<ErrorDocument> = {}) {
+    super(sentenceOf(message, errors, ({ path }) => (path === '' ? 'it' : path)));
+    this.code = error;
+    this.summary = message;
+    this.fields = errors;
+  }
+}
+
 /** A value to send as JSON, or JSON text to send byte for byte. */
 export type Body = { json: unknown } | { bytes: Uint8Array };
-
-interface ErrorDocument {
-  error?: unknown;
-  msg?: unknown;
-  errors?: { path: string; msg: string }[];
-}
 
 const pageItemsMax = 1_000;
 
@@ -36,11 +41,16 @@ const pageItemsMax = 1_000;
 export class AdminClient {
   readonly #url: string;
   readonly #token: string;
+  readonly #authority: string | undefined;
+  readonly #fetch: Fetch;
 
-  /** `url` is the server's, without a path. */
-  constructor({ url, token }: { url: string; token: string }) {
+  /** `url` is the server's, without a path; `authority`, PEM, is trusted instead of the usual ones. */
+  constructor({ url, token, authority }: { url: string; token: string; authority?: string | undefined }) {
     this.#url = url.replace(/\/+$/, '');
     this.#token = token;
+    this.#authority = authority;
+    // Looked up at each use: tests watch it.
+    this.#fetch = authority === undefined ? (...request) => fetch(...request) : fetchTrusting(authority);
   }
 
   /** `T` is the documented response of the route; undefined for 204. */
@@ -61,18 +71,40 @@ export class AdminClient {
     { after, limit }: { after?: string; limit: number },
     filter: ListFilter = {},
     pageMax = pageItemsMax,
-  ): Promise<List<T>> {
+  ): Promise<ListDocument<T>> {
     const items: T[] = [];
-    let next: string | null = after ?? null;
-    do {
-      const pageLimit = Math.min(limit - items.length, pageMax);
-      const query = queryOf({ ...filter, limit: String(pageLimit) });
-      if (next !== null) query.set('after', next);
-      const page: List<T> = await this.request('GET', `${path}?${query}`);
+    let next: string | null = null;
+    for await (const page of this.pages<T>(path, filter, {
+      ...(after !== undefined && { after }),
+      limit,
+      pageMax,
+    })) {
       items.push(...page.items);
       next = page.next;
-    } while (next !== null && items.length < limit);
+    }
     return { items, next };
+  }
+
+  /** Yields the pages of a list, up to `limit` items after `after`. */
+  async *pages<T>(
+    path: string,
+    filter: ListFilter = {},
+    {
+      after,
+      limit = Number.POSITIVE_INFINITY,
+      pageMax = pageItemsMax,
+    }: { after?: string; limit?: number; pageMax?: number } = {},
+  ): AsyncGenerator<ListDocument<T>> {
+    let next: string | null = after ?? null;
+    let count = 0;
+    do {
+      const query = queryOf({ ...filter, limit: String(Math.min(limit - count, pageMax)) });
+      if (next !== null) query.set('after', next);
+      const page: ListDocument<T> = await this.request('GET', `${path}?${query}`);
+      count += page.items.length;
+      next = page.next;
+      yield page;
+    } while (next !== null && count < limit);
   }
 
   /**
@@ -83,7 +115,7 @@ export class AdminClient {
     const url = new URL(`${this.#url}/admin/v1${path}`);
     const headers = { Authorization: `Bearer ${this.#token}`, 'Content-Type': contentType };
     const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const request = send(url, { method: 'POST', headers });
+    const request = send(url, { method: 'POST', headers, ca: this.#authority });
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve);
       request.once('error', (error) => reject(unreachable(this.#url, error)));
@@ -94,7 +126,7 @@ export class AdminClient {
     request.on('error', () => {});
     if (response.statusCode === 200) return response;
     body.unpipe();
-    throw new OperatorError(errorText(response.statusCode ?? 0, await text(response)));
+    throw refusal(response.statusCode ?? 0, await text(response));
   }
 
   /** Returns a successful response whose body has not been read. `path` is relative to `/admin/v1`. */
@@ -104,7 +136,7 @@ export class AdminClient {
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     let response: Response;
     try {
-      response = await fetch(`${this.#url}/admin/v1${path}`, {
+      response = await this.#fetch(`${this.#url}/admin/v1${path}`, {
         method,
         headers,
         ...(body !== undefined && { body: 'json' in body ? JSON.stringify(body.json) : body.bytes }),
@@ -113,7 +145,7 @@ export class AdminClient {
       throw unreachable(this.#url, error as Error);
     }
     if (response.ok) return response;
-    throw new OperatorError(errorText(response.status, await response.text()));
+    throw refusal(response.status, await response.text());
   }
 }
 
@@ -122,22 +154,41 @@ export function pathOf(...segments: string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
 
+/** Whether an error of TLS says that nobody trusted vouches for the certificate. */
+function isUntrusted(code = ''): boolean {
+  return /^(UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/.test(code);
+}
+
 function unreachable(url: string, error: Error): OperatorError {
   const { code, message: reason } = (error.cause ?? error) as { code?: string; message?: string };
   if (code === 'ECONNREFUSED') return new OperatorError(`No server is listening at ${url}. Is it running?`);
+  if (isUntrusted(code)) {
+    return new OperatorError(
+      `The certificate of ${url} is not trusted (${reason}): name its authority with --admin-ca FILE.`,
+    );
+  }
   return new OperatorError(`The server at ${url} is unreachable: ${reason}.`);
 }
 
-function errorText(status: number, text: string): string {
-  let document: ErrorDocument = {};
+/** Appends what is wrong with each field, in words for the user. */
+export function sentenceOf(
+  message: string,
+  fields: readonly FieldError[],
+  nameOf: (field: FieldError) => string,
+): string {
+  if (fields.length === 0) return message;
+  const details = fields.map((field) => `${nameOf(field)} ${field.msg}`);
+  return `${message.replace(/\.$/, '')}: ${details.join('; ')}.`;
+}
+
+function refusal(status: number, text: string): RefusedError {
+  let document: Partial<ErrorDocument> = {};
   try {
-    document = JSON.parse(text) as ErrorDocument;
+    document = JSON.parse(text) as Partial<ErrorDocument>;
   } catch {
     // Not from Fleetpost: reported below.
   }
   if (typeof document?.msg !== 'string')
-    return `The server answered with status ${status}; is it Fleetpost's admin API?`;
-  const details = (document.errors ?? []).map(({ path, msg }) => `${path === '' ? 'it' : path} ${msg}`);
-  if (details.length === 0) return document.msg;
-  return `${document.msg.replace(/\.$/, '')}: ${details.join('; ')}.`;
+    return new RefusedError(`The server answered with status ${status}; is it Fleetpost's admin API?`);
+  return new RefusedError(document.msg, document);
 }

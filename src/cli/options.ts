@@ -1,13 +1,32 @@
 import { Command, InvalidArgumentError, type Option } from 'commander';
-import { withConnectionOptions } from './connection.ts';
+import { fleetVariable } from '../core/config/client-variables.ts';
+import { suggestionFor } from '../core/config/suggestion.ts';
+import { deviceIdPattern, fleetIdPattern } from '../core/identity.ts';
+import { type ConnectionOptions, withConnectionOptions } from './connection.ts';
+import { contextOf } from './contexts.ts';
 
 /**
- * A command whose options take one value each, unless they collect a list. Commander would silently replace the first
- * value by a second, and `device change --tag a --tag b --disable` would disable all of b.
+ * A command that takes nothing silently. Its options take one value each, unless they collect a list: commander would
+ * replace the first value by a second, and `device change --tag a --tag b --disable` would disable all of b. An unknown
+ * option is named before a missing one, which most often is the same, mistyped.
  */
-export class OnceCommand extends Command {
+export class StrictCommand extends Command {
   override createCommand(name?: string): Command {
-    return new OnceCommand(name);
+    return new StrictCommand(name);
+  }
+
+  override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
+    const parsed = super.parseOptions(argv);
+    const [first = ''] = parsed.unknown;
+    const [flag = ''] = first.split('=');
+    const isHelp = parsed.unknown.some((one) => one === '--help' || one === '-h');
+    if (this.commands.length > 0 || !/^-./.test(flag) || isHelp) return parsed;
+    const known = [...this.options.map(({ long }) => long ?? ''), '--help'];
+    const suggestion = suggestionFor(flag, known);
+    return this.error(
+      `error: unknown option '${flag}'${suggestion === undefined ? '' : `\n(Did you mean ${suggestion}?)`}`,
+      { code: 'commander.unknownOption' },
+    );
   }
 
   override addOption(option: Option): this {
@@ -33,6 +52,18 @@ export function integerOption(minimum: number, maximum: number): (text: string) 
   };
 }
 
+function matching(pattern: RegExp, words: string): (text: string) => string {
+  return (text) => {
+    if (pattern.test(text)) return text;
+    throw new InvalidArgumentError(`It must be ${words}.`);
+  };
+}
+
+/** Reads an option as the id of a fleet. */
+export const fleetIdOption = matching(fleetIdPattern, '8 letters or digits');
+/** Reads an option as the id of a device. */
+export const deviceIdOption = matching(deviceIdPattern, '10 letters or digits');
+
 /** Collects an option that may be repeated. */
 export function several(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
@@ -43,9 +74,29 @@ export function clientCommand(group: Command, nameAndArguments: string, descript
   return withConnectionOptions(group.command(nameAndArguments).description(description));
 }
 
+/** Options of every command that works within a fleet. */
+export interface FleetOptions extends ConnectionOptions {
+  fleet: string;
+}
+
 /** Adds a command that works within a fleet. */
 export function fleetCommand(group: Command, nameAndArguments: string, description: string): Command {
-  return clientCommand(group, nameAndArguments, description).requiredOption('--fleet <id>', 'the fleet');
+  return clientCommand(group, nameAndArguments, description)
+    .option('--fleet <id>', `the fleet (required, or set ${fleetVariable})`, fleetIdOption)
+    .hook('preAction', (command) => {
+      if (command.getOptionValue('fleet') !== undefined) return;
+      command.setOptionValueWithSource('fleet', defaultFleet(command), 'env');
+    });
+}
+
+/** The fleet of a command that names none, which ends the command if there is no such fleet. */
+export function defaultFleet(command: Command): string {
+  const fleet = process.env[fleetVariable] || contextOf(command.opts())?.fleet;
+  if (fleet === undefined) {
+    return command.error(`error: required option '--fleet <id>' not specified; or set ${fleetVariable}`);
+  }
+  if (fleetIdPattern.test(fleet)) return fleet;
+  return command.error(`error: ${fleetVariable} is invalid: it must be 8 letters or digits`);
 }
 
 /** Adds the option for retrying a command safely. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { plainText } from '../core/plain-text.ts';
 
 /** Prints the JSON document with `--json`, or else the text. */
@@ -17,6 +18,16 @@ export function printableLines(text: string): string {
 export function printRaw(options: { json?: boolean }, text: string): void {
   const isShown = process.stdout.isTTY && !options.json;
   process.stdout.write(`${isShown ? printableLines(text) : text}\n`);
+}
+
+/** Ends the process without an error once the reader of its output, like `head`, has enough. */
+export function endWithReader(): void {
+  process.stdout.once('error', () => process.exit(0));
+}
+
+/** Writes a piece of a long output, as fast as its reader takes it. */
+export async function writeOut(chunk: string | Uint8Array): Promise<void> {
+  if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
 }
 
 /** Formats aligned columns under their titles; those after the first `texts` are numbers, aligned right. */

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, Help, type Option } from 'commander';
 import { OperatorError } from '../core/errors.ts';
+import { RefusedError } from './admin-client.ts';
 import { addActionCommands } from './commands/actions/action.ts';
+import { addCompletionCommand } from './commands/client/completion.ts';
+import { addContextCommands } from './commands/client/context.ts';
 import { addDeviceCommands } from './commands/devices/device.ts';
+import { addLockoutCommands } from './commands/devices/lockout.ts';
 import { addClaimTokenCommands } from './commands/fleets/claim-token.ts';
 import { addFleetCommands } from './commands/fleets/fleet.ts';
 import { addSchemaCommands } from './commands/fleets/schema.ts';
@@ -17,26 +21,35 @@ import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
 import { addTopCommand } from './commands/server/top.ts';
-import { OnceCommand } from './options.ts';
+import { StrictCommand } from './options.ts';
 import { printableLines } from './output.ts';
+import { refusalText } from './refusal-text.ts';
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
+/** Describes an option for `--help`, and marks it if the command does not work without it. */
+function describeOption(option: Option): string {
+  const text = Help.prototype.optionDescription(option);
+  return option.mandatory ? `${text} (required)` : text;
+}
+
 /** Creates `fleetpost` with every command that talks to a running server; `main` adds the others. */
 export function createProgram(): Command {
-  const program = new OnceCommand('fleetpost')
+  const program = new StrictCommand('fleetpost')
     .description('A self-hosted HTTPS endpoint for devices.')
     .version(version())
     // Otherwise a command could not have its own --version.
     .enablePositionalOptions()
-    // Inherited, like the next call, by all commands added later: `runProgram` sets the exit code.
+    // Inherited, like the next calls, by all commands added later: `runProgram` sets the exit code.
     .exitOverride()
+    .configureHelp({ optionDescription: describeOption })
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
   addFleetCommands(program);
   addDeviceCommands(program);
+  addLockoutCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
   addDeadLetterCommands(program);
@@ -52,18 +65,29 @@ export function createProgram(): Command {
   addBackupCommand(program);
   addTopCommand(program);
   addDashboardCommand(program);
+  addContextCommands(program);
+  addCompletionCommand(program);
   return program;
 }
 
 /** Runs the command in `argv`. An error is one sentence on stderr and exit status 1. */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<void> {
+  let options: readonly Option[] = [];
+  program.hook('preAction', (_, command) => {
+    options = command.options;
+  });
   try {
     await program.parseAsync(argv);
   } catch (error) {
     process.exitCode = error instanceof CommanderError ? error.exitCode : 1;
     // Commander has already printed the error or the help.
     if (error instanceof CommanderError) return;
-    const reason = error instanceof OperatorError ? error.message : `unexpected: ${(error as Error).message}`;
+    const reason =
+      error instanceof RefusedError
+        ? refusalText(error, options)
+        : error instanceof OperatorError
+          ? error.message
+          : `unexpected: ${(error as Error).message}`;
     // A server's message may contain a device's text.
     process.stderr.write(`fleetpost: ${printableLines(reason)}\n`);
   }

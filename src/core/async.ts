@@ -233,3 +233,6 @@ export class Batcher<I, O> {
     return beyond === -1 ? itemsMax : Math.min(beyond, itemsMax);
   }
 }
+
+/** A value, or a promise of it where an engine must ask across the network. */
+export type Awaitable<T> = T | Promise<T>;

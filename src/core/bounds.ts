@@ -12,3 +12,24 @@ export const mailTtlSecondsMax = 315_360_000;
 export const mailDelaySecondsMax = 315_360_000;
 /** Largest requeue limit of a mail that has one. */
 export const mailRequeuesMax = 254;
+/** Records that each version of an action is tested with. */
+export const testsPerActionMax = 20;
+/** Records in all tests of an action together, each of which takes a run. */
+export const testRecordsPerActionMax = 100;
+/** Characters of a key of an action's state. */
+export const actionStateKeyLengthMax = 128;
+/** Characters of a claim token's pattern for ids. */
+export const idPatternLengthMax = 256;
+/** Bounds of a fleet's settings, by their names in its document. */
+export const fleetBounds = {
+  mailbox_mails_max: { minimum: 1, maximum: 65_535 },
+  mail_ttl_seconds: { minimum: 1, maximum: mailTtlSecondsMax },
+  mail_requeues_max: { minimum: 0, maximum: mailRequeuesMax },
+  /** Of the rates 0 is no limit. */
+  requests_per_second_max: { minimum: 0, maximum: 100_000_000 },
+  device_requests_per_second_max: { minimum: 0, maximum: 100_000_000 },
+  device_bytes_per_second_max: { minimum: 0, maximum: 1_073_741_824 },
+  active_seconds: { minimum: 1, maximum: activeSecondsMax },
+  log_retention_seconds: { minimum: 60, maximum: 315_360_000 },
+  log_bytes_max: { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER },
+};

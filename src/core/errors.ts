@@ -39,6 +39,10 @@ const adminErrors = {
     msg: 'The admin API does not answer to this host name. Use its address, or add the name to adminHosts.',
   },
   fleet_not_found: { status: 404, msg: 'There is no such fleet.' },
+  not_confirmed: {
+    status: 409,
+    msg: "This is not the fleet's name, nor the id of one without a name. Nothing was deleted.",
+  },
   device_not_found: { status: 404, msg: 'There is no such device.' },
   letter_not_found: { status: 404, msg: 'This fleet has no such dead letter.' },
   already_exists: { status: 409, msg: 'This id is taken.' },
@@ -62,6 +66,7 @@ const adminErrors = {
     status: 404,
     msg: 'This action has no such version; it may have been removed.',
   },
+  state_key_not_found: { status: 404, msg: 'The state of this action has no such key.' },
   consumer_not_found: { status: 404, msg: 'This fleet has no consumer of that name.' },
   batch_not_found: {
     status: 404,

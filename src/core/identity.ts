@@ -7,7 +7,8 @@ export const deviceSecretPattern = /^FOS-[A-Za-z0-9]{32}$/;
 export const schemaNamePattern = /^[A-Za-z0-9_-]{1,255}$/;
 
 export const fleetIdLength = 8;
-export const deviceKeyLength = 18;
+export const deviceIdLength = 10;
+export const deviceKeyLength = fleetIdLength + deviceIdLength;
 
 declare const brand: unique symbol;
 /** Fleet id and device id: the 18 ASCII characters that identify a device internally (D1). */

@@ -1,14 +1,14 @@
 import { Mutex } from '../core/async.ts';
 import { diskFull } from '../core/errors.ts';
-import { refusalOf } from '../storage/lmdb/environment/store-error.ts';
-import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
+import { refusalOf } from '../storage/tables/store-error.ts';
+import type { TableStore } from '../storage/tables/table-store.ts';
 
 /** Serializes changes of declarations: each starts from the result of the one before. */
 export class Changes {
-  readonly #stored: StoredTables;
+  readonly #stored: TableStore;
   readonly #mutex = new Mutex();
 
-  constructor(stored: StoredTables) {
+  constructor(stored: TableStore) {
     this.#stored = stored;
   }
 

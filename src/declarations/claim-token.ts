@@ -1,5 +1,6 @@
-import { parseUuid } from '../core/uuid.ts';
-import { unpack } from '../storage/lmdb/environment/codec.ts';
+import { packed } from '../storage/tables/codec.ts';
+import type { TableLayout } from '../storage/tables/collection.ts';
+import { KeyCodec, uuidTextField } from '../storage/tables/key-codec.ts';
 
 /** A token for devices of one fleet to register themselves, without its secret. */
 export interface ClaimToken {
@@ -42,22 +43,23 @@ export interface ClaimedDevice {
   deviceSecret: string;
 }
 
-/** @throws Error if it is not a claim token. */
-export function unpackClaimToken(bytes: Buffer): StoredClaimToken {
-  const token = unpack(bytes) as Partial<StoredClaimToken>;
-  const isToken =
-    parseUuid(token.id ?? '') !== undefined &&
-    typeof token.fleetId === 'string' &&
-    typeof token.name === 'string' &&
-    Number.isInteger(token.devicesMax) &&
-    Number.isInteger(token.devicesClaimed) &&
-    typeof token.createdAtMs === 'number' &&
-    (token.expiresAtMs === null || typeof token.expiresAtMs === 'number') &&
-    (token.idPattern === null || typeof token.idPattern === 'string') &&
-    Array.isArray(token.tags) &&
-    token.tags.every((tag) => typeof tag === 'string') &&
-    token.digest instanceof Uint8Array &&
-    token.digest.length === 32;
-  if (!isToken) throw new Error('not a claim token');
-  return token as StoredClaimToken;
-}
+/** claimTokens: id. */
+export const claimTokenTable: TableLayout<[string], StoredClaimToken> = {
+  name: 'claimTokens',
+  key: new KeyCodec(uuidTextField),
+  value: packed(
+    (token) =>
+      typeof token.fleetId === 'string' &&
+      typeof token.name === 'string' &&
+      Number.isInteger(token.devicesMax) &&
+      Number.isInteger(token.devicesClaimed) &&
+      typeof token.createdAtMs === 'number' &&
+      (token.expiresAtMs === null || typeof token.expiresAtMs === 'number') &&
+      (token.idPattern === null || typeof token.idPattern === 'string') &&
+      Array.isArray(token.tags) &&
+      token.tags.every((tag) => typeof tag === 'string') &&
+      token.digest instanceof Uint8Array &&
+      token.digest.length === 32,
+  ),
+  isOwn: ([id], token) => token.id === id,
+};

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
+import { Batcher } from '../core/async.ts';
+import type { Settings } from '../core/config/settings.ts';
 import { ApiError } from '../core/errors.ts';
 import { generateClaimToken } from '../core/identity.ts';
 import { formatUuid, generateUuid } from '../core/uuid.ts';
-import { pack } from '../storage/lmdb/environment/codec.ts';
-import type { StoredChange, StoredTables, Table } from '../storage/lmdb/environment/stored-tables.ts';
+import { Collection } from '../storage/tables/collection.ts';
+import type { StoredChange, TableStore } from '../storage/tables/table-store.ts';
 import { Changes } from './changes.ts';
-import { type ClaimToken, type StoredClaimToken, unpackClaimToken } from './claim-token.ts';
+import { type ClaimToken, claimTokenTable, type StoredClaimToken } from './claim-token.ts';
 import { IdPattern } from './id-pattern.ts';
 import type { Registry } from './registry.ts';
 import { isExpired } from './tokens.ts';
@@ -19,13 +21,10 @@ interface Known {
 interface Count {
   id: string;
   devices: 1 | -1;
-  resolve(): void;
-  reject(error: Error): void;
 }
 
-function keyOf(id: string): Buffer {
-  return Buffer.from(id, 'latin1');
-}
+/** Counts stored in one transaction. */
+const countsMax = 1_000;
 
 function withoutDigest({ token: { digest: _, ...token } }: Known): ClaimToken {
   return token;
@@ -37,51 +36,55 @@ function withoutDigest({ token: { digest: _, ...token } }: Known): ClaimToken {
  * claims share a commit.
  */
 export class ClaimTokens {
-  readonly #table: Table;
+  readonly #stored: Collection<[string], StoredClaimToken>;
   readonly #changes: Changes;
   readonly #registry: Registry;
-  readonly #limits: { claimTokensPerFleetMax: number };
+  readonly #settings: Settings<{ claimTokensPerFleetMax: number }>;
   /** In order of id, and so of creation. */
   readonly #known = new Map<string, Known>();
   readonly #byDigest = new Map<string, Known>();
-  readonly #onDamage: (id: string) => void;
-  #counts: Count[] = [];
-  #isCounting = false;
+  readonly #onDamage: (key: Buffer) => void;
+  readonly #counting = new Batcher<Count, ApiError | undefined>({
+    run: (counts) => this.#changes.run(() => this.#store(counts)),
+    begin: (go) => go(),
+    underWayMax: 1,
+    itemsMax: countsMax,
+  });
 
   /** `stored` is the registry's, which closes it. A damaged record lets nobody claim. */
   constructor(
-    stored: StoredTables,
+    stored: TableStore,
     registry: Registry,
-    limits: { claimTokensPerFleetMax: number },
+    settings: Settings<{ claimTokensPerFleetMax: number }>,
     onDamage: (id: string) => void,
   ) {
-    this.#table = stored.table('claimTokens');
+    this.#stored = new Collection(stored, claimTokenTable);
     this.#changes = new Changes(stored);
     this.#registry = registry;
-    this.#limits = limits;
-    this.#onDamage = onDamage;
-    for (const { key, value } of this.#table.getRange({})) this.#read(key, value);
+    this.#settings = settings;
+    this.#onDamage = (key) => onDamage(key.toString('latin1'));
+    for (const [, token] of this.#stored.entries([], {}, this.#onDamage)) this.#load(token);
   }
 
   /** Applies changes from another node. */
   follow(changes: readonly StoredChange[]): void {
-    for (const { name, key, value } of changes) {
-      if (name !== 'claimTokens') continue;
-      if (value !== undefined) this.#read(key, value);
-      else this.#remove(key.toString('latin1'));
+    for (const [[id], token] of this.#stored.changed(changes, this.#onDamage)) {
+      if (token !== undefined) this.#load(token);
+      else this.#remove(id);
     }
   }
 
   /** @throws ApiError fleet_not_found. */
   list(fleetId: string): ClaimToken[] {
-    this.#registry.fleet(fleetId);
+    this.#registry.declared(fleetId);
     return [...this.#known.values()].filter(({ token }) => token.fleetId === fleetId).map(withoutDigest);
   }
 
-  /** Finds a token by its text, even if expired or used up. */
+  /** Finds a token by its text, even if expired or used up; none of a fleet that is being deleted. */
   find(fleetId: string, text: string): ClaimToken | undefined {
     const known = this.#byDigest.get(hash('sha256', text, 'base64url'));
-    return known?.token.fleetId === fleetId ? withoutDigest(known) : undefined;
+    const isIts = known?.token.fleetId === fleetId && this.#registry.has(fleetId);
+    return isIts ? withoutDigest(known) : undefined;
   }
 
   takesId({ id }: ClaimToken, deviceId: string): boolean {
@@ -94,7 +97,8 @@ export class ClaimTokens {
     description: Omit<ClaimToken, 'id' | 'devicesClaimed' | 'createdAtMs'>,
   ): Promise<{ token: ClaimToken; secret: string }> {
     return this.#changes.run(async () => {
-      if (this.list(description.fleetId).length >= this.#limits.claimTokensPerFleetMax) {
+      this.#registry.fleet(description.fleetId);
+      if (this.list(description.fleetId).length >= this.#settings.current.claimTokensPerFleetMax) {
         throw new ApiError('limit_reached', {
           msg: 'Too many claim tokens in this fleet (claimTokensPerFleetMax). Revoke some.',
         });
@@ -108,9 +112,7 @@ export class ClaimTokens {
         digest: hash('sha256', secret, 'buffer'),
       };
       compile(token.idPattern);
-      await this.#changes.write(() => {
-        this.#table.putSync(keyOf(token.id), pack(token));
-      });
+      await this.#changes.write(() => this.#stored.put([token.id], token));
       return { token: withoutDigest(this.#set(token)), secret };
     });
   }
@@ -118,12 +120,10 @@ export class ClaimTokens {
   /** Revokes a token. @throws ApiError fleet_not_found, claim_token_not_found. */
   revoke(fleetId: string, id: string): Promise<void> {
     return this.#changes.run(async () => {
-      this.#registry.fleet(fleetId);
+      this.#registry.declared(fleetId);
       const known = this.#known.get(id);
       if (known?.token.fleetId !== fleetId) throw new ApiError('claim_token_not_found');
-      await this.#changes.write(() => {
-        this.#table.removeSync(keyOf(id));
-      });
+      await this.#changes.write(() => void this.#stored.delete([id]));
       this.#remove(id);
     });
   }
@@ -148,6 +148,7 @@ export class ClaimTokens {
 
   /** Call it before closing the registry, whose environment this writes to. */
   async close(): Promise<void> {
+    await this.#counting.drained();
     await this.#changes.settled();
   }
 
@@ -159,59 +160,33 @@ export class ClaimTokens {
     return known;
   }
 
-  /** Batched with all counts requested until the write begins. */
-  #count(id: string, devices: 1 | -1): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#counts.push({ id, devices, resolve, reject });
-      if (this.#isCounting) return;
-      this.#isCounting = true;
-      this.#changes
-        .run(() => this.#store())
-        .catch((error: Error) => {
-          for (const count of this.#takeCounts()) count.reject(error);
-        });
-    });
+  async #count(id: string, devices: 1 | -1): Promise<void> {
+    const refusal = await this.#counting.add({ id, devices });
+    if (refusal !== undefined) throw refusal;
   }
 
-  #takeCounts(): Count[] {
-    const counts = this.#counts;
-    this.#counts = [];
-    this.#isCounting = false;
-    return counts;
-  }
-
-  async #store(): Promise<void> {
-    const counts = this.#takeCounts();
+  async #store(counts: readonly Count[]): Promise<(ApiError | undefined)[]> {
     const changed = new Map<string, StoredClaimToken>();
-    const answers: (() => void)[] = [];
-    for (const count of counts) {
-      const { id, devices, resolve, reject } = count;
+    const refusals = counts.map(({ id, devices }) => {
       const token = changed.get(id) ?? this.#known.get(id)?.token;
-      if (token === undefined) answers.push(() => reject(unknownToken()));
-      else if (devices > 0 && token.devicesClaimed >= token.devicesMax) {
-        answers.push(() => reject(new ApiError('claim_limit_reached')));
-      } else {
-        changed.set(id, { ...token, devicesClaimed: token.devicesClaimed + devices });
-        answers.push(resolve);
-      }
-    }
-    try {
-      await this.#changes.write(() => {
-        for (const [id, token] of changed) this.#table.putSync(keyOf(id), pack(token));
-      });
-    } catch (error) {
-      for (const { reject } of counts) reject(error as Error);
-      return;
-    }
+      if (token === undefined) return unknownToken();
+      if (devices > 0 && token.devicesClaimed >= token.devicesMax) return new ApiError('claim_limit_reached');
+      changed.set(id, { ...token, devicesClaimed: token.devicesClaimed + devices });
+      return undefined;
+    });
+    await this.#changes.write(() => {
+      for (const [id, token] of changed) this.#stored.put([id], token);
+    });
     for (const token of changed.values()) this.#set(token);
-    for (const answer of answers) answer();
+    return refusals;
   }
 
-  #read(key: Buffer, value: Buffer): void {
+  /** A pattern that is refused now is damage too. */
+  #load(token: StoredClaimToken): void {
     try {
-      this.#set(unpackClaimToken(value));
+      this.#set(token);
     } catch {
-      this.#onDamage(key.toString('latin1'));
+      this.#onDamage(Buffer.from(token.id, 'latin1'));
     }
   }
 

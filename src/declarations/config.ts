@@ -1,4 +1,4 @@
-import { integer, reloadable, type ValuesOf } from '../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../core/config/config-key.ts';
 
 /** Limits on declarations, and on schemas that bodies are checked against. */
 export const declarationKeys = {
@@ -34,4 +34,4 @@ export const declarationKeys = {
   claimTokensPerFleetMax: reloadable(integer(100, 1, 10_000, 'Maximum claim tokens per fleet.')),
 };
 
-export type DeclarationConfig = ValuesOf<typeof declarationKeys>;
+export type DeclarationConfig = ConfigOf<typeof declarationKeys>;

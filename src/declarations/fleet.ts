@@ -18,6 +18,8 @@ export interface Fleet {
   logRetentionSeconds?: number;
   /** Bytes of its records in the log, all shards together. */
   logBytesMax?: number;
+  /** Set once it is being deleted: then devices find no such fleet, and nothing is created in it. */
+  deletingSinceMs?: number;
 }
 
 export interface SchemaText {
@@ -37,7 +39,7 @@ export interface DisabledSchema extends SchemaText {
 
 /** Limits and notification of a thread's schemas. */
 export interface FleetsOptions {
-  limits: SchemaWatch['limits'];
+  settings: SchemaWatch['settings'];
   onDisabled(schema: DisabledSchema): void;
 }
 
@@ -56,7 +58,7 @@ class FleetView {
   constructor(
     { fleet, schemas }: FleetSnapshot,
     before: FleetView | undefined,
-    { limits, onDisabled }: FleetsOptions,
+    { settings, onDisabled }: FleetsOptions,
   ) {
     this.fleet = fleet;
     this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
@@ -66,7 +68,7 @@ class FleetView {
       const isSame = known?.text === text && known.disabled === disabled;
       const onSchemaDisabled = (reason: string): void =>
         onDisabled({ fleetId: fleet.fleetId, kind, name, text, disabled: reason });
-      const schema = isSame ? known : new Schema(text, { limits, onDisabled: onSchemaDisabled }, disabled);
+      const schema = isSame ? known : new Schema(text, { settings, onDisabled: onSchemaDisabled }, disabled);
       this.#schemas[kind].set(name, schema);
     }
   }
@@ -76,7 +78,7 @@ class FleetView {
   }
 }
 
-/** The fleets known to one thread, replaced one snapshot at a time. */
+/** The fleets known to one thread, replaced one snapshot at a time; without those that are being deleted. */
 export class Fleets {
   readonly #views = new Map<string, FleetView>();
   readonly #options: FleetsOptions;
@@ -87,8 +89,9 @@ export class Fleets {
   }
 
   put(snapshot: FleetSnapshot): void {
-    const { fleetId } = snapshot.fleet;
-    this.#views.set(fleetId, new FleetView(snapshot, this.#views.get(fleetId), this.#options));
+    const { fleetId, deletingSinceMs } = snapshot.fleet;
+    if (deletingSinceMs !== undefined) this.#views.delete(fleetId);
+    else this.#views.set(fleetId, new FleetView(snapshot, this.#views.get(fleetId), this.#options));
   }
 
   get(fleetId: string): Fleet | undefined {

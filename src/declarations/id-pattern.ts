@@ -1,6 +1,5 @@
 import { Pattern } from './schemas/pattern.ts';
 
-export const idPatternLengthMax = 256;
 /** Bounds a match of a 10-character device id to a fraction of a millisecond. */
 const statesMax = 1_000;
 

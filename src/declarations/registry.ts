@@ -1,26 +1,16 @@
-import { ApiError, OperatorError } from '../core/errors.ts';
-import { fleetIdLength } from '../core/identity.ts';
-import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
-import type { StoredChange, StoredTables, Table } from '../storage/lmdb/environment/stored-tables.ts';
+import type { Settings } from '../core/config/settings.ts';
+import { ApiError } from '../core/errors.ts';
+import { Collection } from '../storage/tables/collection.ts';
+import type { StoredChange, TableStore } from '../storage/tables/table-store.ts';
 import { Changes } from './changes.ts';
 import type { DisabledSchema, Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
+import { fleetTable, type SchemaKey, schemaTable } from './fleet-tables.ts';
+import { refuseDamaged } from './refuse-damaged.ts';
 import { parseJson } from './schemas/payload.ts';
-import { checkSchema, type SchemaKind, schemaKinds } from './schemas/schema.ts';
-
-export const registryTables = [
-  'fleets',
-  'schemas',
-  'actions',
-  'actionVersions',
-  'tokens',
-  'forwarders',
-  'claimTokens',
-] as const;
+import { checkSchema, type SchemaKind } from './schemas/schema.ts';
 
 export interface RegistryLimits {
-  fleetsMax: number;
-  schemasPerFleetMax: number;
-  schemaStepsMax: number;
+  settings: Settings<{ fleetsMax: number; schemasPerFleetMax: number; schemaStepsMax: number }>;
 }
 
 /** Changes of a fleet: an absent field stays, null restores the configuration's default. */
@@ -37,57 +27,64 @@ export interface FleetChange {
   logBytesMax?: number | null;
 }
 
-/** fleet id, kind, name: keeps a fleet's schemas together. */
-function schemaKey(fleetId: string, kind: SchemaKind, name: string): Buffer {
-  return Buffer.from(`${fleetId}${schemaKinds.indexOf(kind)}${name}`, 'latin1');
+/** Schemas removed in one transaction. */
+const removedMax = 1_000;
+
+function deletingOf({ fleet, schemas }: FleetSnapshot): FleetSnapshot {
+  return { fleet: { ...fleet, deletingSinceMs: Date.now() }, schemas };
 }
 
-/** @throws OperatorError: without it the fleet's devices would be told that it does not exist. */
-function readFleet(fleetId: string, bytes: Buffer): Fleet {
-  try {
-    return unpack(bytes) as Fleet;
-  } catch {
-    throw new OperatorError(
-      `The record of fleet ${JSON.stringify(fleetId)} in the data folder is damaged. Restore the folder from a backup.`,
-    );
-  }
+function isTakenBy({ deletingSinceMs }: Fleet): { msg: string } | undefined {
+  if (deletingSinceMs === undefined) return undefined;
+  return { msg: 'The fleet of this id is still being deleted. Retry once it is gone.' };
 }
+
+/** A key that no schema has: verification tells of it. */
+function skip(): void {}
 
 /**
  * All declarations, on the main thread: stored in their own environment, with all of them in memory. A change settles
  * once it is durable and every worker has it, so that a request sent afterwards sees it.
  */
 export class Registry {
-  readonly #stored: StoredTables;
-  readonly #fleetTable: Table;
-  readonly #schemaTable: Table;
+  readonly #stored: TableStore;
+  readonly #fleetTable: Collection<[string], Fleet>;
+  readonly #schemaTable: Collection<SchemaKey, string>;
   readonly #limits: RegistryLimits;
   readonly #changes: Changes;
   readonly #fleets = new Map<string, FleetSnapshot>();
   #publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {};
 
-  constructor(stored: StoredTables, limits: RegistryLimits) {
+  constructor(stored: TableStore, limits: RegistryLimits) {
     this.#stored = stored;
-    this.#fleetTable = stored.table('fleets');
-    this.#schemaTable = stored.table('schemas');
+    this.#fleetTable = new Collection(stored, fleetTable);
+    this.#schemaTable = new Collection(stored, schemaTable);
     this.#limits = limits;
     this.#changes = new Changes(stored);
-    for (const { key, value } of this.#fleetTable.getRange({})) this.#takeFleet(key, value);
-    for (const { key, value } of this.#schemaTable.getRange({})) this.#takeSchema(key, value);
+    for (const [, fleet] of this.#fleetTable.entries([], {}, refuseDamaged('fleet'))) this.#takeFleet(fleet);
+    for (const [key, text] of this.#schemaTable.entries([], {}, skip)) this.#takeSchema(key, text);
   }
 
   /** Applies changes from another node; settles when every worker has them. */
   async follow(changes: readonly StoredChange[]): Promise<void> {
     const fleetIds = new Set<string>();
-    for (const { name, key, value } of changes) {
-      // Fleets are never removed.
-      if (name === 'fleets' && value !== undefined) fleetIds.add(this.#takeFleet(key, value));
+    // Published too: this node may have missed that they were being deleted.
+    const removed: FleetSnapshot[] = [];
+    for (const [[fleetId], fleet] of this.#fleetTable.changed(changes, refuseDamaged('fleet'))) {
+      const before = this.#fleets.get(fleetId);
+      if (fleet !== undefined) this.#takeFleet(fleet);
+      else if (before !== undefined) {
+        this.#fleets.delete(fleetId);
+        removed.push(deletingOf(before));
+      }
+      fleetIds.add(fleetId);
     }
-    for (const { name, key, value } of changes) {
-      if (name === 'schemas') fleetIds.add(this.#takeSchema(key, value));
+    for (const [key, text] of this.#schemaTable.changed(changes, skip)) {
+      this.#takeSchema(key, text);
+      fleetIds.add(key[0]);
     }
     const changed = [...fleetIds].flatMap((fleetId) => this.#fleets.get(fleetId) ?? []);
-    await Promise.all(changed.map((snapshot) => this.#publish(snapshot)));
+    await Promise.all([...removed, ...changed].map((snapshot) => this.#publish(snapshot)));
   }
 
   /** Sets the function that publishes every change before it settles. */
@@ -99,11 +96,28 @@ export class Registry {
     return [...this.#fleets.values()].sort((a, b) => (a.fleet.fleetId < b.fleet.fleetId ? -1 : 1));
   }
 
-  /** @throws ApiError fleet_not_found. */
-  fleet(fleetId: string): FleetSnapshot {
+  /** Ids of the fleets that are being deleted. */
+  deleting(): string[] {
+    const all = [...this.#fleets.values()];
+    return all.flatMap(({ fleet }) => (fleet.deletingSinceMs === undefined ? [] : [fleet.fleetId]));
+  }
+
+  /** Whether there is such a fleet to work in. */
+  has(fleetId: string): boolean {
     const snapshot = this.#fleets.get(fleetId);
-    if (snapshot === undefined) throw new ApiError('fleet_not_found');
-    return snapshot;
+    return snapshot !== undefined && snapshot.fleet.deletingSinceMs === undefined;
+  }
+
+  /** A fleet to work in. @throws ApiError fleet_not_found, also while it is being deleted. */
+  fleet(fleetId: string): FleetSnapshot {
+    const snapshot = this.#declared(fleetId);
+    if (snapshot.fleet.deletingSinceMs === undefined) return snapshot;
+    throw new ApiError('fleet_not_found', { msg: 'This fleet is being deleted.' });
+  }
+
+  /** A fleet to look at, even while it is being deleted. @throws ApiError fleet_not_found. */
+  declared(fleetId: string): Fleet {
+    return this.#declared(fleetId).fleet;
   }
 
   /** @throws ApiError schema_not_found. */
@@ -116,8 +130,9 @@ export class Registry {
   /** @throws ApiError already_exists, limit_reached. */
   createFleet(fleet: Fleet): Promise<void> {
     return this.#changes.run(async () => {
-      if (this.#fleets.has(fleet.fleetId)) throw new ApiError('already_exists');
-      if (this.#fleets.size >= this.#limits.fleetsMax) {
+      const taken = this.#fleets.get(fleet.fleetId)?.fleet;
+      if (taken !== undefined) throw new ApiError('already_exists', isTakenBy(taken));
+      if (this.#fleets.size >= this.#limits.settings.current.fleetsMax) {
         throw new ApiError('limit_reached', {
           msg: 'Too many fleets (fleetsMax). Raise the limit.',
         });
@@ -137,6 +152,33 @@ export class Registry {
     });
   }
 
+  /** Marks a fleet as being deleted, which is for good. @throws ApiError fleet_not_found. */
+  deleteFleet(fleetId: string): Promise<Fleet> {
+    return this.#changes.run(async () => {
+      const snapshot = this.#declared(fleetId);
+      if (snapshot.fleet.deletingSinceMs !== undefined) return snapshot.fleet;
+      const deleting = deletingOf(snapshot);
+      await this.#storeFleet(deleting);
+      return deleting.fleet;
+    });
+  }
+
+  /** Removes a fleet that is being deleted, its schemas first; all else of it must be gone. */
+  async removeFleet(fleetId: string): Promise<void> {
+    let removed: number;
+    do {
+      removed = await this.#changes.run(async () => {
+        let schemas = 0;
+        await this.#changes.write(() => {
+          schemas = this.#schemaTable.deletePrefix([fleetId], removedMax);
+          if (schemas < removedMax) this.#fleetTable.delete([fleetId]);
+        });
+        return schemas;
+      });
+    } while (removed === removedMax);
+    this.#fleets.delete(fleetId);
+  }
+
   /** Returns whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached. */
   putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
     return this.#changes.run(async () => {
@@ -145,17 +187,16 @@ export class Registry {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) {
         throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
       }
-      checkSchema(value as Record<string, unknown>, this.#limits.schemaStepsMax);
+      checkSchema(value as Record<string, unknown>, this.#limits.settings.current.schemaStepsMax);
       const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
-      if (others.length >= this.#limits.schemasPerFleetMax) {
+      if (others.length >= this.#limits.settings.current.schemasPerFleetMax) {
         throw new ApiError('limit_reached', {
           msg: 'Too many schemas in this fleet (schemasPerFleetMax). Delete some.',
         });
       }
-      await this.#changes.write(() => {
-        this.#schemaTable.putSync(schemaKey(fleetId, kind, name), bytes);
-      });
-      const schemas = [...others, { kind, name, text: bytes.toString('utf8') }];
+      const text = bytes.toString('utf8');
+      await this.#changes.write(() => this.#schemaTable.put([fleetId, kind, name], text));
+      const schemas = [...others, { kind, name, text }];
       await this.#replace({ ...snapshot, schemas });
       return others.length === snapshot.schemas.length;
     });
@@ -166,9 +207,7 @@ export class Registry {
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
       const schema = this.schema(fleetId, kind, name);
-      await this.#changes.write(() => {
-        this.#schemaTable.removeSync(schemaKey(fleetId, kind, name));
-      });
+      await this.#changes.write(() => void this.#schemaTable.delete([fleetId, kind, name]));
       await this.#replace({ ...snapshot, schemas: snapshot.schemas.filter((one) => one !== schema) });
     });
   }
@@ -190,33 +229,29 @@ export class Registry {
     await this.#stored.close();
   }
 
-  /** Returns the fleet's id. */
-  #takeFleet(key: Buffer, value: Buffer): string {
-    const fleetId = key.toString('latin1');
-    const schemas = this.#fleets.get(fleetId)?.schemas ?? [];
-    this.#fleets.set(fleetId, { fleet: readFleet(fleetId, value), schemas });
-    return fleetId;
+  #declared(fleetId: string): FleetSnapshot {
+    const snapshot = this.#fleets.get(fleetId);
+    if (snapshot === undefined) throw new ApiError('fleet_not_found');
+    return snapshot;
   }
 
-  /** Without a value the schema is removed. Returns the id of its fleet. */
-  #takeSchema(key: Buffer, value: Buffer | undefined): string {
-    const text = key.toString('latin1');
-    const fleetId = text.slice(0, fleetIdLength);
+  #takeFleet(fleet: Fleet): void {
+    const schemas = this.#fleets.get(fleet.fleetId)?.schemas ?? [];
+    this.#fleets.set(fleet.fleetId, { fleet, schemas });
+  }
+
+  /** Without a text the schema is removed. */
+  #takeSchema([fleetId, kind, name]: SchemaKey, text: string | undefined): void {
     const snapshot = this.#fleets.get(fleetId);
-    const kind = schemaKinds[Number(text[fleetIdLength])];
-    if (snapshot === undefined || kind === undefined) return fleetId;
-    const name = text.slice(fleetIdLength + 1);
+    if (snapshot === undefined) return;
     const schemas = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
-    if (value !== undefined) schemas.push({ kind, name, text: value.toString('utf8') });
+    if (text !== undefined) schemas.push({ kind, name, text });
     this.#fleets.set(fleetId, { ...snapshot, schemas });
-    return fleetId;
   }
 
   async #storeFleet(snapshot: FleetSnapshot): Promise<void> {
-    const key = Buffer.from(snapshot.fleet.fleetId, 'latin1');
-    await this.#changes.write(() => {
-      this.#fleetTable.putSync(key, pack(snapshot.fleet));
-    });
+    const { fleet } = snapshot;
+    await this.#changes.write(() => this.#fleetTable.put([fleet.fleetId], fleet));
     await this.#replace(snapshot);
   }
 

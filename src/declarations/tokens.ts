@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto';
+import type { Settings } from '../core/config/settings.ts';
 import { ApiError } from '../core/errors.ts';
 import { generateApiToken } from '../core/identity.ts';
 import { type Scope, scopes } from '../core/scope.ts';
-import { formatUuid, generateUuid, parseUuid } from '../core/uuid.ts';
-import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
-import type { StoredChange, StoredTables, Table } from '../storage/lmdb/environment/stored-tables.ts';
+import { formatUuid, generateUuid } from '../core/uuid.ts';
+import { packed } from '../storage/tables/codec.ts';
+import { Collection, type TableLayout } from '../storage/tables/collection.ts';
+import { KeyCodec, uuidTextField } from '../storage/tables/key-codec.ts';
+import type { StoredChange, TableStore } from '../storage/tables/table-store.ts';
 import { Changes } from './changes.ts';
 
 /** A token of the admin API, without its secret. */
@@ -30,22 +33,23 @@ function digestTextOf(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
 
-/** @throws Error if it is not a token. */
-export function unpackToken(bytes: Buffer): StoredToken {
-  const token = unpack(bytes) as Partial<StoredToken>;
-  const isToken =
-    parseUuid(token.id ?? '') !== undefined &&
-    typeof token.name === 'string' &&
-    Array.isArray(token.scopes) &&
-    token.scopes.every((scope) => scopes.includes(scope)) &&
-    (token.fleetId === null || typeof token.fleetId === 'string') &&
-    typeof token.createdAtMs === 'number' &&
-    (token.expiresAtMs === null || typeof token.expiresAtMs === 'number') &&
-    token.digest instanceof Uint8Array &&
-    token.digest.length === 32;
-  if (!isToken) throw new Error('not a token');
-  return token as StoredToken;
-}
+/** tokens: id. */
+export const tokenTable: TableLayout<[string], StoredToken> = {
+  name: 'tokens',
+  key: new KeyCodec(uuidTextField),
+  value: packed(
+    (token) =>
+      typeof token.name === 'string' &&
+      Array.isArray(token.scopes) &&
+      token.scopes.every((scope) => scopes.includes(scope)) &&
+      (token.fleetId === null || typeof token.fleetId === 'string') &&
+      typeof token.createdAtMs === 'number' &&
+      (token.expiresAtMs === null || typeof token.expiresAtMs === 'number') &&
+      token.digest instanceof Uint8Array &&
+      token.digest.length === 32,
+  ),
+  isOwn: ([id], token) => token.id === id,
+};
 
 /**
  * The tokens of the admin API, on the main thread: stored in the registry's environment, with all of them in memory.
@@ -53,30 +57,33 @@ export function unpackToken(bytes: Buffer): StoredToken {
  * turn every read into a write.
  */
 export class Tokens {
-  readonly #table: Table;
+  readonly #stored: Collection<[string], StoredToken>;
   readonly #changes: Changes;
-  readonly #limits: { apiTokensMax: number };
-  readonly #onDamage: (id: string) => void;
+  readonly #settings: Settings<{ apiTokensMax: number }>;
+  readonly #onDamage: (key: Buffer) => void;
   readonly #byDigest = new Map<string, Token>();
   /** In order of id, and so of creation. */
   readonly #digests = new Map<string, string>();
   readonly #lastUsedMs = new Map<string, number>();
 
   /** `stored` is the registry's, which closes it. A damaged record admits nobody; devices are served all the same. */
-  constructor(stored: StoredTables, limits: { apiTokensMax: number }, onDamage: (id: string) => void) {
-    this.#table = stored.table('tokens');
+  constructor(
+    stored: TableStore,
+    settings: Settings<{ apiTokensMax: number }>,
+    onDamage: (id: string) => void,
+  ) {
+    this.#stored = new Collection(stored, tokenTable);
     this.#changes = new Changes(stored);
-    this.#limits = limits;
-    this.#onDamage = onDamage;
-    for (const { key, value } of this.#table.getRange({})) this.#load(key, value);
+    this.#settings = settings;
+    this.#onDamage = (key) => onDamage(key.toString('latin1'));
+    for (const [, token] of this.#stored.entries([], {}, this.#onDamage)) this.#set(token);
   }
 
   /** Applies changes from another node. */
   follow(changes: readonly StoredChange[]): void {
-    for (const { name, key, value } of changes) {
-      if (name !== 'tokens') continue;
-      if (value !== undefined) this.#load(key, value);
-      else this.#remove(key.toString('latin1'));
+    for (const [[id], token] of this.#stored.changed(changes, this.#onDamage)) {
+      if (token !== undefined) this.#set(token);
+      else this.#remove(id);
     }
   }
 
@@ -110,18 +117,16 @@ export class Tokens {
     description: Pick<Token, 'name' | 'scopes' | 'fleetId' | 'expiresAtMs'>,
   ): Promise<{ token: Token; secret: string }> {
     return this.#changes.run(async () => {
-      if (this.#byDigest.size >= this.#limits.apiTokensMax) {
+      if (this.#byDigest.size >= this.#settings.current.apiTokensMax) {
         throw new ApiError('limit_reached', {
           msg: 'Too many API tokens (apiTokensMax). Revoke some.',
         });
       }
       const secret = generateApiToken();
       const token: Token = { id: formatUuid(generateUuid()), ...description, createdAtMs: Date.now() };
-      const digest = hash('sha256', secret, 'buffer');
-      await this.#changes.write(() => {
-        this.#table.putSync(Buffer.from(token.id, 'latin1'), pack({ ...token, digest }));
-      });
-      this.#set(token, digest.toString('base64url'));
+      const stored = { ...token, digest: hash('sha256', secret, 'buffer') };
+      await this.#changes.write(() => this.#stored.put([token.id], stored));
+      this.#set(stored);
       return { token, secret };
     });
   }
@@ -130,9 +135,7 @@ export class Tokens {
   revoke(id: string): Promise<void> {
     return this.#changes.run(async () => {
       if (!this.#digests.has(id)) throw new ApiError('token_not_found');
-      await this.#changes.write(() => {
-        this.#table.removeSync(Buffer.from(id, 'latin1'));
-      });
+      await this.#changes.write(() => void this.#stored.delete([id]));
       this.#remove(id);
     });
   }
@@ -142,15 +145,6 @@ export class Tokens {
     await this.#changes.settled();
   }
 
-  #load(key: Buffer, value: Buffer): void {
-    try {
-      const { digest, ...token } = unpackToken(value);
-      this.#set(token, Buffer.from(digest).toString('base64url'));
-    } catch {
-      this.#onDamage(key.toString('latin1'));
-    }
-  }
-
   #remove(id: string): void {
     const digest = this.#digests.get(id);
     if (digest !== undefined) this.#byDigest.delete(digest);
@@ -158,9 +152,10 @@ export class Tokens {
     this.#lastUsedMs.delete(id);
   }
 
-  #set(token: Token, digest: string): void {
-    this.#byDigest.set(digest, token);
-    this.#digests.set(token.id, digest);
+  #set({ digest, ...token }: StoredToken): void {
+    const text = Buffer.from(digest).toString('base64url');
+    this.#byDigest.set(text, token);
+    this.#digests.set(token.id, text);
   }
 }
 

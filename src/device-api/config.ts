@@ -1,4 +1,4 @@
-import { address, boolean, integer, reloadable, text, type ValuesOf } from '../core/config/config-key.ts';
+import { address, boolean, type ConfigOf, integer, reloadable, text } from '../core/config/config-key.ts';
 import type { DeclarationConfig } from '../declarations/config.ts';
 import type { DomainConfig } from '../domain/config.ts';
 import type { StorageConfig } from '../storage/config.ts';
@@ -115,7 +115,7 @@ export const deviceApiKeys = {
   ),
 };
 
-export type DeviceApiConfig = ValuesOf<typeof deviceApiKeys> &
+export type DeviceApiConfig = ConfigOf<typeof deviceApiKeys> &
   DomainConfig &
   DeclarationConfig &
   Pick<StorageConfig, 'databaseTimeoutMilliseconds'>;

@@ -1,5 +1,5 @@
 import { activeSecondsMax, mailTtlSecondsMax } from '../core/bounds.ts';
-import { integer, reloadable, type ValuesOf } from '../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../core/config/config-key.ts';
 
 /** Limits of devices, mail and records, on every engine. */
 export const domainKeys = {
@@ -96,4 +96,4 @@ export const domainKeys = {
   ),
 };
 
-export type DomainConfig = ValuesOf<typeof domainKeys>;
+export type DomainConfig = ConfigOf<typeof domainKeys>;

@@ -1,3 +1,4 @@
+import type { Settings } from '../core/config/settings.ts';
 import { uuidTimeMs } from '../core/uuid.ts';
 
 /** Why an idempotency key is refused (D18). */
@@ -10,7 +11,7 @@ export const senderMark = 's';
 
 export interface IdempotencyLimits {
   idempotencyWindowSeconds: number;
-  idempotencySkewSeconds: number;
+  settings: Settings<{ idempotencySkewSeconds: number }>;
 }
 
 /**
@@ -25,6 +26,6 @@ export function keyRefusal(
 ): KeyRefusal | undefined {
   const timeMs = uuidTimeMs(key);
   if (timeMs < nowMs - limits.idempotencyWindowSeconds * 1_000 || timeMs <= forgottenMs) return 'key_too_old';
-  if (timeMs > nowMs + limits.idempotencySkewSeconds * 1_000) return 'key_ahead';
+  if (timeMs > nowMs + limits.settings.current.idempotencySkewSeconds * 1_000) return 'key_ahead';
   return undefined;
 }

@@ -18,6 +18,17 @@ export function shardOf(device: DeviceKey, shards: number): number {
   return shard;
 }
 
+/**
+ * An unfinished change of the shard count. The complete layout is in force; what exists of the other
+ * one must be removed.
+ */
+export interface Move {
+  from: number;
+  to: number;
+  /** Where the logs of shards in both layouts ended when it began. */
+  logEnds: readonly number[];
+}
+
 /** The shard of a device among all shards. */
 export function shardFor<S>(all: readonly S[], device: DeviceKey): S {
   const shard = all[shardOf(device, all.length)];

@@ -48,6 +48,16 @@ export interface ShardWrites {
   sweep: { params: 'due' | 'old'; answer: boolean };
 }
 
+/** Takes the writes of one shard, and refuses what is beyond its bounds. */
+export interface WriteSink {
+  /** Settles when the write is durable. `bytes` is the size of its payload. @throws ApiError unavailable */
+  write<T extends keyof ShardWrites>(
+    type: T,
+    params: ShardWrites[T]['params'],
+    bytes?: number,
+  ): Promise<ShardWrites[T]['answer']>;
+}
+
 /** Called once with the outcome of a write: durable, or refused. */
 export interface Completion<T> {
   resolve(answer: T): void;

@@ -1,17 +1,33 @@
-import { registryTables } from '../declarations/registry.ts';
+import { claimTokenTable } from '../declarations/claim-token.ts';
+import { fleetTable, schemaTable } from '../declarations/fleet-tables.ts';
+import { tokenTable } from '../declarations/tokens.ts';
+import { actionTable, versionTable } from '../features/actions/declaration/action-records.ts';
 import { type ActionJournal, actionTables } from '../features/actions/tables.ts';
-import { auditTables } from '../features/audit/audit-records.ts';
-import { broadcastTables } from '../features/broadcasts/tables.ts';
-import { forwarderTables } from '../features/forwarders/tables.ts';
-import { consumerTables } from '../features/records/consumer-tables.ts';
+import { auditOwnerTable, auditTable } from '../features/audit/audit-records.ts';
+import { broadcastLayouts } from '../features/broadcasts/tables.ts';
+import { forwarderLetterTable, forwarderReplayTable } from '../features/forwarders/dead-letters.ts';
+import { forwarderTable } from '../features/forwarders/declaration/forwarder-records.ts';
+import { consumerTable } from '../features/records/consumer-tables.ts';
+import { cursorDoneTable, cursorTable } from '../features/records/cursor.ts';
 import type { StorageConfig } from '../storage/config.ts';
 import { Environment } from '../storage/lmdb/environment/environment.ts';
-import { Journal } from '../storage/lmdb/environment/journal.ts';
-import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
+import { Journal } from '../storage/tables/journal.ts';
+import type { TableStore } from '../storage/tables/table-store.ts';
 import type { StoreLayout } from './parts/store-parts.ts';
 
 /** Tools may read the main thread's environments while they are in use. */
 const readersMax = 32;
+
+/** Tables of what operators declare; each belongs to the part that reads it. */
+export const registryTables: readonly string[] = [
+  fleetTable,
+  schemaTable,
+  tokenTable,
+  claimTokenTable,
+  actionTable,
+  versionTable,
+  forwarderTable,
+].map(({ name }) => name);
 
 type Limits = Pick<StorageConfig, 'mapBytesMax' | 'diskFreeBytesMin'>;
 
@@ -20,7 +36,7 @@ export function openRegistry(path: string, limits: Limits): Environment {
   return open(path, registryTables, limits);
 }
 
-export function actionJournalOf(stored: StoredTables): ActionJournal {
+export function actionJournalOf(stored: TableStore): ActionJournal {
   return new Journal(stored, actionTables, 'The store of actions');
 }
 
@@ -29,19 +45,22 @@ export function openJournal(path: string, limits: Limits): ActionJournal {
 }
 
 /** Tables of jobs and consumers; each belongs to the feature that reads it. */
-export const controlTables = [
-  ...broadcastTables,
-  ...consumerTables,
-  ...forwarderTables,
-  ...auditTables,
-] as const;
-export type ControlJournal = Journal<(typeof controlTables)[number]>;
+export const controlTables: readonly string[] = [
+  consumerTable,
+  cursorTable,
+  cursorDoneTable,
+  forwarderLetterTable,
+  forwarderReplayTable,
+  ...broadcastLayouts,
+  auditTable,
+  auditOwnerTable,
+].map(({ name }) => name);
 
-export function controlJournalOf(stored: StoredTables): ControlJournal {
-  return new Journal(stored, controlTables, 'The store of jobs and consumers');
+export function controlJournalOf(stored: TableStore): Journal {
+  return new Journal(stored, [], 'The store of jobs and consumers');
 }
 
-export function openControl(path: string, limits: Limits): ControlJournal {
+export function openControl(path: string, limits: Limits): Journal {
   return controlJournalOf(open(path, controlTables, limits));
 }
 

@@ -1,9 +1,9 @@
 import { relative, resolve } from 'node:path';
-import { registryEntries, verifyRegistry } from '../declarations/verify.ts';
+import { verifyRegistry } from '../declarations/verify.ts';
 import { shardOf } from '../domain/placement.ts';
 import { verifyActions, verifyDeclaredActions } from '../features/actions/verify.ts';
 import { verifyAudit } from '../features/audit/audit-records.ts';
-import { verifyBroadcasts } from '../features/broadcasts/verify.ts';
+import { broadcastLayouts } from '../features/broadcasts/tables.ts';
 import { verifyConsumers } from '../features/consumers/verify.ts';
 import { verifyDeclaredForwarders, verifyLetters } from '../features/forwarders/verify.ts';
 import { environmentsOf, isBackup, isUnchanged, readBackup } from '../storage/lmdb/environment/backup.ts';
@@ -14,8 +14,9 @@ import {
   recordsFile,
   type StoredTable,
 } from '../storage/lmdb/environment/database-file.ts';
-import { Findings } from '../storage/lmdb/environment/findings.ts';
 import { type ShardCounts, verifyShard } from '../storage/lmdb/verify/verify.ts';
+import { checkTable, type StoppedStore } from '../storage/tables/check-rows.ts';
+import { Findings } from '../storage/tables/findings.ts';
 
 /** Further findings are only counted: what is wrong with one page can be wrong with each of its records. */
 const sentencesMax = 100;
@@ -101,24 +102,26 @@ function walk(folder: Folder, findings: Findings, progress: VerifyProgress): Ver
     const tables = [registry, dispatched, control, ...shards].flatMap((one) => [...(one?.values() ?? [])]);
     progress.start(tables.reduce((sum, { size }) => sum + size, 0));
 
-    const entries = registryEntries(registry ?? new Map(), findings, progress.onRecord);
-    const { fleets, schemas } = verifyRegistry(entries, findings);
-    const actions = verifyDeclaredActions(entries, fleets, findings);
-    const forwarders = verifyDeclaredForwarders(entries, fleets, findings);
+    const { onRecord } = progress;
+    const part = (name: string, tables: StoppedStore['tables']): StoppedStore => ({
+      part: name,
+      tables,
+      findings,
+      onRecord,
+    });
+    const declared = part('registry', registry ?? new Map());
+    const { fleets, schemas } = verifyRegistry(declared);
+    const actions = verifyDeclaredActions(declared, fleets);
+    const forwarders = verifyDeclaredForwarders(declared, fleets);
     const counts: ShardCounts = { devices: 0, mails: 0, logRecords: 0, idempotencyKeys: 0 };
-    const { actionDeadLetters } =
-      dispatched === undefined
-        ? { actionDeadLetters: 0 }
-        : verifyActions(dispatched, findings, progress.onRecord);
+    const actionDeadLetters = dispatched === undefined ? 0 : verifyActions(part('actions', dispatched));
+    let consumers = 0;
     if (control !== undefined) {
-      verifyLetters(control, findings, progress.onRecord);
-      verifyBroadcasts(control, findings, progress.onRecord);
-      verifyAudit(control, findings, progress.onRecord);
+      verifyLetters(part('forwarders', control));
+      for (const layout of broadcastLayouts) checkTable(part('broadcasts', control), layout);
+      verifyAudit(part('control', control));
+      consumers = verifyConsumers(part('consumers', control), (fleetId) => fleets.has(fleetId));
     }
-    const { consumers } =
-      control === undefined
-        ? { consumers: 0 }
-        : verifyConsumers(control, (fleetId) => fleets.has(fleetId), findings, progress.onRecord);
     for (const [index, tables] of shards.entries()) {
       if (tables === undefined) continue;
       const counted = verifyShard({

@@ -1,5 +1,5 @@
 import { ApiError, type ErrorOptions, isErrorCode } from '../core/errors.ts';
-import { pack, unpack } from '../storage/lmdb/environment/codec.ts';
+import { pack, unpack } from '../storage/tables/codec.ts';
 
 /** Notification channel of the leader. */
 export const callChannel = 'fleetpost_call';

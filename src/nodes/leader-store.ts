@@ -1,15 +1,18 @@
 import { Mutex } from '../core/async.ts';
 import { unavailable } from '../core/errors.ts';
-import type { StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
 import type { Database } from '../storage/postgres/connection/database.ts';
-import { Mirror, MirroredTables, type MirrorOptions, putChanges, removeRows } from './mirror.ts';
+import type { TableStore } from '../storage/tables/table-store.ts';
+import { MemoryStore, putChanges, removeRows } from './memory-store.ts';
 
-export interface LeaderStoreOptions extends MirrorOptions {
+export interface LeaderStoreOptions {
+  /** Name of the store in the table `stored`. */
+  store: string;
+  tables: readonly string[];
   database: Database;
   /** The lease that must be held for each commit. */
   lease: { name: string; holder: string };
   /**
-   * Called when another node has the lease, or the outcome of a commit is unknown: the local copy may be out of date.
+   * Called when another node has the lease, or the outcome of a commit is unknown: what is in memory may be out of date.
    */
   onLost(): void;
 }
@@ -22,25 +25,20 @@ const isHolder = 'SELECT name FROM lease WHERE name = $1 AND holder = $2 FOR SHA
  * commit is unknown it gives up everything, as if the process had died: the next leader, even itself, starts from what
  * is stored.
  */
-export class LeaderStore extends MirroredTables implements StoredTables {
+export class LeaderStore extends MemoryStore implements TableStore {
   readonly #options: LeaderStoreOptions;
   #isLost = false;
   readonly #writes = new Mutex();
 
   private constructor(options: LeaderStoreOptions) {
-    super(new Mirror(options));
+    super(options.tables);
     this.#options = options;
   }
 
   /** Loads everything; the lease is held already. @throws ApiError unavailable */
   static async open(options: LeaderStoreOptions): Promise<LeaderStore> {
     const tables = new LeaderStore(options);
-    try {
-      await tables.mirror.load(options.database, options.store);
-    } catch (error) {
-      await tables.close();
-      throw error;
-    }
+    await tables.load(options.database, options.store);
     return tables;
   }
 
@@ -52,15 +50,14 @@ export class LeaderStore extends MirroredTables implements StoredTables {
     return this.#writes.run(() => this.#write(apply));
   }
 
-  async close(): Promise<void> {
-    await this.#writes.settled();
-    await this.mirror.environment.close();
+  close(): Promise<void> {
+    return this.#writes.settled();
   }
 
   async #write(apply: () => void): Promise<void> {
     if (this.#isLost) throw leadershipLost();
     const { database, store, lease } = this.#options;
-    const changes = this.mirror.rehearse(apply);
+    const changes = this.draft(apply);
     let hasBegun = false;
     try {
       await database.transaction(async (transaction) => {
@@ -78,7 +75,7 @@ export class LeaderStore extends MirroredTables implements StoredTables {
       if (hasBegun) this.#lose();
       throw error;
     }
-    this.mirror.put(changes);
+    this.take(changes);
   }
 
   #lose(): void {

@@ -1,13 +1,16 @@
 import { Mutex } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
-import type { StoredChange, StoredTables } from '../storage/lmdb/environment/stored-tables.ts';
 import { retryConflicts } from '../storage/postgres/connection/conflict-retry.ts';
 import type { Database, Transaction } from '../storage/postgres/connection/database.ts';
 import { clockMs } from '../storage/postgres/connection/database-time.ts';
-import { Mirror, MirroredTables, type MirrorOptions, putChanges } from './mirror.ts';
+import type { StoredChange, TableStore } from '../storage/tables/table-store.ts';
+import { changeOf, MemoryStore, putChanges } from './memory-store.ts';
 import { TableQueue } from './table-queue.ts';
 
-export interface ReplicatedStoreOptions extends MirrorOptions {
+export interface ReplicatedStoreOptions {
+  /** Name of the store in the table `stored`. */
+  store: string;
+  tables: readonly string[];
   database: Database;
   log: Log;
 }
@@ -34,7 +37,7 @@ const pruneRemoved = `
  * Tables that every node has a copy of and may change: the writer locks the row of their version until its commit, and
  * first applies what others have changed. Other nodes are notified, and poll once a second anyway.
  */
-export class ReplicatedStore extends MirroredTables implements StoredTables {
+export class ReplicatedStore extends MemoryStore implements TableStore {
   readonly #options: ReplicatedStoreOptions;
   readonly #queue: TableQueue;
   #seenVersion = 0;
@@ -48,7 +51,7 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
   #published: Promise<unknown> = Promise.resolve();
 
   private constructor(options: ReplicatedStoreOptions) {
-    super(new Mirror(options));
+    super(options.tables);
     const { database, log } = options;
     this.#options = options;
     this.#queue = new TableQueue({ database, channel, log, poll: () => this.#poll() });
@@ -90,7 +93,7 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
     const transaction = this.#transaction;
     if (transaction === undefined) throw new Error('a change writes once, and alone');
     this.#transaction = undefined;
-    const changes = this.mirror.rehearse(apply);
+    const changes = this.draft(apply);
     // Other nodes would never see a version without a change.
     if (changes.length === 0) return;
     const version = this.#seenVersion + 1;
@@ -98,13 +101,12 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
     transaction.query(nextVersion, [store, version]);
     transaction.query(notify, [channel, store]);
     await transaction.commit();
-    this.mirror.put(changes);
+    this.take(changes);
     this.#seenVersion = Math.max(this.#seenVersion, version);
   }
 
-  async close(): Promise<void> {
-    await this.#queue.close();
-    await this.mirror.environment.close();
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 
   async #change<T>(change: () => Promise<T>): Promise<T> {
@@ -145,12 +147,10 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
       [store, this.#seenVersion],
     );
     // This node may have changed some itself since the query.
-    const changes = rows
-      .filter(({ version }) => version > this.#seenVersion)
-      .map(({ name, key, value }) => ({ name, key, value: value ?? undefined }));
+    const changes = rows.filter(({ version }) => version > this.#seenVersion).map(changeOf);
     this.#seenVersion = Math.max(this.#seenVersion, rows.at(-1)?.version ?? 0);
     if (changes.length === 0) return;
-    this.mirror.put(changes);
+    this.take(changes);
     this.#publish(changes);
   }
 
@@ -164,7 +164,7 @@ export class ReplicatedStore extends MirroredTables implements StoredTables {
   async #load(): Promise<void> {
     const { database, store } = this.#options;
     const [row] = await database.query<{ version: number }>(versionNow, [store]);
-    const changes = await this.mirror.load(database, store);
+    const changes = await this.load(database, store);
     this.#seenVersion = Math.max(this.#seenVersion, row?.version ?? 0);
     this.#publish(changes);
     await this.#published;

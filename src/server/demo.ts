@@ -48,11 +48,11 @@ export async function createDemo(
   const device = deviceKeyOf(fleetId, deviceId);
   const shard = shards.of(device);
   const secretDigests = [hash('sha256', secret, 'buffer')];
-  await shard.createDevices([
+  await shard.devices.create([
     { device, enabled: true, secretDigests, name: 'demo device', tags: ['demo'], createdAtMs },
   ]);
   const payload = Buffer.from('{"text":"Hello from Fleetpost"}');
-  const queued = await shard.enqueue({ device, name: 'welcome', payload, ...limits });
+  const queued = await shard.mail.enqueue({ device, name: 'welcome', payload, ...limits });
   if (queued.result !== 'queued') throw new Error('the demo device did not take its mail');
   return {
     fleet_id: fleetId,

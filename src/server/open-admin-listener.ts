@@ -1,31 +1,53 @@
 import { AdminListener } from '../admin-api/server/admin-listener.ts';
 import { Probe } from '../admin-api/server/probe.ts';
+import { parseHostPort } from '../core/address.ts';
+import type { TlsFiles } from '../core/config/tls.ts';
 import { OperatorError } from '../core/errors.ts';
-import { isLoopback, parseHostPort } from '../core/host-port.ts';
-import type { Config } from './configuration/config.ts';
+import type { Log } from '../core/telemetry/log.ts';
+import { adminCertificateFiles, checkCertificate } from './certificates/certificate.ts';
+import { CertificateRenewal } from './certificates/certificate-renewal.ts';
+import type { RunningConfig } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
 
-/** @throws OperatorError for an admin address that other machines can reach. */
-export function checkAdminAddress({ admin }: Config): void {
-  const { host } = parseHostPort(admin);
-  if (isLoopback(host)) return;
-  throw new OperatorError(
-    `The admin API speaks plain HTTP and cannot listen on ${host}: keep it on 127.0.0.1 and reach it through a tunnel or a TLS proxy. Only health and metrics can be served elsewhere (probe).`,
-  );
+/** The admin API's listener, with the renewal of its certificate where it has one. */
+export interface OpenedAdminListener {
+  adminListener: AdminListener;
+  adminCertificate: CertificateRenewal | undefined;
+}
+
+/** @throws OperatorError for an admin address that other machines can reach in plain HTTP, or a bad certificate. */
+export function checkAdminAddress(config: RunningConfig): TlsFiles | undefined {
+  const files = adminCertificateFiles(config);
+  return files === undefined ? undefined : checkCertificate(files);
 }
 
 /** Opens before a reshard, which may take minutes, so that a port in use fails at once and health is answered meanwhile. */
-export async function openAdminListener(config: Config, readiness: Readiness): Promise<AdminListener> {
+export async function openAdminListener(
+  config: RunningConfig,
+  readiness: Readiness,
+  log: Log,
+): Promise<OpenedAdminListener> {
   const reasons = () => readiness.reasons();
-  const address = parseHostPort(config.admin);
+  const tls = checkAdminAddress(config);
+  const address = { ...parseHostPort(config.admin), tls };
   const probe =
     config.probe === ''
       ? undefined
       : await opened(config.probe, 'probe', () => Probe.open(parseHostPort(config.probe), config, reasons));
   try {
-    return await opened(config.admin, 'the admin API', () =>
+    const adminListener = await opened(config.admin, 'the admin API', () =>
       AdminListener.open({ address, probe, config, reasons }),
     );
+    const adminCertificate =
+      tls === undefined
+        ? undefined
+        : await CertificateRenewal.start({
+            listener: 'admin API',
+            files: () => adminCertificateFiles(config) ?? tls,
+            renew: (files) => adminListener.renewCertificate(files),
+            log,
+          });
+    return { adminListener, adminCertificate };
   } catch (error) {
     await probe?.close();
     throw error;
@@ -35,7 +57,9 @@ export async function openAdminListener(config: Config, readiness: Readiness): P
 async function opened<T>(address: string, what: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
-  } catch {
-    throw new OperatorError(`Cannot listen on ${address} for ${what}. Is another server using it?`);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'EADDRINUSE' ? 'is another server using it?' : `${message}.`;
+    throw new OperatorError(`Cannot listen on ${address} for ${what}: ${reason}`);
   }
 }

@@ -1,13 +1,13 @@
 import { checkEnvironment } from '../storage/lmdb/environment/check-environment.ts';
 import { type DataFolder, journalNames } from '../storage/lmdb/environment/data-folder.ts';
-import type { Config } from './configuration/config.ts';
+import type { RunningConfig } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Preparation {
   folder: DataFolder;
   /** Target shard count. */
   shards: number;
-  config: Config;
+  config: RunningConfig;
   /** Stops a reshard, which may take minutes; the next start continues it. */
   signal: AbortSignal;
   readiness: Readiness;

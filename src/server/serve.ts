@@ -1,14 +1,13 @@
-import type { AdminListener } from '../admin-api/server/admin-listener.ts';
 import { sleep } from '../core/async.ts';
 import { createLog } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
 import { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
-import type { Config, EffectiveConfig } from './configuration/config.ts';
+import { type EffectiveConfig, type RunningConfig, runningConfig } from './configuration/config.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { checkAdminAddress, openAdminListener } from './open-admin-listener.ts';
+import { checkAdminAddress, type OpenedAdminListener, openAdminListener } from './open-admin-listener.ts';
 import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 import { type DevicesStart, startDeviceSide } from './start-devices.ts';
@@ -25,14 +24,15 @@ export interface RunningServer {
   fleets: number;
   /** Set only if requested, and if this start created the data folder. */
   demo: Demo | undefined;
-  /** Configuration in use; changed in place by `reload`. */
-  config: Config;
+  /** Configuration in use, whose settings `reload` changes. */
+  config: RunningConfig;
   /** Applies changes of the configuration that are possible at run time, and logs them. */
   reload(load: () => EffectiveConfig): Promise<void>;
   /**
    * Drains for `drainSeconds`, or until the signal; then finishes requests in flight and writes everything to disk.
+   * Logs the cause.
    */
-  stop(hurry: AbortSignal): Promise<void>;
+  stop(cause: string, hurry: AbortSignal): Promise<void>;
 }
 
 /**
@@ -44,23 +44,24 @@ export async function startServer(
   signal: AbortSignal,
   wantsDemo: boolean,
 ): Promise<RunningServer> {
-  const config = { ...values };
-  const log = createLog(config.logLevel);
+  const config = runningConfig(values);
+  const log = createLog(config.settings.current.logLevel);
   checkAdminAddress(config);
   const { engine } = config.store;
   const folder = DataFolder.open(config.data, engine, config.shards);
   const openness = enteredByOthers(folder.path);
   if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
-  let adminListener: AdminListener | undefined;
+  let opened: OpenedAdminListener | undefined;
   // Released last, whatever else has started by then.
   const release = async (): Promise<void> => {
-    await adminListener?.close();
+    await opened?.adminCertificate?.close();
+    await opened?.adminListener.close();
     folder.close();
   };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
-    adminListener = await openAdminListener(config, readiness);
+    opened = await openAdminListener(config, readiness, log);
     const running = await startIn({
       folder,
       shards,
@@ -68,14 +69,16 @@ export async function startServer(
       log,
       signal,
       readiness,
-      adminListener,
+      ...opened,
       wantsDemo,
     });
     return {
       ...running,
-      stop: async (hurry) => {
+      stop: async (cause, hurry) => {
+        log.info({ cause, drainSeconds: config.settings.current.drainSeconds }, 'stopping');
         await running.stop(hurry);
         await release();
+        log.info('stopped');
       },
     };
   } catch (error) {
@@ -84,17 +87,19 @@ export async function startServer(
   }
 }
 
+type StartedParts = Omit<RunningServer, 'stop'> & { stop(hurry: AbortSignal): Promise<void> };
+
 /** Time for databases to close in order, after requests in flight; everything answered is already committed. */
 const databaseCloseSeconds = 10;
 
 /** Starts all parts within the folder and the listener. If a start fails, stops those already started. */
-async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<RunningServer> {
+async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<StartedParts> {
   const { config, log, readiness } = params;
   const lifecycle = new Lifecycle();
   const stop = async (): Promise<void> => {
     readiness.phase = stopping;
     if (config.store.engine === 'postgres') {
-      const endMs = (config.shutdownSeconds + databaseCloseSeconds) * 1_000;
+      const endMs = (config.settings.current.shutdownSeconds + databaseCloseSeconds) * 1_000;
       setTimeout(() => {
         const msg = 'database does not answer; exiting without closing it';
         log.warn({ part: lifecycle.last }, msg);
@@ -108,7 +113,7 @@ async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<Running
       ...(await startParts({ ...params, lifecycle })),
       stop: async (hurry) => {
         readiness.phase = stopping;
-        await sleep(config.drainSeconds * 1_000, hurry);
+        await sleep(config.settings.current.drainSeconds * 1_000, hurry);
         await stop();
       },
     };
@@ -119,14 +124,17 @@ async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<Running
 }
 
 async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {
-  const { folder, shards, config, log, readiness } = start;
+  const { folder, shards, config, log, readiness, adminCertificate } = start;
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
   const { adminUrl, publishToken } = await startOperatorSide(start, devices);
   const { url, certFile, controlPlane, cluster, certificate } = devices;
   const { registry, audit } = controlPlane;
   publishToken();
-  const limits = { ttlSeconds: config.mailTtlSeconds, mailboxMailsMax: config.mailboxMailsMax };
+  const limits = {
+    ttlSeconds: config.settings.current.mailTtlSeconds,
+    mailboxMailsMax: config.settings.current.mailboxMailsMax,
+  };
   const demo =
     start.wantsDemo && folder.isNew && config.store.engine === 'lmdb'
       ? await createDemo(registry, cluster.shards, limits)
@@ -137,7 +145,8 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   outliveRejections(log);
   readiness.watch(cluster);
   cluster.watchStalls();
-  const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificate, log };
+  const certificates = adminCertificate === undefined ? [certificate] : [certificate, adminCertificate];
+  const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificates, log };
   log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
   return {
     url,

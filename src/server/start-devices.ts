@@ -1,24 +1,23 @@
-import type { AdminListener } from '../admin-api/server/admin-listener.ts';
-import { bracketed, parseHostPort } from '../core/host-port.ts';
+import { bracketed, parseHostPort } from '../core/address.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { logDisabled } from '../declarations/disabled-schemas.ts';
 import { type DisabledSchema, Fleets } from '../declarations/fleet.ts';
 import { BackupRunner, NoBackups } from '../features/backups/backups.ts';
 import { Claims } from '../features/claiming/claims.ts';
 import { WorkerPool } from '../threads/worker-pool.ts';
-import { certificateFiles, findCertificate } from './certificates/certificate.ts';
+import { certificateFiles, findCertificate, hostToName } from './certificates/certificate.ts';
 import { CertificateRenewal } from './certificates/certificate-renewal.ts';
 import type { ControlPlane } from './control-plane/control-plane.ts';
 import { openLocal } from './control-plane/open-local.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import type { OpenedAdminListener } from './open-admin-listener.ts';
 import { type Preparation, prepareFolder } from './prepare-folder.ts';
 import { starting } from './readiness.ts';
 import { type TraceExport, traceExport } from './trace-export.ts';
 
 /** Parameters of a server's start. */
-export interface DevicesStart extends Preparation {
+export interface DevicesStart extends Preparation, OpenedAdminListener {
   lifecycle: Lifecycle;
-  adminListener: AdminListener;
   wantsDemo: boolean;
   log: Log;
 }
@@ -55,7 +54,7 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
     });
   };
   const fleets = new Fleets(registry.snapshots(), {
-    limits: config,
+    settings: config.settings,
     onDisabled: (schema) => {
       logDisabled(log, schema);
       disableSchema(schema);
@@ -78,6 +77,7 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
     await cluster.putFleet(snapshot);
   });
   const certificate = await CertificateRenewal.start({
+    listener: 'device API',
     files: () => certificateFiles(config, folder.tlsFolder),
     renew: (files) => cluster.renewCertificate(files),
     log,
@@ -87,7 +87,8 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   lifecycle.start('trace export', () => traces?.close());
   // It samples the shards from the end of the start on.
   lifecycle.start('readiness', () => readiness.close());
-  const url = `https://${bracketed(parseHostPort(config.listen).host)}:${cluster.listen()}`;
+  const host = hostToName(parseHostPort(config.listen).host, tls.certFile);
+  const url = `https://${bracketed(host)}:${cluster.listen()}`;
   return { url, certFile: tls.certFile, controlPlane, backups, fleets, cluster, certificate, traces };
 }
 
@@ -103,7 +104,7 @@ async function openState(start: DevicesStart): Promise<OpenedState> {
   const controlPlane =
     databases === undefined
       ? openLocal({ folder, config, isBackupRunning: () => backups.isRunning, log })
-      : await databases.openSharedControlPlane({ folder: folder.mirrorFolder, config, signal, log });
+      : await databases.openSharedControlPlane({ config, signal, log });
   lifecycle.start('control plane', () => controlPlane.close());
   return { controlPlane, backups, databases };
 }

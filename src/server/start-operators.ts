@@ -1,9 +1,10 @@
 import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
 import type { AdminContext } from '../admin-api/request/context.ts';
-import { bracketed, parseHostPort } from '../core/host-port.ts';
-import { LogReader } from '../features/records/log-reader.ts';
+import { bracketed } from '../core/address.ts';
+import { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
 import type { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
+import { adminHost } from './certificates/certificate.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
 
@@ -18,27 +19,27 @@ export interface OperatorSide {
 export async function startOperatorSide(start: DevicesStart, devices: DeviceSide): Promise<OperatorSide> {
   const { lifecycle, config, log, adminListener, folder } = start;
   const { controlPlane, backups, fleets, cluster } = devices;
-  const bootstrap = new BootstrapToken(storedToken(folder), config.bootstrapToken);
+  const bootstrap = new BootstrapToken(storedToken(folder), config.settings.current.bootstrapToken);
   // Imported here: it takes half of a start, and devices are served meanwhile.
   const { createAdminServer } = await import('../admin-api/server/server.ts');
-  const reader = new LogReader(cluster.shards.all, log);
-  const work = await controlPlane.startWork({ fleets, shards: cluster.shards, reader });
+  const follower = new LogFollower(cluster.shards.all, log);
+  const work = await controlPlane.startWork({ fleets, shards: cluster.shards, follower });
   lifecycle.start('work', () => work.stop());
   lifecycle.start('backups', () => backups.close());
   const { app, scrape } = await createAdminServer({
     ...contextOf(start, devices),
     ...work.services,
     bootstrap,
-    records: new Records({ reader, shards: cluster.shards, config }),
+    records: new Records({ follower, shards: cluster.shards, config }),
   });
   lifecycle.start('admin API', async () => {
     await work.stopWaiting();
     await Promise.all([adminListener.drain(), app.close()]);
   });
-  const adminUrl = `http://${bracketed(parseHostPort(config.admin).host)}:${adminListener.port}`;
+  const adminUrl = `${adminListener.scheme}://${bracketed(adminHost(config))}:${adminListener.port}`;
   adminListener.attach(app.routing, scrape);
   const publishToken = (): void => {
-    bootstrap.turn(config.bootstrapToken);
+    bootstrap.turn(config.settings.current.bootstrapToken);
     const { token } = bootstrap;
     try {
       folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
@@ -75,6 +76,7 @@ function contextOf(
     notReady: () => readiness.reasons(),
     traces,
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
+    lockouts: cluster.lockouts,
     backups,
     log,
   };

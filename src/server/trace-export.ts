@@ -2,7 +2,7 @@ import { SingleFlight } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { type Span, SpanBuffer, type TakenSpans } from '../core/telemetry/trace.ts';
 import type { WorkerPool } from '../threads/worker-pool.ts';
-import type { Config } from './configuration/config.ts';
+import type { RunningConfig } from './configuration/config.ts';
 
 const intervalMs = 1_000;
 const timeoutMs = 5_000;
@@ -69,7 +69,7 @@ export class TraceExport {
 
 /** Creates the export of all threads' spans; undefined if tracing is off. */
 export function traceExport(
-  { traceUrl }: Pick<Config, 'traceUrl'>,
+  { traceUrl }: Pick<RunningConfig, 'traceUrl'>,
   cluster: Pick<WorkerPool, 'takeSpans'>,
   log: Log,
 ): TraceExport | undefined {

@@ -1,4 +1,4 @@
-import { integer, type Key, reloadable, text, type ValuesOf } from '../core/config/config-key.ts';
+import { type ConfigOf, integer, type Key, reloadable, text } from '../core/config/config-key.ts';
 
 /** Storage engine for devices and everything else. */
 export type StoreSetting =
@@ -89,7 +89,7 @@ export const storageKeys = {
   ),
 };
 
-export type StorageConfig = ValuesOf<typeof storageKeys>;
+export type StorageConfig = ConfigOf<typeof storageKeys>;
 
 /** Masks passwords, for output of the configuration. */
 export function withoutPasswords(store: StoreSetting): StoreSetting {

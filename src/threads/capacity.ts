@@ -36,7 +36,7 @@ const logShare = 1 / 2;
  */
 export function logCapacity(
   shardFolders: readonly string[],
-  { data, mapBytesMax, logBytesMax }: Pick<ThreadConfig, 'data' | 'mapBytesMax' | 'logBytesMax'>,
+  { data, mapBytesMax, settings }: Pick<ThreadConfig, 'data' | 'mapBytesMax' | 'settings'>,
   log: Log,
 ): number {
   const { bavail, bsize } = statfsSync(data);
@@ -46,7 +46,7 @@ export function logCapacity(
     bytes += (file?.blocks ?? 0) * blockBytes;
   }
   const bytesMax = Math.floor(Math.min(bytes, mapBytesMax * shardFolders.length) * logShare);
-  if (logBytesMax === 0 && bytesMax > 0) {
+  if (settings.current.logBytesMax === 0 && bytesMax > 0) {
     log.info({ bytes: bytesMax }, 'ingest log limited to half of the available disk (logBytesMax)');
   }
   return bytesMax;

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { integer, reloadable, type ValuesOf } from '../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../core/config/config-key.ts';
 import type { TelemetryConfig } from '../core/telemetry/config.ts';
 import type { DeviceApiConfig } from '../device-api/config.ts';
 import type { StorageConfig } from '../storage/config.ts';
@@ -39,4 +39,5 @@ export const threadKeys = {
 };
 
 /** Everything a worker reads, for its front end and its shard. */
-export type ThreadConfig = ValuesOf<typeof threadKeys> & DeviceApiConfig & StorageConfig & TelemetryConfig;
+export type ThreadConfig = ConfigOf<typeof threadKeys> & DeviceApiConfig & StorageConfig & TelemetryConfig;
+export type ThreadSettings = ThreadConfig['settings']['current'];

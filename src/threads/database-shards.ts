@@ -48,6 +48,7 @@ export class DatabaseShards implements MainShards {
     try {
       for (const [shard, url] of urls.entries()) {
         const own = {
+          ...config,
           url,
           identity: { index: shard, databases: urls.length },
           connectionsMax: config.databaseConnectionsMax,
@@ -60,8 +61,7 @@ export class DatabaseShards implements MainShards {
           metrics,
           log,
         };
-        // Inherits from the configuration, so that limits can change at run time.
-        opened.push(await openPostgresShard(Object.assign(Object.create(config) as ThreadConfig, own)));
+        opened.push(await openPostgresShard(own));
       }
       shards = new DatabaseShards(opened, log);
       await shards.#poll();

@@ -1,12 +1,14 @@
 import { ApiError } from '../core/errors.ts';
 import type { Completion } from '../domain/write.ts';
 import type { Environment } from '../storage/lmdb/environment/environment.ts';
-import type { ShardWriter } from '../storage/lmdb/shard/lmdb-shard.ts';
+import { openTables } from '../storage/lmdb/layout/tables.ts';
+import { storedLogBytes } from '../storage/lmdb/log/log-trim-state.ts';
 import { ShardOwner } from '../storage/lmdb/shard/owner.ts';
-import { ShardReader } from '../storage/lmdb/shard/reader.ts';
+import type { ShardWriter } from '../storage/lmdb/shard/write-queue.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, Notice } from './relay/messages.ts';
-import { RemoteShardWriter, RemoteStreams } from './relay/remote-shard-writer.ts';
+import { RemoteShardWriter } from './relay/remote-shard-writer.ts';
+import { RemoteStreams } from './relay/remote-streams.ts';
 import { WriteRelay } from './relay/write-relay.ts';
 import { counterCellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
 import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
@@ -106,13 +108,16 @@ function openOwner(
   if (own === undefined) throw new Error('a worker owns the shard of its number');
   const versions = versionsOf(counters, index);
   const depth = counterCellOf(counters.depths, index);
-  const reader = new ShardReader(own, versions);
-  const others = environments
-    .map((environment, shard) => new ShardReader(environment, versionsOf(counters, shard)))
-    .filter((_, shard) => shard !== index);
+  const others = environments.filter((environment) => environment !== own);
   const retention = {
     retention: retentionOf(fleets, environments.length, config, logBytesByDisk),
-    bytesElsewhere: () => sumOfBytes(others.map((other) => other.logBytes())),
+    bytesElsewhere: () => sumOfBytes(others.map(logBytesOf)),
   };
-  return new ShardOwner(own, reader, versions, depth, config, retention, metrics, log, collect);
+  return new ShardOwner(own, versions, depth, config, retention, metrics, log, collect);
+}
+
+/** Bytes of limited fleets' records, as the owner last counted them. */
+function logBytesOf(environment: Environment): ReadonlyMap<string, number> {
+  environment.refresh();
+  return storedLogBytes(openTables(environment).times);
 }

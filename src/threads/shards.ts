@@ -9,8 +9,8 @@ import type { Shard } from '../domain/shard.ts';
 import { DeviceVersions, versionsBytes } from '../storage/lmdb/devices/device-versions.ts';
 import { Environment } from '../storage/lmdb/environment/environment.ts';
 import { tableNames } from '../storage/lmdb/layout/tables.ts';
-import { LmdbShard, type ShardWriter } from '../storage/lmdb/shard/lmdb-shard.ts';
-import { ShardReader } from '../storage/lmdb/shard/reader.ts';
+import { LmdbShard } from '../storage/lmdb/shard/lmdb-shard.ts';
+import type { ShardWriter } from '../storage/lmdb/shard/write-queue.ts';
 import type { ThreadConfig } from './config.ts';
 import type { Channel } from './relay/channel.ts';
 import type { SharedCounters } from './relay/messages.ts';
@@ -95,14 +95,16 @@ export class Shards implements MainShards {
     this.all = owners.map((owner, index) => {
       const environment = environments[index];
       if (environment === undefined) throw new Error('every shard has an environment');
-      const depth = counterCellOf(counters.depths, index);
-      return new LmdbShard(
-        new ShardReader(environment, versionsOf(counters, index)),
+      return new LmdbShard({
+        environment,
+        versions: versionsOf(counters, index),
         owner,
-        depth,
-        counterCellOf(counters.depthBytes, index),
-        config,
-      );
+        depth: {
+          writes: counterCellOf(counters.depths, index),
+          bytes: counterCellOf(counters.depthBytes, index),
+        },
+        settings: config.settings,
+      });
     });
   }
 

@@ -1,3 +1,4 @@
+import type { Settings } from '../core/config/settings.ts';
 import type { Log } from '../core/telemetry/log.ts';
 
 /**
@@ -57,7 +58,7 @@ export interface EventLoopWatchdogOptions {
   thread: number;
   /** Threads whose stall ends the process. */
   watched: readonly { name: string; thread: number }[];
-  limits: StallLimits;
+  settings: Settings<StallLimits>;
   log: Log;
 }
 
@@ -98,12 +99,12 @@ export class EventLoopWatchdog {
   }
 
   #tick(): void {
-    const { limits, log } = this.#options;
+    const { settings, log } = this.#options;
     const nowMs = performance.now();
     const lateMs = nowMs - this.#lastMs - heartbeatMs;
     this.#lastMs = nowMs;
     this.beat();
-    if (lateMs >= limits.stallMilliseconds) {
+    if (lateMs >= settings.current.stallMilliseconds) {
       this.#add(1, 1);
       this.#add(2, lateMs);
       log.warn({ milliseconds: Math.round(lateMs) }, 'event loop stalled');
@@ -112,14 +113,14 @@ export class EventLoopWatchdog {
   }
 
   #watch(other: WatchedThread): void {
-    const { limits, log } = this.#options;
+    const { settings, log } = this.#options;
     const heartbeats = other.cells[0] ?? 0;
     // A thread that has not started yet is not silent.
     other.missedHeartbeats =
       heartbeats === other.heartbeats && heartbeats > 0 ? other.missedHeartbeats + 1 : 0;
     other.heartbeats = heartbeats;
-    if (other.missedHeartbeats * heartbeatMs >= limits.stallEndSeconds * 1_000) {
-      endProcess(log, `${other.name} stalled for ${limits.stallEndSeconds} s (stallEndSeconds)`);
+    if (other.missedHeartbeats * heartbeatMs >= settings.current.stallEndSeconds * 1_000) {
+      endProcess(log, `${other.name} stalled for ${settings.current.stallEndSeconds} s (stallEndSeconds)`);
     }
   }
 

@@ -1,12 +1,14 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { parseHostPort } from '../core/address.ts';
+import type { TlsFiles } from '../core/config/tls.ts';
 import { OperatorError } from '../core/errors.ts';
-import { parseHostPort } from '../core/host-port.ts';
 import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { TakenSpans } from '../core/telemetry/trace.ts';
 import { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { ClaimedDevice, ClaimRequest } from '../declarations/claim-token.ts';
 import type { DisabledSchema, FleetSnapshot } from '../declarations/fleet.ts';
+import { Lockouts } from '../device-api/auth/lockouts.ts';
 import { AddressCensus, ConnectionCounts } from '../device-api/limits/connection-gate.ts';
 import type { Talker } from '../device-api/limits/top-talkers.ts';
 import { routeNames } from '../device-api/server/server.ts';
@@ -16,12 +18,12 @@ import {
   createApp,
   type ListenSocket,
   listenExclusively,
-  type TlsFiles,
   uws,
 } from '../device-api/uws/uws.ts';
+import type { LockoutList } from '../domain/devices/lockout.ts';
 import type { Completion } from '../domain/write.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
-import type { ThreadConfig } from './config.ts';
+import type { ThreadConfig, ThreadSettings } from './config.ts';
 import { Channel, meshOfPorts } from './relay/channel.ts';
 import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
 import { allocateCounters, counterCellOf, type MainShards, openEmbedded } from './shards.ts';
@@ -58,6 +60,7 @@ export class WorkerPool {
   readonly shards: MainShards;
   readonly metrics: readonly WorkerMetrics[];
   readonly connections: ConnectionCounts;
+  readonly lockouts: LockoutList;
   readonly #counters: SharedCounters;
   readonly #members: readonly Member[];
   readonly #config: ThreadConfig;
@@ -81,6 +84,7 @@ export class WorkerPool {
     this.#members = members;
     this.metrics = metrics;
     this.connections = new ConnectionCounts(counters.connections);
+    this.lockouts = new Lockouts(counters.lockouts, config.settings);
     this.#census = new AddressCensus(this.connections, config.connectionsPerAddressMax, (addresses) => {
       for (const { channel } of members) channel.notify({ type: 'fullAddresses', addresses });
     });
@@ -168,7 +172,7 @@ export class WorkerPool {
   }
 
   /** Settles when every worker applies the values. */
-  async configure(values: Partial<ThreadConfig>): Promise<void> {
+  async configure(values: Partial<ThreadSettings>): Promise<void> {
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'configure', values })));
   }
 
@@ -196,7 +200,7 @@ export class WorkerPool {
       heartbeats: this.#counters.heartbeats,
       thread: this.#members.length,
       watched: this.#members.map((_, thread) => ({ name: `worker ${thread}`, thread })),
-      limits: this.#config,
+      settings: this.#config.settings,
       log: this.#log,
     });
   }

@@ -12,7 +12,7 @@ import type { Shards } from './shards.ts';
 export function retentionOf(
   fleets: Fleets,
   shards: number,
-  config: Pick<ThreadConfig, 'logRetentionSeconds' | 'logBytesMax'>,
+  { settings }: Pick<ThreadConfig, 'settings'>,
   /** Limit where the configuration has none; 0 for no limit. */
   logBytesByDisk: number,
 ): () => LogRetention {
@@ -25,8 +25,8 @@ export function retentionOf(
         ...(logBytesMax !== undefined && { bytesMax: logBytesMax }),
       });
     }
-    const bytesMax = Math.ceil((config.logBytesMax || logBytesByDisk) / shards);
-    return { ttlSeconds: config.logRetentionSeconds, bytesMax, fleets: own };
+    const bytesMax = Math.ceil((settings.current.logBytesMax || logBytesByDisk) / shards);
+    return { ttlSeconds: settings.current.logRetentionSeconds, bytesMax, fleets: own };
   };
 }
 

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { LiveSettings } from '../core/config/settings.ts';
 import { createLog } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { SpanBuffer } from '../core/telemetry/trace.ts';
@@ -16,7 +17,7 @@ import { RequestRates } from '../device-api/limits/request-rates.ts';
 import { TopTalkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
 import type { Completion } from '../domain/write.ts';
-import type { ThreadConfig } from './config.ts';
+import type { ThreadConfig, ThreadSettings } from './config.ts';
 import { openEmbeddedShards } from './embedded-shards.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, WorkerReady, WorkerStart } from './relay/messages.ts';
@@ -24,10 +25,12 @@ import { EventLoopWatchdog } from './watchdog.ts';
 
 /** One worker thread: a front end, and on LMDB the shard of the same number. */
 const start = workerData as WorkerStart;
-const { config, counters, index } = start;
-const log = createLog(config.logLevel, { worker: index });
+const { counters, index } = start;
+const settings = new LiveSettings(start.config.settings.current);
+const config: ThreadConfig = { ...start.config, settings };
+const log = createLog(settings.current.logLevel, { worker: index });
 const metrics = new WorkerMetrics(routeNames, start.metrics);
-const fleets = new Fleets(start.fleets, { limits: config, onDisabled: reportDisabled });
+const fleets = new Fleets(start.fleets, { settings, onDisabled: reportDisabled });
 
 if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;
@@ -82,9 +85,9 @@ const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
 const streams = new EventStreams(config, metrics);
 const deviceCache = new DeviceCache(config.cachedDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
-const lockouts = new Lockouts(counters.lockouts, config);
+const lockouts = new Lockouts(counters.lockouts, settings);
 const rates = new RequestRates(counters.rates);
-const anonymous = new AnonymousRate(config, rates, start.workers);
+const anonymous = new AnonymousRate(settings, rates, start.workers);
 const claims = {
   claim: (claim: ClaimRequest) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
@@ -118,16 +121,15 @@ function reportDisabled(schema: DisabledSchema): void {
   mainChannel.notify({ type: 'schemaDisabled', schema });
 }
 
-/** Values that can change are read off `config` each time. */
-function configure(values: Partial<ThreadConfig>): void {
-  Object.assign(config, values);
-  log.level = config.logLevel;
+function configure(values: Partial<ThreadSettings>): void {
+  settings.change(values);
+  log.level = settings.current.logLevel;
 }
 
 /** Called when no connection is dealt here any more. Other workers may still write to this shard. */
 async function drain(): Promise<void> {
   streams.endAll();
-  await server.close(config.shutdownSeconds);
+  await server.close(config.settings.current.shutdownSeconds);
   await activity.close();
 }
 
@@ -147,7 +149,7 @@ const stalls = new EventLoopWatchdog({
   heartbeats: counters.heartbeats,
   thread: index,
   watched: index === 0 ? [{ name: 'the main thread', thread: mainThread }] : [],
-  limits: config,
+  settings,
   log,
 });
 

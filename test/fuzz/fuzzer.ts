@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
+import { clientHello, openTcp, openTls } from '../device-api/hostile/vanishing.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { readRecords } from '../harness/log.ts';
 import { requestText } from '../harness/raw.ts';
 import { TestServer } from '../harness/server.ts';
-import { clientHello, openTcp, openTls } from '../robustness/vanishing.ts';
 import {
   datapoint,
   datapointHead,
@@ -14,7 +14,7 @@ import {
   ownMebibytes,
   pause,
   until,
-} from '../robustness/vitals.ts';
+} from '../harness/vitals.ts';
 import { applyEdits, type Conversation, conversations, type Edit, piecesOf } from './mutations.ts';
 
 const burstSize = 24;

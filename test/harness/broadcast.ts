@@ -1,14 +1,8 @@
 import { expect, vi } from 'vitest';
+import type { BroadcastDocument, BroadcastRefusalDocument } from '../../src/contract/broadcast.ts';
+import type { DeviceDocument } from '../../src/contract/device.ts';
+import type { ListDocument } from '../../src/contract/document.ts';
 import type { TestFleet } from './device.ts';
-
-export interface Broadcast {
-  broadcast_id: string;
-  state: string;
-  devices: number | null;
-  queued: number;
-  refused: number;
-  ended_at: string | null;
-}
 
 const patience = { timeout: 45_000, interval: 20 };
 
@@ -24,28 +18,27 @@ export class Broadcasts {
     return `/fleets/${this.#fleet.fleetId}/broadcasts`;
   }
 
-  async put(body: object | string): Promise<Broadcast> {
-    const answer = await this.#fleet.server.admin<Broadcast>('POST', this.path, body);
+  async put(body: object | string): Promise<BroadcastDocument> {
+    const answer = await this.#fleet.server.admin<BroadcastDocument>('POST', this.path, body);
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 202 });
     return answer.body;
   }
 
-  async get(id: string): Promise<Broadcast> {
-    return (await this.#fleet.server.admin<Broadcast>('GET', `${this.path}/${id}`)).body;
+  async get(id: string): Promise<BroadcastDocument> {
+    return (await this.#fleet.server.admin<BroadcastDocument>('GET', `${this.path}/${id}`)).body;
   }
 
   change(id: string, verb: 'pause' | 'resume' | 'cancel') {
-    return this.#fleet.server.admin<Broadcast>('POST', `${this.path}/${id}/${verb}`);
+    return this.#fleet.server.admin<BroadcastDocument>('POST', `${this.path}/${id}/${verb}`);
   }
 
-  async refusals(id: string): Promise<{ device_id: string; reason: string }[]> {
+  async refusals(id: string): Promise<BroadcastRefusalDocument[]> {
     const path = `${this.path}/${id}/refusals?limit=1000`;
-    return (await this.#fleet.server.admin<{ items: { device_id: string; reason: string }[] }>('GET', path))
-      .body.items;
+    return (await this.#fleet.server.admin<ListDocument<BroadcastRefusalDocument>>('GET', path)).body.items;
   }
 
   /** Settles once that many devices are done with. */
-  sent(id: string, devices: number): Promise<Broadcast> {
+  sent(id: string, devices: number): Promise<BroadcastDocument> {
     return vi.waitFor(async () => {
       const broadcast = await this.get(id);
       expect(broadcast.queued + broadcast.refused).toBeGreaterThanOrEqual(devices);
@@ -53,7 +46,7 @@ export class Broadcasts {
     }, patience);
   }
 
-  done(id: string): Promise<Broadcast> {
+  done(id: string): Promise<BroadcastDocument> {
     return vi.waitFor(async () => {
       const broadcast = await this.get(id);
       expect(broadcast.state).toBe('done');
@@ -80,10 +73,7 @@ export async function mailboxSizes(fleet: TestFleet): Promise<Map<string, number
   let after: string | null = '';
   while (after !== null) {
     const path: string = `/fleets/${fleet.fleetId}/devices?limit=1000&after=${after}`;
-    const { body } = await fleet.server.admin<{
-      items: { device_id: string; mailbox_size: number }[];
-      next: string | null;
-    }>('GET', path);
+    const { body } = await fleet.server.admin<ListDocument<DeviceDocument>>('GET', path);
     for (const { device_id, mailbox_size } of body.items) sizes.set(device_id, mailbox_size);
     after = body.next;
   }

@@ -1,6 +1,7 @@
+import { webcrypto } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:tls';
-import { generate } from 'selfsigned';
+import { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 import type { TestServer } from './server.ts';
 
 export interface CertificateFiles {
@@ -8,21 +9,25 @@ export interface CertificateFiles {
   keyFile: string;
 }
 
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+
 /** A certificate of its own for localhost, and an address besides, as PEM; `name` is what it says who it is. */
 export async function makeCertificate(
   name: string,
   address?: string,
 ): Promise<{ cert: string; key: string }> {
-  const addresses = address === undefined ? [] : [{ type: 7, ip: address } as const];
-  const notAfterDate = new Date(Date.now() + 86_400_000);
-  const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
-    keyType: 'ec',
-    curve: 'P-256',
-    algorithm: 'sha256',
-    notAfterDate,
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }, ...addresses] }],
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const addresses = address === undefined ? [] : [{ type: 'ip', value: address } as const];
+  // For any use: clients show theirs, too.
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [name] }],
+    notAfter: new Date(Date.now() + 86_400_000),
+    keys,
+    signingAlgorithm: algorithm,
+    extensions: [new SubjectAlternativeNameExtension([{ type: 'dns', value: 'localhost' }, ...addresses])],
   });
-  return { cert, key };
+  const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return { cert: certificate.toString('pem'), key: PemConverter.encode(key, 'PRIVATE KEY') };
 }
 
 export async function writeCertificate(name: string, { certFile, keyFile }: CertificateFiles): Promise<void> {

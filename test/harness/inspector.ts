@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'undici';
-import { until } from '../robustness/vitals.ts';
 import type { TestServer } from './server.ts';
+import { until } from './vitals.ts';
 
 /** Options of a start for a server that `evaluate` can ask: nothing opens an inspector later. */
 export const inspected = { environment: { NODE_OPTIONS: '--inspect=0' } };

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Agent, fetch } from 'undici';
+import { Agent } from 'undici';
 import { type Config, type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
 import type { ReadyMessage } from '../../src/server/supervisor.ts';
 import { createMigrated } from './postgres.ts';

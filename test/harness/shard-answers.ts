@@ -1,7 +1,8 @@
 import type { DeviceKey } from '../../src/core/identity.ts';
 import type { MailboxHead } from '../../src/domain/mail/mail.ts';
+import type { Page } from '../../src/domain/page.ts';
 import type { StoredRecord } from '../../src/domain/records/record.ts';
-import type { Page, Shard } from '../../src/domain/shard.ts';
+import type { Shard } from '../../src/domain/shard.ts';
 
 /** All that a shard answers about its devices, mail and log, to be compared with what another engine answers. */
 export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
@@ -9,36 +10,37 @@ export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
   const ofDevices: unknown[] = [];
   for (const device of devices) {
     const receipts: unknown[] = [];
-    for (const mailId of mailIds) receipts.push(await shard.receipt(device, mailId));
+    for (const mailId of mailIds) receipts.push(await shard.mail.receipt(device, mailId));
     // Not every engine brings the size along.
-    const { mailboxSize: _, ...credentials } = (await shard.credentials(device)) ?? {};
+    const { mailboxSize: _, ...credentials } = (await shard.devices.credentials(device)) ?? {};
     ofDevices.push({
-      device: await shard.device(device),
+      device: await shard.devices.get(device),
       credentials,
-      size: await shard.mailboxSize(device),
-      head: idOfHead(await shard.mailboxHead(device)),
-      mails: await allOf((after) => shard.mails(device, after, 3)),
+      size: await shard.mail.size(device),
+      head: idOfHead(await shard.mail.head(device)),
+      mails: await allOf((after) => shard.mail.list(device, after, 3)),
       receipts,
     });
   }
   const ofFleets: unknown[] = [];
   for (const fleetId of fleetIds) {
     ofFleets.push({
-      counts: await shard.fleetCounts(fleetId),
-      tagged: await shard.devicesWithTag(fleetId, 'row 1', '', 100),
-      named: (await shard.findDevices({ by: 'name', fleetId, namePrefix: 'Sen', after: '', scanMax: 100 }))
+      counts: await shard.devices.fleetCounts(fleetId),
+      tagged: await shard.devices.idsWithTag(fleetId, 'row 1', '', 100),
+      named: (await shard.devices.find({ by: 'name', fleetId, namePrefix: 'Sen', after: '', scanMax: 100 }))
         .items,
-      seen: (await shard.findDevices({ by: 'seen', fleetId, seenAfterMs: 1, after: '', scanMax: 100 })).items,
-      disabled: (await shard.findDevices({ by: 'disabled', fleetId, after: '', scanMax: 100 })).items,
-      letters: await allOf((after) => shard.deadLetters(fleetId, {}, after, 3)),
+      seen: (await shard.devices.find({ by: 'seen', fleetId, seenAfterMs: 1, after: '', scanMax: 100 }))
+        .items,
+      disabled: (await shard.devices.find({ by: 'disabled', fleetId, after: '', scanMax: 100 })).items,
+      letters: await allOf((after) => shard.deadLetters.list(fleetId, {}, after, 3)),
     });
   }
   const records = await recordsOf(shard);
   const times = [
     ...new Set(records.filter(({ isRelocated }) => !isRelocated).map(({ storedAtMs }) => storedAtMs)),
   ];
-  const ofLog: unknown[] = [await shard.logEnd(), await shard.reorderedUntil()];
-  for (const time of times) ofLog.push([time, await shard.timeAt(await firstAt(records, time))]);
+  const ofLog: unknown[] = [await shard.log.end(), await shard.log.reorderedUntil()];
+  for (const time of times) ofLog.push([time, await shard.log.timeAt(await firstAt(records, time))]);
   return plain({ ofDevices, ofFleets, records, ofLog });
 }
 
@@ -53,10 +55,10 @@ async function firstAt(records: readonly StoredRecord[], timeMs: number): Promis
 }
 
 /** Its whole log. */
-export async function recordsOf(shard: Pick<Shard, 'records'>): Promise<StoredRecord[]> {
+export async function recordsOf(shard: Pick<Shard, 'log'>): Promise<StoredRecord[]> {
   const records: StoredRecord[] = [];
   for (let at = 0, isEnd = false; !isEnd; ) {
-    const page = await shard.records(at);
+    const page = await shard.log.read(at);
     records.push(...page.records);
     isEnd = page.next === at;
     at = page.next;

@@ -75,7 +75,7 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
 export function openState(environment: Environment): ShardState {
   return new ShardState(openTables(environment), {
     idempotencyWindowSeconds: 86_400,
-    idempotencySkewSeconds: 300,
+    settings: { current: { idempotencySkewSeconds: 300 } },
     clockJumpGraceSeconds: 86_400,
     delayedMailsPerDeviceMax: 100,
     receiptRetentionSeconds: 86_400,

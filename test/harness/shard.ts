@@ -1,9 +1,8 @@
 import { createLog } from '../../src/core/telemetry/log.ts';
 import type { Shard } from '../../src/domain/shard.ts';
-import { type Config, loadConfig } from '../../src/server/configuration/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
-import { ShardReader } from '../../src/storage/lmdb/shard/reader.ts';
 import {
   allocateCounters,
   counterCellOf,
@@ -11,6 +10,7 @@ import {
   Shards,
   versionsOf,
 } from '../../src/threads/shards.ts';
+import { configWith } from './config.ts';
 
 /** What is due is looked for ten times as often as by a server: tests wait for it. */
 export const sweepMilliseconds = 100;
@@ -28,20 +28,29 @@ export interface OpenShard {
   close(): Promise<void>;
 }
 
-export function openShard(folder: string, changed: Partial<Config> = {}): OpenShard {
-  const config = { ...loadConfig(undefined, {}, {}).values, sweepMilliseconds, ...changed };
+export function openShard(
+  folder: string,
+  changed: Partial<Config> & { sweepMilliseconds?: number } = {},
+): OpenShard {
+  const config = {
+    sweepMilliseconds: changed.sweepMilliseconds ?? sweepMilliseconds,
+    ...configWith(changed),
+  };
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);
   const versions = versionsOf(counters, 0);
   let droppedLetters = 0;
   const owner = new ShardOwner(
     environment,
-    new ShardReader(environment, versions),
     versions,
     counterCellOf(counters.depths, 0),
     config,
     {
-      retention: () => ({ ttlSeconds: config.logRetentionSeconds, bytesMax: 0, fleets: new Map() }),
+      retention: () => ({
+        ttlSeconds: config.settings.current.logRetentionSeconds,
+        bytesMax: 0,
+        fleets: new Map(),
+      }),
       bytesElsewhere: () => new Map(),
     },
     {

@@ -1,12 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { queryDatabase } from './log.ts';
-import { databaseOf, engine, type ServerReport } from './server.ts';
-
-/** Where a server has the tables of that store: its own, or its mirror of those in the database. */
-export function storeFolder(data: string, store: 'registry' | 'control' | 'actions'): string {
-  return join(data, engine === 'lmdb' ? '' : 'mirror', store);
-}
+import { databaseOf, type ServerReport } from './server.ts';
 
 /** The audit log as it is kept. */
 export async function auditText({ data }: ServerReport): Promise<string> {

@@ -4,7 +4,7 @@ import type { Config } from '../../src/server/configuration/config.ts';
 import type { TestDevice } from '../harness/device.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
-import { cpuSeconds, ownMebibytes } from '../robustness/vitals.ts';
+import { cpuSeconds, ownMebibytes } from '../harness/vitals.ts';
 import type { AttackerOptions } from './attacker-process.ts';
 import type { Attack } from './attacks.ts';
 import { type Witnessed, witness } from './witness.ts';

@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { TlsFiles } from '../../../src/core/config/tls.ts';
 import { deviceIdPattern, deviceSecretPattern, fleetIdPattern } from '../../../src/core/identity.ts';
-import type { TlsFiles } from '../../../src/device-api/uws/uws.ts';
 import { datapointSchema, payloadSchema } from '../payload-schema.ts';
 
 export type KeyOutcome = 'stored' | 'replayed' | 'reused';

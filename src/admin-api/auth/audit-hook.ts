@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Settings } from '../../core/config/settings.ts';
 import { type ErrorCode, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
 import {
@@ -21,17 +22,17 @@ const pruneMs = 60_000;
  * displace its fleet's earlier entries. Mail does not count as a change.
  */
 class ChangeRate {
-  readonly #config: { readonly tokenChangesPerSecondMax: number };
+  readonly #settings: Settings<{ tokenChangesPerSecondMax: number }>;
   readonly #limiters = new Map<string, RateLimiter>();
   #prunedAtMs = 0;
 
-  constructor(config: { readonly tokenChangesPerSecondMax: number }) {
-    this.#config = config;
+  constructor(settings: Settings<{ tokenChangesPerSecondMax: number }>) {
+    this.#settings = settings;
   }
 
   /** @throws ApiError rate_limited. */
   take({ id }: Pick<Principal, 'id'>): void {
-    const { tokenChangesPerSecondMax: perSecondMax } = this.#config;
+    const { tokenChangesPerSecondMax: perSecondMax } = this.#settings.current;
     if (perSecondMax === 0) return;
     this.#prune();
     const name = id ?? 'bootstrap';
@@ -133,7 +134,7 @@ export function prepareAudit(app: AdminApp): void {
  * refused for lack of a token or a scope.
  */
 export function auditChanges(app: AdminApp, { audit, config }: Pick<AdminContext, 'audit' | 'config'>): void {
-  const rate = new ChangeRate(config);
+  const rate = new ChangeRate(config.settings);
   // After validation: a malformed request changes nothing.
   app.addHook('preHandler', async (request) => {
     const book = bookOf(request);

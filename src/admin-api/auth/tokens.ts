@@ -1,52 +1,27 @@
-import { type Static, Type } from 'typebox';
-import { scopes } from '../../core/scope.ts';
+import { Type } from 'typebox';
+import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
+import {
+  createdTokenDocument,
+  newTokenBody,
+  type TokenDocument,
+  tokenDocument,
+} from '../../contract/token.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { errorAnswers, fleetId, listOf, name, nullable, pageLimit, time } from '../request/documents.ts';
-import { expiresAt, expiryOf } from '../request/times.ts';
+import { expiryOf, timeTextOf } from '../request/times.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 
-const tokenDocument = Type.Object({
-  token_id: Type.String(),
-  name: Type.String(),
-  scopes: Type.Array(Type.Enum([...scopes])),
-  fleet_id: nullable('string', { description: 'The only fleet it is valid for; null for all.' }),
-  created_at: time,
-  expires_at: nullable('string'),
-  expired: Type.Boolean(),
-  last_used_at: nullable('string', { description: 'Since the server started.' }),
-});
-const createdToken = Type.Interface([tokenDocument], {
-  token: Type.String({ description: 'Shown once.' }),
-});
-
-const newToken = Type.Object(
-  {
-    name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
-    // With a type, the validator checks uniqueness by hash instead of comparing all pairs.
-    scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
-    fleet_id: Type.Optional(
-      Type.Unsafe<string | null>({
-        anyOf: [fleetId, { type: 'null' }],
-        description: 'Absent or null: all fleets.',
-      }),
-    ),
-    expires_at: expiresAt,
-  },
-  { additionalProperties: false },
-);
-
-function describe(tokens: Tokens, token: Token): Static<typeof tokenDocument> {
+function describe(tokens: Tokens, token: Token): TokenDocument {
   const lastUsedMs = tokens.lastUsedMs(token);
   return {
     token_id: token.id,
     name: token.name,
     scopes: [...token.scopes],
     fleet_id: token.fleetId,
-    created_at: new Date(token.createdAtMs).toISOString(),
-    expires_at: token.expiresAtMs === null ? null : new Date(token.expiresAtMs).toISOString(),
+    created_at: timeTextOf(token.createdAtMs),
+    expires_at: timeTextOf(token.expiresAtMs),
     expired: isExpired(token),
-    last_used_at: lastUsedMs === undefined ? null : new Date(lastUsedMs).toISOString(),
+    last_used_at: timeTextOf(lastUsedMs),
   };
 }
 
@@ -67,8 +42,8 @@ const listTokens =
 const creation = {
   summary: 'Create an API token',
   description: 'Creates an API token. Its text is shown only once and not stored.',
-  body: newToken,
-  response: { 201: createdToken, ...errorAnswers },
+  body: newTokenBody,
+  response: { 201: createdTokenDocument, ...errorAnswers },
 };
 
 const createToken =

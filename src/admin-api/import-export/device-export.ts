@@ -1,13 +1,15 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
+import { deviceFilter } from '../../contract/device.ts';
+import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { errorAnswers, fleetPath } from '../request/documents.ts';
 import type { Exports } from '../request/exports.ts';
-import { deviceFilter, deviceFilterOf } from '../routes/device-filter.ts';
+import { timeTextOf } from '../request/times.ts';
+import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { csvLine, nameCell, tagsCell } from './device-lines.ts';
 
@@ -39,7 +41,7 @@ function header(withDigests: boolean): string {
 
 function line(status: DeviceStatus, format: Format, withDigests: boolean): string {
   const { device, name, tags, enabled, createdAtMs, secretDigests } = status;
-  const createdAt = new Date(createdAtMs).toISOString();
+  const createdAt = timeTextOf(createdAtMs);
   const [digest] = secretDigests;
   const digestText = withDigests && digest !== undefined ? Buffer.from(digest).toString('hex') : undefined;
   if (format === 'csv') {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
+import type { ImportedLine } from '../../contract/device.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
@@ -36,16 +37,8 @@ export interface ImportOptions {
   isResumed: boolean;
 }
 
-/** The outcome of one line. */
-interface LineAnswer {
-  line: number;
-  device_id: string;
-  result: 'created' | 'updated' | 'unchanged' | 'skipped' | 'error';
-  /** Set only if the secret was generated here. */
-  device_secret: string;
-  error: string;
-  msg: string;
-}
+/** Every member, empty where it has no value. */
+type LineAnswer = Required<ImportedLine>;
 
 const answerColumns = ['line', 'device_id', 'result', 'device_secret', 'error', 'msg'] as const;
 
@@ -116,10 +109,12 @@ function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
 /** Imports the devices of a body, one per line. Answers each line once its device is on disk. */
 export class DeviceImport {
   readonly #shards: AdminContext['shards'];
+  readonly #registry: AdminContext['registry'];
   #isStopping = false;
 
-  constructor(shards: AdminContext['shards']) {
+  constructor({ shards, registry }: Pick<AdminContext, 'shards' | 'registry'>) {
     this.#shards = shards;
+    this.#registry = registry;
   }
 
   stop(): void {
@@ -163,6 +158,8 @@ export class DeviceImport {
       const wanted = batch.filter(({ number, bytes }) => number >= options.fromLine && bytes?.length !== 0);
       for (let start = 0; start < wanted.length; start += linesPerWrite) {
         if (this.#isStopping) throw unavailable('The server is stopping.');
+        // It may be deleted meanwhile.
+        this.#registry.fleet(options.fleetId);
         const answers = await this.#store(wanted.slice(start, start + linesPerWrite), reader, options);
         onAnswers(answers.map(({ result }) => result));
         yield answers.map((answer) => answerText(answer, isCsv)).join('');
@@ -173,7 +170,7 @@ export class DeviceImport {
   /** Whether the stored device equals its line; never if the secret was generated here. */
   async #matchesLine({ device, generatedSecret }: Put): Promise<boolean> {
     if (generatedSecret !== '') return false;
-    const found = await this.#shards.of(device.device).device(device.device);
+    const found = await this.#shards.of(device.device).devices.get(device.device);
     return found !== undefined && isDeepStrictEqual(identityOf(found), identityOf(device));
   }
 
@@ -193,7 +190,7 @@ export class DeviceImport {
       this.#shards,
       puts,
       ({ device }) => device.device,
-      (shard, own) => shard.putDevices(own.map(({ device, change }) => ({ device, change }))),
+      (shard, own) => shard.devices.put(own.map(({ device, change }) => ({ device, change }))),
     );
     const mayBeDone = options.isResumed && options.onExisting === 'error';
     for (const [index, put] of puts.entries()) {

@@ -1,8 +1,7 @@
 import { parse } from 'csv-parse/sync';
-import { type Static, Type } from 'typebox';
-import { deviceSecretPattern } from '../../core/identity.ts';
+import type { Static } from 'typebox';
+import { deviceLine } from '../../contract/device.ts';
 import { validatorOf } from '../request/compiled-schemas.ts';
-import { deviceId, name, tags } from '../request/documents.ts';
 
 const newline = 0x0a;
 const carriageReturn = 0x0d;
@@ -52,18 +51,6 @@ export async function* bodyLines(
   if (begunBytes > 0) yield [end()];
 }
 
-/** A device as one line of an import or an export. */
-const deviceLine = Type.Partial(
-  Type.Object({
-    device_id: deviceId,
-    name,
-    tags,
-    enabled: Type.Boolean(),
-    secret: Type.String({ pattern: deviceSecretPattern.source }),
-    secret_digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  }),
-  { additionalProperties: false },
-);
 export type DeviceLine = Static<typeof deviceLine>;
 
 /** Fields of an export that an import ignores. */

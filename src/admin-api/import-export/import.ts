@@ -1,25 +1,22 @@
 import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
+import { newDevicesBody } from '../../contract/device.ts';
+import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { errorAnswers, fleetPath, tags } from '../request/documents.ts';
 import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
 
 /** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
 const chunkDevices = 1_000;
 
-const newDevices = Type.Object(
-  { count: Type.Integer({ minimum: 1, maximum: 1_000_000 }), tags: Type.Optional(tags) },
-  { additionalProperties: false },
-);
 /** Has no schema, because each line is validated by itself. */
 const lines = Type.Unsafe<Readable>({ description: 'One device per line.' });
 const importBody = {
   content: {
-    'application/json': { schema: newDevices },
+    'application/json': { schema: newDevicesBody },
     ...Object.fromEntries(importTypes.map((type) => [type, { schema: lines }])),
   },
 };
@@ -70,7 +67,7 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
   const groups = [...byShard(devices, shards)];
   const stored = await Promise.all(
     groups.map(async ([shard, group]) => {
-      const taken = await shard.createDevices(group.map(({ device }) => device));
+      const taken = await shard.devices.create(group.map(({ device }) => device));
       if (taken === undefined) return group;
       const renamed = group.map((one) => {
         const { device, name, tags } = one.device;
@@ -83,7 +80,7 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
 }
 
 async function* generate(
-  shards: AdminContext['shards'],
+  { registry, shards }: Pick<AdminContext, 'registry' | 'shards'>,
   { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
   stopping: AbortSignal,
   onStored: (devices: number) => void,
@@ -93,6 +90,8 @@ async function* generate(
   let next = make(count);
   for (let left = count; left > 0; left -= chunkDevices) {
     if (stopping.aborted) throw unavailable('The server is stopping.');
+    // It may be deleted meanwhile.
+    registry.fleet(fleetId);
     const storing = store(next, shards);
     // This thread generates the next devices while the shards write.
     next = make(left - next.length);
@@ -128,11 +127,11 @@ const importDevices =
       const { type, stream } = listed.answer(request, options);
       return reply.type(type).send(stream);
     }
-    const { count, tags = [] } = request.body as Static<typeof newDevices>;
+    const { count, tags = [] } = request.body as Static<typeof newDevicesBody>;
     // Pulls the next chunk when the client has read the last; ends the generator when the client disconnects.
     let devices = 0;
     const csv = Readable.from(
-      generate(shards, { fleetId, count, tags }, stopping, (stored) => {
+      generate({ registry, shards }, { fleetId, count, tags }, stopping, (stored) => {
         devices += stored;
         request.audited.about.devices = devices;
       }),
@@ -145,7 +144,7 @@ const importDevices =
  * aborts the transfer, so that no client takes it for complete; the devices of the lines sent are stored.
  */
 export function addImportRoute(app: AdminApp, context: AdminContext): void {
-  const listed = new DeviceImport(context.shards);
+  const listed = new DeviceImport(context);
   const stopping = new AbortController();
   app.addHook('preClose', async () => {
     stopping.abort();

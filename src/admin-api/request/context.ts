@@ -21,11 +21,13 @@ import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
+import type { LockoutList } from '../../domain/devices/lockout.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { ActionService } from '../../features/actions/service.ts';
+import type { ActionDeadLetter, ActionService } from '../../features/actions/service.ts';
 import type { BroadcastService } from '../../features/broadcasts/service.ts';
 import type { ConsumerService } from '../../features/consumers/service.ts';
-import type { ForwarderService } from '../../features/forwarders/service.ts';
+import type { DeadLetterService } from '../../features/dead-letters/service.ts';
+import type { ForwarderDeadLetter, ForwarderService } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
 
@@ -75,7 +77,9 @@ export interface AdminContext {
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
   actions: ActionService;
+  actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;
   forwarders: ForwarderService;
+  forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
   records: RecordService;
   consumers: ConsumerService;
   broadcasts: BroadcastService;
@@ -95,6 +99,7 @@ export interface AdminContext {
   /** Reasons why devices should not be routed here now; empty if ready. */
   notReady(): readonly NotReady[];
   activity: ActivityView;
+  lockouts: LockoutList;
   /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;

@@ -1,4 +1,15 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
+import {
+  type DroppedLetterDocument,
+  deadLetterDocument,
+  droppedLetterDocument,
+  type LetterSelectionBody,
+  letterFilter,
+  letterSelectionBody,
+  type ReplayedLetterDocument,
+  replayedLetterDocument,
+} from '../../contract/dead-letter.ts';
+import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError, isUnavailable } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -6,19 +17,15 @@ import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import { documentBytesMax } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
-import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../request/documents.ts';
 import {
   checkSelection,
   deadLetterFilterOf,
   describeLetter,
   formatBulkCursor,
   letterCursor,
-  letterFilter,
-  letterList,
-  letterSelection,
   listDeadLetters,
   parseBulkCursor,
-} from './dead-letter-documents.ts';
+} from './dead-letter-list.ts';
 import { mailIdOf } from './receipts.ts';
 
 const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
@@ -29,24 +36,6 @@ const selectionBytesMax = 2 * documentBytesMax;
 /** Devices of one call whose letters are processed concurrently. */
 const concurrency = 32;
 
-const letterOutcome = {
-  mail_id: Type.String(),
-  device_id: Type.String(),
-};
-const replayed = Type.Object({
-  ...letterOutcome,
-  result: Type.Enum([
-    'replayed',
-    'not_found',
-    'mailbox_full',
-    'device_not_found',
-    'schema_mismatch',
-    'unavailable',
-  ]),
-  new_mail_id: Type.Optional(Type.String()),
-});
-const dropped = Type.Object({ ...letterOutcome, result: Type.Enum(['dropped', 'not_found', 'unavailable']) });
-
 interface Letter {
   device: DeviceKey;
   mailId: Buffer;
@@ -56,7 +45,7 @@ interface Letter {
 async function select(
   { shards }: AdminContext,
   fleetId: string,
-  selection: Static<typeof letterSelection>,
+  selection: LetterSelectionBody,
 ): Promise<{ letters: Letter[]; next: string | null }> {
   checkSelection(selection);
   const { letters, filter, limit = limitDefault } = selection;
@@ -78,21 +67,21 @@ async function select(
 async function replay(
   { config, fleets, shards }: AdminContext,
   { device, mailId }: Letter,
-): Promise<Static<typeof replayed>> {
+): Promise<ReplayedLetterDocument> {
   const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
   const shard = shards.of(device);
-  const letter = await shard.deadLetter(device, mailId);
+  const letter = await shard.deadLetters.get(device, mailId);
   if (letter === undefined) return { ...about, result: 'not_found' };
   const fleet = fleets.get(fleetIdOf(device));
   try {
     // The schema may have changed since.
     const { name, payload } = letter;
     fleets.checkMail(fleetIdOf(device), name, parseMessage(payload) ?? {}, payload.length);
-    const outcome = await shard.replayMail({
+    const outcome = await shard.deadLetters.replay({
       device,
       mailId,
-      ttlSeconds: fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
-      mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+      ttlSeconds: fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
+      mailboxMailsMax: fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax,
     });
     if (outcome.result === 'queued') {
       return { ...about, result: 'replayed', new_mail_id: formatUuid(outcome.mailId) };
@@ -104,10 +93,10 @@ async function replay(
   }
 }
 
-async function drop({ shards }: AdminContext, { device, mailId }: Letter): Promise<Static<typeof dropped>> {
+async function drop({ shards }: AdminContext, { device, mailId }: Letter): Promise<DroppedLetterDocument> {
   const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
   try {
-    const isDropped = await shards.of(device).dropDeadLetter(device, mailId);
+    const isDropped = await shards.of(device).deadLetters.drop(device, mailId);
     return { ...about, result: isDropped ? 'dropped' : 'not_found' };
   } catch (error) {
     if (!isUnavailable(error)) throw error;
@@ -117,7 +106,7 @@ async function drop({ shards }: AdminContext, { device, mailId }: Letter): Promi
 
 /** Details for the audit log. */
 function aboutOf(
-  { filter }: Static<typeof letterSelection>,
+  { filter }: LetterSelectionBody,
   items: readonly { mail_id: string; device_id: string; result: string }[],
 ): Record<string, string | number> {
   const counts = countsOf(items.map(({ result }) => result));
@@ -165,8 +154,8 @@ const listing = {
   description:
     'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short or empty and still have a next one.',
   params: fleetPath,
-  querystring: Type.Object({ ...letterFilter, after: letterCursor, limit: pageLimit }),
-  response: { 200: letterList, ...errorAnswers },
+  querystring: Type.Object({ ...letterFilter.properties, after: letterCursor, limit: pageLimit }),
+  response: { 200: listOf(deadLetterDocument), ...errorAnswers },
 };
 
 const listLetters =
@@ -196,7 +185,7 @@ const showLetter =
   async ({ params }, reply) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
-    const letter = await shards.of(device).deadLetter(device, mailIdOf(params.mail_id));
+    const letter = await shards.of(device).deadLetters.get(device, mailIdOf(params.mail_id));
     if (letter === undefined) throw new ApiError('letter_not_found');
     const { name, reason, died_at } = describeLetter(letter);
     reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
@@ -208,8 +197,8 @@ const replaying = {
   description:
     "Queues letters again, each as a new mail with the fleet's TTL and limits, and removes them: those listed, or those that match a filter. One call handles at most `limit` letters; `next` is the `after` of the next call.",
   params: fleetPath,
-  body: letterSelection,
-  response: { 200: listOf(replayed), ...errorAnswers },
+  body: letterSelectionBody,
+  response: { 200: listOf(replayedLetterDocument), ...errorAnswers },
 };
 
 const replayLetters =
@@ -226,8 +215,8 @@ const dropping = {
   summary: 'Drop dead letters',
   description: 'Removes letters permanently: those listed, or those that match a filter, as in :replay.',
   params: fleetPath,
-  body: letterSelection,
-  response: { 200: listOf(dropped), ...errorAnswers },
+  body: letterSelectionBody,
+  response: { 200: listOf(droppedLetterDocument), ...errorAnswers },
 };
 
 const dropLetters =

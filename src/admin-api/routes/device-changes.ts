@@ -1,4 +1,11 @@
 import { type Static, Type } from 'typebox';
+import {
+  changedDevicesDocument,
+  deviceSelection,
+  devicesPerChangeMax,
+  selectedChange,
+} from '../../contract/device.ts';
+import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -6,44 +13,15 @@ import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts
 import { countsOf } from '../auth/audit-hook.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { deviceId, errorAnswers, fleetPath, nullable, tag, tags } from '../request/documents.ts';
-import { deviceFilter, deviceFilterOf } from './device-filter.ts';
+import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
-
-/** Maximum devices per call, which takes some milliseconds of each shard. */
-const devicesPerCallMax = 500;
-
-const selection = Type.Object(
-  {
-    device_ids: Type.Optional(Type.Array(deviceId, { minItems: 1, maxItems: devicesPerCallMax })),
-    all: Type.Optional(Type.Literal(true)),
-    ...deviceFilter.properties,
-    tag: Type.Optional(Type.Union([tag, Type.Array(tag, { minItems: 1, maxItems: tagsMax })])),
-  },
-  {
-    additionalProperties: false,
-    minProperties: 1,
-    description: 'Ids, the filters of a list, or all.',
-  },
-);
-const changes = Type.Partial(Type.Object({ enabled: Type.Boolean(), add_tags: tags, remove_tags: tags }), {
-  additionalProperties: false,
-  minProperties: 1,
-});
-const refusal = Type.Object({ device_id: deviceId, error: Type.String(), msg: Type.String() });
-const changedDevices = Type.Object({
-  changed: Type.Integer(),
-  unchanged: Type.Integer({ description: 'Devices that were already so.' }),
-  refused: Type.Array(refusal),
-  next: nullable('string', { description: 'Pass as `after` to continue; null when all are done.' }),
-});
 
 const refusals: Partial<Record<ChangeOutcome, { error: string; msg: string }>> = {
   not_found: { error: 'device_not_found', msg: 'There is no such device.' },
   too_many_tags: { error: 'limit_reached', msg: `A device has ${tagsMax} tags at most.` },
 };
 
-function changeOf({ enabled, add_tags, remove_tags }: Static<typeof changes>): DeviceChange {
+function changeOf({ enabled, add_tags, remove_tags }: Static<typeof selectedChange>): DeviceChange {
   return {
     ...(enabled !== undefined && { enabled }),
     ...(add_tags !== undefined && { addTags: add_tags, tagsMax }),
@@ -58,19 +36,19 @@ const changing = {
   params: fleetPath,
   body: Type.Object(
     {
-      select: selection,
-      change: changes,
+      select: deviceSelection,
+      change: selectedChange,
       after: Type.Optional(Type.String({ pattern: cursorPattern })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerCallMax })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
     },
     { additionalProperties: false },
   ),
-  response: { 200: changedDevices, ...errorAnswers },
+  response: { 200: changedDevicesDocument, ...errorAnswers },
 };
 
 const changeDevices =
   ({ config, registry, shards }: AdminContext): Handler<typeof changing> =>
-  async ({ params, audited, body: { select, change, after = '', limit = devicesPerCallMax } }) => {
+  async ({ params, audited, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { device_ids, all, tag: tagged, ...rest } = select;
     const filter = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
@@ -91,7 +69,7 @@ const changeDevices =
       shards,
       devices,
       (device) => device,
-      (shard, own) => shard.changeDevices(own, changeOf(change)),
+      (shard, own) => shard.devices.changeMany(own, changeOf(change)),
     );
     const refused = outcomes.flatMap((outcome, index) => {
       const reason = refusals[outcome];

@@ -8,7 +8,8 @@ import type {
   FoundDevice,
   FoundDevices,
 } from '../../domain/devices/device-query.ts';
-import type { Page, Shard } from '../../domain/shard.ts';
+import type { Page } from '../../domain/page.ts';
+import type { Shard } from '../../domain/shard.ts';
 
 /** Devices requested of a shard beyond its even share, since shares are never quite even. */
 const spareDevices = 16;
@@ -81,7 +82,7 @@ async function mostSelective(
   let best = first;
   let fewest = Number.POSITIVE_INFINITY;
   for (const by of possible) {
-    const count = await shard.countEntries(by, filter, estimateMax);
+    const count = await shard.devices.countEntries(by, filter, estimateMax);
     if (count < fewest) [best, fewest] = [by, count];
   }
   return best;
@@ -122,7 +123,7 @@ export async function listDevices(
 }
 
 async function takeRound(shards: readonly Shard[], query: DeviceQuery): Promise<FoundDevices> {
-  const parts = await Promise.all(shards.map((shard) => shard.findDevices(query)));
+  const parts = await Promise.all(shards.map((shard) => shard.devices.find(query)));
   // Beyond the end of an unfinished part, its shard may have devices that come first.
   const reached = parts.flatMap(({ reached }) => (reached === undefined ? [] : [reached])).sort(byText)[0];
   const items = parts.flatMap(({ items }) => items);

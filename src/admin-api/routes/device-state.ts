@@ -1,16 +1,16 @@
-import { type Static, Type } from 'typebox';
+import type { DeviceDocument, DeviceState } from '../../contract/device.ts';
+import { addressText } from '../../core/address.ts';
+import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminContext } from '../request/context.ts';
-import { describeDevice, type deviceDocument, deviceStates } from '../request/documents.ts';
-
-type DeviceState = (typeof deviceStates)[number];
+import { timeTextOf } from '../request/times.ts';
 
 function activeSecondsOf(fleet: Fleet, config: AdminApiConfig): number {
-  return fleet.activeSeconds ?? config.activeSeconds;
+  return fleet.activeSeconds ?? config.settings.current.activeSeconds;
 }
 
 /** Returns the earliest last-seen time with which a device counts as active. */
@@ -34,16 +34,28 @@ export function withState(filter: DeviceFilter, state: DeviceState, sinceMs: num
   return { ...filter, connected: false, seenBeforeMs: before };
 }
 
-export const stateParameter = Type.Optional(
-  Type.Unsafe<DeviceState>({ type: 'string', enum: [...deviceStates] }),
-);
+function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocument {
+  return {
+    fleet_id: fleetIdOf(status.device),
+    device_id: deviceIdOf(status.device),
+    name: status.name,
+    tags: [...status.tags],
+    enabled: status.enabled,
+    created_at: timeTextOf(status.createdAtMs),
+    old_secret_until: timeTextOf(status.oldSecretUntilMs),
+    state,
+    last_seen: timeTextOf(status.lastSeenMs),
+    last_address: status.lastAddress === undefined ? null : addressText(status.lastAddress),
+    mailbox_size: status.mailboxSize,
+  };
+}
 
 /** Describes devices of one fleet. Asks each shard once which of its devices are connected. */
 export async function describeDevices(
   { config, shards }: Pick<AdminContext, 'config' | 'shards'>,
   fleet: Fleet,
   devices: readonly DeviceStatus[],
-): Promise<Static<typeof deviceDocument>[]> {
+): Promise<DeviceDocument[]> {
   const byShard = new Map<Shard, DeviceStatus[]>();
   for (const status of devices) {
     const shard = shards.of(status.device);
@@ -54,7 +66,7 @@ export async function describeDevices(
   const connected = new Set<DeviceStatus>();
   await Promise.all(
     [...byShard].map(async ([shard, group]) => {
-      const areConnected = await shard.presence.areConnected(group.map(({ device }) => device));
+      const areConnected = await shard.streams.presence.areConnected(group.map(({ device }) => device));
       for (const [index, status] of group.entries()) if (areConnected[index]) connected.add(status);
     }),
   );

@@ -1,41 +1,29 @@
 import { type Static, Type } from 'typebox';
+import {
+  createdDeviceDocument,
+  type DeviceChangeBody,
+  type DeviceDocument,
+  deviceChangeBody,
+  deviceDocument,
+  deviceFilter,
+  newDeviceBody,
+  rotatedSecretDocument,
+  shownDeviceDocument,
+} from '../../contract/device.ts';
+import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
-import {
-  deviceDocument,
-  deviceId,
-  devicePath,
-  errorAnswers,
-  fleetPath,
-  listOf,
-  name,
-  nullable,
-  pageLimit,
-  secretDocument,
-  tags,
-} from '../request/documents.ts';
-import { deviceFilter, deviceFilterOf } from './device-filter.ts';
+import { timeTextOf } from '../request/times.ts';
+import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 import { describeDevices } from './device-state.ts';
 
-const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name, tags }), {
-  additionalProperties: false,
-});
-const deviceChange = Type.Partial(Type.Object({ enabled: Type.Boolean(), name, tags }), {
-  additionalProperties: false,
-});
-const createdDevice = Type.Interface(
-  [secretDocument],
-  Type.Pick(deviceDocument, ['name', 'tags', 'enabled', 'created_at']).properties,
-);
-
-const rotatedSecret = Type.Interface([secretDocument], { old_secret_until: nullable('string') });
-
 /** Omits absent fields, because the shard takes a present one, even if undefined, as a change. */
-function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceChange {
+function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {
   return {
     ...(enabled !== undefined && { enabled }),
     ...(name !== undefined && { name }),
@@ -44,12 +32,9 @@ function changeOf({ enabled, name, tags }: Static<typeof deviceChange>): DeviceC
 }
 
 /** @throws ApiError device_not_found. */
-async function readDevice(
-  context: AdminContext,
-  path: Static<typeof devicePath>,
-): Promise<Static<typeof deviceDocument>> {
+async function readDevice(context: AdminContext, path: Static<typeof devicePath>): Promise<DeviceDocument> {
   const device = deviceOfRequest(context, path);
-  const status = await context.shards.of(device).device(device);
+  const status = await context.shards.of(device).devices.get(device);
   if (status === undefined) throw new ApiError('device_not_found');
   const { fleet } = context.registry.fleet(path.fleet_id);
   const [document] = await describeDevices(context, fleet, [status]);
@@ -84,7 +69,7 @@ const creation = {
   summary: 'Create a device',
   params: fleetPath,
   body: newDeviceBody,
-  response: { 201: createdDevice, ...errorAnswers },
+  response: { 201: createdDeviceDocument, ...errorAnswers },
 };
 
 const createDevice =
@@ -94,7 +79,7 @@ const createDevice =
     const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
     const { device, name, tags, enabled, createdAtMs } = made.device;
     audited.about.device_id = deviceIdOf(device);
-    const taken = await shards.of(device).createDevices([made.device]);
+    const taken = await shards.of(device).devices.create([made.device]);
     if (taken !== undefined) throw new ApiError('already_exists');
     reply.code(201);
     return {
@@ -104,25 +89,41 @@ const createDevice =
       name,
       tags: [...tags],
       enabled,
-      created_at: new Date(createdAtMs).toISOString(),
+      created_at: timeTextOf(createdAtMs),
     };
   };
+
+const lockoutsShownMax = 20;
 
 const showing = {
   summary: 'Show a device',
   params: devicePath,
-  response: { 200: deviceDocument, ...errorAnswers },
+  response: { 200: shownDeviceDocument, ...errorAnswers },
 };
 
 const showDevice =
   (context: AdminContext): Handler<typeof showing> =>
-  async ({ params }) =>
-    readDevice(context, params);
+  async ({ params }) => {
+    const document = await readDevice(context, params);
+    const device = deviceOfRequest(context, params);
+    const { items, total } = await context.shards.of(device).mail.listDelayed(device, '', 1);
+    const { fleet_id: fleetId, device_id: deviceId } = document;
+    const lockouts = context.lockouts.list({ fleetId, deviceId }, '', lockoutsShownMax);
+    return {
+      ...document,
+      delayed_mails: total,
+      next_delivery_at: timeTextOf(items[0]?.deliverAtMs),
+      lockouts: lockouts.items.map(({ address, untilMs }) => ({
+        address: clientAddressText(address),
+        until: timeTextOf(untilMs),
+      })),
+    };
+  };
 
 const changing = {
   summary: 'Change a device',
   params: devicePath,
-  body: deviceChange,
+  body: deviceChangeBody,
   response: { 200: deviceDocument, ...errorAnswers },
 };
 
@@ -131,7 +132,7 @@ const changeDevice =
   async ({ params, body }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
-    const found = await shards.of(device).changeDevice(device, changeOf(body));
+    const found = await shards.of(device).devices.change(device, changeOf(body));
     if (!found) throw new ApiError('device_not_found');
     return readDevice(context, params);
   };
@@ -147,7 +148,7 @@ const deleteDevice =
   async ({ params }, reply) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
-    if (!(await shards.of(device).deleteDevice(device))) throw new ApiError('device_not_found');
+    if (!(await shards.of(device).devices.delete(device))) throw new ApiError('device_not_found');
     return reply.code(204).send(null);
   };
 
@@ -159,7 +160,7 @@ const renewal = {
   body: Type.Partial(Type.Object({ grace_seconds: Type.Integer({ minimum: 0 }) }), {
     additionalProperties: false,
   }),
-  response: { 200: rotatedSecret, ...errorAnswers },
+  response: { 200: rotatedSecretDocument, ...errorAnswers },
 };
 
 const rotateSecret =
@@ -167,20 +168,20 @@ const rotateSecret =
   async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
     const { config, shards } = context;
     const device = deviceOfRequest(context, params);
-    if (graceSeconds > config.secretGraceSecondsMax) {
-      const msg = `grace_seconds is at most ${config.secretGraceSecondsMax} (secretGraceSecondsMax).`;
+    if (graceSeconds > config.settings.current.secretGraceSecondsMax) {
+      const msg = `grace_seconds is at most ${config.settings.current.secretGraceSecondsMax} (secretGraceSecondsMax).`;
       throw new ApiError('invalid_body', { msg });
     }
     const secret = generateDeviceSecret();
     const oldUntilMs = graceSeconds === 0 ? undefined : Date.now() + graceSeconds * 1_000;
     const rotation = { digest: digestOf(secret), oldUntilMs };
-    const found = await shards.of(device).changeDevice(device, { rotation });
+    const found = await shards.of(device).devices.change(device, { rotation });
     if (!found) throw new ApiError('device_not_found');
     return {
       fleet_id: fleetIdOf(device),
       device_id: deviceIdOf(device),
       device_secret: secret,
-      old_secret_until: oldUntilMs === undefined ? null : new Date(oldUntilMs).toISOString(),
+      old_secret_until: timeTextOf(oldUntilMs),
     };
   };
 

@@ -1,9 +1,10 @@
-import { Type } from 'typebox';
+import { errorAnswers, fleetPath } from '../../contract/document.ts';
+import { fleetCountsDocument } from '../../contract/fleet.ts';
 import { yieldToEventLoop } from '../../core/async.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { errorAnswers, fleetPath, time } from '../request/documents.ts';
+import { timeTextOf } from '../request/times.ts';
 import { activeSinceMs } from './device-state.ts';
 
 /** Entries counted in one turn of this thread: some milliseconds. */
@@ -13,14 +14,6 @@ const freshMs = 5_000;
 const freshPerCost = 10;
 /** Maximum fleets whose counts are cached. */
 const cachedMax = 1_000;
-
-const countsDocument = Type.Object({
-  devices: Type.Integer(),
-  disabled: Type.Integer(),
-  connected: Type.Integer({ description: 'Devices with an open event stream.' }),
-  active: Type.Integer({ description: 'Devices seen within active_seconds, connected or not.' }),
-  counted_at: time,
-});
 
 interface ActiveCount {
   active: Promise<number>;
@@ -60,7 +53,11 @@ class ActiveCounts {
     for (const shard of this.#shards) {
       let after: string | undefined = '';
       while (after !== undefined) {
-        const { count, reached } = await shard.countSeen({ fleetId, seenAfterMs }, after, countedPerTurn);
+        const { count, reached } = await shard.devices.countSeen(
+          { fleetId, seenAfterMs },
+          after,
+          countedPerTurn,
+        );
         active += count;
         after = reached;
         await yieldToEventLoop();
@@ -74,7 +71,7 @@ async function totals(
   shards: AdminContext['shards'],
   { fleetId }: Fleet,
 ): Promise<{ devices: number; disabled: number }> {
-  const parts = await Promise.all(shards.all.map((shard) => shard.fleetCounts(fleetId)));
+  const parts = await Promise.all(shards.all.map((shard) => shard.devices.fleetCounts(fleetId)));
   const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((all, one) => all + of(one), 0);
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
 }
@@ -84,7 +81,7 @@ const counting = {
   description:
     'Counts the devices of a fleet. `active` was counted at `counted_at`, at most some seconds ago, or ten times as long as counting takes; the others are current.',
   params: fleetPath,
-  response: { 200: countsDocument, ...errorAnswers },
+  response: { 200: fleetCountsDocument, ...errorAnswers },
 };
 
 const countDevices =
@@ -93,13 +90,13 @@ const countDevices =
     const { fleet } = registry.fleet(params.fleet_id);
     const counted = active.of(fleet.fleetId, activeSinceMs(fleet, config));
     const connected = await Promise.all(
-      shards.all.map((shard) => shard.presence.connectedCount(fleet.fleetId)),
+      shards.all.map((shard) => shard.streams.presence.connectedCount(fleet.fleetId)),
     );
     return {
       ...(await totals(shards, fleet)),
       connected: connected.reduce((all, one) => all + one, 0),
       active: await counted.active,
-      counted_at: new Date(counted.atMs).toISOString(),
+      counted_at: timeTextOf(counted.atMs),
     };
   };
 

@@ -1,28 +1,43 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
+import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import {
+  type FleetChangeBody,
+  type FleetDocument,
+  fleetChangeBody,
+  fleetDocument,
+  type NewFleetBody,
+  newFleetBody,
+} from '../../contract/fleet.ts';
+import { ApiError } from '../../core/errors.ts';
 import { generateFleetId } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { FleetChange } from '../../declarations/registry.ts';
+import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import {
-  describeFleet,
-  errorAnswers,
-  fleetDocument,
-  fleetId,
-  fleetLimits,
-  fleetPath,
-  listOf,
-  name,
-  pageLimit,
-} from '../request/documents.ts';
+import { timeTextOf } from '../request/times.ts';
 
-const changeable = { name, ...fleetLimits };
-const newFleet = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }), {
-  additionalProperties: false,
-});
-const fleetChange = Type.Partial(Type.Object(changeable), { additionalProperties: false });
+/** Describes a fleet with its effective limits: its own, or those of the configuration. */
+function describeFleet(fleet: Fleet, config: AdminApiConfig): FleetDocument {
+  const { current } = config.settings;
+  return {
+    fleet_id: fleet.fleetId,
+    name: fleet.name,
+    created_at: timeTextOf(fleet.createdAtMs),
+    deleting_since: timeTextOf(fleet.deletingSinceMs),
+    mailbox_mails_max: fleet.mailboxMailsMax ?? current.mailboxMailsMax,
+    mail_ttl_seconds: fleet.mailTtlSeconds ?? current.mailTtlSeconds,
+    mail_requeues_max: fleet.mailRequeuesMax ?? null,
+    requests_per_second_max: fleet.requestsPerSecondMax ?? current.fleetRequestsPerSecondMax,
+    device_requests_per_second_max: fleet.deviceRequestsPerSecondMax ?? current.deviceRequestsPerSecondMax,
+    device_bytes_per_second_max: fleet.deviceBytesPerSecondMax ?? current.deviceBytesPerSecondMax,
+    active_seconds: fleet.activeSeconds ?? current.activeSeconds,
+    log_retention_seconds: fleet.logRetentionSeconds ?? current.logRetentionSeconds,
+    log_bytes_max: fleet.logBytesMax ?? null,
+  };
+}
 
 /** Omits absent fields, because the registry takes a present one, even if undefined, as a change. */
-function changeOf(body: Static<typeof fleetChange>): FleetChange {
+function changeOf(body: FleetChangeBody): FleetChange {
   const fields: [keyof FleetChange, string | number | null | undefined][] = [
     ['name', body.name],
     ['mailboxMailsMax', body.mailbox_mails_max],
@@ -39,7 +54,7 @@ function changeOf(body: Static<typeof fleetChange>): FleetChange {
 }
 
 /** Omits null limits: a new fleet has none to reset. */
-function limitsOf(body: Static<typeof newFleet>): Partial<Fleet> {
+function limitsOf(body: NewFleetBody): Partial<Fleet> {
   return Object.fromEntries(Object.entries(changeOf(body)).filter(([, value]) => value !== null));
 }
 
@@ -63,7 +78,7 @@ const listFleets =
 
 const creation = {
   summary: 'Create a fleet',
-  body: newFleet,
+  body: newFleetBody,
   response: { 201: fleetDocument, ...errorAnswers },
 };
 
@@ -91,12 +106,12 @@ const showing = {
 const showFleet =
   ({ config, registry }: AdminContext): Handler<typeof showing> =>
   async ({ params }) =>
-    describeFleet(registry.fleet(params.fleet_id).fleet, config);
+    describeFleet(registry.declared(params.fleet_id), config);
 
 const changing = {
   summary: 'Change a fleet',
   params: fleetPath,
-  body: fleetChange,
+  body: fleetChangeBody,
   response: { 200: fleetDocument, ...errorAnswers },
 };
 
@@ -104,6 +119,27 @@ const changeFleet =
   ({ config, registry }: AdminContext): Handler<typeof changing> =>
   async ({ params, body }) =>
     describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config);
+
+const deletion = {
+  summary: 'Delete a fleet',
+  description:
+    'Deletes a fleet with all that is declared in it, its devices and their mail, for good: from the answer on there is no such fleet for its devices, and the rest is removed in the background. Until it is gone, `deleting_since` is set and its id is taken. Records stay in the log until their retention ends.',
+  params: fleetPath,
+  querystring: Type.Object({
+    name: Type.String({ description: 'Confirmation: the name of the fleet, or its id if it has no name.' }),
+  }),
+  response: { 202: fleetDocument, ...errorAnswers },
+};
+
+const deleteFleet =
+  ({ config, registry }: AdminContext): Handler<typeof deletion> =>
+  async ({ params, query }, reply) => {
+    const { fleetId, name } = registry.declared(params.fleet_id);
+    if (query.name !== (name || fleetId)) throw new ApiError('not_confirmed');
+    const fleet = await registry.deleteFleet(fleetId);
+    reply.code(202);
+    return describeFleet(fleet, config);
+  };
 
 /** Adds `/fleets` and `/fleets/{fleet_id}`. */
 export function addFleetRoutes(app: AdminApp, context: AdminContext): void {
@@ -115,4 +151,5 @@ export function addFleetRoutes(app: AdminApp, context: AdminContext): void {
   app.post('/fleets', { config: { scope: 'provision' }, schema: creation }, createFleet(context));
   app.get('/fleets/:fleet_id', { config: { scope: 'read' }, schema: showing }, showFleet(context));
   app.patch('/fleets/:fleet_id', { config: { scope: 'provision' }, schema: changing }, changeFleet(context));
+  app.delete('/fleets/:fleet_id', { config: { scope: 'admin' }, schema: deletion }, deleteFleet(context));
 }

@@ -1,22 +1,18 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
+import { devicePath, errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
+import {
+  mailSettings,
+  type SentMailDocument,
+  sentMailDocument,
+  waitingMailDocument,
+} from '../../contract/mail.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
-import type { EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
+import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import { bytesBody } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
-import {
-  devicePath,
-  errorAnswers,
-  listOf,
-  mailboxMailsMax,
-  mailTtlSeconds,
-  nullable,
-  pageLimit,
-  requeuesMaxDocument,
-  time,
-} from '../request/documents.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import {
   idempotencyHeaders,
@@ -26,41 +22,31 @@ import {
   refusal,
   replayHeader,
 } from '../request/mail-request.ts';
+import { timeTextOf } from '../request/times.ts';
 
-const waitingMail = Type.Object({
-  mail_id: Type.String(),
-  name: Type.String(),
-  payload: Type.Object({}),
-  accepted_at: time,
-  expires_at: time,
-  fetch_count: Type.Integer(),
-  first_fetched_at: nullable('string'),
-  requeue_count: Type.Integer(),
-});
 /** Documented as a list, but sent as the bytes of `describePage`. */
-const mailPage = Type.Unsafe<Buffer>(listOf(waitingMail));
-const sentMail = Type.Object({
-  mail_id: Type.String(),
-  mailbox_size: Type.Integer(),
-  state: Type.Enum(['queued', 'delayed']),
-});
-
-function answer(outcome: EnqueueOutcome, limits: Limits): Static<typeof sentMail> {
+const mailPage = Type.Unsafe<Buffer>(listOf(waitingMailDocument));
+function answer(outcome: EnqueueOutcome, limits: Limits): SentMailDocument {
   if (outcome.result !== 'queued') throw refusal(outcome, limits);
   const { mailId, mailboxSize, isDelayed } = outcome;
   return { mail_id: formatUuid(mailId), mailbox_size: mailboxSize, state: isDelayed ? 'delayed' : 'queued' };
 }
 
+/** A queued or a delayed mail: what the other has not is null. */
+type WaitingMail = Pick<Mail, 'id' | 'name' | 'payload'> &
+  Partial<Omit<Mail, 'requeuesMax'>> &
+  Partial<Pick<DelayedMail, 'deliverAtMs'>>;
+
 /** Formats one mail as JSON with the payload's own bytes (D11): numbers beyond 2^53 would not survive parsing. */
-function describeMail(mail: Mail): Buffer {
+function describeMail(mail: WaitingMail): Buffer {
   const front = JSON.stringify({ mail_id: formatUuid(mail.id), name: mail.name });
   const back = JSON.stringify({
-    accepted_at: new Date(mail.acceptedAtMs).toISOString(),
-    expires_at: new Date(mail.expiresAtMs).toISOString(),
-    fetch_count: mail.fetchCount,
-    first_fetched_at:
-      mail.firstFetchedAtMs === undefined ? null : new Date(mail.firstFetchedAtMs).toISOString(),
-    requeue_count: mail.requeueCount,
+    deliver_at: timeTextOf(mail.deliverAtMs),
+    accepted_at: timeTextOf(mail.acceptedAtMs),
+    expires_at: timeTextOf(mail.expiresAtMs),
+    fetch_count: mail.fetchCount ?? 0,
+    first_fetched_at: timeTextOf(mail.firstFetchedAtMs),
+    requeue_count: mail.requeueCount ?? 0,
   });
   return Buffer.concat([
     Buffer.from(`${front.slice(0, -1)},"payload":`),
@@ -71,7 +57,7 @@ function describeMail(mail: Mail): Buffer {
 
 const comma = Buffer.from(',');
 
-function describePage(mails: readonly Mail[], next: string | null): Buffer {
+function describePage(mails: readonly WaitingMail[], next: string | null): Buffer {
   const items = mails.flatMap((mail, index) =>
     index === 0 ? [describeMail(mail)] : [comma, describeMail(mail)],
   );
@@ -87,15 +73,13 @@ const sending = {
   params: Type.Interface([devicePath], { name: Type.String() }),
   headers: idempotencyHeaders,
   querystring: Type.Object({
-    ttl_seconds: Type.Optional(Type.Integer(mailTtlSeconds)),
-    mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
-    requeues_max: Type.Optional(Type.Integer(requeuesMaxDocument)),
+    ...mailSettings,
     deliver_at: Type.Optional(
       Type.String({ description: 'When the mailbox accepts it: ISO 8601 with a time zone.' }),
     ),
   }),
   body: bytesBody('The payload, a JSON object, delivered byte for byte. An empty body is {}.'),
-  response: { 201: sentMail, ...errorAnswers },
+  response: { 201: sentMailDocument, ...errorAnswers },
 };
 
 const sendMail =
@@ -109,17 +93,18 @@ const sendMail =
     const message = parseMessage(bytes);
     fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
     const fleet = fleets.get(fleetId);
-    const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax;
+    const limit =
+      query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax;
     const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
     const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
-    const outcome = await shards.of(device).enqueue({
+    const outcome = await shards.of(device).mail.enqueue({
       device,
       name,
       ...(requeuesMax !== undefined && { requeuesMax }),
       ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
       // Copied: a view of Node's pool would cross threads together with the whole pool.
       payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
-      ttlSeconds: query.ttl_seconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
+      ttlSeconds: query.ttl_seconds ?? fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
       mailboxMailsMax: limit,
       ...(idempotency && { idempotency }),
     });
@@ -133,12 +118,26 @@ const sendMail =
     return sent;
   };
 
+const positionMax = 2 ** 48 - 2;
+
+/** @throws ApiError bad_request for a cursor that no list has returned. */
+function checkCursor(state: 'queued' | 'delayed', after: string): void {
+  const isValid =
+    state === 'delayed'
+      ? /^[0-9a-f]{44}$/.test(after)
+      : /^\d{1,15}$/.test(after) && Number(after) <= positionMax;
+  if (after !== '' && !isValid)
+    throw new ApiError('bad_request', { msg: '`after` is not a `next` of this list.' });
+}
+
 const listing = {
-  summary: 'List the mail in a mailbox',
-  description: 'Lists the mails of a mailbox in order, head first, each with its payload.',
+  summary: 'List the queued or the delayed mail of a device',
+  description:
+    'Lists queued mail in the order of the mailbox, head first, or delayed mail in the order of delivery; each with its payload.',
   params: devicePath,
   querystring: Type.Object({
-    after: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 48 - 2 })),
+    state: wordOf(['queued', 'delayed'], { default: 'queued' }),
+    after: Type.String({ default: '' }),
     limit: pageLimit,
   }),
   response: { 200: mailPage, ...errorAnswers },
@@ -150,12 +149,15 @@ const listMail =
     const { shards } = context;
     const {
       params,
-      query: { after, limit },
+      query: { state, after, limit },
     } = request;
+    checkCursor(state, after);
     const device = deviceOfRequest(context, params);
     const shard = shards.of(device);
-    if ((await shard.credentials(device)) === undefined) throw new ApiError('device_not_found');
-    const { items, next } = await shard.mails(device, after === undefined ? '' : String(after), limit);
+    if ((await shard.devices.credentials(device)) === undefined) throw new ApiError('device_not_found');
+    const { items, next } = await (state === 'delayed'
+      ? shard.mail.listDelayed(device, after, limit)
+      : shard.mail.list(device, after, limit));
     return reply.type('application/json').send(describePage(items, sealCursor(request, next)));
   };
 

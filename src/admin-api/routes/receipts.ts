@@ -1,42 +1,16 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
+import { devicePath, errorAnswers } from '../../contract/document.ts';
+import { type ReceiptDocument, receiptDocument, withdrawalDocument } from '../../contract/mail.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
-import { deviceId, devicePath, errorAnswers, nullable, time } from '../request/documents.ts';
 import { timeTextOf } from '../request/times.ts';
-
-const states: readonly Receipt['state'][] = [
-  'delayed',
-  'queued',
-  'acked',
-  'rejected',
-  'expired',
-  'withdrawn',
-  'over_requeued',
-  'mailbox_full',
-];
 
 const mailPath = Type.Interface([devicePath], { mail_id: Type.String() });
 
-const receiptDocument = Type.Object({
-  mail_id: Type.String(),
-  device_id: deviceId,
-  name: Type.String(),
-  state: Type.Enum([...states]),
-  deliver_at: nullable('string', { description: 'Only of delayed mail.' }),
-  queued_at: nullable('string', { description: 'When the mailbox accepted it.' }),
-  expires_at: nullable('string', { description: 'Only of queued mail.' }),
-  fetch_count: Type.Integer(),
-  first_fetched_at: nullable('string'),
-  requeue_count: Type.Integer(),
-  settled_at: nullable('string', { description: 'When it was settled, expired or withdrawn.' }),
-});
-
-const withdrawal = Type.Object({ mail_id: Type.String(), mailbox_size: Type.Integer(), withdrawn_at: time });
-
-function describe(receipt: Receipt): Static<typeof receiptDocument> {
+function describe(receipt: Receipt): ReceiptDocument {
   return {
     mail_id: formatUuid(receipt.mailId),
     device_id: deviceIdOf(receipt.device),
@@ -72,7 +46,7 @@ const showReceipt =
   async ({ params }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
-    const receipt = await shards.of(device).receipt(device, mailIdOf(params.mail_id));
+    const receipt = await shards.of(device).mail.receipt(device, mailIdOf(params.mail_id));
     if (receipt === undefined) {
       throw new ApiError('mail_not_found', {
         msg: 'There is no receipt for this mail, or it has expired (receiptRetentionSeconds).',
@@ -85,7 +59,7 @@ const withdrawing = {
   summary: 'Withdraw a mail',
   description: 'Withdraws a mail that is queued in its mailbox or delayed.',
   params: mailPath,
-  response: { 200: withdrawal, ...errorAnswers },
+  response: { 200: withdrawalDocument, ...errorAnswers },
 };
 
 const withdrawMail =
@@ -95,9 +69,9 @@ const withdrawMail =
     const device = deviceOfRequest(context, params);
     const mailId = mailIdOf(params.mail_id);
     const shard = shards.of(device);
-    const { result, mailboxSize } = await shard.withdrawMail(device, mailId);
+    const { result, mailboxSize } = await shard.mail.withdraw(device, mailId);
     if (result === 'not_found') throw new ApiError('mail_not_found');
-    const receipt = await shard.receipt(device, mailId);
+    const receipt = await shard.mail.receipt(device, mailId);
     if (result === 'already_settled') {
       const how = receipt === undefined ? 'settled' : receipt.state.replace('_', '-');
       throw new ApiError('mail_already_settled', { msg: `This mail is already ${how}.` });

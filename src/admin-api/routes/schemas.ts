@@ -1,29 +1,20 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
+import { errorAnswers, fleetPath, listOf } from '../../contract/document.ts';
+import { type SchemaDocument, schemaDocument, schemaKind } from '../../contract/schema.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { SchemaText } from '../../declarations/fleet.ts';
-import { schemaKinds } from '../../declarations/schemas/schema.ts';
 import { bytesBody } from '../request/bodies.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { errorAnswers, fleetPath, listOf, nullable } from '../request/documents.ts';
 
-const kind = Type.Enum([...schemaKinds]);
-const schemaPath = Type.Object({ fleet_id: Type.String(), kind, name: Type.String() });
+const schemaPath = Type.Object({ fleet_id: Type.String(), kind: schemaKind, name: Type.String() });
 /** Sent as stored, not serialized from an object. */
 const schemaText = Type.Unsafe<string>({ type: 'object', description: 'The JSON Schema as it was stored.' });
-const schemaDocument = Type.Object({
-  kind,
-  name: Type.String(),
-  disabled: nullable('string', {
-    description: 'Why bodies for it are answered 503, until it is stored again or the server restarts.',
-  }),
-});
-
 function describe({
   kind,
   name,
   disabled = null,
-}: Pick<SchemaText, 'kind' | 'name'> & { disabled?: string | null }): Static<typeof schemaDocument> {
+}: Pick<SchemaText, 'kind' | 'name'> & { disabled?: string | null }): SchemaDocument {
   return { kind, name, disabled };
 }
 

@@ -1,8 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { TlsFiles } from '../../core/config/tls.ts';
 import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { hostRefusal } from './host-check.ts';
-import { HttpListener, type ListenerLimits } from './http-listener.ts';
+import { HttpListener, type ListenAddress, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
 import type { Probe } from './probe.ts';
 
@@ -10,10 +11,10 @@ import type { Probe } from './probe.ts';
 const closeTimeoutMs = 2_000;
 
 export interface AdminListenerOptions {
-  address: { host: string; port: number };
+  address: ListenAddress;
   /** Closed with the listener. */
   probe: Probe | undefined;
-  config: ListenerLimits & Pick<AdminApiConfig, 'adminHosts'>;
+  config: ListenerLimits & Pick<AdminApiConfig, 'settings'>;
   reasons: () => readonly NotReady[];
 }
 
@@ -41,8 +42,16 @@ export class AdminListener {
   }
 
   get port(): number {
-    if (this.#listener === undefined) throw new Error('the listener is closed');
-    return this.#listener.port;
+    return this.#opened.port;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#options.address.tls === undefined ? 'http' : 'https';
+  }
+
+  /** Uses the certificate for new connections. */
+  renewCertificate(tls: TlsFiles): void {
+    this.#opened.renewCertificate(tls);
   }
 
   /** Routes every request to the admin server from now on, and makes metrics available. */
@@ -70,6 +79,11 @@ export class AdminListener {
     await Promise.all([this.#listener?.close(), this.#options.probe?.close()]);
   }
 
+  get #opened(): HttpListener {
+    if (this.#listener === undefined) throw new Error('the listener is closed');
+    return this.#listener;
+  }
+
   #handle(request: IncomingMessage, response: ServerResponse): void {
     if (this.#handler === undefined) {
       this.#answer(request, response);
@@ -83,7 +97,7 @@ export class AdminListener {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { config, reasons } = this.#options;
     const isHealth = request.url?.split('?', 1)[0] === '/healthz';
-    const refusal = hostRefusal(request, config.adminHosts);
+    const refusal = hostRefusal(request, config.settings.current.adminHosts);
     const answer = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons());
     const { status, body } = refusal === undefined ? answer : { status: refusal.status, body: refusal };
     const head = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' };

@@ -1,5 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify';
+import { patternWords } from '../../contract/document.ts';
 import { ApiError, type FieldError } from '../../core/errors.ts';
+import { deviceIdPattern, fleetIdPattern } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { describeRequest } from './request-log.ts';
 
@@ -18,7 +20,8 @@ export function errorHandler(
   log: Log,
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => void {
   return (error, request, reply) => {
-    const known = error instanceof ApiError ? error : fromFastify(error as FastifyError, request);
+    const known =
+      error instanceof ApiError ? named(error, request) : fromFastify(error as FastifyError, request);
     if (known.code === 'internal_error') {
       const { requestId } = known.options;
       log.error(
@@ -31,6 +34,17 @@ export function errorHandler(
     if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
     reply.code(known.status).type('application/json').send(JSON.stringify(known));
   };
+}
+
+/** Names the fleet or the device of the path that is not there. */
+function named(error: ApiError, { params }: FastifyRequest): ApiError {
+  const { fleet_id: fleet = '', device_id: device = '' } = (params ?? {}) as Partial<Record<string, string>>;
+  if (error.options.msg !== undefined || !fleetIdPattern.test(fleet)) return error;
+  if (error.code === 'fleet_not_found') {
+    return new ApiError(error.code, { ...error.options, msg: `There is no fleet ${fleet}.` });
+  }
+  if (error.code !== 'device_not_found' || !deviceIdPattern.test(device)) return error;
+  return new ApiError(error.code, { ...error.options, msg: `Fleet ${fleet} has no device ${device}.` });
 }
 
 function fromFastify(error: FastifyError, request: FastifyRequest): ApiError {
@@ -56,7 +70,7 @@ function report({ instancePath, params, message }: FastifySchemaValidationError)
   const path = `${instancePath}${key}`.slice(0, reportedPathLengthMax);
   if (key !== '') return { path, msg: 'is not a known field' };
   if (Array.isArray(allowedValues)) return { path, msg: `must be one of ${allowedValues.join(', ')}` };
-  return { path, msg: message ?? 'is not valid' };
+  return { path, msg: patternWords.get(String(params.pattern)) ?? message ?? 'is not valid' };
 }
 
 /** Escapes a key for a JSON Pointer (RFC 6901). */

@@ -1,22 +1,19 @@
-import { Type } from 'typebox';
+import { healthDocument, notReadyDocument } from '../../contract/server.ts';
 import { readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 
-const ok = Type.Object({ ok: Type.Boolean() });
-const notReady = Type.Object({
-  error: Type.String(),
-  msg: Type.String(),
-  reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
-});
-
-const health = { summary: 'Check whether the process answers', security: [], response: { 200: ok } };
+const health = {
+  summary: 'Check whether the process answers',
+  security: [],
+  response: { 200: healthDocument },
+};
 
 const answerHealth: Handler<typeof health> = async () => ({ ok: true });
 
 const readiness = {
   summary: 'Check whether devices are served',
   security: [],
-  response: { 200: ok, 503: notReady },
+  response: { 200: healthDocument, 503: notReadyDocument },
 };
 
 const answerReadiness =

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { isLoopback } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
-import { isLoopback } from '../../core/host-port.ts';
 
 /**
  * Returns why a request must not reach a listener that is open to everything on this machine (D27): against pages in a
- * local browser, by DNS rebinding or by cross-site requests.
+ * browser, by DNS rebinding or by cross-site requests.
  */
 export function hostRefusal({ headers, socket }: IncomingMessage, adminHosts: string): ApiError | undefined {
   const { host, 'sec-fetch-site': site } = headers;
@@ -18,7 +18,7 @@ export function hostRefusal({ headers, socket }: IncomingMessage, adminHosts: st
     .replace(/:\d*$/, '')
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '');
-  if (isLoopback(name) || name === socket.localAddress) return undefined;
+  if (isLoopback(name) || name === socket.localAddress?.replace(/^::ffff:/, '')) return undefined;
   if (name !== '' && adminHosts.split(',').some((allowed) => allowed.trim().toLowerCase() === name)) {
     return undefined;
   }

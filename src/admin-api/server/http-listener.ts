@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import {
   createServer,
   type IncomingMessage,
@@ -5,7 +6,10 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
 import type { AdminApiConfig } from '../config.ts';
 
 /** Longer than the idle timeout of proxies, so that they close the connection and not the server. */
@@ -14,7 +18,7 @@ const keepAliveTimeoutMs = 72_000;
 const unreadTimeoutMs = 120_000;
 /** Buffered bytes that are normal for a client that reads: ending its answer would free little. */
 const fewBytes = 262_144;
-/** Timeout for the head of a request: some hundred bytes, over loopback or from the proxy in front. */
+/** Timeout for the head of a request, which has some hundred bytes, and for the TLS handshake before. */
 const headMs = 10_000;
 /** Maximum pipelined requests per connection. Clients that pipeline at all use fewer. */
 const pipelinedMax = 16;
@@ -25,9 +29,24 @@ const lingerMs = 2_000;
 
 export type ListenerLimits = Pick<AdminApiConfig, 'adminConnectionsMax' | 'adminUnreadBytesMax'>;
 
-/** A plain HTTP server that bounds what clients can make it hold: connections, pipelined requests, unread answers. */
+/** Node offers TLS 1.3 only if a list of suites names those of it, too. */
+const ciphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  ...tlsCiphers,
+].join(':');
+
+/** An address to listen on: in HTTPS with the certificate, else in plain HTTP. */
+export interface ListenAddress {
+  host: string;
+  port: number;
+  tls?: TlsFiles | undefined;
+}
+
+/** An HTTP or HTTPS server that bounds what clients can make it hold: connections, pipelined requests, unread answers. */
 export class HttpListener {
-  readonly #server: Server;
+  readonly #server: Server | SecureServer;
   readonly #limits: ListenerLimits;
   readonly #handler: RequestListener;
   readonly #sockets = new Set<Socket>();
@@ -36,31 +55,36 @@ export class HttpListener {
   /** Bytes that each client had read at the last eviction. */
   readonly #readBytes = new WeakMap<Socket, number>();
 
-  private constructor(limits: ListenerLimits, handler: RequestListener) {
+  private constructor(tls: TlsFiles | undefined, limits: ListenerLimits, handler: RequestListener) {
     this.#limits = limits;
     this.#handler = handler;
     const onRequest: RequestListener = (request, response) => this.#queue(request, response);
-    this.#server = createServer({ connectionsCheckingInterval: checkIntervalMs }, onRequest);
+    const options = { connectionsCheckingInterval: checkIntervalMs };
+    this.#server =
+      tls === undefined
+        ? createServer(options, onRequest)
+        : createSecureServer({ ...options, ...secureContext(tls), handshakeTimeout: headMs }, onRequest);
     this.#server.headersTimeout = headMs;
     // Bodies have a timeout by route: an import may take any time.
     this.#server.requestTimeout = 0;
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
     this.#server.maxConnections = limits.adminConnectionsMax;
-    this.#server.on('connection', (socket) => this.#onConnection(socket));
+    this.#server.on('connection', (socket: Socket) => this.#onConnection(socket));
+    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', lingerAtEnd);
     // 100 Continue is sent where the body is read: not before the token is checked.
     this.#server.on('checkContinue', onRequest);
   }
 
   /** @throws Error when it cannot listen on the address. */
   static async open(
-    address: { host: string; port: number },
+    { host, port, tls }: ListenAddress,
     limits: ListenerLimits,
     handler: RequestListener,
   ): Promise<HttpListener> {
-    const listener = new HttpListener(limits, handler);
+    const listener = new HttpListener(tls, limits, handler);
     const server = listener.#server;
     await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(address, () => resolve());
+      server.once('error', reject).listen({ host, port }, () => resolve());
     });
     return listener;
   }
@@ -71,9 +95,16 @@ export class HttpListener {
     return address.port;
   }
 
+  /** Uses the certificate for new connections; open ones live on. */
+  renewCertificate(tls: TlsFiles): void {
+    if (!('setSecureContext' in this.#server)) throw new Error('the listener speaks plain HTTP');
+    this.#server.setSecureContext(secureContext(tls));
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#server.closeAllConnections();
+    // Also those still in their handshake, which the server does not count among its connections.
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
@@ -81,14 +112,6 @@ export class HttpListener {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#sockets.size >= this.#limits.adminConnectionsMax) this.#server.closeIdleConnections();
-    // Lingers: after a last answer Node would close at once, and a client that is still sending would get a reset and
-    // lose that answer (RFC 9112, 9.6).
-    socket.destroySoon = () => {
-      if (socket.writableEnded) return;
-      socket.end();
-      const timer = setTimeout(() => socket.destroy(), lingerMs);
-      socket.once('close', () => clearTimeout(timer));
-    };
   }
 
   /**
@@ -148,4 +171,21 @@ export class HttpListener {
       socket.destroy();
     }
   }
+}
+
+function secureContext({ certFile, keyFile }: TlsFiles): SecureContextOptions {
+  return { cert: readFileSync(certFile), key: readFileSync(keyFile), ciphers, minVersion: 'TLSv1.2' };
+}
+
+/**
+ * After a last answer Node would close at once, and a client that is still sending would get a reset and lose that answer
+ * (RFC 9112, 9.6).
+ */
+function lingerAtEnd(socket: Socket): void {
+  socket.destroySoon = () => {
+    if (socket.writableEnded) return;
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+  };
 }

@@ -6,16 +6,17 @@ import Fastify, {
   type FastifyRequest,
   type FastifySchema,
 } from 'fastify';
+import type { Settings } from '../../core/config/settings.ts';
 import { ApiError } from '../../core/errors.ts';
 import { newRequestId } from '../../core/request-id.ts';
 import { addActionRoutes } from '../../features/actions/routes.ts';
 import { addActionRunRoutes } from '../../features/actions/run-routes.ts';
+import { addActionStateRoutes } from '../../features/actions/state-routes.ts';
 import { addAuditRoutes } from '../../features/audit/routes.ts';
 import { addBackupRoutes } from '../../features/backups/routes.ts';
 import { addBroadcastRoutes } from '../../features/broadcasts/routes.ts';
 import { addClaimTokenRoutes } from '../../features/claiming/routes.ts';
 import { addConsumerRoutes } from '../../features/consumers/routes.ts';
-import { addForwarderLetterRoutes } from '../../features/forwarders/dead-letter-routes.ts';
 import { addForwarderRoutes } from '../../features/forwarders/routes.ts';
 import { addRecordRoutes } from '../../features/records/routes.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
@@ -33,6 +34,7 @@ import { addDeviceChangeRoute } from '../routes/device-changes.ts';
 import { addDeviceRoutes } from '../routes/devices.ts';
 import { addFleetCountRoute } from '../routes/fleet-counts.ts';
 import { addFleetRoutes } from '../routes/fleets.ts';
+import { addLockoutRoutes } from '../routes/lockouts.ts';
 import { addMailRoutes } from '../routes/mail.ts';
 import { addReceiptRoutes } from '../routes/receipts.ts';
 import { addSchemaRoutes } from '../routes/schemas.ts';
@@ -84,11 +86,11 @@ declare module 'fastify' {
 }
 
 /** Adds a timeout for receiving bodies to all routes added from here on. */
-function limitBodyTimes(app: AdminApp, config: { readonly bodyTimeoutSeconds: number }): void {
+function limitBodyTimes(app: AdminApp, settings: Settings<{ bodyTimeoutSeconds: number }>): void {
   app.addHook('preParsing', async (request: FastifyRequest, reply: FastifyReply) => {
     if (request.raw.complete) return;
     if (request.headers.expect !== undefined) reply.raw.writeContinue();
-    watchBody(request, reply, config.bodyTimeoutSeconds * 1_000);
+    watchBody(request, reply, settings.current.bodyTimeoutSeconds * 1_000);
   });
   app.addHook('onSend', async ({ raw }: FastifyRequest, reply: FastifyReply) => {
     // The body is not read, so the listener closes the connection after the answer.
@@ -169,10 +171,10 @@ function newApp(context: AdminContext): AdminApp {
   logRequests(app, context.log);
   prepareAudit(app);
   app.addHook('onRequest', async ({ raw }) => {
-    const refusal = hostRefusal(raw, config.adminHosts);
+    const refusal = hostRefusal(raw, config.settings.current.adminHosts);
     if (refusal !== undefined) throw refusal;
   });
-  limitBodyTimes(app, config);
+  limitBodyTimes(app, config.settings);
   if (context.traces !== undefined) traceRequests(app, context.traces.spans);
   return app;
 }
@@ -190,6 +192,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addFleetCountRoute(documents, context);
     addDeviceRoutes(documents, context);
     addDeviceChangeRoute(documents, context);
+    addLockoutRoutes(documents, context);
     const exports = new Exports(documents, context.config);
     addExportRoute(documents, context, exports);
     addReceiptRoutes(documents, context);
@@ -201,8 +204,8 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addAuditRoutes(documents, context, exports);
     addActionRoutes(documents, context);
     addActionRunRoutes(documents, context);
+    addActionStateRoutes(documents, context);
     addForwarderRoutes(documents, context);
-    addForwarderLetterRoutes(documents, context);
     addRecordRoutes(documents, context);
     addConsumerRoutes(documents, context);
     addBroadcastRoutes(documents, context);

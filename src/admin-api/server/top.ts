@@ -1,44 +1,8 @@
-import { Type } from 'typebox';
+import { errorAnswers } from '../../contract/document.ts';
+import { topDocument } from '../../contract/server.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { latencyBounds } from '../../core/telemetry/worker-metrics.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import { errorAnswers } from '../request/documents.ts';
-
-const count = Type.Integer({ minimum: 0 });
-const topDocument = Type.Object({
-  time: Type.String(),
-  reasons: Type.Array(Type.String(), { description: 'Why the server is not ready; empty if it is.' }),
-  connections: count,
-  streams: count,
-  requests: Type.Array(
-    Type.Object(
-      { route: Type.String(), answered: count, failed: count },
-      { description: 'Since the server started.' },
-    ),
-  ),
-  latency: Type.Object({
-    bounds_seconds: Type.Array(Type.Number()),
-    counts: Type.Array(count, {
-      description: 'Since the server started, by bucket; the last for values beyond all bounds.',
-    }),
-  }),
-  shards: Type.Array(
-    Type.Object({
-      shard: count,
-      queue: count,
-      commits: count,
-      writes: count,
-      refused: count,
-      bytes: count,
-      log_bytes: count,
-      devices: count,
-      mails: count,
-    }),
-  ),
-  talkers: Type.Array(
-    Type.Object({ fleet_id: Type.String(), device_id: Type.String(), requests_per_second: Type.Number() }),
-  ),
-});
 
 const showing = {
   summary: 'Show the current activity of the server',

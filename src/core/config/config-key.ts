@@ -1,3 +1,5 @@
+import type { Settings } from './settings.ts';
+
 /** One configuration key as JSON Schema. Hand-written: TypeBox would add 300 ms to the start of every command. */
 export interface Key<T> {
   type: 'integer' | 'string' | 'boolean' | 'object';
@@ -11,7 +13,7 @@ export interface Key<T> {
   /** The expected format in words, for the error message. */
   patternText?: string;
   enum?: readonly T[];
-  /** Reloaded on SIGHUP: read at each use. All other keys are fixed at start. */
+  /** Changed by SIGHUP. All other keys are fixed at start. */
   isReloadable?: true;
   required?: readonly string[];
   properties?: Readonly<Record<string, unknown>>;
@@ -19,6 +21,10 @@ export interface Key<T> {
   if?: object;
   then?: object;
   else?: object;
+}
+
+interface Reloadable {
+  isReloadable: true;
 }
 
 /** `host:port`, with brackets around an IPv6 host. */
@@ -48,7 +54,8 @@ export const boolean = (value: boolean, description: string): Key<boolean> => ({
   default: value,
   description,
 });
-export const reloadable = <T>(key: Key<T>): Key<T> => ({ ...key, isReloadable: true });
+/** Makes a key one of the `Settings`. */
+export const reloadable = <T>(key: Key<T>): Key<T> & Reloadable => ({ ...key, isReloadable: true });
 /** HOST:PORT; may be empty only if the default is. */
 export const address = (value: string, description: string): Key<string> =>
   text(value, description, {
@@ -56,7 +63,20 @@ export const address = (value: string, description: string): Key<string> =>
     patternText: 'HOST:PORT',
   });
 
+type Keys = Record<string, Key<unknown>>;
+
 /** The values of a group of keys after validation. */
-export type ValuesOf<Keys extends Record<string, Key<unknown>>> = {
-  readonly [K in keyof Keys]: Keys[K]['default'];
-};
+export type ValuesOf<K extends Keys> = { readonly [Name in keyof K]: K[Name]['default'] };
+
+/** The values that are fixed at start. */
+export type FixedOf<K extends Keys> = ValuesOf<{
+  [Name in keyof K as K[Name] extends Reloadable ? never : Name]: K[Name];
+}>;
+
+/** The values that SIGHUP changes. */
+export type SettingsOf<K extends Keys> = ValuesOf<{
+  [Name in keyof K as K[Name] extends Reloadable ? Name : never]: K[Name];
+}>;
+
+/** The configuration of a running server: a reloadable key can be read nowhere but in its settings. */
+export type ConfigOf<K extends Keys> = FixedOf<K> & { readonly settings: Settings<SettingsOf<K>> };

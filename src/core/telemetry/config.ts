@@ -1,4 +1,4 @@
-import { type Key, reloadable, text, type ValuesOf } from '../config/config-key.ts';
+import { type ConfigOf, type Key, reloadable, text } from '../config/config-key.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 const logLevel: Key<(typeof logLevels)[number]> = {
@@ -21,4 +21,4 @@ export const telemetryKeys = {
   ),
 };
 
-export type TelemetryConfig = ValuesOf<typeof telemetryKeys>;
+export type TelemetryConfig = ConfigOf<typeof telemetryKeys>;

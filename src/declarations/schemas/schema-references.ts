@@ -3,6 +3,7 @@ import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-
 
 /** Base URI of schemas without an `$id`; nothing is ever fetched. */
 const nowhere = 'schema://fleetpost/';
+const dialectId = 'https://json-schema.org/draft/2020-12/schema';
 const dialect = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 
 /**
@@ -54,7 +55,9 @@ export class SchemaReferences {
     }
     const { $id, $anchor, $dynamicAnchor, $schema } = value;
     if (typeof $schema === 'string' && !dialect.test($schema))
-      throw new Error(`${quoted(`${pointer}/$schema`)} names another dialect`);
+      throw new Error(
+        `${quoted(`${pointer}/$schema`)} names another dialect: leave it out, or use ${dialectId}`,
+      );
     const base = typeof $id === 'string' ? absolute($id, outerBase) : outerBase;
     this.#bases.set(value, base);
     if (base !== outerBase) this.#name(base, pointer);
@@ -111,6 +114,6 @@ function decodedFragment(fragment: string): string {
 }
 
 /** Makes an operator's text safe to quote. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200);
 }

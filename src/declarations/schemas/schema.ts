@@ -1,9 +1,11 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Settings } from '../../core/config/settings.ts';
 import { ApiError, type FieldError, unavailable } from '../../core/errors.ts';
 import { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
 import { exhaustiveSteps, schemaSteps } from './schema-cost.ts';
+import { metaSchemaFault, schemaFault } from './schema-faults.ts';
 import { numberUniqueItems } from './unique-items.ts';
 
 export const schemaKinds = ['datapoint', 'message', 'mail'] as const;
@@ -61,27 +63,27 @@ export function checkSchema(schema: JsonObject, stepsMax: number): void {
   try {
     // Ignores its own `$schema`, which may name just a part of the meta-schema.
     if (!metaSchema.validate(metaSchemaId, schema)) {
-      throw new Error(metaSchema.errorsText(metaSchema.errors, { dataVar: 'schema' }));
+      throw new Error(metaSchemaFault(metaSchema.errors));
     }
     const plain = plainSchema(schema);
     schemaSteps(plain, stepsMax);
     compile(plain, false);
   } catch (error) {
-    const reason = (error as Error).message.slice(0, 300);
+    const reason = schemaFault(error as Error, schema).slice(0, 300);
     throw new ApiError('invalid_schema', { msg: `This is not a usable JSON Schema 2020-12: ${reason}` });
   }
 }
 
 /** Limits and notification of a schema. */
 export interface SchemaWatch {
-  readonly limits: { readonly schemaCheckMillisecondsMax: number };
+  readonly settings: Settings<{ schemaCheckMillisecondsMax: number }>;
   /** Called once, with the reason for disabling it. */
   onDisabled(reason: string): void;
 }
 
 /** For a schema that nothing is checked against. */
 export const unwatched: SchemaWatch = {
-  limits: { schemaCheckMillisecondsMax: Number.POSITIVE_INFINITY },
+  settings: { current: { schemaCheckMillisecondsMax: Number.POSITIVE_INFINITY } },
   onDisabled() {},
 };
 
@@ -117,7 +119,7 @@ export class Schema {
     const startedAtMs = performance.now();
     const errors = this.#errorsOf(validate, value, bytes);
     const milliseconds = performance.now() - startedAtMs;
-    if (milliseconds > this.#watch.limits.schemaCheckMillisecondsMax)
+    if (milliseconds > this.#watch.settings.current.schemaCheckMillisecondsMax)
       this.#confirmSlow(value, bytes, milliseconds);
     if (errors !== undefined) throw new ApiError('schema_mismatch', { errors });
   }
@@ -147,7 +149,7 @@ export class Schema {
    * say.
    */
   #confirmSlow(value: JsonObject, bytes: number, milliseconds: number): void {
-    const { schemaCheckMillisecondsMax: limit } = this.#watch.limits;
+    const { schemaCheckMillisecondsMax: limit } = this.#watch.settings.current;
     let least = milliseconds;
     if (milliseconds <= limit * repeatedCheckFactor && this.#validate !== undefined) {
       const startedAtMs = performance.now();

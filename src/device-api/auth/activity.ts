@@ -135,7 +135,7 @@ export class ActivityNotes {
       // In key order, neighbouring devices share a page, which is then written once.
       activity.sort((a, b) => (a.device < b.device ? -1 : 1));
       for (let start = 0; start < activity.length; start += notesPerWrite) {
-        await shard.noteActivity(activity.slice(start, start + notesPerWrite));
+        await shard.devices.noteActivity(activity.slice(start, start + notesPerWrite));
       }
     }
   }

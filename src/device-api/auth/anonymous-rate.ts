@@ -1,5 +1,6 @@
 import { clientAddressOf } from '../../core/address.ts';
 import { monotonicSeconds } from '../../core/clock.ts';
+import type { Settings } from '../../core/config/settings.ts';
 import { type ApiError, rateLimited } from '../../core/errors.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
 
@@ -21,21 +22,21 @@ const windowMs = 1_000;
  * this worker's anonymous answers in total stay below its share of what one address may have.
  */
 export class AnonymousRate {
-  readonly #limits: AnonymousLimits;
+  readonly #settings: Settings<AnonymousLimits>;
   readonly #rates: RequestRates;
   readonly #workers: number;
   #windowEndMs = 0;
   #answers = 0;
 
-  constructor(limits: AnonymousLimits, rates: RequestRates, workers: number) {
-    this.#limits = limits;
+  constructor(settings: Settings<AnonymousLimits>, rates: RequestRates, workers: number) {
+    this.#settings = settings;
     this.#rates = rates;
     this.#workers = workers;
   }
 
   /** Counts a request; returns the error to refuse it with if it exceeds the limit. */
   refusal(client: Client): ApiError | undefined {
-    const { anonymousRequestsPerSecondMax: max } = this.#limits;
+    const { anonymousRequestsPerSecondMax: max } = this.#settings.current;
     const { startedAtMs } = client;
     if (max === 0) return undefined;
     if (startedAtMs >= this.#windowEndMs) {

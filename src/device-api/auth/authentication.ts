@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { Awaitable } from '../../core/async.ts';
 import { ApiError, type CredentialDetail } from '../../core/errors.ts';
 import { deviceIdPattern, deviceKeyOf, deviceSecretPattern, fleetIdPattern } from '../../core/identity.ts';
 import type { Authentication, DeviceCredentials } from '../../domain/devices/device.ts';
-import type { Awaitable } from '../../domain/shard.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { RequestHeaders } from '../server/request-headers.ts';
 import { CachedDevice } from './cached-device.ts';
@@ -42,13 +42,16 @@ export function authenticate(
   const cached = context.deviceCache.get(deviceId);
   // A cached device has passed every check below and has not changed since.
   if (cached?.isValid && cached.fleetId === fleetId && cached.accepts(secret)) {
-    if (context.config.hostSuffix === '' && !lockouts.isGuarded(cached.fingerprint)) return cached;
+    const isSettled =
+      context.config.settings.current.hostSuffix === '' && !lockouts.isGuarded(cached.fingerprint);
+    // Its fleet may be being deleted, and it not yet.
+    if (isSettled && context.fleets.get(fleetId) !== undefined) return cached;
   }
   if (fleetId === '' || deviceId === '' || secret === '') throw malformed('invalid_credentials');
   if (!fleetIdPattern.test(fleetId)) throw malformed('invalid_fleet_id');
   if (!deviceIdPattern.test(deviceId)) throw malformed('invalid_device_id');
   if (!deviceSecretPattern.test(secret)) throw malformed('invalid_device_secret');
-  const { hostSuffix } = context.config;
+  const { hostSuffix } = context.config.settings.current;
   if (hostSuffix !== '') checkHost(headers.host, hostSuffix, fleetId);
   const device = deviceKeyOf(fleetId, deviceId);
   const fingerprint = lockouts.fingerprint(device);
@@ -58,7 +61,7 @@ export function authenticate(
     throw refused('fleet_not_found');
   }
   const shard = context.shards.of(device);
-  const changeToken = shard.changeToken(device);
+  const changeToken = shard.devices.changeToken(device);
   const admit = (found: Authentication | undefined, from: { readonly address: string }): CachedDevice => {
     let untilMs: number | undefined;
     try {
@@ -80,7 +83,7 @@ export function authenticate(
     if (changeToken !== undefined) context.deviceCache.put(admitted);
     return admitted;
   };
-  const credentials = shard.credentials(device);
+  const credentials = shard.devices.credentials(device);
   if (!(credentials instanceof Promise)) return admit(credentials, client);
   // Read now: it is no longer available if the client disconnects meanwhile.
   const { address } = client;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { Awaitable } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
+import type { ChangeToken } from '../../domain/devices/shard-devices.ts';
 import type { MailboxHead } from '../../domain/mail/mail.ts';
-import type { Awaitable, ChangeToken, Shard } from '../../domain/shard.ts';
+import type { Shard } from '../../domain/shard.ts';
 import type { Note } from './activity.ts';
 
 /** Length of every device secret (D1). */
@@ -124,14 +126,14 @@ export class CachedDevice {
   /** Most polls find an empty mailbox; a cached size of 0 answers them without a read. */
   mailboxHead(): Awaitable<MailboxHead> {
     if (this.#mailboxSize === 0 && this.#isSizeCurrent) return noMail;
-    const head = this.shard.mailboxHead(this.device);
+    const head = this.shard.mail.head(this.device);
     if (!(head instanceof Promise) && this.isCurrent) this.#mailboxSize = head.size;
     return head;
   }
 
   mailboxSize(): Awaitable<number> {
     if (this.#mailboxSize !== undefined && this.#isSizeCurrent) return this.#mailboxSize;
-    const size = this.shard.mailboxSize(this.device);
+    const size = this.shard.mail.size(this.device);
     if (this.isCurrent && typeof size === 'number') this.#mailboxSize = size;
     return size;
   }

@@ -1,6 +1,9 @@
 import { monotonicSeconds } from '../../core/clock.ts';
+import type { Settings } from '../../core/config/settings.ts';
 import { rateLimited } from '../../core/errors.ts';
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, deviceKeyLength, fleetIdLength } from '../../core/identity.ts';
+import type { Lockout, LockoutFilter, LockoutList } from '../../domain/devices/lockout.ts';
+import type { Page } from '../../domain/page.ts';
 import { fingerprint } from './fingerprint.ts';
 
 /** Size of the table of address-device pairs, which is set-associative. */
@@ -14,6 +17,10 @@ const lockedUntilAt = 3;
 const lockSecondsAt = 4;
 const pairCells = 5;
 
+/** Who is locked out, as text, padded with zeros: a device key or the fleet of a claim, and the address. */
+const subjectBytes = deviceKeyLength;
+const nameBytes = subjectBytes + 22;
+
 /** Guard cells, a power of two. Devices that share one are only checked in full more often. */
 const guardCount = 65_536;
 
@@ -21,6 +28,8 @@ const guardCount = 65_536;
 export interface LockoutMemory {
   seed: string;
   pairs: SharedArrayBuffer;
+  /** Written only when a lockout begins: without any, their pages are not even resident. */
+  names: SharedArrayBuffer;
   guards: SharedArrayBuffer;
 }
 
@@ -28,6 +37,7 @@ export function allocateLockouts(seed: string): LockoutMemory {
   return {
     seed,
     pairs: new SharedArrayBuffer(pairCount * pairCells * Float64Array.BYTES_PER_ELEMENT),
+    names: new SharedArrayBuffer(pairCount * nameBytes),
     guards: new SharedArrayBuffer(guardCount * Float64Array.BYTES_PER_ELEMENT),
   };
 }
@@ -43,18 +53,20 @@ export interface LockoutLimits {
  * cell. A full set evicts the pair that failed longest ago. When two workers count for the same pair at the same
  * instant, one count may be lost.
  */
-export class Lockouts {
+export class Lockouts implements LockoutList {
   readonly #pairs: Float64Array<SharedArrayBuffer>;
+  readonly #names: Buffer;
   /** When the last lockout of a device ends, from any address; 0 if there is none. */
   readonly #guards: Float64Array<SharedArrayBuffer>;
   readonly #seed: string;
-  readonly #limits: LockoutLimits;
+  readonly #settings: Settings<LockoutLimits>;
 
-  constructor({ seed, pairs, guards }: LockoutMemory, limits: LockoutLimits) {
+  constructor({ seed, pairs, names, guards }: LockoutMemory, settings: Settings<LockoutLimits>) {
     this.#seed = seed;
     this.#pairs = new Float64Array(pairs);
+    this.#names = Buffer.from(names);
     this.#guards = new Float64Array(guards);
-    this.#limits = limits;
+    this.#settings = settings;
   }
 
   /** Costs a hash: callers that ask often cache it. */
@@ -87,13 +99,14 @@ export class Lockouts {
     );
   }
 
-  /** Counts a 401. */
-  failed(device: DeviceKey, client: { readonly address: string }): void {
-    const { unauthorizedMax, unauthorizedWindowSeconds, lockoutSecondsMax } = this.#limits;
+  /** Counts a 401. `subject`: what a list shows instead of the device key. */
+  failed(device: DeviceKey, client: { readonly address: string }, subject: string = device): void {
+    const { unauthorizedMax, unauthorizedWindowSeconds, lockoutSecondsMax } = this.#settings.current;
     if (unauthorizedMax === 0) return;
     const pairs = this.#pairs;
     const now = monotonicSeconds();
-    const at = this.#findOrInsert(this.#nameOf(device, client.address));
+    const { address } = client;
+    const at = this.#findOrInsert(this.#nameOf(device, address));
     if (now - (pairs[at + countedSinceAt] ?? 0) > unauthorizedWindowSeconds) {
       pairs[at + countedSinceAt] = now;
       pairs[at + failuresAt] = 0;
@@ -105,10 +118,63 @@ export class Lockouts {
     const isBack = lastSeconds > 0 && now - (pairs[at + lockedUntilAt] ?? 0) < lockoutSecondsMax;
     if (failures < unauthorizedMax && !isBack) return;
     const seconds = Math.min(isBack ? lastSeconds * 2 : unauthorizedWindowSeconds, lockoutSecondsMax);
+    this.#writeName(at, subject, address);
     pairs[at + lockSecondsAt] = seconds;
     pairs[at + lockedUntilAt] = now + seconds;
     const guard = this.fingerprint(device) % guardCount;
     this.#guards[guard] = Math.max(this.#guards[guard] ?? 0, now + seconds);
+  }
+
+  list(filter: LockoutFilter, after: string, limit: number): Page<Lockout> {
+    const items: Lockout[] = [];
+    let last = -1;
+    for (const [at, lockout] of this.#each(filter, after === '' ? 0 : (Number(after) + 1) * pairCells)) {
+      if (items.length === limit) return { items, next: String(last) };
+      items.push(lockout);
+      last = at / pairCells;
+    }
+    return { items, next: null };
+  }
+
+  lift(filter: LockoutFilter): number {
+    let lifted = 0;
+    for (const [at] of this.#each(filter, 0)) {
+      this.#pairs.fill(0, at, at + pairCells);
+      lifted += 1;
+    }
+    return lifted;
+  }
+
+  /** Scans the whole table, at most a millisecond or two. */
+  *#each(filter: LockoutFilter, from: number): Generator<[at: number, lockout: Lockout]> {
+    const now = monotonicSeconds();
+    for (let at = from; at < this.#pairs.length; at += pairCells) {
+      const left = (this.#pairs[at + lockedUntilAt] ?? 0) - now;
+      if (left <= 0) continue;
+      const lockout = { ...this.#readName(at), untilMs: Math.round(Date.now() + left * 1_000) };
+      if (filter.fleetId !== undefined && filter.fleetId !== lockout.fleetId) continue;
+      if (filter.deviceId !== undefined && filter.deviceId !== lockout.deviceId) continue;
+      if (filter.address !== undefined && filter.address !== lockout.address) continue;
+      yield [at, lockout];
+    }
+  }
+
+  #writeName(at: number, subject: string, address: string): void {
+    const nameAt = (at / pairCells) * nameBytes;
+    const name = subject.slice(0, subjectBytes).padEnd(subjectBytes, '\0') + address;
+    this.#names.fill(0, nameAt, nameAt + nameBytes);
+    this.#names.write(name, nameAt, nameBytes, 'latin1');
+  }
+
+  #readName(at: number): Omit<Lockout, 'untilMs'> {
+    const nameAt = (at / pairCells) * nameBytes;
+    const name = this.#names.toString('latin1', nameAt, nameAt + nameBytes);
+    const subject = name.slice(0, subjectBytes).replaceAll('\0', '');
+    return {
+      fleetId: subject.slice(0, fleetIdLength) || undefined,
+      deviceId: subject.slice(fleetIdLength) || undefined,
+      address: name.slice(subjectBytes).replaceAll('\0', ''),
+    };
   }
 
   #nameOf(device: DeviceKey, address: string): number {

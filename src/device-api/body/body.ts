@@ -1,3 +1,4 @@
+import type { Settings } from '../../core/config/settings.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { DeviceApiConfig } from '../config.ts';
 import type { HttpResponse } from '../uws/uws.ts';
@@ -67,7 +68,7 @@ const discardBytesMax = 32 * 1024 * 1024;
 
 /** Limits for one kind of body. */
 export interface BodyLimits {
-  readonly config: Pick<DeviceApiConfig, 'bodyTimeoutSeconds'>;
+  readonly settings: Settings<{ bodyTimeoutSeconds: number }>;
   readonly bytesMax: number;
   /** Config key of `bytesMax`; undefined if it is fixed. */
   readonly bytesMaxKey: 'bodyBytesMax' | undefined;
@@ -76,12 +77,18 @@ export interface BodyLimits {
 
 export function deviceBodyLimits(config: DeviceApiConfig): BodyLimits {
   const memory = new BodyMemory(config.bodyMemoryBytesMax, 'bodyMemoryBytesMax');
-  return { config, bytesMax: config.bodyBytesMax, bytesMaxKey: 'bodyBytesMax', memory };
+  return { settings: config.settings, bytesMax: config.bodyBytesMax, bytesMaxKey: 'bodyBytesMax', memory };
 }
 
 export function claimBodyLimits(config: DeviceApiConfig): BodyLimits {
   const memory = new BodyMemory(config.claimMemoryBytesMax, 'claimMemoryBytesMax');
-  return { config, bytesMax: claimBytesMax, bytesMaxKey: undefined, memory };
+  return { settings: config.settings, bytesMax: claimBytesMax, bytesMaxKey: undefined, memory };
+}
+
+/** Receives a body once, in place of callbacks: a promise or a closure per request is what a datapoint can least afford. */
+export interface BodyTaker {
+  /** Takes the bytes, which are the library's own and valid until this returns, or the error. */
+  onBody(body: Buffer | ApiError): void;
 }
 
 /** The sender of a body; read only if the body comes in several chunks. */
@@ -93,9 +100,9 @@ const tooLarge = ({ bytesMax, bytesMaxKey }: BodyLimits, closeConnection: boolea
     closeConnection,
   });
 
-/** Refuses at once a declared length that would not even be discarded. @throws ApiError request_too_large. */
-export function checkDeclared(declaredBytes: number, limits: BodyLimits): void {
-  if (declaredBytes > discardBytesMax) throw tooLarge(limits, true);
+/** The error for a declared length that would not even be discarded. */
+export function refusalOfLength(declaredBytes: number, limits: BodyLimits): ApiError | undefined {
+  return declaredBytes > discardBytesMax ? tooLarge(limits, true) : undefined;
 }
 
 const tooSlow = (): ApiError =>
@@ -105,35 +112,25 @@ const tooSlow = (): ApiError =>
   });
 
 /**
- * Collects one request body and calls back once: with the bytes (the library's own, valid until the callback returns),
- * with `request_too_large`, with `bad_request` after its timeout, or with `unavailable` when its memory was taken
- * away. Must be created before the handler returns. Callbacks, because a promise per request is what a datapoint can
- * least afford.
+ * Collects one request body and hands it over once: the bytes, or `request_too_large`, or `bad_request` after its
+ * timeout, or `unavailable` when its memory was taken away. Must be created before the handler returns.
  */
 export class BodyReader {
   readonly #response: HttpResponse;
   readonly #limits: BodyLimits;
   readonly #sender: BodySender;
-  readonly #onBody: (bytes: Buffer) => void;
-  readonly #onError: (error: ApiError) => void;
+  readonly #taker: BodyTaker;
   /** Created with the first chunk that is not the last. */
   #partial: PartialBody | undefined;
   #received = 0;
   readonly #startedAtMs = performance.now();
   #done = false;
 
-  constructor(
-    response: HttpResponse,
-    limits: BodyLimits,
-    sender: BodySender,
-    onBody: (bytes: Buffer) => void,
-    onError: (error: ApiError) => void,
-  ) {
+  constructor(response: HttpResponse, limits: BodyLimits, sender: BodySender, taker: BodyTaker) {
     this.#response = response;
     this.#limits = limits;
     this.#sender = sender;
-    this.#onBody = onBody;
-    this.#onError = onError;
+    this.#taker = taker;
     response.onData((chunk, isLast) => {
       if (!this.#done) this.#take(chunk, isLast);
     });
@@ -153,7 +150,7 @@ export class BodyReader {
   /** To be called every second: ends a body after its timeout, and keeps a paused one alive. */
   watch(nowMs: number): void {
     if (this.#done) return;
-    if (nowMs - this.#startedAtMs > this.#limits.config.bodyTimeoutSeconds * 1_000) {
+    if (nowMs - this.#startedAtMs > this.#limits.settings.current.bodyTimeoutSeconds * 1_000) {
       this.#fail(tooSlow());
       return;
     }
@@ -171,12 +168,12 @@ export class BodyReader {
       if (isLast || isEndless) this.#fail(tooLarge(this.#limits, isEndless));
     } else if (isLast && this.#partial === undefined) {
       this.#done = true;
-      this.#onBody(Buffer.from(chunk));
+      this.#taker.onBody(Buffer.from(chunk));
     } else if (!this.#keep(chunk)) this.#fail(this.#limits.memory.refusal());
     else if (isLast) {
       const body = (this.#partial as PartialBody).bytesSoFar;
       this.cancel();
-      this.#onBody(body);
+      this.#taker.onBody(body);
     }
   }
 
@@ -190,7 +187,7 @@ export class BodyReader {
   /** Called during another client's request, so this one is answered a turn later. */
   #evicted(): void {
     this.cancel();
-    setImmediate(() => this.#onError(this.#limits.memory.refusal()));
+    setImmediate(() => this.#taker.onBody(this.#limits.memory.refusal()));
   }
 
   #forget(): void {
@@ -200,6 +197,6 @@ export class BodyReader {
 
   #fail(error: ApiError): void {
     this.cancel();
-    this.#onError(error);
+    this.#taker.onBody(error);
   }
 }

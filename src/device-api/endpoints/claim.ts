@@ -4,13 +4,9 @@ import { plainCharacter } from '../../core/plain-text.ts';
 import type { ClaimRequest } from '../../declarations/claim-token.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { checkHost } from '../auth/authentication.ts';
-import { type BodyLimits, BodyReader, checkDeclared } from '../body/body.ts';
 import type { HttpContext } from '../server/context.ts';
-import type { Exchange } from '../server/exchange.ts';
-import { refuse } from '../server/refuse.ts';
-import { createReply } from '../server/reply.ts';
-import { isJson, RequestHeaders } from '../server/request-headers.ts';
-import type { HttpRequest, HttpResponse } from '../uws/uws.ts';
+import type { OpenEndpoint } from '../server/endpoint.ts';
+import { createReply, type Reply } from '../server/reply.ts';
 
 /** Lockout key for all wrong claim tokens of an address together; no device has this key. */
 const anyToken = 'POST /v1/claim' as DeviceKey;
@@ -24,55 +20,24 @@ const fields: Readonly<Record<string, RegExp>> = {
 };
 const required: readonly string[] = ['fleet_id', 'claim_token'];
 
-/**
- * `POST /v1/claim`: a device without credentials registers itself. Reads everything off the request before it returns.
- * @throws ApiError rate_limited, unsupported_media_type, request_too_large, invalid_body.
- */
-export function acceptClaim(
-  context: HttpContext,
-  limits: BodyLimits,
-  response: HttpResponse,
-  request: HttpRequest,
-  exchange: Exchange,
-): void {
-  const headers = new RequestHeaders(request);
-  const declaredBytes = exchange.frame(headers);
-  // Read now: it is no longer available if the client disconnects.
-  const { address } = exchange;
-  const client = { address };
-  const { anonymous } = context;
-  // Wrong tokens are counted after their check: behind the same NAT others have valid ones.
-  const onError = (error: unknown): void =>
-    refuse(exchange, isUnauthorized(error) ? error : (anonymous.refusal(exchange) ?? error), anonymous);
-  try {
-    checkHead(headers, declaredBytes, limits);
-  } catch (error) {
-    onError(error);
-    return;
-  }
-  const onBody = (body: Buffer): void => {
+/** `POST /v1/claim`: a device without credentials registers itself. */
+export const claimEndpoint: OpenEndpoint = {
+  method: 'POST',
+  path: '/v1/claim',
+  isOpen: true,
+  takesBody: true,
+  async handle(input, { address }, context): Promise<Reply> {
+    const claim = parseClaim(input.body, address);
+    const client = { address };
+    const token = tokenKeyOf(claim);
+    context.lockouts.check(token, context.lockouts.fingerprint(token), client);
     try {
-      const claim = parseClaim(body, address);
-      const token = tokenKeyOf(claim);
-      context.lockouts.check(token, context.lockouts.fingerprint(token), client);
-      answer(claim, headers.host, context).then(
-        (reply) => exchange.reply(reply),
-        (error: unknown) =>
-          onError(isUnauthorized(error) ? wrongToken(error, token, context, client) : error),
-      );
+      return await answer(claim, input.headers.host, context);
     } catch (error) {
-      onError(error);
+      throw isUnauthorized(error) ? wrongToken(error, token, claim.fleetId, context, client) : error;
     }
-  };
-  exchange.body = new BodyReader(response, limits, exchange, onBody, onError);
-}
-
-/** @throws ApiError unsupported_media_type, request_too_large, invalid_body. */
-function checkHead({ contentType }: RequestHeaders, declaredBytes: number, limits: BodyLimits): void {
-  if (declaredBytes === 0) throw new ApiError('invalid_body');
-  if (!isJson(contentType)) throw new ApiError('unsupported_media_type');
-  checkDeclared(declaredBytes, limits);
-}
+  },
+};
 
 /** Lockout key for one wrong token of an address. */
 function tokenKeyOf({ fleetId, claimToken }: ClaimRequest): DeviceKey {
@@ -91,6 +56,7 @@ function isUnauthorized(error: unknown): error is ApiError {
 function wrongToken(
   error: ApiError,
   token: DeviceKey,
+  fleetId: string,
   { lockouts }: HttpContext,
   client: { readonly address: string },
 ): unknown {
@@ -99,13 +65,14 @@ function wrongToken(
   } catch (locked) {
     return locked;
   }
-  lockouts.failed(anyToken, client);
-  lockouts.failed(token, client);
+  lockouts.failed(anyToken, client, '');
+  lockouts.failed(token, client, fleetId);
   return error;
 }
 
-async function answer(claim: ClaimRequest, host: string, { config, claims }: HttpContext) {
-  if (config.hostSuffix !== '') checkHost(host, config.hostSuffix, claim.fleetId);
+async function answer(claim: ClaimRequest, host: string, { config, claims }: HttpContext): Promise<Reply> {
+  if (config.settings.current.hostSuffix !== '')
+    checkHost(host, config.settings.current.hostSuffix, claim.fleetId);
   const { fleetId, deviceId, deviceSecret } = await claims.claim(claim);
   const document = { fleet_id: fleetId, device_id: deviceId, device_secret: deviceSecret };
   return createReply(201, JSON.stringify(document));
@@ -113,6 +80,7 @@ async function answer(claim: ClaimRequest, host: string, { config, claims }: Htt
 
 /** @throws ApiError invalid_json, invalid_body. */
 function parseClaim(bytes: Buffer, address: string): ClaimRequest {
+  if (bytes.length === 0) throw new ApiError('invalid_body');
   const input = parseMessage(bytes) ?? {};
   for (const [key, value] of Object.entries(input)) {
     const isField = Object.hasOwn(fields, key) && typeof value === 'string' && fields[key]?.test(value);

@@ -36,15 +36,15 @@ export const events: Endpoint = {
     const digest = secretDigest(input.headers.secret);
     let leave: () => void = () => {};
     const check = async (): Promise<void> => {
-      checkSecret(digest, await shard.credentials(device));
+      checkSecret(digest, await shard.devices.credentials(device));
     };
     const stream = streams.create(device, () => leave(), check);
     try {
       // Subscribes before reading the mailbox: mail that arrives in between is announced twice rather than never.
-      leave = await shard.subscribe(device, stream);
+      leave = await shard.streams.subscribe(device, stream);
       // A device disabled or re-keyed before the subscription had no stream yet that could be ended (D21).
       if (!cached.isCurrent) await check();
-      const { size, mail } = await shard.mailboxHead(device);
+      const { size, mail } = await shard.mail.head(device);
       stream.greet(size, mail && { mailId: formatUuid(mail.id), name: mail.name });
     } catch (error) {
       stream.close();

@@ -60,5 +60,5 @@ export function send(request: DeviceRequest, kind: IngestKind, check: () => Buff
     const key = parseIdempotencyKey(headers.idempotencyKey);
     ingest.idempotency = { key, digest: requestDigest(`${kind}/${schema}`, payload) };
   }
-  return shard.ingest(ingest).then(answer);
+  return shard.log.append(ingest).then(answer);
 }

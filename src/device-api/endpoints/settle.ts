@@ -14,11 +14,11 @@ function settle(verb: SettleVerb): Endpoint {
     async handle({ device, input, cached, shard }: DeviceRequest, { activity }: HttpContext): Promise<Reply> {
       const mailId = parseUuid(input.parameter);
       if (mailId === undefined) {
-        throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mailboxSize(device) });
+        throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mail.size(device) });
       }
       const fetched = activity.takeFetches(cached, mailId);
       const settling = fetched === undefined ? { device, mailId, verb } : { device, mailId, verb, fetched };
-      const { result, mailboxSize } = await shard.settle(settling).catch((error: unknown) => {
+      const { result, mailboxSize } = await shard.mail.settle(settling).catch((error: unknown) => {
         if (fetched !== undefined) activity.restoreFetches(cached, mailId, fetched);
         throw error;
       });

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { DeviceKey } from '../../core/identity.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Announcement } from '../../domain/mail/mail.ts';
-import type { StreamSink } from '../../domain/shard.ts';
+import type { StreamSink } from '../../domain/shard-streams.ts';
 import type { HttpResponse } from '../uws/uws.ts';
 
 /** Reconnection delay, random for each stream, so that clients of a restarted server do not return all at once (D20). */

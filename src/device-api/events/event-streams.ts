@@ -1,3 +1,4 @@
+import type { Settings } from '../../core/config/settings.ts';
 import { unavailable } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
@@ -5,7 +6,7 @@ import { EventStream } from './event-stream.ts';
 
 export interface StreamLimits {
   streamKeepAliveSeconds: number;
-  streamsPerWorkerMax: number;
+  settings: Settings<{ streamsPerWorkerMax: number }>;
 }
 
 /** Tracks the open streams of one front end and keeps them alive. */
@@ -27,7 +28,7 @@ export class EventStreams {
 
   /** Calls `leave` once, when the stream has ended. @throws ApiError unavailable at streamsPerWorkerMax. */
   create(device: DeviceKey, leave: () => void, check: () => Promise<void>): EventStream {
-    if (this.#count >= this.#limits.streamsPerWorkerMax) {
+    if (this.#count >= this.#limits.settings.current.streamsPerWorkerMax) {
       throw unavailable('Too many open event streams (streamsPerWorkerMax). Retry later.', 30);
     }
     const slot = this.#slots[this.#slot];

@@ -16,8 +16,8 @@ export function checkRate(
   declaredBytes: number,
 ): void {
   const fleet = fleets.get(known.fleetId);
-  const deviceMax = fleet?.deviceRequestsPerSecondMax ?? config.deviceRequestsPerSecondMax;
-  const fleetMax = fleet?.requestsPerSecondMax ?? config.fleetRequestsPerSecondMax;
+  const deviceMax = fleet?.deviceRequestsPerSecondMax ?? config.settings.current.deviceRequestsPerSecondMax;
+  const fleetMax = fleet?.requestsPerSecondMax ?? config.settings.current.fleetRequestsPerSecondMax;
   const nowSeconds = monotonicSeconds(nowMs);
   if (deviceMax > 0) {
     const wait = rates.take(known.fingerprint, deviceMax, nowSeconds);
@@ -25,7 +25,7 @@ export function checkRate(
   }
   // A body that is too large is refused, so its bytes are not counted.
   if (declaredBytes > 0 && declaredBytes <= config.bodyBytesMax) {
-    const bytesMax = fleet?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
+    const bytesMax = fleet?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
     takeBytes(known, rates, bytesMax, nowSeconds, declaredBytes);
   }
   if (fleetMax > 0) {
@@ -37,7 +37,8 @@ export function checkRate(
 
 /** Counts the bytes of a chunked body, once its size is known. @throws ApiError rate_limited. */
 export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
-  const bytesMax = fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.deviceBytesPerSecondMax;
+  const bytesMax =
+    fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
   takeBytes(known, rates, bytesMax, monotonicSeconds(), bytes);
 }
 

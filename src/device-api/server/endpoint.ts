@@ -1,5 +1,6 @@
+import type { Awaitable } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
-import type { Awaitable, Shard } from '../../domain/shard.ts';
+import type { Shard } from '../../domain/shard.ts';
 import type { CachedDevice } from '../auth/cached-device.ts';
 import type { HttpContext } from './context.ts';
 import type { Reply } from './reply.ts';
@@ -39,8 +40,7 @@ export class DeviceRequest {
   }
 }
 
-/** One route of section 4. A handler returns its reply or throws an ApiError. */
-export interface Endpoint {
+interface EndpointTraits {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT';
   path: string;
   /** Reads the query string; other endpoints get ''. */
@@ -49,5 +49,16 @@ export interface Endpoint {
   takesBody?: boolean;
   /** Changes the mailbox or the log, so it is refused early while the shard's queue is full. */
   writes?: boolean;
+}
+
+/** One route of section 4. A handler returns its reply or throws an ApiError. */
+export interface Endpoint extends EndpointTraits {
+  isOpen?: false;
   handle(request: DeviceRequest, context: HttpContext): Awaitable<Reply>;
+}
+
+/** A route for clients without credentials. The client's address can be read before the handler's first `await`. */
+export interface OpenEndpoint extends EndpointTraits {
+  isOpen: true;
+  handle(input: RequestInput, client: { readonly address: string }, context: HttpContext): Awaitable<Reply>;
 }

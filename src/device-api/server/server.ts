@@ -1,33 +1,21 @@
 import { sleep } from '../../core/async.ts';
-import { ApiError, queueFull, unavailable } from '../../core/errors.ts';
-import { authenticate } from '../auth/authentication.ts';
-import type { CachedDevice } from '../auth/cached-device.ts';
-import { arrivedBody } from '../body/arrived-body.ts';
-import {
-  type BodyLimits,
-  BodyReader,
-  checkDeclared,
-  claimBodyLimits,
-  deviceBodyLimits,
-} from '../body/body.ts';
-import { acceptClaim } from '../endpoints/claim.ts';
+import type { TlsFiles } from '../../core/config/tls.ts';
+import { ApiError, unavailable } from '../../core/errors.ts';
+import { type BodyLimits, claimBodyLimits, deviceBodyLimits } from '../body/body.ts';
+import { claimEndpoint } from '../endpoints/claim.ts';
 import { endpoints } from '../endpoints/index.ts';
-import { checkBytes, checkRate } from '../limits/rate-limit.ts';
 import {
   type App,
   type AppDescriptor,
   createApp,
   type HttpRequest,
   type HttpResponse,
-  type TlsFiles,
   uws,
 } from '../uws/uws.ts';
+import { Acceptance, answerAnyone } from './acceptance.ts';
 import type { HttpContext } from './context.ts';
-import { DeviceRequest, type Endpoint, type RequestInput } from './endpoint.ts';
 import { Exchange, type FrontEnd, PendingExchanges } from './exchange.ts';
-import { answerAnyone, refuse } from './refuse.ts';
 import { createReply, errorReply } from './reply.ts';
-import { isJson, RequestHeaders } from './request-headers.ts';
 import { TurnBudget } from './turn-budget.ts';
 
 /** An app with one certificate, and the state its exchanges share. */
@@ -80,7 +68,7 @@ class FrontApps {
 export const routeNames: readonly string[] = [
   ...endpoints.map(({ method, path }) => `${method} ${path}`),
   'GET /',
-  'POST /v1/claim',
+  `${claimEndpoint.method} ${claimEndpoint.path}`,
   'unknown',
 ];
 
@@ -90,8 +78,6 @@ const root = createReply(200, '{"fostrom":true,"endpoint":"device","latest_endpo
 function isHead(request: HttpRequest): boolean {
   return request.getMethod() === 'head';
 }
-
-const noBody = Buffer.alloc(0);
 
 const drainPollMs = 20;
 
@@ -156,180 +142,40 @@ export class DeviceServer {
       isClosing: false,
     };
     const app = createApp(tls);
-    this.#context.connections.watch(app);
-    for (const [index, endpoint] of endpoints.entries()) this.#register(app, frontEnd, endpoint, index);
-    app.get('/', (response, request) =>
-      answerAnyone(
-        new Exchange(response, endpoints.length, isHead(request), frontEnd),
-        request,
-        root,
-        anonymous,
-      ),
-    );
+    const context = this.#context;
+    context.connections.watch(app);
+    for (const [index, endpoint] of endpoints.entries()) {
+      const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
+      const route = { endpoint, context, bodies: this.#bodies };
+      app[method](endpoint.path, (response, request) => {
+        const exchange = new Exchange(response, index, endpoint.method === 'HEAD', frontEnd);
+        new Acceptance(route, request, response, exchange).start();
+      });
+    }
+    app.get('/', (response, request) => {
+      const exchange = new Exchange(response, endpoints.length, isHead(request), frontEnd);
+      answerAnyone(exchange, request, root, anonymous);
+    });
     const unknown = errorReply(new ApiError('route_not_found'), strictStatuses);
     const answerUnknown = (response: HttpResponse, request: HttpRequest): void => {
       const exchange = new Exchange(response, endpoints.length + 2, isHead(request), frontEnd);
       answerAnyone(exchange, request, unknown, anonymous);
     };
-    app.post('/v1/claim', (response, request) => {
-      if (!this.#context.config.claiming) return answerUnknown(response, request);
+    const claiming = { endpoint: claimEndpoint, context, bodies: this.#claims };
+    app.post(claimEndpoint.path, (response, request) => {
+      if (!context.config.settings.current.claiming) return answerUnknown(response, request);
       const exchange = new Exchange(response, endpoints.length + 1, false, frontEnd);
-      this.#guard(exchange, () => acceptClaim(this.#context, this.#claims, response, request, exchange));
+      new Acceptance(claiming, request, response, exchange).start();
     });
     app.any('/*', answerUnknown);
     return { app, frontEnd };
   }
 
-  #register(app: App, frontEnd: FrontEnd, endpoint: Endpoint, index: number): void {
-    const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
-    const hasParameter = endpoint.path.includes(':');
-    app[method](endpoint.path, (response, request) => {
-      const exchange = new Exchange(response, index, endpoint.method === 'HEAD', frontEnd);
-      this.#guard(exchange, () => this.#accept(endpoint, hasParameter, response, request, exchange));
-    });
-  }
-
-  #guard(exchange: Exchange, accept: () => void): void {
-    try {
-      accept();
-    } catch (error) {
-      refuse(exchange, error, this.#context.anonymous);
-    }
-    if (exchange.isOpen) exchange.defer();
-  }
-
-  /** Makes the checks in the order of decisions.md. Reads everything off the request before it returns. */
-  #accept(
-    endpoint: Endpoint,
-    hasParameter: boolean,
-    response: HttpResponse,
-    request: HttpRequest,
-    exchange: Exchange,
-  ): void {
-    const headers = new RequestHeaders(request);
-    const declaredBytes = exchange.frame(headers);
-    const input: RequestInput = {
-      parameter: hasParameter ? (request.getParameter(0) ?? '') : '',
-      query: endpoint.takesQuery ? (request.getQuery() ?? '') : '',
-      headers,
-      body: noBody,
-    };
-    const admit = (device: CachedDevice, nowMs: number): CachedDevice => {
-      if (headers.traceparent !== '') {
-        const elapsedMs = performance.now() - exchange.startedAtMs;
-        exchange.trace = this.#context.spans?.begin(headers.traceparent, elapsedMs);
-      }
-      checkRate(device, this.#context, nowMs, declaredBytes);
-      return device;
-    };
-    const found = authenticate(headers, this.#context, exchange);
-    // Other requests may have been counted during an asynchronous lookup, so a start time would be in the bucket's past.
-    const known =
-      found instanceof Promise
-        ? found.then((device) => admit(device, performance.now()))
-        : admit(found, exchange.startedAtMs);
-    if (known instanceof Promise) {
-      this.#acceptLater(endpoint, known, input, declaredBytes, response, exchange);
-      return;
-    }
-    exchange.deviceKey = known.device;
-    const isWelcome = !endpoint.takesBody || isJson(headers.contentType);
-    if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-    if (endpoint.writes && !known.shard.accepts()) throw queueFull();
-    if (declaredBytes === 0) {
-      this.#handle(endpoint, known, input, exchange);
-      return;
-    }
-    checkDeclared(declaredBytes, this.#bodies);
-    const onBody = (body: Buffer): void => {
-      input.body = body;
-      try {
-        if (body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-        if (declaredBytes < 0) checkBytes(known, this.#context, body.length);
-        if (known.isValid) this.#handle(endpoint, known, input, exchange);
-        else this.#reauthenticate(endpoint, input, exchange);
-      } catch (error) {
-        refuse(exchange, error, this.#context.anonymous);
-      }
-    };
-    const onError = (error: ApiError): void =>
-      exchange.fail(isWelcome ? error : new ApiError('unsupported_media_type'));
-    exchange.body = new BodyReader(response, this.#bodies, exchange, onBody, onError);
-  }
-
-  /**
-   * Accepts a request whose device is looked up asynchronously: its body is read meanwhile, because the library
-   * delivers it now or never, and an error of the body is answered once the device is known.
-   */
-  #acceptLater(
-    endpoint: Endpoint,
-    known: Promise<CachedDevice>,
-    input: RequestInput,
-    declaredBytes: number,
-    response: HttpResponse,
-    exchange: Exchange,
-  ): void {
-    const isWelcome = !endpoint.takesBody || isJson(input.headers.contentType);
-    const isUnread = declaredBytes === 0 || (declaredBytes > 0 && !isWelcome);
-    const reading = isUnread ? undefined : arrivedBody(declaredBytes, response, this.#bodies, exchange);
-    if (reading === undefined) exchange.waitsForEngineSinceMs = performance.now();
-    // Its errors are answered below.
-    else reading.catch(() => {});
-    known
-      .then(async (device) => {
-        exchange.deviceKey = device.device;
-        exchange.body?.assign(exchange.deviceKey);
-        if (declaredBytes > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-        if (endpoint.writes && !device.shard.accepts()) throw queueFull();
-        const body = await reading?.catch((error: unknown) => {
-          throw isWelcome ? error : new ApiError('unsupported_media_type');
-        });
-        input.body = body?.bytes ?? noBody;
-        if (input.body.length > 0 && !isWelcome) throw new ApiError('unsupported_media_type');
-        if (declaredBytes < 0) checkBytes(device, this.#context, input.body.length);
-        // There is no change token here. A body that arrived with its head is no later than the device's lookup.
-        if (body?.isLate) this.#reauthenticate(endpoint, input, exchange);
-        else this.#handle(endpoint, device, input, exchange);
-      })
-      .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
-  }
-
-  /** Authenticates again: while the body arrived, the device may have been disabled, re-keyed, or deleted and recreated. */
-  #reauthenticate(endpoint: Endpoint, input: RequestInput, exchange: Exchange): void {
-    if (!exchange.isOpen) return;
-    const found = authenticate(input.headers, this.#context, exchange);
-    if (!(found instanceof Promise)) {
-      this.#handle(endpoint, found, input, exchange);
-      return;
-    }
-    found
-      .then((device) => this.#handle(endpoint, device, input, exchange))
-      .catch((error: unknown) => refuse(exchange, error, this.#context.anonymous));
-  }
-
-  #handle(endpoint: Endpoint, device: CachedDevice, input: RequestInput, exchange: Exchange): void {
-    this.#context.heartbeat();
-    this.#context.activity.seen(device, exchange);
-    this.#context.topTalkers.sample(device.device);
-    if (exchange.trace !== undefined) {
-      exchange.trace.attributes['fleetpost.fleet'] = device.fleetId;
-      exchange.trace.attributes['fleetpost.device'] = device.deviceId;
-    }
-    const reply = endpoint.handle(new DeviceRequest(device, input), this.#context);
-    if (reply instanceof Promise) {
-      if (endpoint.writes) exchange.trace?.waits();
-      reply.then(
-        (later) => exchange.reply(later),
-        (error: unknown) => exchange.fail(error),
-      );
-    } else exchange.reply(reply);
-  }
-
   /** Answers requests that exceed their timeout with 503, rather than leaving the device hanging. */
   #watchPending(): void {
     const nowMs = performance.now();
-    const { requestTimeoutSeconds, databaseTimeoutMilliseconds } = this.#context.config;
-    const oldestMs = nowMs - requestTimeoutSeconds * 1_000;
+    const { databaseTimeoutMilliseconds, settings } = this.#context.config;
+    const oldestMs = nowMs - settings.current.requestTimeoutSeconds * 1_000;
     const longestMs = nowMs - databaseTimeoutMilliseconds;
     for (const { frontEnd } of this.#apps.all()) {
       for (const exchange of frontEnd.pending.all()) {

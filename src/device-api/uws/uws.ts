@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
 import { OperatorError } from '../../core/errors.ts';
 import type { App, Uws } from './uws-api.ts';
 import { explainMissing, glibc, installedBinaries } from './uws-installation.ts';
@@ -25,21 +26,6 @@ export const uws: Uws = load();
 /** Listen option without which any number of servers may listen on one port. */
 export const listenExclusively = uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
 
-/** TLS 1.2 suites: only those with forward secrecy and authenticated encryption. TLS 1.3 has its own. */
-const ciphers = [
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':');
-
-export interface TlsFiles {
-  certFile: string;
-  keyFile: string;
-}
-
 export function createApp({ certFile, keyFile }: TlsFiles): App {
-  return uws.SSLApp({ cert_file_name: certFile, key_file_name: keyFile, ssl_ciphers: ciphers });
+  return uws.SSLApp({ cert_file_name: certFile, key_file_name: keyFile, ssl_ciphers: tlsCiphers.join(':') });
 }

@@ -1,33 +1,46 @@
-import type { Device, DeviceChange } from './device.ts';
+import type { Device, DeviceChange, FleetCounts } from './device.ts';
 
-/**
- * Whether the device's newest digest is imported again, as exports contain it: that is no new secret, so it must not
- * end the old one's grace period, nor any stream.
- */
-function hasAlready({ secretDigests: [newest] }: Device, digests: readonly Uint8Array[]): boolean {
-  const [digest] = digests;
-  return (
-    digests.length === 1 &&
-    digest !== undefined &&
-    newest !== undefined &&
-    Buffer.compare(digest, newest) === 0
-  );
+/** What a change comes to, and what becomes of the device's open streams (D21). */
+export type ChangeDecision =
+  | { result: 'unchanged' | 'too_many_tags' }
+  | { result: 'changed'; after: Device; streams: 'endedStreams' | 'recheckedStreams' | undefined };
+
+/** Applies a change to a device. */
+export function decideChange(before: Device, change: DeviceChange): ChangeDecision {
+  const after = changedDevice(before, change);
+  if (change.tagsMax !== undefined && after.tags.length > change.tagsMax) return { result: 'too_many_tags' };
+  if (isSame(before, after)) return { result: 'unchanged' };
+  return { result: 'changed', after, streams: streamsAfter(before, after) };
 }
 
-/** Applies a change to a device. The caller checks whether the result is valid. */
-export function changedDevice(
+/** Drops the old secret, whose time is over (D3). */
+export function withoutOldSecret(device: Device): Device {
+  return { ...device, secretDigests: device.secretDigests.slice(0, -1), oldSecretUntilMs: undefined };
+}
+
+/** What creating, changing or deleting a device adds to the counts of its fleet; undefined stands for no device. */
+export function addedCounts(
+  before: Pick<Device, 'enabled'> | undefined,
+  after: Pick<Device, 'enabled'> | undefined,
+): FleetCounts {
+  return {
+    devices: Number(after !== undefined) - Number(before !== undefined),
+    disabled: Number(after?.enabled === false) - Number(before?.enabled === false),
+  };
+}
+
+function changedDevice(
   before: Device,
   { addTags, removeTags, tagsMax: _, rotation, secretDigests, ...rest }: DeviceChange,
 ): Device {
-  let after: Device = { ...before, ...rest };
-  if (secretDigests !== undefined && !hasAlready(before, secretDigests)) {
-    after = { ...after, secretDigests, oldSecretUntilMs: undefined };
+  const after: Device = { ...before, ...rest };
+  if (secretDigests !== undefined && !isNewest(before, secretDigests)) {
+    after.secretDigests = secretDigests;
+    after.oldSecretUntilMs = undefined;
   }
   if (addTags !== undefined || removeTags !== undefined) {
     const remaining = after.tags.filter((tag) => !removeTags?.includes(tag));
-    const tags = [...new Set([...remaining, ...(addTags ?? [])])];
-    const isSame = tags.length === after.tags.length && tags.every((tag, index) => tag === after.tags[index]);
-    if (!isSame) after = { ...after, tags };
+    after.tags = [...new Set([...remaining, ...(addTags ?? [])])];
   }
   if (rotation !== undefined) {
     const { digest, oldUntilMs } = rotation;
@@ -40,12 +53,35 @@ export function changedDevice(
 }
 
 /**
- * Effect of a change on a device's open streams: they end if no secret is valid any more, or are checked again if an
- * old secret has ended.
+ * Whether the device's newest digest is imported again, as exports contain it: that is no new secret, so it must not
+ * end the old one's grace period, nor any stream.
  */
-export function changeOfStreams(before: Device, after: Device): 'ended' | 'rechecked' | undefined {
+function isNewest({ secretDigests: [newest] }: Device, digests: readonly Uint8Array[]): boolean {
+  const [digest] = digests;
+  return digests.length === 1 && digest !== undefined && newest !== undefined && isEqual(digest, newest);
+}
+
+function isSame(before: Device, after: Device): boolean {
+  const { tags, secretDigests } = before;
+  return (
+    after.enabled === before.enabled &&
+    after.name === before.name &&
+    after.oldSecretUntilMs === before.oldSecretUntilMs &&
+    after.tags.length === tags.length &&
+    after.tags.every((tag, index) => tag === tags[index]) &&
+    isEqual(Buffer.concat(after.secretDigests), Buffer.concat(secretDigests))
+  );
+}
+
+const isEqual = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
+
+/**
+ * The effect on open streams (D21): they end if no secret is valid any more, or are checked again if an old secret has
+ * ended.
+ */
+function streamsAfter(before: Device, after: Device): 'endedStreams' | 'recheckedStreams' | undefined {
   const isRekeyed = after.secretDigests !== before.secretDigests;
-  if (!after.enabled || (isRekeyed && after.oldSecretUntilMs === undefined)) return 'ended';
+  if (!after.enabled || (isRekeyed && after.oldSecretUntilMs === undefined)) return 'endedStreams';
   // A third secret drops the oldest before its time.
-  return isRekeyed && before.oldSecretUntilMs !== undefined ? 'rechecked' : undefined;
+  return isRekeyed && before.oldSecretUntilMs !== undefined ? 'recheckedStreams' : undefined;
 }

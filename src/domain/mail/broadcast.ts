@@ -23,3 +23,17 @@ export interface BroadcastProgress {
   broadcast: Uint8Array;
   after: string;
 }
+
+/** Sends to each device in turn, and sums up what came of it. */
+export function broadcastOutcome(
+  { devices }: Pick<Broadcast, 'devices'>,
+  send: (device: DeviceKey) => MailOutcome['result'],
+): BroadcastOutcome {
+  const outcome: BroadcastOutcome = { queued: 0, refused: [] };
+  for (const device of devices) {
+    const result = send(device);
+    if (result === 'queued') outcome.queued += 1;
+    else outcome.refused.push({ device, reason: result });
+  }
+  return outcome;
+}

@@ -12,18 +12,6 @@ export type MailEnd =
 /** Ends that make the mail a dead letter. */
 export type DeathReason = Extract<MailEnd, 'rejected' | 'expired' | 'over_requeued' | 'mailbox_full'>;
 
-const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
-  'rejected',
-  'expired',
-  'over_requeued',
-  'mailbox_full',
-]);
-
-/** Whether a mail with this end becomes a dead letter. */
-export function isDeath(end: MailEnd): end is DeathReason {
-  return deaths.has(end);
-}
-
 /** The state of a mail (D17). Times by the wall clock. */
 export interface Receipt {
   device: DeviceKey;

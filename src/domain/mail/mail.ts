@@ -23,6 +23,17 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
+/** A mail that waits for its delivery time, in no mailbox yet. */
+export interface DelayedMail {
+  id: Buffer;
+  name: string;
+  payload: Buffer;
+  /** By the wall clock. */
+  deliverAtMs: number;
+  /** Counted from its delivery. */
+  ttlSeconds: number;
+}
+
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
 /** Fetches of a mail since the last report, and the time of the first (D13): the earliest reported time wins. */

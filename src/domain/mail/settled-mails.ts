@@ -1,26 +1,16 @@
 import { uuidBytesLength } from '../../core/uuid.ts';
 import type { MailEnd } from './ended-mail.ts';
-import type { SettleVerb } from './mail.ts';
 
 /** How many settlements are remembered, to answer the same verb again with 200 (D15). */
 export const settledMax = 32;
 
 /**
- * Verbs that removed a mail; a requeue only if it was one too many. Expiry is not remembered: it would displace what
- * the device itself settled, and a late answer to it is 404.
+ * Ends that are remembered: those by a verb. Expiry would displace what the device itself settled, and a late answer to
+ * it is 404.
  */
-export type SettledVerb = SettleVerb | 'withdraw';
-const verbs: readonly SettledVerb[] = ['ack', 'reject', 'requeue', 'withdraw'];
+const ends: readonly MailEnd[] = ['acked', 'rejected', 'over_requeued', 'withdrawn'];
 
-/** The end of a mail removed by a verb. */
-export const endOfVerb: Readonly<Record<SettledVerb, MailEnd>> = {
-  ack: 'acked',
-  reject: 'rejected',
-  requeue: 'over_requeued',
-  withdraw: 'withdrawn',
-};
-
-/** The last settled mails of a mailbox, newest first: mail id 16 and verb 1 each. */
+/** The last settled mails of a mailbox, newest first: mail id 16 and end 1 each. */
 export interface SettledMails {
   /** Only searched and shifted. */
   settled: Buffer;
@@ -28,22 +18,24 @@ export interface SettledMails {
 
 const settledBytes = uuidBytesLength + 1;
 
-/** How a mail was settled, if remembered. */
-export function settledVerb({ settled }: SettledMails, mailId: Uint8Array): SettledVerb | undefined {
+/** How a mail ended, if remembered. */
+export function rememberedEnd({ settled }: SettledMails, mailId: Uint8Array): MailEnd | undefined {
   for (let start = 0; start < settled.length; start += settledBytes) {
-    const verbAt = start + uuidBytesLength;
-    if (settled.compare(mailId, 0, uuidBytesLength, start, verbAt) === 0)
-      return verbs[settled.readUInt8(verbAt)];
+    const endAt = start + uuidBytesLength;
+    if (settled.compare(mailId, 0, uuidBytesLength, start, endAt) === 0)
+      return ends[settled.readUInt8(endAt)];
   }
   return undefined;
 }
 
-/** Prepends a mail, dropping the oldest if full. */
-export function rememberSettled(mailbox: SettledMails, mailId: Uint8Array, verb: SettledVerb): void {
+/** Prepends a mail, dropping the oldest if full; does nothing for an end that is not remembered. */
+export function rememberEnd(mailbox: SettledMails, mailId: Uint8Array, end: MailEnd): void {
+  const number = ends.indexOf(end);
+  if (number < 0) return;
   const before = mailbox.settled.subarray(0, (settledMax - 1) * settledBytes);
   const settled = Buffer.allocUnsafe(settledBytes + before.length);
   settled.set(mailId);
-  settled[uuidBytesLength] = verbs.indexOf(verb);
+  settled[uuidBytesLength] = number;
   settled.set(before, settledBytes);
   mailbox.settled = settled;
 }
@@ -56,8 +48,8 @@ export function isSettledLength(length: number): boolean {
 /** Whether the bytes are a valid list. */
 export function isSettledList(bytes: Buffer): boolean {
   if (!isSettledLength(bytes.length) || bytes.length > settledMax * settledBytes) return false;
-  for (let verbAt = uuidBytesLength; verbAt < bytes.length; verbAt += settledBytes) {
-    if (verbs[bytes.readUInt8(verbAt)] === undefined) return false;
+  for (let endAt = uuidBytesLength; endAt < bytes.length; endAt += settledBytes) {
+    if (ends[bytes.readUInt8(endAt)] === undefined) return false;
   }
   return true;
 }

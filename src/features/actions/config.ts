@@ -1,4 +1,4 @@
-import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../../core/config/config-key.ts';
 import type { DeclarationConfig } from '../../declarations/config.ts';
 import type { DomainConfig } from '../../domain/config.ts';
 import type { StorageConfig } from '../../storage/config.ts';
@@ -67,10 +67,21 @@ export const actionKeys = {
   actionRunsKept: reloadable(
     integer(1_000, 1, 1_000_000, 'Retained runs of one action, with ten times as many log lines.'),
   ),
+  actionStateKeysMax: reloadable(
+    integer(
+      1_000,
+      1,
+      100_000,
+      'Maximum keys in the state of one action. What an action stores per device belongs in records.',
+    ),
+  ),
+  actionStateValueBytesMax: reloadable(
+    integer(4_096, 1, 65_536, 'Maximum size of one value in the state of an action, as JSON.'),
+  ),
   actionsPerFleetMax: reloadable(integer(100, 0, 10_000, 'Maximum actions of one fleet.')),
 };
 
-export type ActionConfig = ValuesOf<typeof actionKeys> &
+export type ActionConfig = ConfigOf<typeof actionKeys> &
   DomainConfig &
   DeclarationConfig &
-  Pick<StorageConfig, 'shardQueueMax' | 'shardQueueBytesMax'>;
+  Pick<StorageConfig, 'settings'>;

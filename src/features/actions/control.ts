@@ -1,17 +1,19 @@
 import { KeyedMutex } from '../../core/async.ts';
-import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
-import type { Page } from '../../domain/shard.ts';
-import type { Action, ActionDraft, ActionTest, ActionVersion } from './declaration/action.ts';
-import { checkDraft, checkTestRecord } from './declaration/action-draft.ts';
+import type { Page } from '../../domain/page.ts';
+import { Collection } from '../../storage/tables/collection.ts';
+import { rangeUnder } from '../../storage/tables/key-codec.ts';
+import { Cursors } from '../records/cursor.ts';
+import type { Action, ActionDraft, ActionVersion } from './declaration/action.ts';
+import { checkDraft, checkTest, checkTestRecord } from './declaration/action-draft.ts';
 import type { ActionChange } from './declaration/actions.ts';
-import { describeDeadLetter, recordOf, type StoredActionDeadLetter } from './outbox/dead-letters.ts';
 import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
+import { FailureTallies } from './runs/failures.ts';
 import { isLineWanted, isRunWanted } from './runs/history.ts';
+import { StateEditor } from './runs/state-editor.ts';
 import { Trials, trialFailureOf } from './runs/trial.ts';
 import type {
-  ActionDeadLetter,
   ActionLogLine,
   ActionService,
   ActionStatus,
@@ -19,9 +21,13 @@ import type {
   Run,
   RunQuery,
   RunTrial,
+  ShownAction,
+  StateEntry,
+  StateQuery,
   TestOutcome,
+  TrialInput,
 } from './service.ts';
-import { type ActionJournal, actionKey, actionShardKey, numberValue, removeActionRows } from './tables.ts';
+import { type ActionJournal, actionKey, behindTable } from './tables.ts';
 
 /** Rows of one table removed per transaction. */
 const removedMax = 1_000;
@@ -32,14 +38,9 @@ const removedMax = 1_000;
  */
 async function startAtEnds(journal: ActionJournal, id: string, logEnds: readonly number[]): Promise<void> {
   const action = actionKey(id);
-  const { tables } = journal;
   await journal.commit(() => {
-    removeActionRows(tables.done, action);
-    removeActionRows(tables.behind, action);
-    removeActionRows(tables.relocated, action);
-    for (const [shard, end] of logEnds.entries()) {
-      tables.positions.putSync(actionShardKey(action, shard), numberValue(end));
-    }
+    new Collection(journal, behindTable).deletePrefix([action]);
+    new Cursors(journal).place(action, logEnds);
   });
 }
 
@@ -52,7 +53,9 @@ async function forgetAction(journal: ActionJournal, id: string): Promise<void> {
     do {
       removed = 0;
       await journal.commit(() => {
-        removed = removeActionRows(table, action, removedMax);
+        const keys = [...table.keys({ ...rangeUnder(action), limit: removedMax })];
+        for (const key of keys) table.delete(key);
+        removed = keys.length;
       });
     } while (removed === removedMax);
   }
@@ -68,21 +71,25 @@ export class LocalActionService implements ActionService {
   readonly #options: ActionServiceOptions;
   readonly #dispatcher: Dispatcher;
   readonly #trials: Trials;
+  readonly #failures: FailureTallies;
+  readonly #states: StateEditor;
   readonly #changes = new KeyedMutex<string>();
 
   constructor(options: ActionServiceOptions) {
     this.#options = options;
     this.#dispatcher = options.dispatcher;
-    const { dispatcher } = options;
+    const { config, dispatcher, journal } = options;
+    this.#failures = new FailureTallies(dispatcher.executor.runs);
+    this.#states = new StateEditor(journal, config.settings);
     this.#trials = new Trials({
       ...options,
       onThread: (fleetId, work) => dispatcher.tests.onThread(fleetId, work),
     });
   }
 
-  async list(fleetId: string): Promise<ActionStatus[]> {
+  async list(fleetId: string): Promise<ShownAction[]> {
     const logEnds = await this.#dispatcher.logEnds();
-    return this.#options.actions.list(fleetId).map((action) => this.#statusAt(action, logEnds));
+    return this.#options.actions.list(fleetId).map((action) => this.#shownAt(action, logEnds));
   }
 
   async *all(): AsyncGenerator<ActionStatus> {
@@ -90,7 +97,7 @@ export class LocalActionService implements ActionService {
     for (const action of this.#options.actions.all()) yield this.#statusAt(action, logEnds);
   }
 
-  async get(fleetId: string, name: string): Promise<ActionStatus> {
+  async get(fleetId: string, name: string): Promise<ShownAction> {
     return this.#status(this.#options.actions.get(fleetId, name));
   }
 
@@ -103,7 +110,7 @@ export class LocalActionService implements ActionService {
     name: string,
     draft: ActionDraft,
     { force, ...change }: ActionChange & { force: boolean },
-  ): Promise<{ status: ActionStatus; isNew: boolean; tests: readonly TestOutcome[] }> {
+  ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }> {
     const { actions, config, journal, fleet } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
     const { code, tests } = await this.#dispatcher.tests.admit(fleetId, async () => {
@@ -132,7 +139,7 @@ export class LocalActionService implements ActionService {
     });
   }
 
-  async change(fleetId: string, name: string, change: ActionChange): Promise<ActionStatus> {
+  async change(fleetId: string, name: string, change: ActionChange): Promise<ShownAction> {
     const { actions, journal } = this.#options;
     return this.#inTurn(fleetId, name, async () => {
       const before = actions.get(fleetId, name);
@@ -145,7 +152,7 @@ export class LocalActionService implements ActionService {
     });
   }
 
-  async rollback(fleetId: string, name: string, number: number): Promise<ActionStatus> {
+  async rollback(fleetId: string, name: string, number: number): Promise<ShownAction> {
     return this.#inTurn(fleetId, name, async () => {
       const action = await this.#options.actions.rollback(fleetId, name, number);
       await this.#restart(action);
@@ -158,30 +165,45 @@ export class LocalActionService implements ActionService {
       const action = await this.#options.actions.delete(fleetId, name);
       await this.#dispatcher.end(action);
       await forgetAction(this.#options.journal, action.id);
-      this.#dispatcher.forget(action);
+      await this.#dispatcher.forget(action);
+      this.#failures.forget(actionKey(action.id));
     });
   }
 
-  async test(
-    fleetId: string,
-    name: string,
-    record: ActionTest['record'],
-    draft?: ActionDraft,
-  ): Promise<RunTrial> {
+  async test(fleetId: string, name: string, input: TrialInput, draft?: ActionDraft): Promise<RunTrial> {
     const { actions, config, fleet } = this.#options;
-    checkTestRecord(record, 'the test', config);
+    if ('test' in input) checkTest(input.test, 'the test', config);
+    else checkTestRecord(input.record, 'the test', config);
     const tried = { fleetId, name };
     const { tests } = this.#dispatcher;
     const known = actions.list(fleetId).find((one) => one.name === name);
+    const attempt = (tested: ActionDraft, code: string): Promise<RunTrial> =>
+      'test' in input
+        ? this.#trials.tryTest(tried, tested, code, input.test)
+        : this.#trials.try(tried, tested, code, input.record, known);
     if (draft !== undefined) {
       checkDraft(draft, fleet(fleetId).schemas, config);
-      return tests.admit(fleetId, async () => {
-        const code = await this.#trials.compile(tried, draft);
-        return this.#trials.try(tried, draft, code, record, known);
-      });
+      return tests.admit(fleetId, async () => attempt(draft, await this.#trials.compile(tried, draft)));
     }
     const version = actions.current(actions.get(fleetId, name));
-    return tests.admit(fleetId, () => this.#trials.try(tried, version, version.code, record, known));
+    return tests.admit(fleetId, () => attempt(version, version.code));
+  }
+
+  listState(fleetId: string, name: string, query: StateQuery): Page<StateEntry> {
+    return this.#states.list(this.#idOf(fleetId, name), query);
+  }
+
+  getState(fleetId: string, name: string, key: string): StateEntry {
+    return this.#states.get(this.#idOf(fleetId, name), key);
+  }
+
+  // In turn with a deletion, behind which nothing of the action may be stored.
+  setState(fleetId: string, name: string, key: string, value: unknown): Promise<StateEntry> {
+    return this.#inTurn(fleetId, name, async () => this.#states.set(this.#idOf(fleetId, name), key, value));
+  }
+
+  deleteState(fleetId: string, name: string, key?: string): Promise<number> {
+    return this.#inTurn(fleetId, name, async () => this.#states.delete(this.#idOf(fleetId, name), key));
   }
 
   runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
@@ -194,55 +216,19 @@ export class LocalActionService implements ActionService {
     return this.#dispatcher.executor.lines.page(id, query, (line) => isLineWanted(line, query));
   }
 
-  deadLetters(
-    fleetId: string,
-    name: string,
-    query: Pick<RunQuery, 'after' | 'limit'>,
-  ): Page<ActionDeadLetter> {
-    const { items, next } = this.#dispatcher.executor.deadLetters.page(
-      this.#idOf(fleetId, name),
-      query,
-      () => true,
-    );
-    return { items: items.map(describeDeadLetter), next };
-  }
-
-  deadLetter(fleetId: string, name: string, number: number): ActionDeadLetter {
-    return describeDeadLetter(this.#deadLetter(this.#idOf(fleetId, name), number));
-  }
-
-  async replay(fleetId: string, name: string, number?: number): Promise<number> {
-    const action = this.#options.actions.get(fleetId, name);
-    const letters = this.#chosen(action, number);
-    await this.#dispatcher.started(action);
-    let replayed = 0;
-    for (const letter of letters) {
-      if (letter.mails.length > 0) {
-        if (await this.#dispatcher.resendMails(action, letter)) replayed += 1;
-        continue;
-      }
-      // Read again each time: it may be replaced while mails are sent again.
-      const queue = this.#dispatcher.queue(action);
-      if (queue === undefined)
-        throw new ApiError('limit_reached', { msg: 'This action is disabled. Enable it first.' });
-      if (queue.replay(letter.number, recordOf(letter))) replayed += 1;
-    }
-    return replayed;
-  }
-
-  async drop(fleetId: string, name: string, number?: number): Promise<number> {
-    const action = this.#options.actions.get(fleetId, name);
-    const letters = this.#chosen(action, number);
-    return this.#dispatcher.dropDeadLetters(action, letters);
-  }
-
   /** Serializes the changes of one action: none starts from the half-done state of another. */
   #inTurn<T>(fleetId: string, name: string, change: () => Promise<T>): Promise<T> {
     return this.#changes.run(`${fleetId} ${name}`, change);
   }
 
-  async #status(action: Action): Promise<ActionStatus> {
-    return this.#statusAt(action, await this.#dispatcher.logEnds());
+  async #status(action: Action): Promise<ShownAction> {
+    return this.#shownAt(action, await this.#dispatcher.logEnds());
+  }
+
+  #shownAt(action: Action, logEnds: readonly number[]): ShownAction {
+    this.#options.journal.refresh();
+    const failures = this.#failures.of(actionKey(action.id), action.version);
+    return { ...this.#statusAt(action, logEnds), failures };
   }
 
   #statusAt(action: Action, logEnds: readonly number[]): ActionStatus {
@@ -252,8 +238,8 @@ export class LocalActionService implements ActionService {
       current: this.#options.actions.current(action),
       held: this.#options.journal.mayGrow() ? queue?.held : 'disk_full',
       inHand: this.#dispatcher.inHand(action),
-      behind: this.#dispatcher.behind(action, logEnds),
-      deadLetters: queue?.deadLetters ?? this.#dispatcher.executor.deadLetters.count(actionKey(action.id)),
+      ...this.#dispatcher.lag(action, logEnds),
+      deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
       devicesBehind: queue?.devicesBehind ?? 0,
       runsLastMinute: queue?.rate.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),
@@ -268,17 +254,5 @@ export class LocalActionService implements ActionService {
   #idOf(fleetId: string, name: string): Buffer {
     this.#options.journal.refresh();
     return actionKey(this.#options.actions.get(fleetId, name).id);
-  }
-
-  #deadLetter(id: Buffer, number: number): StoredActionDeadLetter {
-    const letter = this.#dispatcher.executor.deadLetters.get(id, number);
-    if (letter === undefined) throw new ApiError('dead_letter_not_found');
-    return letter;
-  }
-
-  #chosen(action: Action, number: number | undefined): StoredActionDeadLetter[] {
-    const id = this.#idOf(action.fleetId, action.name);
-    if (number !== undefined) return [this.#deadLetter(id, number)];
-    return [...this.#dispatcher.executor.deadLetters.all(id)];
   }
 }

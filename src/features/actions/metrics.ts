@@ -15,6 +15,11 @@ export function addActionMetrics(metrics: Registry, { actions }: AdminContext): 
   };
   addGauge('fleetpost_action_behind', 'Positions of the logs not scanned yet.', ({ behind }) => behind);
   addGauge(
+    'fleetpost_action_lost_records',
+    'Positions trimmed by retention before the action read them.',
+    ({ lost }) => lost,
+  );
+  addGauge(
     'fleetpost_action_in_hand',
     'Records running, or waiting for a thread or another attempt.',
     ({ inHand }) => inHand,

@@ -1,32 +1,35 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, fleetPath, listOf } from '../../admin-api/request/documents.ts';
+import { timeTextOf } from '../../admin-api/request/times.ts';
+import {
+  type ActionChangeBody,
+  type ActionDocument,
+  type ActionDraftBody,
+  type ActionTestDocument,
+  type ActionVersionDocument,
+  actionChangeBody,
+  actionDocument,
+  actionVersionDocument,
+  deployedActionDocument,
+  newVersionBody,
+  rollbackBody,
+  trialBody,
+} from '../../contract/action.ts';
+import { type TrialDocument, trialDocument } from '../../contract/action-run.ts';
+import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
+import { testsPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionConfig } from './config.ts';
-import type { ActionTest, ActionVersion } from './declaration/action.ts';
-import { actionTestsMax, sourceBytesMax } from './declaration/action-draft.ts';
-import {
-  actionChange,
-  actionDocument,
-  actionDraftOf,
-  actionParameters,
-  actionPutAnswer,
-  describeAction,
-  describeVersion,
-  draftBody,
-  newVersion,
-  testRecord,
-  versionDocument,
-} from './documents.ts';
-import { describeTrial, trialDocument } from './run-routes.ts';
-import type { ActionService } from './service.ts';
+import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
+import { sourceBytesMax } from './declaration/action-draft.ts';
+import type { ActionService, RunTrial, ShownAction } from './service.ts';
 
-const versionPath = Type.Interface([actionParameters], { version: Type.Integer({ minimum: 1 }) });
+const versionPath = Type.Interface([namedPath], { version: Type.Integer({ minimum: 1 }) });
 
 /** Room for a source with every character escaped, and for a body for each test, its mails and the filter. */
 function bodyLimitOf(config: ActionConfig): number {
-  return 2 * sourceBytesMax + config.schemaBytesMax + 2 * actionTestsMax * config.bodyBytesMax;
+  return 2 * sourceBytesMax + config.schemaBytesMax + 2 * testsPerActionMax * config.bodyBytesMax;
 }
 
 /** The current version, to take absent fields from; undefined where there is no such action yet. */
@@ -43,8 +46,90 @@ async function running(
   }
 }
 
+function mergedFilter(before: ActionFilter, change: ActionDraftBody['filter'] = {}): ActionFilter {
+  const kept = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
+  return Object.fromEntries(kept) as ActionFilter;
+}
+
+function testOf({ state_after: stateAfter, ...test }: ActionTestDocument): ActionTest {
+  return { ...test, ...(stateAfter !== undefined && { stateAfter }) } as ActionTest;
+}
+
+function describeTest({ stateAfter, ...test }: ActionTest): ActionTestDocument {
+  return { ...test, ...(stateAfter !== undefined && { state_after: stateAfter }) } as ActionTestDocument;
+}
+
+/** `before`: the current version, if any. */
+function actionDraftOf(body: ActionDraftBody, before: ActionVersion | undefined): ActionDraft {
+  return {
+    language: body.language,
+    source: body.source,
+    on: body.on ?? before?.on ?? [],
+    filter: mergedFilter(before?.filter ?? {}, body.filter),
+    tests: body.tests?.map(testOf) ?? before?.tests ?? [],
+  };
+}
+
+/** Includes the effective rate: the action's own or the configured one. */
+function describeAction(
+  {
+    action,
+    current,
+    held,
+    inHand,
+    behind,
+    lost,
+    deadLetters,
+    devicesBehind,
+    runsLastMinute,
+    failures,
+  }: ShownAction,
+  config: Pick<ActionConfig, 'settings'>,
+): ActionDocument {
+  return {
+    name: action.name,
+    enabled: action.enabled,
+    version: action.version,
+    versions: action.versions.map((one) => ({
+      version: one.number,
+      created_at: timeTextOf(one.createdAtMs),
+    })),
+    language: current.language,
+    on: [...current.on],
+    filter: filterOf(current),
+    runs_per_second_max: action.runsPerSecondMax ?? config.settings.current.actionRunsPerSecondMax,
+    held: held ?? null,
+    in_hand: inHand,
+    behind,
+    lost,
+    dead_letters: deadLetters,
+    devices_behind: devicesBehind,
+    runs_last_minute: runsLastMinute,
+    failures: failures.sinceSuccess,
+    last_error: failures.last?.error ?? null,
+    last_failed_at: timeTextOf(failures.last?.atMs),
+    created_at: timeTextOf(action.createdAtMs),
+  };
+}
+
+function describeVersion(version: ActionVersion): ActionVersionDocument {
+  return {
+    version: version.number,
+    created_at: timeTextOf(version.createdAtMs),
+    language: version.language,
+    on: [...version.on],
+    filter: filterOf(version),
+    tests: version.tests.map(describeTest),
+    source: version.source,
+  };
+}
+
+function filterOf({ filter }: ActionVersion): ActionDocument['filter'] {
+  return filter as ActionDocument['filter'];
+}
+
 /** Omits absent fields, as a field that is present is a change. */
-function changeOf({ enabled, runs_per_second_max: rate }: Static<typeof actionChange>): {
+function changeOf({ enabled, runs_per_second_max: rate }: ActionChangeBody): {
   enabled?: boolean;
   runsPerSecondMax?: number | null;
 } {
@@ -70,9 +155,9 @@ const listActions =
 const deployment = {
   summary: 'Deploy a version of an action',
   description: 'Deploys a new version once its tests pass.',
-  params: actionParameters,
-  body: newVersion,
-  response: { 200: actionPutAnswer, 201: actionPutAnswer, ...errorAnswers },
+  params: namedPath,
+  body: newVersionBody,
+  response: { 200: deployedActionDocument, 201: deployedActionDocument, ...errorAnswers },
 };
 
 const deployAction =
@@ -100,7 +185,7 @@ const deployAction =
 
 const showing = {
   summary: 'Show an action',
-  params: actionParameters,
+  params: namedPath,
   response: { 200: actionDocument, ...errorAnswers },
 };
 
@@ -112,8 +197,8 @@ const showAction =
 const changing = {
   summary: 'Enable, disable or pace an action',
   description: 'A disabled action skips records stored meanwhile.',
-  params: actionParameters,
-  body: actionChange,
+  params: namedPath,
+  body: actionChangeBody,
   response: { 200: actionDocument, ...errorAnswers },
 };
 
@@ -124,7 +209,7 @@ const changeAction =
 
 const deletion = {
   summary: 'Delete an action',
-  params: actionParameters,
+  params: namedPath,
   response: { 204: Type.Null(), ...errorAnswers },
 };
 
@@ -138,7 +223,7 @@ const deleteAction =
 const showingVersion = {
   summary: 'Show a version of an action',
   params: versionPath,
-  response: { 200: versionDocument, ...errorAnswers },
+  response: { 200: actionVersionDocument, ...errorAnswers },
 };
 
 const showVersion =
@@ -149,8 +234,8 @@ const showVersion =
 const rollback = {
   summary: 'Roll an action back to another version',
   description: 'Makes a retained version the current one, under its own number.',
-  params: actionParameters,
-  body: Type.Object({ version: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
+  params: namedPath,
+  body: rollbackBody,
   response: { 200: actionDocument, ...errorAnswers },
 };
 
@@ -159,19 +244,44 @@ const rollBack =
   async ({ params: { fleet_id, name }, body }) =>
     describeAction(await actions.rollback(fleet_id, name, body.version), config);
 
+function describeTrial(trial: RunTrial): TrialDocument {
+  return {
+    error: trial.error ?? null,
+    reason: trial.reason ?? null,
+    records: trial.records,
+    mails: trial.mails.map((mail) => ({
+      record: mail.record,
+      device: mail.device,
+      name: mail.name,
+      payload: JSON.parse(mail.payload),
+      ttl_seconds: mail.ttlSeconds ?? null,
+    })),
+    state: trial.state.map(({ key, value }) =>
+      value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },
+    ),
+    log: [...trial.log],
+    cpu_milliseconds: trial.cpuMilliseconds,
+    wall_milliseconds: trial.wallMilliseconds,
+  };
+}
+
 const trying = {
-  summary: 'Try an action on one record',
-  description: 'Reports what a run would do, without sending or writing anything.',
-  params: actionParameters,
-  body: Type.Object({ record: testRecord, draft: Type.Optional(draftBody) }, { additionalProperties: false }),
+  summary: 'Try an action on a record or a test',
+  description: 'Reports what the runs would do, without sending or writing anything.',
+  params: namedPath,
+  body: trialBody,
   response: { 200: trialDocument, ...errorAnswers },
 };
 
 const tryAction =
   ({ actions }: AdminContext): Handler<typeof trying> =>
-  async ({ params: { fleet_id, name }, body: { record, draft } }) => {
+  async ({ params: { fleet_id, name }, body: { record, test, draft } }) => {
     const tried = draft && actionDraftOf(draft, await running(actions, fleet_id, name));
-    return describeTrial(await actions.test(fleet_id, name, record as ActionTest['record'], tried));
+    if ((record === undefined) === (test === undefined)) {
+      throw new ApiError('invalid_body', { msg: 'The body has either a record or a test.' });
+    }
+    const input = record === undefined ? { test: testOf(test ?? {}) } : { record };
+    return describeTrial(await actions.test(fleet_id, name, input, tried));
   };
 
 /** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */

@@ -1,112 +1,36 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
-import { actionParameters, isoTime, jsonObject } from './documents.ts';
-import { runErrorCodes } from './sandbox/run.ts';
-import type { ActionDeadLetter, ActionLogLine, Run, RunTrial } from './service.ts';
-
-const runError = Type.Object({ code: Type.Enum([...runErrorCodes]), msg: Type.String() });
-const runErrorOrNull = Type.Union([runError, Type.Null()]);
-
-export const trialDocument = Type.Object({
-  error: runErrorOrNull,
-  mails: Type.Array(
-    Type.Object({
-      device: Type.String(),
-      name: Type.String(),
-      payload: jsonObject,
-      ttl_seconds: nullable('integer', { description: "Null: the fleet's default." }),
-    }),
-    { description: 'Tags are resolved to devices.' },
-  ),
-  state: Type.Array(
-    Type.Object({ key: Type.String(), removed: Type.Boolean(), value: Type.Optional(Type.Unknown()) }),
-  ),
-  log: Type.Array(Type.String()),
-  cpu_milliseconds: Type.Number(),
-  wall_milliseconds: Type.Number(),
-});
-
-const outcome = Type.Enum(['done', 'failed', 'dead']);
-const runDocument = Type.Object({
-  run: Type.Integer(),
-  record_id: Type.String(),
-  device: Type.String(),
-  name: Type.String(),
-  version: Type.Integer(),
-  attempt: Type.Integer(),
-  ended_at: time,
-  cpu_milliseconds: Type.Number(),
-  wall_milliseconds: Type.Number(),
-  outcome,
-  error: runErrorOrNull,
-  mails: Type.Integer({ description: 'Mails queued for delivery.' }),
-});
-const logDocument = Type.Object({
-  line: Type.Integer(),
-  run: Type.Integer(),
-  device: Type.String(),
-  at: time,
-  text: Type.String(),
-});
-const letterDocument = Type.Object({
-  run: Type.Integer(),
-  record_id: Type.String(),
-  kind: Type.Enum(['message', 'datapoint']),
-  device: Type.String(),
-  name: Type.String(),
-  stored_at: time,
-  failed_at: time,
-  attempts: Type.Integer(),
-  error: runError,
-  refused: Type.Array(
-    Type.Object({
-      device: Type.String(),
-      name: Type.String(),
-      reason: Type.Enum(['mailbox_full', 'device_not_found', 'not_stored']),
-    }),
-    { description: 'Refused mails. The run itself is done; a replay sends only these.' },
-  ),
-});
-/** Documented by its shape, sent as the text that `letterText` returns. */
-const letterWithPayload = Type.Unsafe<string>(
-  Type.Interface([letterDocument], {
-    payload: Type.Object({}, { description: 'The payload as the device sent it.' }),
-  }),
-);
+import { timeTextOf } from '../../admin-api/request/times.ts';
+import {
+  type DeadRunDocument,
+  deadRunDocument,
+  type LogLineDocument,
+  logLineDocument,
+  type RunDocument,
+  runDocument,
+  runOutcome,
+  shownDeadRunDocument,
+} from '../../contract/action-run.ts';
+import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
+import { deviceIdOf } from '../../core/identity.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import { addDeadLettersOf } from '../dead-letters/routes.ts';
+import { sentKind } from './queue/trigger.ts';
+import type { ActionDeadLetter, ActionLogLine, Run } from './service.ts';
 
 const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
-const after = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2, description: '`next` of the previous page.' }),
-);
-const page = { after, limit: pageLimit };
+const after = Type.Integer({
+  minimum: 1,
+  maximum: 2 ** 48 - 2,
+  description: '`next` of the previous page.',
+});
+const page = { after: Type.Optional(after), limit: pageLimit };
 const device = Type.Optional(Type.String({ description: 'Only of this device.' }));
 const text = Type.Optional(
   Type.String({ maxLength: 1_000, description: 'Only those containing this text, ignoring case.' }),
 );
-const runPath = Type.Interface([actionParameters], { run: runNumber });
-const replayedDocument = Type.Object({ replayed: Type.Integer() });
-const droppedDocument = Type.Object({ dropped: Type.Integer() });
 
-export function describeTrial(trial: RunTrial): Static<typeof trialDocument> {
-  return {
-    error: trial.error ?? null,
-    mails: trial.mails.map((mail) => ({
-      device: mail.device,
-      name: mail.name,
-      payload: JSON.parse(mail.payload),
-      ttl_seconds: mail.ttlSeconds ?? null,
-    })),
-    state: trial.state.map(({ key, value }) =>
-      value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },
-    ),
-    log: [...trial.log],
-    cpu_milliseconds: trial.cpuMilliseconds,
-    wall_milliseconds: trial.wallMilliseconds,
-  };
-}
-
-function describeRun(run: Run): Static<typeof runDocument> {
+function describeRun(run: Run): RunDocument {
   return {
     run: run.number,
     record_id: run.recordId,
@@ -114,7 +38,7 @@ function describeRun(run: Run): Static<typeof runDocument> {
     name: run.name,
     version: run.version,
     attempt: run.attempt,
-    ended_at: isoTime(run.endedAtMs),
+    ended_at: timeTextOf(run.endedAtMs),
     cpu_milliseconds: run.cpuMilliseconds,
     wall_milliseconds: run.wallMilliseconds,
     outcome: run.outcome,
@@ -123,28 +47,23 @@ function describeRun(run: Run): Static<typeof runDocument> {
   };
 }
 
-function describeLine({ number, run, device, atMs, text }: ActionLogLine): Static<typeof logDocument> {
-  return { line: number, run, device, at: isoTime(atMs), text };
+function describeLine({ number, run, device, atMs, text }: ActionLogLine): LogLineDocument {
+  return { line: number, run, device, at: timeTextOf(atMs), text };
 }
 
-function describeLetter(run: ActionDeadLetter): Static<typeof letterDocument> {
+function describeLetter({ record, ...letter }: ActionDeadLetter): DeadRunDocument {
   return {
-    run: run.number,
-    record_id: run.recordId,
-    kind: run.kind,
-    device: run.device,
-    name: run.name,
-    stored_at: isoTime(run.storedAtMs),
-    failed_at: isoTime(run.failedAtMs),
-    attempts: run.attempts,
-    error: run.error,
-    refused: run.refused.map(({ device, name, reason }) => ({ device, name, reason })),
+    run: letter.number,
+    record_id: formatUuid(record.id),
+    kind: sentKind(record),
+    device: deviceIdOf(record.device),
+    name: record.schema,
+    stored_at: timeTextOf(record.storedAtMs),
+    failed_at: timeTextOf(letter.failedAtMs),
+    attempts: letter.attempts,
+    error: letter.error,
+    refused: [...letter.refused],
   };
-}
-
-/** Splices in the payload's own text (D11): numbers beyond 2^53 would not survive parsing. */
-function letterText(run: ActionDeadLetter): string {
-  return `${JSON.stringify(describeLetter(run)).slice(0, -1)},"payload":${run.payload}}`;
 }
 
 /** Omits absent fields. */
@@ -156,8 +75,8 @@ function definedOf<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], 
 const listingRuns = {
   summary: 'List attempts at runs of an action',
   description: 'Newest first.',
-  params: actionParameters,
-  querystring: Type.Object({ ...page, device, outcome: Type.Optional(outcome), text }),
+  params: namedPath,
+  querystring: Type.Object({ ...page, device, outcome: Type.Optional(runOutcome), text }),
   response: { 200: listOf(runDocument), ...errorAnswers },
 };
 
@@ -171,9 +90,9 @@ const listRuns =
 const listingLines = {
   summary: 'List log lines of an action',
   description: 'Newest first.',
-  params: actionParameters,
+  params: namedPath,
   querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
-  response: { 200: listOf(logDocument), ...errorAnswers },
+  response: { 200: listOf(logLineDocument), ...errorAnswers },
 };
 
 const listLogLines =
@@ -181,89 +100,6 @@ const listLogLines =
   async ({ params: { fleet_id, name }, query }) => {
     const { items, next } = await actions.logs(fleet_id, name, definedOf(query));
     return { items: items.map(describeLine), next };
-  };
-
-const listingLetters = {
-  summary: 'List dead letters of an action',
-  description: 'Newest first. A single one is shown with its payload.',
-  params: actionParameters,
-  querystring: Type.Object(page),
-  response: { 200: listOf(letterDocument), ...errorAnswers },
-};
-
-const listLetters =
-  ({ actions }: AdminContext): Handler<typeof listingLetters> =>
-  async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.deadLetters(fleet_id, name, definedOf(query));
-    return { items: items.map(describeLetter), next };
-  };
-
-const showingLetter = {
-  summary: 'Show a dead letter of an action with its payload',
-  params: runPath,
-  response: { 200: letterWithPayload, ...errorAnswers },
-};
-
-const showLetter =
-  ({ actions }: AdminContext): Handler<typeof showingLetter> =>
-  async ({ params: { fleet_id, name, run } }, reply) =>
-    reply.type('application/json').send(letterText(await actions.deadLetter(fleet_id, name, run)));
-
-const replayingOne = {
-  summary: 'Replay a dead letter of an action',
-  params: runPath,
-  response: { 200: replayedDocument, ...errorAnswers },
-};
-
-const replayOne =
-  ({ actions }: AdminContext): Handler<typeof replayingOne> =>
-  async ({ params: { fleet_id, name, run }, audited }) => {
-    const replayed = await actions.replay(fleet_id, name, run);
-    audited.about = { replayed };
-    return { replayed };
-  };
-
-const replayingAll = {
-  summary: 'Replay all dead letters of an action',
-  description: 'Each starts over with all its attempts.',
-  params: actionParameters,
-  response: { 200: replayedDocument, ...errorAnswers },
-};
-
-const replayAll =
-  ({ actions }: AdminContext): Handler<typeof replayingAll> =>
-  async ({ params: { fleet_id, name }, audited }) => {
-    const replayed = await actions.replay(fleet_id, name);
-    audited.about = { replayed };
-    return { replayed };
-  };
-
-const droppingOne = {
-  summary: 'Drop a dead letter of an action',
-  params: runPath,
-  response: { 200: droppedDocument, ...errorAnswers },
-};
-
-const dropOne =
-  ({ actions }: AdminContext): Handler<typeof droppingOne> =>
-  async ({ params: { fleet_id, name, run }, audited }) => {
-    const dropped = await actions.drop(fleet_id, name, run);
-    audited.about = { dropped };
-    return { dropped };
-  };
-
-const droppingAll = {
-  summary: 'Drop all dead letters of an action',
-  params: actionParameters,
-  response: { 200: droppedDocument, ...errorAnswers },
-};
-
-const dropAll =
-  ({ actions }: AdminContext): Handler<typeof droppingAll> =>
-  async ({ params: { fleet_id, name }, audited }) => {
-    const dropped = await actions.drop(fleet_id, name);
-    audited.about = { dropped };
-    return { dropped };
   };
 
 /** The runs, log lines and dead letters of an action. */
@@ -278,34 +114,19 @@ export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
     { config: { scope: 'read' }, schema: listingLines },
     listLogLines(context),
   );
-  app.get(
-    '/fleets/:fleet_id/actions/:name/dead-letters',
-    { config: { scope: 'read' }, schema: listingLetters },
-    listLetters(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/actions/:name/dead-letters/:run',
-    { config: { scope: 'read' }, schema: showingLetter },
-    showLetter(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/actions/:name/dead-letters/:run/replay',
-    { config: { scope: 'admin' }, schema: replayingOne },
-    replayOne(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/actions/:name/dead-letters/replay',
-    { config: { scope: 'admin' }, schema: replayingAll },
-    replayAll(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/actions/:name/dead-letters/:run',
-    { config: { scope: 'admin' }, schema: droppingOne },
-    dropOne(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/actions/:name/dead-letters',
-    { config: { scope: 'admin' }, schema: droppingAll },
-    dropAll(context),
-  );
+  addDeadLettersOf(app, {
+    service: context.actionDeadLetters,
+    path: '/fleets/:fleet_id/actions/:name',
+    of: 'an action',
+    scope: 'admin',
+    id: { name: 'run', schema: runNumber, after, limit: pageLimit },
+    parse: Number,
+    format: String,
+    documents: { listed: deadRunDocument, shown: shownDeadRunDocument },
+    describe: describeLetter,
+    texts: {
+      listing: 'Newest first. A single one is shown with its payload.',
+      replayingAll: 'Each starts over with all its attempts.',
+    },
+  });
 }

@@ -1,6 +1,15 @@
-import type { Awaitable, Page } from '../../domain/shard.ts';
-import type { Action, ActionDraft, ActionTest, ActionVersion } from './declaration/action.ts';
+import type { Awaitable } from '../../core/async.ts';
+import type { Page } from '../../domain/page.ts';
+import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
+import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
 import type { RunError } from './sandbox/run.ts';
+
+/** How the attempts of an action's current version fail, as far as they are retained. */
+export interface ActionFailures {
+  last: { error: RunError; atMs: number } | undefined;
+  /** Failed attempts since the last that succeeded. */
+  sinceSuccess: number;
+}
 
 /** An action and its status. */
 export interface ActionStatus {
@@ -15,6 +24,8 @@ export interface ActionStatus {
   inHand: number;
   /** Positions not scanned yet, in the logs of all shards. */
   behind: number;
+  /** Positions trimmed from the logs before they were scanned, since it was enabled. */
+  lost: number;
   deadLetters: number;
   /** Devices whose records wait while those of others pass. */
   devicesBehind: number;
@@ -23,16 +34,47 @@ export interface ActionStatus {
   attempts: Readonly<Record<Run['outcome'], number>>;
 }
 
-/** What a run for a test record would have done. */
+/** What operators are shown of an action: reading its runs is too much for each scrape of the metrics. */
+export interface ShownAction extends ActionStatus {
+  failures: ActionFailures;
+}
+
+/** What the runs for a record, or for those of a test, would have done. */
 export interface RunTrial {
   error: RunError | undefined;
   /** Tags are resolved to devices. */
-  mails: readonly { device: string; name: string; payload: string; ttlSeconds?: number }[];
+  mails: readonly {
+    /** Number of the record in the sequence, from 1, whose run sends it. */
+    record: number;
+    device: string;
+    name: string;
+    payload: string;
+    ttlSeconds?: number;
+  }[];
+  /** Records run, the last of which failed if there is an error. */
+  records: number;
+  /** Why the test failed that this was of, if it did. */
+  reason: string | undefined;
   /** Null: removed. */
   state: readonly { key: string; value: string | null }[];
   log: readonly string[];
   cpuMilliseconds: number;
   wallMilliseconds: number;
+}
+
+/** What to try an action on. */
+export type TrialInput = { record: TestRecord } | { test: ActionTest };
+
+/** One key of a state; `value`: JSON text. */
+export interface StateEntry {
+  key: string;
+  value: string;
+}
+
+/** In the order of the keys. `after`: the last key seen. */
+export interface StateQuery {
+  after?: string;
+  limit: number;
 }
 
 /** One test of a version; `reason`: why it failed. */
@@ -61,15 +103,8 @@ export interface Run {
 }
 
 /** A run that failed for good, with everything a replay needs. */
-export interface ActionDeadLetter {
+export interface ActionDeadLetter extends FailedRecord {
   number: number;
-  recordId: string;
-  kind: 'message' | 'datapoint';
-  device: string;
-  name: string;
-  payload: string;
-  storedAtMs: number;
-  failedAtMs: number;
   attempts: number;
   error: RunError;
   /** With `mail_refused`: the refused mails. The run itself is done; a replay sends only these. */
@@ -104,10 +139,10 @@ export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'device' | 'text'> & {
  * its path names none.
  */
 export interface ActionService {
-  list(fleetId: string): Awaitable<ActionStatus[]>;
+  list(fleetId: string): Awaitable<ShownAction[]>;
   /** The actions of all fleets. */
   all(): AsyncIterable<ActionStatus>;
-  get(fleetId: string, name: string): Awaitable<ActionStatus>;
+  get(fleetId: string, name: string): Awaitable<ShownAction>;
   /** @throws ApiError action_version_not_found. */
   version(fleetId: string, name: string, number: number): Awaitable<ActionVersion>;
   /**
@@ -119,29 +154,28 @@ export interface ActionService {
     name: string,
     draft: ActionDraft,
     options: { force: boolean; enabled?: boolean; runsPerSecondMax?: number | null },
-  ): Promise<{ status: ActionStatus; isNew: boolean; tests: readonly TestOutcome[] }>;
+  ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }>;
   /** Null: the configured default. A disabled action skips records stored meanwhile. */
   change(
     fleetId: string,
     name: string,
     change: { enabled?: boolean; runsPerSecondMax?: number | null },
-  ): Promise<ActionStatus>;
+  ): Promise<ShownAction>;
   /** @throws ApiError action_version_not_found. */
-  rollback(fleetId: string, name: string, number: number): Promise<ActionStatus>;
+  rollback(fleetId: string, name: string, number: number): Promise<ShownAction>;
   delete(fleetId: string, name: string): Promise<void>;
-  /** Runs a draft, or else the deployed version, without sending or writing anything. */
-  test(fleetId: string, name: string, record: ActionTest['record'], draft?: ActionDraft): Promise<RunTrial>;
+  /**
+   * Runs a draft, or else the deployed version, without sending or writing anything: on a record with the state as it
+   * is, or on the records of a test with the state that this gives.
+   */
+  test(fleetId: string, name: string, input: TrialInput, draft?: ActionDraft): Promise<RunTrial>;
+  listState(fleetId: string, name: string, query: StateQuery): Awaitable<Page<StateEntry>>;
+  /** @throws ApiError state_key_not_found. */
+  getState(fleetId: string, name: string, key: string): Awaitable<StateEntry>;
+  /** @throws ApiError invalid_body, limit_reached. */
+  setState(fleetId: string, name: string, key: string, value: unknown): Promise<StateEntry>;
+  /** Deletes one key or, without one, all; returns how many. @throws ApiError state_key_not_found. */
+  deleteState(fleetId: string, name: string, key?: string): Promise<number>;
   runs(fleetId: string, name: string, query: RunQuery): Awaitable<Page<Run>>;
   logs(fleetId: string, name: string, query: LogQuery): Awaitable<Page<ActionLogLine>>;
-  deadLetters(
-    fleetId: string,
-    name: string,
-    query: Pick<RunQuery, 'after' | 'limit'>,
-  ): Awaitable<Page<ActionDeadLetter>>;
-  /** @throws ApiError dead_letter_not_found. */
-  deadLetter(fleetId: string, name: string, number: number): Awaitable<ActionDeadLetter>;
-  /** Replays one or all, each with all its attempts; returns how many. @throws ApiError dead_letter_not_found. */
-  replay(fleetId: string, name: string, number?: number): Promise<number>;
-  /** @throws ApiError dead_letter_not_found. */
-  drop(fleetId: string, name: string, number?: number): Promise<number>;
 }

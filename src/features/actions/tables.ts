@@ -1,12 +1,21 @@
-import { parseUuid, uuidBytesLength } from '../../core/uuid.ts';
-import type { Journal } from '../../storage/lmdb/environment/journal.ts';
-import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
+import { type DeviceKey, deviceKeyLength, isDeviceKey } from '../../core/identity.ts';
+import { parseUuid } from '../../core/uuid.ts';
+import type { TableLayout } from '../../storage/tables/collection.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
+import {
+  KeyCodec,
+  type KeyField,
+  positionField,
+  rangeUnder,
+  shardField,
+  uuidField,
+} from '../../storage/tables/key-codec.ts';
+import type { Rows } from '../../storage/tables/table-store.ts';
+import { cursorTables } from '../records/cursor.ts';
 
 export const actionTables = [
-  'positions',
-  'done',
+  ...cursorTables,
   'behind',
-  'relocated',
   'outbox',
   'state',
   'runs',
@@ -16,22 +25,37 @@ export const actionTables = [
 
 /**
  * The dispatcher's tables, in an environment of their own. All but the outbox are keyed by the action first, so that
- * they can be removed with it.
+ * they can be removed with it. For the cursors see features/records/cursor.ts: the reader is the action.
  *
- * positions: action 16, shard 2 → position 6: every record of that shard's log before it is done.
- * done: action, shard, position 6: a record past that position that is done too.
- * behind: action, shard, device → position 6: cursor of a device that lags: its records before it are done, and none
- * from there on.
- * relocated: action, record id 16: a record that was not done when a reshard to fewer shards relocated it.
  * outbox: UUIDv7 16 → mails of one run in flight (outbox-entry.ts). state: action, key in UTF-8 → version 16, JSON.
  * runs, logs, deadLetters: action, number 6.
  */
 export type ActionJournal = Journal<(typeof actionTables)[number]>;
 
-export const numberBytes = 6;
-const shardBytes = 2;
-/** Length of a key of an action and a shard. */
-export const actionShardKeyBytes = uuidBytesLength + shardBytes;
+const deviceField: KeyField<DeviceKey> = {
+  bytes: deviceKeyLength,
+  encode: (device) => Buffer.from(device, 'latin1'),
+  decode: (bytes) => {
+    const device = bytes.toString('latin1');
+    if (!isDeviceKey(device)) throw new Error('not a device');
+    return device;
+  },
+};
+
+/**
+ * behind: action, shard, device → position: cursor of a device that lags: its records before it are done, and none from
+ * there on.
+ */
+export const behindTable: TableLayout<
+  [action: Buffer, shard: number, device: DeviceKey],
+  [position: number]
+> = {
+  name: 'behind',
+  key: new KeyCodec(uuidField, shardField, deviceField),
+  value: new KeyCodec(positionField),
+};
+
+const numberBytes = 6;
 
 /** The 16 bytes of an action's id, the prefix of its keys. */
 export function actionKey(id: string): Buffer {
@@ -40,53 +64,18 @@ export function actionKey(id: string): Buffer {
   return bytes;
 }
 
-export function actionShardKey(action: Buffer, shard: number): Buffer {
-  const key = Buffer.concat([action, Buffer.alloc(shardBytes)]);
-  key.writeUInt16BE(shard, action.length);
-  return key;
+/** Key of a number under an action. */
+export function numberKey(action: Buffer, number: number): Buffer {
+  return Buffer.concat([action, positionField.encode(number)]);
 }
 
-/** Key in `relocated`. */
-export function relocatedKey(action: Buffer, recordId: Buffer): Buffer {
-  return Buffer.concat([action, recordId]);
-}
-
-export function readActionShard(key: Buffer): number {
-  return key.readUInt16BE(uuidBytesLength);
-}
-
-/** Key of a number under an action, or under an action and a shard. */
-export function numberKey(front: Buffer, number: number): Buffer {
-  return Buffer.concat([front, numberValue(number)]);
-}
-
-export function numberValue(number: number): Buffer {
-  const bytes = Buffer.alloc(numberBytes);
-  bytes.writeUIntBE(number, 0, numberBytes);
-  return bytes;
-}
-
-/** The number that a key or value ends with. */
+/** The number that a key ends with. */
 export function readNumber(bytes: Buffer): number {
   return bytes.readUIntBE(bytes.length - numberBytes, numberBytes);
 }
 
-/** Every key that begins with `front`, in order. */
-export function rangeOf(front: Buffer): { start: Buffer; end: Buffer } {
-  return { start: front, end: Buffer.concat([front, Buffer.alloc(160, 0xff)]) };
-}
-
 /** The greatest number under `front`, or 0. */
-export function lastNumber(table: Table, front: Buffer): number {
-  const { start, end } = rangeOf(front);
-  for (const key of table.getKeys({ start: end, end: start, reverse: true, limit: 1 }))
-    return readNumber(key);
+export function lastNumber(table: Rows, front: Buffer): number {
+  for (const key of table.keys({ ...rangeUnder(front), reverse: true, limit: 1 })) return readNumber(key);
   return 0;
-}
-
-/** Removes every key that begins with `front`, up to `limit`; returns how many. Call inside a write transaction. */
-export function removeActionRows(table: Table, front: Buffer, limit = Number.POSITIVE_INFINITY): number {
-  const keys = [...table.getKeys({ ...rangeOf(front), ...(Number.isFinite(limit) && { limit }) })];
-  for (const key of keys) table.removeSync(key);
-  return keys.length;
 }

@@ -9,8 +9,9 @@ import {
   auditBooks,
   type BegunEntry,
 } from '../../domain/audit-log.ts';
-import type { Journal } from '../../storage/lmdb/environment/journal.ts';
-import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
+import { Collection } from '../../storage/tables/collection.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
+import { positionField } from '../../storage/tables/key-codec.ts';
 import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import {
   chunkEntries,
@@ -21,13 +22,11 @@ import {
   readPage,
 } from './audit-reading.ts';
 import {
-  type auditTables,
-  keyOf,
-  numberOf,
-  ownedKeyOf,
-  ownerOf,
-  packEntry,
-  unpackEntry,
+  auditOwnerTable,
+  auditTable,
+  type EntryKey,
+  type OwnedKey,
+  type StoredEntry,
 } from './audit-records.ts';
 import type { AuditConfig } from './config.ts';
 
@@ -78,24 +77,20 @@ export class OwnerCounts {
 /** Entries removed with each addition after the limit was lowered. */
 const trimmedMax = 100;
 
-type AuditTable = (typeof auditTables)[number];
-type AuditJournal = Pick<Journal<AuditTable>, 'commit' | 'refresh'> & { tables: Record<AuditTable, Table> };
-const nothing = Buffer.alloc(0);
-
 /**
  * The audit log, in the journal of the main thread. A change has its entry on disk before it happens, and its outcome
  * on disk before it is answered: no change is without an entry, whenever the server crashes. This costs each change two
  * commits, shared by all changes under way.
  */
 export class Audit implements AuditLog {
-  readonly #journal: AuditJournal;
-  readonly #table: Table;
-  readonly #owners: Table;
+  readonly #journal: Journal;
+  readonly #entries: Collection<EntryKey, StoredEntry>;
+  readonly #owners: Collection<OwnedKey, undefined>;
   readonly #config: AuditConfig;
   readonly #log: Log;
   #last = 0;
   /** Entry counts of each book. */
-  #counts: OwnerCounts[] = [];
+  #counts = new Map<AuditBook, OwnerCounts>();
   /** Set when the counts may be wrong, as a transaction with additions and removals was rolled back. */
   #isStale = false;
   #lost = 0;
@@ -103,16 +98,16 @@ export class Audit implements AuditLog {
   #isDamageLogged = false;
 
   /** `journal`: closed by its owner. */
-  constructor(journal: AuditJournal, config: AuditConfig, log: Log) {
+  constructor(journal: Journal, config: AuditConfig, log: Log) {
     this.#journal = journal;
-    this.#table = journal.tables.audit;
-    this.#owners = journal.tables.auditOwners;
+    this.#entries = new Collection(journal, auditTable);
+    this.#owners = new Collection(journal, auditOwnerTable);
     this.#config = config;
     this.#log = log;
     this.#count();
-    for (const book of auditBooks.keys()) {
-      const range = { start: keyOf(book, numberMax), end: keyOf(book, 0), reverse: true, limit: 1 };
-      for (const key of this.#table.getKeys(range)) this.#last = Math.max(this.#last, numberOf(key));
+    for (const book of auditBooks) {
+      const [last] = this.#entries.keys([book], { reverse: true, limit: 1 });
+      this.#last = Math.max(this.#last, last?.[1] ?? 0);
     }
   }
 
@@ -127,11 +122,10 @@ export class Audit implements AuditLog {
   }
 
   async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
-    const ended = withOutcome(entry, outcome);
+    const { book, number, ...ended } = withOutcome(entry, outcome);
     await this.#write(() => {
-      const key = keyOf(auditBooks.indexOf(entry.book), entry.number);
       // A trimmed entry would otherwise reappear, uncounted.
-      if (this.#table.doesExist(key)) this.#table.putSync(key, packEntry(ended));
+      if (this.#entries.has([book, number])) this.#entries.put([book, number], ended);
     });
   }
 
@@ -141,7 +135,7 @@ export class Audit implements AuditLog {
   }
 
   refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
-    const omitted = this.#refusals.take(owner, this.#config.auditRefusalsPerMinuteMax);
+    const omitted = this.#refusals.take(owner, this.#config.settings.current.auditRefusalsPerMinuteMax);
     if (omitted === undefined) return;
     const entry = { ...withOutcome(this.#newEntry('refused', event, owner), outcome), omitted };
     void this.#write(() => this.#add(entry));
@@ -173,49 +167,45 @@ export class Audit implements AuditLog {
     }
   }
 
-  /** Counts the entries on disk: jumps from owner to owner, and LMDB counts the entries of each. */
+  /** Counts the entries on disk: jumps from owner to owner, and the store counts the entries of each. */
   #count(): void {
-    this.#counts = [...auditBooks.keys()].map((book) => {
+    for (const book of auditBooks) {
       const counts = new OwnerCounts();
-      const end = keyOf(book + 1, 0);
-      for (let start = keyOf(book, 0); ; ) {
-        const [first] = [...this.#owners.getKeys({ start, end, limit: 1 })];
-        if (first === undefined) return counts;
-        const owner = ownerOf(first);
-        const last = ownedKeyOf(book, owner, numberMax);
-        counts.add(owner, this.#owners.getKeysCount({ start: first, end: last }));
-        start = last;
+      this.#counts.set(book, counts);
+      let after: OwnedKey | undefined;
+      for (;;) {
+        const [first] = this.#owners.keys([book], { after, limit: 1 });
+        if (first === undefined) break;
+        const owner = first[1];
+        counts.add(owner, this.#owners.count([book, owner]));
+        after = [book, owner, numberMax];
       }
-    });
+    }
     this.#isStale = false;
   }
 
   /** Call inside a write transaction. */
-  #add(entry: AuditEntry): void {
+  #add({ book, number, ...entry }: AuditEntry): void {
     if (this.#isStale) this.#count();
-    const { number, owner } = entry;
-    const book = auditBooks.indexOf(entry.book);
-    const counts = this.#counts[book];
-    this.#table.putSync(keyOf(book, number), packEntry(entry));
-    this.#owners.putSync(ownedKeyOf(book, owner, number), nothing);
+    const counts = this.#counts.get(book);
+    this.#entries.put([book, number], entry);
+    this.#owners.put([book, entry.owner, number], undefined);
     if (counts === undefined) return;
-    counts.add(owner);
-    const excess = counts.total - this.#config.auditEntriesMax;
+    counts.add(entry.owner);
+    const excess = counts.total - this.#config.settings.current.auditEntriesMax;
     for (let removed = 0; removed < Math.min(excess, trimmedMax); removed += 1) this.#removeOne(book, counts);
   }
 
   /** Removes the oldest entry of the owner with the most. */
-  #removeOne(book: number, counts: OwnerCounts): void {
+  #removeOne(book: AuditBook, counts: OwnerCounts): void {
     const owner = counts.most() ?? '';
-    const range = { start: ownedKeyOf(book, owner, 0), end: ownedKeyOf(book, owner, numberMax), limit: 1 };
-    const keys = [...this.#owners.getKeys(range)];
+    const [oldest] = this.#owners.keys([book, owner], { limit: 1 });
     // The counts were wrong: count again.
-    this.#isStale = keys.length === 0;
-    for (const key of keys) {
-      this.#owners.removeSync(key);
-      this.#table.removeSync(keyOf(book, numberOf(key)));
-      counts.remove(owner);
-    }
+    this.#isStale = oldest === undefined;
+    if (oldest === undefined) return;
+    this.#owners.delete(oldest);
+    this.#entries.delete([book, oldest[2]]);
+    counts.remove(owner);
   }
 
   /** Writes an entry for what has already happened; if that fails, it counts as lost. */
@@ -231,27 +221,20 @@ export class Audit implements AuditLog {
   /** Reads the next entries of all books together, after or before a number. */
   #read(from: number, reverse: boolean): NumberedEntry[] {
     this.#journal.refresh();
-    const found = [...auditBooks.keys()].flatMap((book) => {
-      const start = keyOf(book, reverse ? from - 1 : from + 1);
-      const end = reverse ? keyOf(book, 0) : keyOf(book + 1, 0);
-      return [...this.#table.getRange({ start, end, reverse, limit: chunkEntries })];
-    });
-    const numbered = found.map(({ key, value }) => ({ number: numberOf(key), key, value }));
-    return numbered
-      .sort((a, b) => (reverse ? b.number - a.number : a.number - b.number))
-      .slice(0, chunkEntries)
-      .map(({ number, key, value }) => ({ number, entry: this.#decode(key, value) }));
-  }
-
-  #decode(key: Buffer, value: Buffer): AuditEntry | undefined {
-    try {
-      return unpackEntry(key, value);
-    } catch {
-      if (!this.#isDamageLogged) {
+    const found: NumberedEntry[] = [];
+    const skip = (key: Buffer): void => {
+      if (!this.#isDamageLogged)
         this.#log.error({ key: key.toString('hex', 0, 16) }, 'damaged audit entry skipped');
-      }
       this.#isDamageLogged = true;
-      return undefined;
+      found.push({ number: positionField.decode(key.subarray(1)), entry: undefined });
+    };
+    for (const book of auditBooks) {
+      const bound: EntryKey = [book, from];
+      const slice = { ...(reverse ? { before: bound } : { after: bound }), reverse, limit: chunkEntries };
+      for (const [[, number], entry] of this.#entries.entries([book], slice, skip)) {
+        found.push({ number, entry: { ...entry, book, number } });
+      }
     }
+    return found.sort((a, b) => (reverse ? b.number - a.number : a.number - b.number)).slice(0, chunkEntries);
   }
 }

@@ -1,4 +1,4 @@
-import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../../core/config/config-key.ts';
 
 /** Limits of the audit log. */
 export const auditKeys = {
@@ -20,4 +20,4 @@ export const auditKeys = {
   ),
 };
 
-export type AuditConfig = ValuesOf<typeof auditKeys>;
+export type AuditConfig = ConfigOf<typeof auditKeys>;

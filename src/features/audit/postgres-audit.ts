@@ -95,7 +95,7 @@ type Assigned = { number: number; at_ms: number };
  */
 export class PostgresAudit implements AuditLog {
   readonly #database: Database;
-  readonly #config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>;
+  readonly #config: AuditConfig;
   readonly #log: Log;
   readonly #writes: QueryBatcher<Write, Assigned | undefined>;
   readonly #refusals = new RefusalLimit();
@@ -110,11 +110,7 @@ export class PostgresAudit implements AuditLog {
   #isDamageLogged = false;
 
   /** `database`: closed by its owner. */
-  constructor(
-    database: Database,
-    config: Pick<AuditConfig, 'auditEntriesMax' | 'auditRefusalsPerMinuteMax'>,
-    log: Log,
-  ) {
+  constructor(database: Database, config: AuditConfig, log: Log) {
     this.#database = database;
     this.#config = config;
     this.#log = log;
@@ -145,7 +141,7 @@ export class PostgresAudit implements AuditLog {
   }
 
   refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
-    const omitted = this.#refusals.take(owner, this.#config.auditRefusalsPerMinuteMax);
+    const omitted = this.#refusals.take(owner, this.#config.settings.current.auditRefusalsPerMinuteMax);
     if (omitted === undefined) return;
     const content = { ...withOutcome(begunContent(event), outcome), omitted };
     void this.#keep({ number: undefined, book: 'refused', owner, content });
@@ -233,7 +229,9 @@ export class PostgresAudit implements AuditLog {
   }
 
   #isDue(book: number): boolean {
-    return (this.#added[book] ?? 0) >= Math.min(overMax, this.#config.auditEntriesMax * overshare);
+    return (
+      (this.#added[book] ?? 0) >= Math.min(overMax, this.#config.settings.current.auditEntriesMax * overshare)
+    );
   }
 
   async #trim(): Promise<void> {
@@ -250,7 +248,7 @@ export class PostgresAudit implements AuditLog {
   }
 
   async #trimBook(book: number): Promise<void> {
-    const { auditEntriesMax } = this.#config;
+    const { auditEntriesMax } = this.#config.settings.current;
     const owners = await this.#database.query<{ owner: string; entries: number }>(counted, [book]);
     const counts = owners.map(({ entries }) => entries);
     const level = fairLevel(counts, auditEntriesMax);

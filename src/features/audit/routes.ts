@@ -1,38 +1,13 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, listOf, nullable, pageLimit, time } from '../../admin-api/request/documents.ts';
 import type { Exports } from '../../admin-api/request/exports.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
+import { timeTextOf } from '../../admin-api/request/times.ts';
+import { type AuditEntryDocument, auditEntryDocument } from '../../contract/audit.ts';
+import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { AuditLog } from '../../domain/audit-log.ts';
-import { type AuditEntry, type AuditQuery, auditBooks } from '../../domain/audit-log.ts';
-
-const entryDocument = Type.Object({
-  entry: Type.Integer(),
-  time,
-  book: Type.Enum([...auditBooks]),
-  by: Type.Object({
-    kind: Type.Enum(['token', 'bootstrap', 'claim_token', 'server', 'unknown']),
-    id: nullable('string'),
-    name: nullable('string'),
-  }),
-  method: Type.String(),
-  route: Type.String(),
-  about: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
-    description: 'Path parameters, assigned ids, counts.',
-  }),
-  status: nullable('integer', {
-    description: 'Null: under way, or the server stopped before the outcome was known.',
-  }),
-  error: nullable('string'),
-  address: nullable('string'),
-  forwarded_for: nullable('string', {
-    description: 'As claimed by the client or a proxy.',
-  }),
-  request_id: nullable('string'),
-  omitted: Type.Integer({ description: 'Refused requests before this one without an entry.' }),
-});
+import type { AuditEntry, AuditLog, AuditQuery } from '../../domain/audit-log.ts';
 
 const filter = {
   fleet: Type.Optional(Type.String({ maxLength: 8 })),
@@ -42,10 +17,10 @@ const filter = {
 };
 const filterQuery = Type.Object(filter);
 
-function describe(entry: AuditEntry): Static<typeof entryDocument> {
+function describe(entry: AuditEntry): AuditEntryDocument {
   return {
     entry: entry.number,
-    time: new Date(entry.timeMs).toISOString(),
+    time: timeTextOf(entry.timeMs),
     book: entry.book,
     by: entry.by,
     method: entry.method,
@@ -90,7 +65,7 @@ const listing = {
     after: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 })),
     limit: pageLimit,
   }),
-  response: { 200: listOf(entryDocument), ...errorAnswers },
+  response: { 200: listOf(auditEntryDocument), ...errorAnswers },
 };
 
 const listEntries =

@@ -1,34 +1,15 @@
-import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Backup, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, nullable, time } from '../../admin-api/request/documents.ts';
+import { timeTextOf } from '../../admin-api/request/times.ts';
+import { errorAnswers } from '../../contract/document.ts';
+import { type BackupDocument, backupDocument, newBackupBody } from '../../contract/server.ts';
 import { ApiError } from '../../core/errors.ts';
 
-const newBackup = Type.Object(
-  {
-    folder: Type.String({
-      description: "Absolute path on the server's machine, of a folder that is empty or does not exist.",
-      pattern: '^/[^\\u0000]*$',
-      maxLength: 4_096,
-    }),
-  },
-  { additionalProperties: false },
-);
-const backupDocument = Type.Object({
-  folder: Type.String(),
-  state: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('failed')]),
-  started_at: time,
-  ended_at: nullable('string'),
-  bytes: Type.Integer(),
-  bytes_total: Type.Integer({ description: 'Approximate while the state is running.' }),
-  reason: nullable('string', { description: 'Why it failed.' }),
-});
-
-function describe(backup: Backup): Static<typeof backupDocument> {
+function describe(backup: Backup): BackupDocument {
   return {
     folder: backup.folder,
     state: backup.state,
-    started_at: new Date(backup.startedAtMs).toISOString(),
-    ended_at: backup.endedAtMs === undefined ? null : new Date(backup.endedAtMs).toISOString(),
+    started_at: timeTextOf(backup.startedAtMs),
+    ended_at: timeTextOf(backup.endedAtMs),
     bytes: backup.bytes,
     bytes_total: backup.bytesTotal,
     reason: backup.reason ?? null,
@@ -37,7 +18,7 @@ function describe(backup: Backup): Static<typeof backupDocument> {
 
 const starting = {
   summary: 'Start a backup',
-  body: newBackup,
+  body: newBackupBody,
   response: { 202: backupDocument, ...errorAnswers },
 };
 

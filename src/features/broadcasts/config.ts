@@ -1,4 +1,4 @@
-import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../../core/config/config-key.ts';
 import type { DomainConfig } from '../../domain/config.ts';
 
 /** Limits of broadcasts. */
@@ -46,4 +46,4 @@ export const broadcastKeys = {
   ),
 };
 
-export type BroadcastConfig = ValuesOf<typeof broadcastKeys> & DomainConfig;
+export type BroadcastConfig = ConfigOf<typeof broadcastKeys> & DomainConfig;

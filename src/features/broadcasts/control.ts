@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
-import type { Page } from '../../domain/shard.ts';
+import type { Page } from '../../domain/page.ts';
 import type { ActiveJob } from './delivery/active-job.ts';
 import type { Broadcaster } from './delivery/broadcaster.ts';
 import type {
@@ -10,7 +10,7 @@ import type {
   BroadcastService,
   BroadcastStatus,
 } from './service.ts';
-import { idOfJob, jobKey } from './tables.ts';
+import type { JobKey } from './tables.ts';
 
 /** Serves broadcasts to the admin API. */
 export class LocalBroadcastService implements BroadcastService {
@@ -34,7 +34,7 @@ export class LocalBroadcastService implements BroadcastService {
     const last = keys.at(-1);
     return {
       items: keys.flatMap((key) => this.#broadcaster.status(key) ?? []),
-      next: hasMore && last !== undefined ? formatUuid(idOfJob(last)) : null,
+      next: hasMore && last !== undefined ? formatUuid(last[1]) : null,
     };
   }
 
@@ -90,7 +90,7 @@ export class LocalBroadcastService implements BroadcastService {
     return this.#status(key);
   }
 
-  #status(key: Buffer): BroadcastStatus {
+  #status(key: JobKey): BroadcastStatus {
     const status = this.#broadcaster.status(key);
     if (status === undefined) throw new ApiError('broadcast_not_found');
     return status;
@@ -98,8 +98,8 @@ export class LocalBroadcastService implements BroadcastService {
 }
 
 /** @throws ApiError broadcast_not_found. */
-function keyOf(fleetId: string, id: string): Buffer {
+function keyOf(fleetId: string, id: string): JobKey {
   const bytes = parseUuid(id);
   if (bytes === undefined) throw new ApiError('broadcast_not_found');
-  return jobKey(fleetId, bytes);
+  return [fleetId, bytes];
 }

@@ -1,29 +1,24 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import {
-  deviceId,
-  errorAnswers,
-  fleetPath,
-  listOf,
-  mailboxMailsMax,
-  mailTtlSeconds,
-  nullable,
-  pageLimit,
-  requeuesMaxDocument,
-  time,
-} from '../../admin-api/request/documents.ts';
 import {
   idempotencyHeaders,
   idempotencyOf,
   parseDeliverAt,
   replayHeader,
 } from '../../admin-api/request/mail-request.ts';
-import { tagLengthMax } from '../../core/bounds.ts';
+import { timeTextOf } from '../../admin-api/request/times.ts';
+import {
+  type BroadcastDocument,
+  broadcastDocument,
+  broadcastRefusalDocument,
+  type NewBroadcastBody,
+  newBroadcastBody,
+} from '../../contract/broadcast.ts';
+import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
-import { schemaNamePattern } from '../../core/identity.ts';
-import { emptyPayload, isEmpty, type JsonObject } from '../../declarations/schemas/payload.ts';
-import type { BroadcastState, BroadcastStatus, BroadcastTarget, RefusalReason } from './service.ts';
+import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
+import type { BroadcastStatus, BroadcastTarget } from './service.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -85,64 +80,7 @@ const listedBytes = 24;
 const uuid = '^[0-9A-Fa-f-]{32,36}$';
 
 const broadcastPath = Type.Interface([fleetPath], { broadcast_id: Type.String() });
-const target = Type.Object(
-  {
-    devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
-    tag: Type.Optional(Type.String({ minLength: 1, maxLength: tagLengthMax })),
-    all: Type.Optional(Type.Literal(true)),
-  },
-  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
-);
-const newBroadcast = Type.Object(
-  {
-    name: Type.String({ pattern: schemaNamePattern.source }),
-    payload: Type.Optional(
-      Type.Unsafe<JsonObject | null>({
-        type: ['object', 'null'],
-        description: 'Delivered byte for byte as in the body. Default: {}.',
-      }),
-    ),
-    to: target,
-    ttl_seconds: Type.Optional(Type.Integer(mailTtlSeconds)),
-    mailbox_mails_max: Type.Optional(Type.Integer(mailboxMailsMax)),
-    requeues_max: Type.Optional(Type.Integer(requeuesMaxDocument)),
-    deliver_at: Type.Optional(
-      Type.String({ description: 'When to deliver it to the mailboxes: ISO 8601 with a time zone.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
-const broadcastDocument = Type.Object({
-  broadcast_id: Type.String(),
-  name: Type.String(),
-  to: Type.Object({
-    devices: Type.Optional(Type.Integer({ description: 'Number of devices in the list.' })),
-    tag: Type.Optional(Type.String()),
-    all: Type.Optional(Type.Literal(true)),
-  }),
-  payload_bytes: Type.Integer(),
-  ttl_seconds: nullable('integer'),
-  mailbox_mails_max: nullable('integer'),
-  requeues_max: nullable('integer'),
-  deliver_at: nullable('string'),
-  state: Type.Unsafe<BroadcastState>({ type: 'string', enum: ['running', 'paused', 'done', 'cancelled'] }),
-  devices: nullable('integer', {
-    description: 'Number of target devices, counted at the start; null until known.',
-  }),
-  queued: Type.Integer(),
-  refused: Type.Integer(),
-  created_at: time,
-  ended_at: nullable('string'),
-});
-const refusalDocument = Type.Object({
-  device_id: deviceId,
-  reason: Type.Unsafe<RefusalReason>({
-    type: 'string',
-    enum: ['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored'],
-  }),
-});
-
-function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
+function describe(status: BroadcastStatus): BroadcastDocument {
   const { request, to, endedAtMs } = status;
   const { deliverAtMs } = request;
   return {
@@ -153,13 +91,13 @@ function describe(status: BroadcastStatus): Static<typeof broadcastDocument> {
     ttl_seconds: request.ttlSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
     requeues_max: request.requeuesMax ?? null,
-    deliver_at: deliverAtMs === undefined ? null : new Date(deliverAtMs).toISOString(),
+    deliver_at: timeTextOf(deliverAtMs),
     state: status.state,
     devices: status.devices ?? null,
     queued: status.queued,
     refused: status.refused,
-    created_at: new Date(status.createdAtMs).toISOString(),
-    ended_at: endedAtMs === undefined ? null : new Date(endedAtMs).toISOString(),
+    created_at: timeTextOf(status.createdAtMs),
+    ended_at: timeTextOf(endedAtMs),
   };
 }
 
@@ -170,7 +108,7 @@ function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<st
 }
 
 /** Deduplicates the devices of a list. */
-function targetOf({ devices, tag }: Static<typeof target>, devicesMax: number): BroadcastTarget {
+function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number): BroadcastTarget {
   if (tag !== undefined) return { tag };
   if (devices === undefined) return { all: true };
   if (devices.length > devicesMax) {
@@ -186,7 +124,7 @@ const starting = {
   description: 'Sends a mail to a list of devices, to those with a tag, or to the whole fleet.',
   params: fleetPath,
   headers: idempotencyHeaders,
-  body: newBroadcast,
+  body: newBroadcastBody,
   response: { 202: broadcastDocument, ...errorAnswers },
 };
 
@@ -265,7 +203,7 @@ const listingRefusals = {
     after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
     limit: pageLimit,
   }),
-  response: { 200: listOf(refusalDocument), ...errorAnswers },
+  response: { 200: listOf(broadcastRefusalDocument), ...errorAnswers },
 };
 
 const listRefusals =

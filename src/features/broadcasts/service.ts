@@ -1,4 +1,5 @@
-import type { Awaitable, Page } from '../../domain/shard.ts';
+import type { Awaitable } from '../../core/async.ts';
+import type { Page } from '../../domain/page.ts';
 
 export type BroadcastTarget = { devices: readonly string[] } | { tag: string } | { all: true };
 

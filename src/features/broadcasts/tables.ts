@@ -1,52 +1,63 @@
-import { fleetIdLength } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
-import type { Journal } from '../../storage/lmdb/environment/journal.ts';
-import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
+import { keyDigestBytes } from '../../domain/idempotency.ts';
+import { fixedBytes } from '../../storage/tables/codec.ts';
+import type { TableLayout } from '../../storage/tables/collection.ts';
+import { forgottenTimes } from '../../storage/tables/idempotency-keys.ts';
+import {
+  deviceIdField,
+  fleetIdField,
+  KeyCodec,
+  type KeyTuple,
+  uuidField,
+} from '../../storage/tables/key-codec.ts';
+import {
+  type Job,
+  type JobProgress,
+  jobCodec,
+  progressCodec,
+  refusalCodec,
+  targetsCodec,
+} from './delivery/job.ts';
+import type { RefusalReason } from './service.ts';
 
-/**
- * The tables of broadcasts, in `DATA/control`. Keys are fleet and id, a UUIDv7, so that those of a fleet are adjacent
- * and in the order they were put.
- *
- * jobs: the request. jobProgress: its progress. jobTargets: the ids of a list, concatenated. jobRefusals: broadcast,
- * device id → reason. senderKeys: key, fleet → digest and id of the broadcast. jobTimes: up to when keys have expired.
- */
-export const broadcastTables = [
-  'jobs',
-  'jobProgress',
-  'jobTargets',
-  'jobRefusals',
-  'senderKeys',
-  'jobTimes',
-] as const;
-export type BroadcastJournal = Journal<(typeof broadcastTables)[number]>;
+/** The id is a UUIDv7, so that the broadcasts of a fleet are in the order they were put. */
+export type JobKey = [fleetId: string, id: Buffer];
+const jobKey = new KeyCodec<JobKey>(fleetIdField, uuidField);
 
-export const deviceIdLength = 10;
-export const jobKeyBytes = fleetIdLength + uuidBytesLength;
+export const jobTable: TableLayout<JobKey, Job> = { name: 'jobs', key: jobKey, value: jobCodec };
 
-export function jobKey(fleetId: string, id: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.from(fleetId, 'latin1'), id]);
-}
+export const jobProgressTable: TableLayout<JobKey, JobProgress> = {
+  name: 'jobProgress',
+  key: jobKey,
+  value: progressCodec,
+};
 
-export function fleetIdOfJob(key: Buffer): string {
-  return key.toString('latin1', 0, fleetIdLength);
-}
+/** The ids of a list, sorted. */
+export const targetTable: TableLayout<JobKey, readonly string[]> = {
+  name: 'jobTargets',
+  key: jobKey,
+  value: targetsCodec,
+};
 
-/** Copies the id, since it crosses threads. */
-export function idOfJob(key: Buffer): Uint8Array {
-  return new Uint8Array(key.subarray(fleetIdLength, jobKeyBytes));
-}
+export const refusalTable: TableLayout<[...JobKey, deviceId: string], RefusalReason> = {
+  name: 'jobRefusals',
+  key: new KeyCodec(fleetIdField, uuidField, deviceIdField),
+  value: refusalCodec,
+};
 
-export function refusalKey(job: Buffer, deviceId: string): Buffer {
-  return Buffer.concat([job, Buffer.from(deviceId, 'latin1')]);
-}
+/** Idempotency key, fleet → digest and id of the broadcast. */
+const senderKeyTable: TableLayout<[key: Buffer, fleetId: string], Buffer> = {
+  name: 'senderKeys',
+  key: new KeyCodec(uuidField, fleetIdField),
+  value: fixedBytes(keyDigestBytes + uuidBytesLength),
+};
 
-/** Keys that begin with `prefix`, after `after`. */
-export function keysUnder(
-  table: Table,
-  prefix: Buffer,
-  { after = '', limit }: { after?: string; limit: number },
-): Buffer[] {
-  const start = Buffer.concat([prefix, Buffer.from(after === '' ? '' : `${after}\0`, 'latin1')]);
-  const end = Buffer.concat([prefix, Buffer.alloc(deviceIdLength + 1, 0xff)]);
-  return [...table.getKeys({ start, end, limit })];
-}
+/** In `DATA/control`. */
+export const broadcastLayouts: readonly TableLayout<KeyTuple, unknown>[] = [
+  jobTable,
+  jobProgressTable,
+  targetTable,
+  refusalTable,
+  senderKeyTable,
+  forgottenTimes('jobTimes'),
+];

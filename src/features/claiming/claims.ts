@@ -5,24 +5,14 @@ import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts'
 import type { ClaimedDevice, ClaimRequest, ClaimToken } from '../../declarations/claim-token.ts';
 import { type ClaimTokens, unknownToken } from '../../declarations/claim-tokens.ts';
 import { type AuditEvent, type AuditLog, auditOwners } from '../../domain/audit-log.ts';
-import { digestOf, type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
+import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
+import type { Shard } from '../../domain/shard.ts';
 import type { ClaimingConfig } from './config.ts';
-
-/** The part of a shard that a claim needs. */
-interface ClaimShard {
-  credentials(
-    device: DeviceKey,
-  ):
-    | Promise<{ secretDigests: readonly Uint8Array[] } | undefined>
-    | { secretDigests: readonly Uint8Array[] }
-    | undefined;
-  createDevices(devices: NewDevice['device'][]): Promise<DeviceKey | undefined>;
-}
 
 export interface ClaimsOptions {
   config: ClaimingConfig;
   claimTokens: ClaimTokens;
-  shards: { of(device: DeviceKey): ClaimShard };
+  shards: { of(device: DeviceKey): Shard };
   audit: AuditLog;
 }
 
@@ -35,7 +25,7 @@ const drawsMax = 3;
  */
 export class Claims {
   readonly #options: ClaimsOptions;
-  readonly #underway: FairShare;
+  readonly #underway = new FairShare(0);
   /** Repeatable claims by everything they name: a concurrent repetition joins the first. */
   readonly #repeatable = new KeyedSingleFlight<string, ClaimedDevice>();
   /**
@@ -45,7 +35,6 @@ export class Claims {
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
-    this.#underway = new FairShare(options.config.claimsQueueMax);
   }
 
   /**
@@ -53,7 +42,7 @@ export class Claims {
    * unavailable.
    */
   async claim(claim: ClaimRequest): Promise<ClaimedDevice> {
-    this.#underway.max = this.#options.config.claimsQueueMax;
+    this.#underway.max = this.#options.config.settings.current.claimsQueueMax;
     if (!this.#underway.take(claim.fleetId)) {
       throw unavailable('Too many claims under way, of this fleet or of all (claimsQueueMax). Retry later.');
     }
@@ -113,14 +102,14 @@ export class Claims {
   async #repeated({ fleetId, deviceId, deviceSecret }: ClaimRequest): Promise<ClaimedDevice | undefined> {
     if (deviceId === undefined || deviceSecret === undefined) return undefined;
     const device = deviceKeyOf(fleetId, deviceId);
-    const found = await this.#options.shards.of(device).credentials(device);
+    const found = await this.#options.shards.of(device).devices.credentials(device);
     const digest = Buffer.from(digestOf(deviceSecret));
     const isIts = found?.secretDigests.some((known) => digest.equals(known)) ?? false;
     return isIts ? { fleetId, deviceId, deviceSecret } : undefined;
   }
 
   async #checkFree(device: DeviceKey): Promise<void> {
-    const found = await this.#options.shards.of(device).credentials(device);
+    const found = await this.#options.shards.of(device).devices.credentials(device);
     if (found !== undefined) throw new ApiError('already_exists');
   }
 
@@ -135,7 +124,7 @@ export class Claims {
           name: claim.name,
           tags: token.tags,
         });
-        const taken = await shards.of(device.device).createDevices([device]);
+        const taken = await shards.of(device.device).devices.create([device]);
         if (taken === undefined) {
           return { fleetId: claim.fleetId, deviceId: deviceIdOf(device.device), deviceSecret: secret };
         }

@@ -1,4 +1,4 @@
-import { integer, reloadable, type ValuesOf } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer, reloadable } from '../../core/config/config-key.ts';
 
 /** Limits of claims. */
 export const claimingKeys = {
@@ -12,4 +12,4 @@ export const claimingKeys = {
   ),
 };
 
-export type ClaimingConfig = ValuesOf<typeof claimingKeys>;
+export type ClaimingConfig = ConfigOf<typeof claimingKeys>;

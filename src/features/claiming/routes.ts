@@ -1,68 +1,25 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { expiryOf, timeTextOf } from '../../admin-api/request/times.ts';
+import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import {
-  errorAnswers,
-  fleetId,
-  fleetPath,
-  listOf,
-  name,
-  nullable,
-  pageLimit,
-  tags,
-  time,
-} from '../../admin-api/request/documents.ts';
-import { expiresAt, expiryOf } from '../../admin-api/request/times.ts';
+  type ClaimTokenDocument,
+  claimTokenDocument,
+  createdClaimTokenDocument,
+  newClaimTokenBody,
+} from '../../contract/token.ts';
 import type { ClaimToken } from '../../declarations/claim-token.ts';
-import { idPatternLengthMax } from '../../declarations/id-pattern.ts';
 import { isExpired } from '../../declarations/tokens.ts';
 
-const claimTokenDocument = Type.Object({
-  claim_token_id: Type.String(),
-  fleet_id: fleetId,
-  name,
-  devices_max: Type.Integer(),
-  devices_claimed: Type.Integer(),
-  created_at: time,
-  expires_at: nullable('string'),
-  expired: Type.Boolean(),
-  id_pattern: nullable('string'),
-  tags,
-});
-const createdClaimToken = Type.Interface([claimTokenDocument], {
-  claim_token: Type.String({ description: 'Shown once.' }),
-});
-
-const newClaimToken = Type.Object(
-  {
-    name: Type.Optional(name),
-    devices_max: Type.Integer({
-      minimum: 1,
-      maximum: 100_000_000,
-      description: 'Maximum devices that may claim with it.',
-    }),
-    expires_at: expiresAt,
-    id_pattern: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: idPatternLengthMax,
-        description:
-          'RE2 pattern that the whole device id must match. With a pattern, a device must name its id.',
-      }),
-    ),
-    tags: Type.Optional(tags),
-  },
-  { additionalProperties: false },
-);
-
-function describe(token: ClaimToken): Static<typeof claimTokenDocument> {
+function describe(token: ClaimToken): ClaimTokenDocument {
   return {
     claim_token_id: token.id,
     fleet_id: token.fleetId,
     name: token.name,
     devices_max: token.devicesMax,
     devices_claimed: token.devicesClaimed,
-    created_at: new Date(token.createdAtMs).toISOString(),
-    expires_at: token.expiresAtMs === null ? null : new Date(token.expiresAtMs).toISOString(),
+    created_at: timeTextOf(token.createdAtMs),
+    expires_at: timeTextOf(token.expiresAtMs),
     expired: isExpired(token),
     id_pattern: token.idPattern,
     tags: [...token.tags],
@@ -89,8 +46,8 @@ const creation = {
   description:
     'Creates a token with which devices register themselves at `POST /v1/claim`. Its text is returned only once.',
   params: fleetPath,
-  body: newClaimToken,
-  response: { 201: createdClaimToken, ...errorAnswers },
+  body: newClaimTokenBody,
+  response: { 201: createdClaimTokenDocument, ...errorAnswers },
 };
 
 const createClaimToken =

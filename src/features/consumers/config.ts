@@ -1,4 +1,4 @@
-import { integer, type ValuesOf } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer } from '../../core/config/config-key.ts';
 
 /** Limits of record streams and consumers. */
 export const consumerKeys = {
@@ -17,4 +17,4 @@ export const consumerKeys = {
   ),
 };
 
-export type ConsumerConfig = ValuesOf<typeof consumerKeys>;
+export type ConsumerConfig = ConfigOf<typeof consumerKeys>;

@@ -1,13 +1,13 @@
 import type { Log } from '../../core/telemetry/log.ts';
-import type { ConsumerJournal } from '../records/consumer-tables.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
 import { Consumers } from '../records/consumers.ts';
-import type { LogReader } from '../records/log-reader.ts';
+import type { LogFollower } from '../records/log-follower.ts';
 import type { ConsumerConfig } from './config.ts';
 import { LocalConsumerService } from './control.ts';
 
 export interface OpenConsumersOptions {
-  journal: ConsumerJournal;
-  reader: LogReader;
+  journal: Journal;
+  follower: LogFollower;
   config: ConsumerConfig;
   log: Log;
 }

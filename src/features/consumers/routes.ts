@@ -1,109 +1,31 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, fleetPath, listOf, nullable, time } from '../../admin-api/request/documents.ts';
-import { parseTime, timeText } from '../../admin-api/request/times.ts';
+import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
+import {
+  batchDocument,
+  type ConsumerBody,
+  type ConsumerDocument,
+  consumerBody,
+  consumerDocument,
+  fetchBody,
+  settleBatchBody,
+  settledBatchDocument,
+} from '../../contract/consumer.ts';
+import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type RecordKind, recordKinds } from '../../domain/records/record.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
-import { recordDocument } from '../records/record-line.ts';
+import { recordJson } from '../records/record-line.ts';
 import { type ConsumerBatch, type ConsumerStatus, consumerNamePattern } from './service.ts';
 
-const consumerPath = Type.Interface([fleetPath], { name: Type.String() });
-const filter = {
-  kinds: Type.Array(Type.Enum([...recordKinds]), {
-    maxItems: recordKinds.length,
-    description: 'Kinds of records to read; empty for all.',
-  }),
-  schemas: Type.Array(Type.String({ maxLength: 255 }), {
-    maxItems: 1_000,
-    description: 'Schemas of records to read; empty for all.',
-  }),
-};
-const settings = Type.Partial(
-  Type.Object({
-    ...filter,
-    lease_seconds: nullable('integer', {
-      minimum: 1,
-      maximum: 3_600,
-      description: 'Lease of a batch; null for 30 seconds.',
-    }),
-    start: Type.Union(
-      [Type.Enum(['earliest', 'latest']), timeText('At the first record stored then or later.')],
-      {
-        description: 'Where a new consumer begins. Default: `earliest`. Ignored for an existing one.',
-      },
-    ),
-  }),
-  { additionalProperties: false },
-);
-const shardDocument = Type.Object({
-  shard: Type.Integer(),
-  position: Type.Integer(),
-  behind: Type.Integer(),
-  seconds_behind: Type.Number(),
-  lost: Type.Integer(),
-  batch: Type.Union([
-    Type.Object({ worker: Type.String(), records: Type.Integer(), expires_at: time }),
-    Type.Null(),
-  ]),
-});
-const consumerDocument = Type.Object({
-  name: Type.String(),
-  created_at: time,
-  ...filter,
-  lease_seconds: Type.Integer(),
-  behind: Type.Integer({ description: 'Positions of all logs, of all fleets, not done yet.' }),
-  seconds_behind: Type.Number({ description: 'Age of the oldest record among them.' }),
-  lost: Type.Integer({ description: 'Positions trimmed by retention before the consumer read them.' }),
-  shards: Type.Array(shardDocument, {
-    description: 'Its cursor in the log of each shard, and the leased batch.',
-  }),
-});
 const noBatch = { batch_id: null, shard: null, expires_at: null, records: [] };
 /** Documents the shape of the bytes from `describeBatch`. */
-const batchDocument = Type.Unsafe<Buffer | typeof noBatch>(
-  Type.Object({
-    batch_id: nullable('string', { description: 'Null if there were no records.' }),
-    shard: nullable('integer'),
-    expires_at: nullable('string', { description: 'End of the lease; then the batch is redelivered.' }),
-    records: Type.Array(
-      Type.Object({
-        record_id: Type.String(),
-        device_id: Type.String(),
-        kind: Type.String(),
-        schema: Type.String(),
-        stored_at: time,
-        payload: Type.Object({}, { description: 'As it was sent.' }),
-      }),
-    ),
-  }),
-);
-const settledDocument = Type.Object({
-  records: Type.Integer({ description: 'Number of records; 0 if the batch was acknowledged before.' }),
-});
-const batchBody = Type.Object({ batch_id: Type.String({ maxLength: 64 }) }, { additionalProperties: false });
-const fetchBody = Type.Partial(
-  Type.Object({
-    max: Type.Integer({
-      minimum: 1,
-      maximum: 100_000,
-      description: 'Maximum number of records. Default: 100.',
-    }),
-    wait_seconds: Type.Integer({
-      minimum: 0,
-      maximum: 60,
-      description: 'How long to wait for records. Default: 0.',
-    }),
-    worker: Type.String({ maxLength: 100, description: 'Name of the worker, shown with the consumer.' }),
-  }),
-  { additionalProperties: false },
-);
+const fetchedBatch = Type.Unsafe<Buffer | typeof noBatch>(batchDocument);
 
-function describe(status: ConsumerStatus): Static<typeof consumerDocument> {
+function describe(status: ConsumerStatus): ConsumerDocument {
   const { shards } = status;
   return {
     name: status.name,
-    created_at: new Date(status.createdAtMs).toISOString(),
+    created_at: timeTextOf(status.createdAtMs),
     kinds: [...status.kinds],
     schemas: [...status.schemas],
     lease_seconds: status.leaseSeconds,
@@ -120,7 +42,7 @@ function describe(status: ConsumerStatus): Static<typeof consumerDocument> {
         ? {
             worker: lease.worker,
             records: lease.records,
-            expires_at: new Date(lease.expiresAtMs).toISOString(),
+            expires_at: timeTextOf(lease.expiresAtMs),
           }
         : null,
     })),
@@ -129,22 +51,18 @@ function describe(status: ConsumerStatus): Static<typeof consumerDocument> {
 
 /** Keeps the payloads byte for byte (D11). */
 function describeBatch({ id, shard, records, expiresAtMs }: ConsumerBatch): Buffer {
-  const head = JSON.stringify({ batch_id: id, shard, expires_at: new Date(expiresAtMs).toISOString() });
+  const head = JSON.stringify({ batch_id: id, shard, expires_at: timeTextOf(expiresAtMs) });
   const comma = Buffer.from(',');
   const items = records.flatMap((record, index) =>
-    index === 0 ? [recordDocument(record)] : [comma, recordDocument(record)],
+    index === 0 ? [recordJson(record)] : [comma, recordJson(record)],
   );
   return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"records":[`), ...items, Buffer.from(']}')]);
 }
 
 /** Leaves out absent members, which stay as they are. */
-function changeOf({
-  kinds,
-  schemas,
-  lease_seconds: lease,
-}: Static<typeof settings>): Partial<ConsumerSettings> {
+function changeOf({ kinds, schemas, lease_seconds: lease }: ConsumerBody): Partial<ConsumerSettings> {
   return {
-    ...(kinds && { kinds: kinds as RecordKind[] }),
+    ...(kinds && { kinds }),
     ...(schemas && { schemas }),
     ...(lease !== undefined && { leaseSeconds: lease ?? undefined }),
   };
@@ -171,8 +89,8 @@ const listConsumers =
 const declaring = {
   summary: 'Create or change a consumer',
   description: 'Creates a consumer, or changes its filter and lease. Absent settings stay as they are.',
-  params: consumerPath,
-  body: settings,
+  params: namedPath,
+  body: consumerBody,
   response: { 200: consumerDocument, 201: consumerDocument, ...errorAnswers },
 };
 
@@ -190,7 +108,7 @@ const declareConsumer =
 
 const showing = {
   summary: 'Show a consumer',
-  params: consumerPath,
+  params: namedPath,
   response: { 200: consumerDocument, ...errorAnswers },
 };
 
@@ -203,7 +121,7 @@ const showConsumer =
 
 const deletion = {
   summary: 'Delete a consumer',
-  params: consumerPath,
+  params: namedPath,
   response: { 204: Type.Null(), ...errorAnswers },
 };
 
@@ -219,9 +137,9 @@ const fetching = {
   summary: 'Fetch a batch of records',
   description:
     'Leases records of one shard until they are acknowledged, released, or the lease ends. In order per device.',
-  params: consumerPath,
+  params: namedPath,
   body: fetchBody,
-  response: { 200: batchDocument, ...errorAnswers },
+  response: { 200: fetchedBatch, ...errorAnswers },
 };
 
 const fetchBatch =
@@ -248,9 +166,9 @@ const fetchBatch =
 const acknowledging = {
   summary: 'Acknowledge a batch',
   description: 'Marks the records of a batch as done; answered once durable.',
-  params: consumerPath,
-  body: batchBody,
-  response: { 200: settledDocument, ...errorAnswers },
+  params: namedPath,
+  body: settleBatchBody,
+  response: { 200: settledBatchDocument, ...errorAnswers },
 };
 
 const acknowledgeBatch =
@@ -263,9 +181,9 @@ const acknowledgeBatch =
 const releasing = {
   summary: 'Release a batch',
   description: 'Makes the records of a batch available again at once.',
-  params: consumerPath,
-  body: batchBody,
-  response: { 200: settledDocument, ...errorAnswers },
+  params: namedPath,
+  body: settleBatchBody,
+  response: { 200: settledBatchDocument, ...errorAnswers },
 };
 
 const releaseBatch =

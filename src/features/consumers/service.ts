@@ -1,5 +1,5 @@
+import type { Awaitable } from '../../core/async.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
-import type { Awaitable } from '../../domain/shard.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 
 /** Names that operators may use; those of the server's own consumers never match. */

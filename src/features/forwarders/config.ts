@@ -1,4 +1,4 @@
-import { integer, text, type ValuesOf } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer, text } from '../../core/config/config-key.ts';
 
 /** Limits of forwarders, and the hosts they may send to. */
 export const forwarderKeys = {
@@ -33,4 +33,4 @@ export const forwarderKeys = {
   ),
 };
 
-export type ForwarderConfig = ValuesOf<typeof forwarderKeys>;
+export type ForwarderConfig = ConfigOf<typeof forwarderKeys>;

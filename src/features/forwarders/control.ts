@@ -1,9 +1,8 @@
 import { Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
-import type { Page } from '../../domain/shard.ts';
 import { EventLoopBudget } from '../records/event-loop-budget.ts';
-import type { ForwarderDeadLetters, StoredForwarderDeadLetter } from './dead-letters.ts';
+import { type ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
 import { mergedSecrets } from './declaration/forwarder-secrets.ts';
@@ -11,8 +10,7 @@ import type { Forwarders } from './declaration/forwarders.ts';
 import { generateSigningSecret } from './declaration/signing-secret.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
 import type { Forwarding } from './forwarding.ts';
-import type { ForwarderDeadLetter, ForwarderDraft, ForwarderService, ForwarderStatus } from './service.ts';
-import { forwarderKey } from './tables.ts';
+import type { ForwarderDraft, ForwarderService, ForwarderStatus } from './service.ts';
 
 export interface ForwarderServiceOptions {
   config: { readonly forwardHosts: string; readonly forwardDeadLettersMax: number };
@@ -129,39 +127,6 @@ export class LocalForwarderService implements ForwarderService {
     });
   }
 
-  deadLetters(
-    fleetId: string,
-    name: string,
-    { after, limit }: { after?: string; limit: number },
-  ): Page<ForwarderDeadLetter> {
-    const { items, next } = this.#options.letters.page(this.#key(fleetId, name), after, limit);
-    return { items: items.map(describeLetter), next };
-  }
-
-  deadLetter(fleetId: string, name: string, recordId: string): ForwarderDeadLetter {
-    const letter = this.#options.letters.get(this.#key(fleetId, name), recordId);
-    if (letter === undefined) throw new ApiError('dead_letter_not_found');
-    return describeLetter(letter);
-  }
-
-  async replay(fleetId: string, name: string, recordId?: string): Promise<number> {
-    const { letters, forwarding, forwarders } = this.#options;
-    const replayed = await letters.replay(this.#key(fleetId, name), recordId);
-    if (recordId !== undefined && replayed === 0) throw new ApiError('dead_letter_not_found');
-    forwarding.wakeReplays(forwarders.get(fleetId, name));
-    return replayed;
-  }
-
-  async drop(fleetId: string, name: string, recordId?: string): Promise<number> {
-    const dropped = await this.#options.letters.drop(this.#key(fleetId, name), recordId);
-    if (recordId !== undefined && dropped === 0) throw new ApiError('dead_letter_not_found');
-    return dropped;
-  }
-
-  #key(fleetId: string, name: string): Buffer {
-    return forwarderKey(this.#options.forwarders.get(fleetId, name).id);
-  }
-
   async #status(forwarder: Forwarder): Promise<ForwarderStatus> {
     return this.#statusAt(forwarder, await this.#options.subscriptions.logEnds());
   }
@@ -191,13 +156,4 @@ export class LocalForwarderService implements ForwarderService {
   async #restart(forwarder: Forwarder): Promise<void> {
     await this.#options.forwarding.restart(forwarder);
   }
-}
-
-function describeLetter({
-  record,
-  reason,
-  deadAtMs,
-  replay,
-}: StoredForwarderDeadLetter): ForwarderDeadLetter {
-  return { record, reason, deadAtMs, isReplayed: replay !== undefined };
 }

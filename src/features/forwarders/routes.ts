@@ -1,18 +1,120 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import { errorAnswers, fleetPath, listOf } from '../../admin-api/request/documents.ts';
+import { timeTextOf } from '../../admin-api/request/times.ts';
+import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
 import {
-  describeForwarder,
+  declaredForwarderDocument,
+  type ForwarderBody,
+  type ForwarderDocument,
+  forwarderBody,
   forwarderDocument,
-  forwarderDraftOf,
-  forwarderParameters,
-  forwarderPutAnswer,
-  putForwarder,
-  signingSecret,
-} from './documents.ts';
+  type RefusedRecordDocument,
+  refusedRecordDocument,
+  secretRotationBody,
+  shownRefusedRecordDocument,
+  signingSecretDocument,
+} from '../../contract/forwarder.ts';
+import { ApiError } from '../../core/errors.ts';
+import { deviceIdOf } from '../../core/identity.ts';
+import { formatUuid, parseUuid } from '../../core/uuid.ts';
+import { addDeadLettersOf } from '../dead-letters/routes.ts';
+import type { Destination, Forwarder, NatsCredentials } from './declaration/forwarder.ts';
+import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus } from './service.ts';
 
 /** A forwarder makes the server send a fleet's records to any host: the scope for declaring devices is too low. */
 const scope = 'admin';
+
+function forwarderDraftOf(body: ForwarderBody, before: Forwarder | undefined): ForwarderDraft {
+  const { headers, credentials, tls, secret } = body;
+  return {
+    settings: {
+      destination: destinationOf(body, before?.destination),
+      filter: body.filter ?? before?.filter ?? {},
+      enabled: body.enabled ?? before?.enabled ?? true,
+      batchRecordsMax: body.batch_records_max ?? before?.batchRecordsMax ?? 100,
+      lingerMilliseconds: body.linger_milliseconds ?? before?.lingerMilliseconds ?? 0,
+      timeoutSeconds: body.timeout_seconds ?? before?.timeoutSeconds ?? 30,
+    },
+    secrets: {
+      ...(secret !== undefined && { signing: secret }),
+      ...(headers !== undefined && { headers: headersOf(headers ?? {}) }),
+      ...(credentials !== undefined && { credentials: credentials && credentialsOf(credentials) }),
+      ...(tls !== undefined && { tls: tls ?? {} }),
+    },
+    start: body.start === 'earliest' ? 'earliest' : 'latest',
+  };
+}
+
+function destinationOf(body: ForwarderBody, before: Destination | undefined): Destination {
+  if (body.type === 'webhook') {
+    refuse(
+      body.servers ?? body.subject ?? body.delivery,
+      'A webhook has a url, but no servers, subject or delivery.',
+    );
+    const url = body.url ?? (before?.type === 'webhook' ? before.url : undefined);
+    return { type: 'webhook', url: url ?? '' };
+  }
+  refuse(body.url, 'A forwarder to NATS has servers and a subject, but no url.');
+  const known = before?.type === 'nats' ? before : undefined;
+  return {
+    type: 'nats',
+    servers: body.servers ?? known?.servers ?? [],
+    subject: body.subject ?? known?.subject ?? 'fleet.{fleet_id}.{kind}.{schema}',
+    delivery: body.delivery ?? known?.delivery ?? 'jetstream',
+  };
+}
+
+function refuse(value: unknown, msg: string): void {
+  if (value !== undefined) throw new ApiError('invalid_forwarder', { msg });
+}
+
+function headersOf(headers: Record<string, string>): [string, string][] {
+  return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+}
+
+function credentialsOf(input: {
+  token?: string;
+  user?: string;
+  password?: string;
+  creds?: string;
+}): NatsCredentials {
+  const { token, user, password, creds } = input;
+  const count = Object.keys(input).length;
+  if (token !== undefined && count === 1) return { token };
+  if (creds !== undefined && count === 1) return { creds };
+  if (user !== undefined && password !== undefined && count === 2) return { user, password };
+  throw new ApiError('invalid_forwarder', {
+    msg: 'Credentials must be a token, a user with a password, or creds.',
+  });
+}
+
+function describeForwarder(status: ForwarderStatus): ForwarderDocument {
+  const { forwarder, counts, lastError, lastDeliveredAtMs } = status;
+  const { secrets, destination, filter } = forwarder;
+  return {
+    name: forwarder.name,
+    ...(destination.type === 'webhook' ? destination : { ...destination, servers: [...destination.servers] }),
+    filter: filter as ForwarderDocument['filter'],
+    enabled: forwarder.enabled,
+    batch_records_max: forwarder.batchRecordsMax,
+    linger_milliseconds: forwarder.lingerMilliseconds,
+    timeout_seconds: forwarder.timeoutSeconds,
+    headers: secrets.headers.map(([name]) => name),
+    credentials: Object.keys(secrets.credentials ?? {})[0] ?? null,
+    tls: Object.keys(secrets.tls),
+    created_at: timeTextOf(forwarder.createdAtMs),
+    state: status.state,
+    behind: status.behind,
+    lost: status.lost,
+    dead_letters: status.deadLetters,
+    delivered: counts.delivered,
+    failed: counts.failed,
+    refused: counts.dead,
+    dropped: counts.dropped,
+    last_delivered_at: timeTextOf(lastDeliveredAtMs),
+    last_error: lastError === undefined ? null : { at: timeTextOf(lastError.atMs), msg: lastError.msg },
+  };
+}
 
 const listing = {
   summary: 'List forwarders',
@@ -30,9 +132,9 @@ const listForwarders =
 const declaring = {
   summary: 'Create or change a forwarder',
   description: 'Forwards the records of the fleet at least once, in order per device.',
-  params: forwarderParameters,
-  body: putForwarder,
-  response: { 200: forwarderPutAnswer, 201: forwarderPutAnswer, ...errorAnswers },
+  params: namedPath,
+  body: forwarderBody,
+  response: { 200: declaredForwarderDocument, 201: declaredForwarderDocument, ...errorAnswers },
 };
 
 const declareForwarder =
@@ -51,7 +153,7 @@ const declareForwarder =
 
 const showing = {
   summary: 'Show a forwarder',
-  params: forwarderParameters,
+  params: namedPath,
   response: { 200: forwarderDocument, ...errorAnswers },
 };
 
@@ -63,7 +165,7 @@ const showForwarder =
 const changing = {
   summary: 'Pause or resume a forwarder',
   description: 'A paused forwarder keeps its cursors: records stored meanwhile are sent once it is resumed.',
-  params: forwarderParameters,
+  params: namedPath,
   body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
   response: { 200: forwarderDocument, ...errorAnswers },
 };
@@ -76,7 +178,7 @@ const changeForwarder =
 const deletion = {
   summary: 'Delete a forwarder',
   description: 'Deletes its cursors and dead letters too.',
-  params: forwarderParameters,
+  params: namedPath,
   response: { 204: Type.Null(), ...errorAnswers },
 };
 
@@ -90,21 +192,9 @@ const deleteForwarder =
 const rotation = {
   summary: 'Rotate the signing secret of a webhook',
   description: 'Signs batches with the new secret and, for `grace_seconds`, with the previous one too.',
-  params: forwarderParameters,
-  body: Type.Object(
-    {
-      secret: Type.Optional(signingSecret),
-      grace_seconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 2_592_000,
-          description: 'How long the previous secret is used too. Default: one day.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
-  response: { 200: Type.Object({ secret: signingSecret }), ...errorAnswers },
+  params: namedPath,
+  body: secretRotationBody,
+  response: { 200: signingSecretDocument, ...errorAnswers },
 };
 
 const rotateSecret =
@@ -113,7 +203,25 @@ const rotateSecret =
     secret: await forwarders.rotateSecret(fleet_id, name, secret, grace_seconds),
   });
 
-/** `/fleets/{fleet_id}/forwarders` and each forwarder by name. */
+function describeLetter({
+  record,
+  failedAtMs,
+  reason,
+  isReplayed,
+}: ForwarderDeadLetter): RefusedRecordDocument {
+  return {
+    record_id: formatUuid(record.id),
+    device_id: deviceIdOf(record.device),
+    kind: record.kind,
+    schema: record.schema,
+    stored_at: timeTextOf(record.storedAtMs),
+    failed_at: timeTextOf(failedAtMs),
+    reason,
+    replayed: isReplayed,
+  };
+}
+
+/** `/fleets/{fleet_id}/forwarders`, each forwarder by name, and its dead letters. */
 export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
   app.get(
     '/fleets/:fleet_id/forwarders',
@@ -145,4 +253,26 @@ export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
     { config: { scope }, schema: rotation },
     rotateSecret(context),
   );
+  addDeadLettersOf(app, {
+    service: context.forwarderDeadLetters,
+    path: '/fleets/:fleet_id/forwarders/:name',
+    of: 'a forwarder',
+    scope: 'provision',
+    id: {
+      name: 'record_id',
+      schema: Type.String(),
+      after: Type.String({ maxLength: 36 }),
+      // Each is read with its payload.
+      limit: Type.Integer({ minimum: 1, maximum: 100, default: 100 }),
+    },
+    parse: parseUuid,
+    format: formatUuid,
+    documents: { listed: refusedRecordDocument, shown: shownRefusedRecordDocument },
+    describe: describeLetter,
+    texts: {
+      listing: 'Oldest record first, without payloads.',
+      replayingAll:
+        'Sends them again after what was sent since. Each stays until the destination accepts it.',
+    },
+  });
 }

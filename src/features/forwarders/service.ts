@@ -1,5 +1,4 @@
-import type { StoredRecord } from '../../domain/records/record.ts';
-import type { Awaitable, Page } from '../../domain/shard.ts';
+import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { Forwarder, ForwarderSettings, ForwarderStart } from './declaration/forwarder.ts';
 import type { SecretsInput } from './declaration/forwarder-secrets.ts';
 
@@ -7,12 +6,12 @@ import type { SecretsInput } from './declaration/forwarder-secrets.ts';
  * paused: by an operator. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
  * attempt failed; a retry is due. running: everything else.
  */
-export const forwarderStates = ['running', 'backing_off', 'dead_letters_full', 'paused'] as const;
+type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'paused';
 
 /** A forwarder with its state, lag and counters. */
 export interface ForwarderStatus {
   forwarder: Forwarder;
-  state: (typeof forwarderStates)[number];
+  state: ForwarderState;
   /** Positions of the logs, of all fleets, not forwarded yet. */
   behind: number;
   /** Positions trimmed from the logs before they were read. */
@@ -26,10 +25,8 @@ export interface ForwarderStatus {
 }
 
 /** A record that the destination refused. */
-export interface ForwarderDeadLetter {
-  record: StoredRecord;
+export interface ForwarderDeadLetter extends FailedRecord {
   reason: string;
-  deadAtMs: number;
   /** Whether it is queued to be sent again. */
   isReplayed: boolean;
 }
@@ -71,15 +68,4 @@ export interface ForwarderService {
     secret: string | undefined,
     graceSeconds: number,
   ): Promise<string>;
-  deadLetters(
-    fleetId: string,
-    name: string,
-    query: { after?: string; limit: number },
-  ): Awaitable<Page<ForwarderDeadLetter>>;
-  /** @throws ApiError dead_letter_not_found. */
-  deadLetter(fleetId: string, name: string, recordId: string): Awaitable<ForwarderDeadLetter>;
-  /** Queues one letter, or all, to be sent again; returns how many. @throws ApiError dead_letter_not_found. */
-  replay(fleetId: string, name: string, recordId?: string): Promise<number>;
-  /** Removes one letter, or all; returns how many. @throws ApiError dead_letter_not_found. */
-  drop(fleetId: string, name: string, recordId?: string): Promise<number>;
 }

@@ -2,8 +2,9 @@ import { KeyedSingleFlight } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
-import type { ConsumerDeclaration, ConsumerJournal } from './consumer-tables.ts';
-import type { LogReader } from './log-reader.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
+import type { ConsumerDeclaration } from './consumer-tables.ts';
+import type { LogFollower } from './log-follower.ts';
 import { matcherOf } from './record-cursor.ts';
 import { type BatchLease, type BatchLimits, ShardCursor } from './shard-cursor.ts';
 
@@ -60,8 +61,8 @@ export interface ConsumerOptions {
   fleetId: string;
   name: string;
   declaration: ConsumerDeclaration;
-  journal: ConsumerJournal;
-  reader: LogReader;
+  journal: Journal;
+  follower: LogFollower;
   logEnds: readonly number[];
 }
 
@@ -104,13 +105,13 @@ export class Consumer {
   change(declaration: ConsumerDeclaration): void {
     this.#declaration = declaration;
     this.#matches = matcherOf(this.fleetId, declaration);
-    this.#options.reader.wake();
+    this.#options.follower.wake();
   }
 
   /** Ends waiting fetches without records when the server stops. Leased batches can still be acknowledged. */
   stopServing(): void {
     this.#isServing = false;
-    this.#options.reader.wake();
+    this.#options.follower.wake();
   }
 
   /** Stops all writes for a deleted consumer. */
@@ -121,9 +122,9 @@ export class Consumer {
 
   /** Waits for records that are not leased until the signal aborts; polls at least once. */
   async fetch(options: FetchOptions, signal: AbortSignal): Promise<ConsumerBatchRecords | undefined> {
-    const { reader } = this.#options;
+    const { follower } = this.#options;
     for (;;) {
-      const mark = await reader.mark();
+      const mark = await follower.mark();
       let hasMore = false;
       for (const cursor of this.#cursorsInTurn()) {
         if (!this.#isServing) return undefined;
@@ -135,7 +136,7 @@ export class Consumer {
         hasMore ||= found;
       }
       if (!this.#isServing || signal.aborted) return undefined;
-      if (!hasMore) await reader.changed(mark, this.#nextLeaseEndMs(), signal);
+      if (!hasMore) await follower.changed(mark, this.#nextLeaseEndMs(), signal);
     }
   }
 
@@ -146,7 +147,7 @@ export class Consumer {
   async acknowledge(batchId: string): Promise<number> {
     if (this.#cursors.some(({ lastAcknowledged }) => lastAcknowledged === batchId)) return 0;
     return this.#acknowledging.run(batchId, () =>
-      this.#acknowledge(this.#leasedCursor(batchId)).finally(() => this.#options.reader.wake()),
+      this.#acknowledge(this.#leasedCursor(batchId)).finally(() => this.#options.follower.wake()),
     );
   }
 
@@ -168,7 +169,7 @@ export class Consumer {
     const cursor = this.#leasedCursor(batchId);
     const { records } = cursor.lease as BatchLease;
     cursor.lease = undefined;
-    this.#options.reader.wake();
+    this.#options.follower.wake();
     return records;
   }
 
@@ -184,13 +185,13 @@ export class Consumer {
 
   /** `logEnds` may be a moment old; passing them saves reading them for each of many consumers. */
   async status(logEnds?: readonly number[]): Promise<ShardCursorStatus[]> {
-    const { reader } = this.#options;
-    const ends = logEnds ?? (await reader.ends());
+    const { follower } = this.#options;
+    const ends = logEnds ?? (await follower.ends());
     const nowMs = performance.now();
     return Promise.all(
       this.#cursors.map(async ({ shard, position, lost, lease }) => {
         const behind = Math.max(0, (ends[shard] ?? 0) - position);
-        const atMs = behind === 0 ? undefined : await reader.shards[shard]?.timeAt(position);
+        const atMs = behind === 0 ? undefined : await follower.shards[shard]?.log.timeAt(position);
         const secondsBehind = atMs === undefined ? 0 : Math.max(0, (Date.now() - atMs) / 1_000);
         const isOut = lease !== undefined && lease.endsMs > nowMs;
         return { shard, position, behind, secondsBehind, lost, lease: isOut ? lease : undefined };
@@ -222,7 +223,7 @@ export class Consumer {
     cursor.isBusy = true;
     try {
       const { records, to, hasMore } = await cursor.poll(
-        this.#options.reader,
+        this.#options.follower,
         logEnd,
         this.#matches,
         options,

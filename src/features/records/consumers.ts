@@ -2,34 +2,29 @@ import { Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
+import { Collection } from '../../storage/tables/collection.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
 import { Consumer, type ConsumerSettings, type ConsumerStart } from './consumer.ts';
-import {
-  type ConsumerDeclaration,
-  type ConsumerJournal,
-  consumerKey,
-  consumerShardKey,
-  decodeConsumer,
-  encodeConsumer,
-  positionValue,
-  readConsumerKey,
-  removeConsumerRows,
-} from './consumer-tables.ts';
+import { type ConsumerDeclaration, consumerTable } from './consumer-tables.ts';
+import { Cursors } from './cursor.ts';
 import { EventLoopBudget } from './event-loop-budget.ts';
-import type { LogReader } from './log-reader.ts';
+import type { LogFollower } from './log-follower.ts';
 
 const storeIntervalMs = 5_000;
 /** Settings of a new consumer: all records, default lease. */
 const defaultSettings: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined };
 
 export interface ConsumersOptions {
-  reader: LogReader;
-  journal: ConsumerJournal;
+  follower: LogFollower;
+  journal: Journal;
   log: Log;
 }
 
 /** All consumers of all fleets, by name: declared by operators, or made by the server for forwarders. */
 export class Consumers {
   readonly #options: ConsumersOptions;
+  readonly #declarations: Collection<[fleetId: string, name: string], ConsumerDeclaration>;
+  readonly #cursors: Cursors;
   readonly #consumers = new Map<string, Consumer>();
   readonly #budget = new EventLoopBudget();
   readonly #storeTimer: NodeJS.Timeout;
@@ -37,6 +32,8 @@ export class Consumers {
 
   private constructor(options: ConsumersOptions) {
     this.#options = options;
+    this.#declarations = new Collection(options.journal, consumerTable);
+    this.#cursors = new Cursors(options.journal);
     this.#storeTimer = setInterval(() => {
       void this.#storeOrLog('consumers: storing cursors failed; retrying');
     }, storeIntervalMs);
@@ -44,10 +41,9 @@ export class Consumers {
 
   static async open(options: ConsumersOptions): Promise<Consumers> {
     const consumers = new Consumers(options);
-    const logEnds = await options.reader.ends();
-    for (const { key, value } of options.journal.tables.consumers.getRange({})) {
-      const { fleetId, name } = readConsumerKey(key);
-      consumers.#add(fleetId, name, decodeConsumer(value), logEnds);
+    const logEnds = await options.follower.ends();
+    for (const [[fleetId, name], declaration] of consumers.#declarations.entries([])) {
+      consumers.#add(fleetId, name, declaration, logEnds);
     }
     return consumers;
   }
@@ -58,7 +54,7 @@ export class Consumers {
 
   /** For every shard, the position of its next record. */
   logEnds(): Promise<number[]> {
-    return this.#options.reader.ends();
+    return this.#options.follower.ends();
   }
 
   /** Yields all consumers, a few per event loop turn, with the log ends as they were at the start. */
@@ -94,17 +90,12 @@ export class Consumers {
         ...defaultSettings,
       };
       const declaration: ConsumerDeclaration = { ...before, ...settings };
-      const { journal, reader } = this.#options;
-      const logEnds = await reader.ends();
+      const { journal, follower } = this.#options;
+      const logEnds = await follower.ends();
       const positions = known === undefined ? await this.#positions(start, logEnds) : [];
       await journal.commit(() => {
-        journal.tables.consumers.putSync(consumerKey(fleetId, name), encodeConsumer(declaration));
-        for (const [shard, position] of positions.entries()) {
-          journal.tables.consumerPositions.putSync(
-            consumerShardKey(declaration.id, shard),
-            positionValue(position, 0),
-          );
-        }
+        this.#declarations.put([fleetId, name], declaration);
+        if (known === undefined) this.#cursors.place(declaration.id, positions);
       });
       if (known === undefined) journal.refresh();
       known?.change(declaration);
@@ -120,15 +111,13 @@ export class Consumers {
     return this.#changes.run(async () => {
       const consumer = this.find(fleetId, name);
       if (consumer === undefined) throw new ApiError('consumer_not_found');
-      const { tables } = this.#options.journal;
       const { id } = consumer.declaration;
-      const logEnds = await this.#options.reader.ends();
+      const logEnds = await this.#options.follower.ends();
       consumer.end();
       try {
         await this.#options.journal.commit(() => {
-          tables.consumers.removeSync(consumerKey(fleetId, name));
-          removeConsumerRows(tables.consumerPositions, id);
-          removeConsumerRows(tables.consumerDone, id);
+          this.#declarations.delete([fleetId, name]);
+          this.#cursors.delete(id);
         });
         this.#consumers.delete(fleetId + name);
       } catch (error) {
@@ -157,8 +146,8 @@ export class Consumers {
     declaration: ConsumerDeclaration,
     logEnds: readonly number[],
   ): Consumer {
-    const { reader, journal } = this.#options;
-    const consumer = new Consumer({ fleetId, name, declaration, journal, reader, logEnds });
+    const { follower, journal } = this.#options;
+    const consumer = new Consumer({ fleetId, name, declaration, journal, follower, logEnds });
     this.#consumers.set(fleetId + name, consumer);
     return consumer;
   }
@@ -166,7 +155,7 @@ export class Consumers {
   async #positions(start: ConsumerStart, logEnds: readonly number[]): Promise<number[]> {
     if (start === 'earliest') return logEnds.map(() => 0);
     if (start === 'latest') return [...logEnds];
-    return Promise.all(this.#options.reader.shards.map((shard) => shard.positionAt(start)));
+    return Promise.all(this.#options.follower.shards.map((shard) => shard.log.positionAt(start)));
   }
 
   async #storeOrLog(msg: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { type DeviceKey, fleetIdLength } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
-import type { LogReader } from './log-reader.ts';
+import type { LogFollower } from './log-follower.ts';
 
 /** Filter on the records of a fleet; absent or empty members match all. */
 interface RecordFilter {
@@ -53,15 +53,15 @@ export function entryOf(position: number, id: Buffer | undefined): string {
  * Resolves a cursor to a position in every log. A log that the cursor does not name, or whose bits do not match, is
  * read from its front: records may repeat, none is skipped.
  */
-export async function positionsOf(cursor: string, reader: LogReader): Promise<number[]> {
+export async function positionsOf(cursor: string, follower: LogFollower): Promise<number[]> {
   const entries = cursor.split('.');
   return Promise.all(
-    reader.shards.map(async (shard, index) => {
+    follower.shards.map(async (shard, index) => {
       const [text = '0', bits] = (entries[index] ?? '0').split('-');
       const position = Math.min(Number.parseInt(text, 36), positionMax);
-      if (position === 0 || position > (await shard.logEnd())) return 0;
+      if (position === 0 || position > (await shard.log.end())) return 0;
       if (bits === undefined) return position;
-      const [before] = (await shard.records(position - 1)).records;
+      const [before] = (await shard.log.read(position - 1)).records;
       // Trimmed or damaged: there is nothing to compare with.
       if (before === undefined || before.position >= position) return position;
       return bitsOf(before.id) === bits ? position : 0;
@@ -75,11 +75,11 @@ export interface Start {
   entry: string;
 }
 
-export async function startsAt(positions: readonly number[], reader: LogReader): Promise<Start[]> {
+export async function startsAt(positions: readonly number[], follower: LogFollower): Promise<Start[]> {
   return Promise.all(
-    reader.shards.map(async (shard, index) => {
+    follower.shards.map(async (shard, index) => {
       const position = positions[index] ?? 0;
-      const [before] = position === 0 ? [] : (await shard.records(position - 1)).records;
+      const [before] = position === 0 ? [] : (await shard.log.read(position - 1)).records;
       const id = before?.position === position - 1 ? before.id : undefined;
       return { position, entry: entryOf(position, id) };
     }),

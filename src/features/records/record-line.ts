@@ -13,7 +13,7 @@ function frontOf({ id, device, kind, schema, storedAtMs }: StoredRecord): string
 }
 
 /** A record as JSON, its payload byte for byte. */
-export function recordDocument(record: StoredRecord): Buffer {
+export function recordJson(record: StoredRecord): Buffer {
   return Buffer.concat([Buffer.from(frontOf(record)), record.payload, Buffer.from('}')]);
 }
 

@@ -1,6 +1,6 @@
 import { correctionMsMax } from '../../core/clock.ts';
 import type { StoredRecord } from '../../domain/records/record.ts';
-import type { LogReader } from './log-reader.ts';
+import type { LogFollower } from './log-follower.ts';
 import { entryOf, type Start } from './record-cursor.ts';
 
 /** State of a stream in one log. */
@@ -34,12 +34,12 @@ export interface RecordStreamOptions {
  * are.
  */
 export class RecordStream {
-  readonly #reader: LogReader;
+  readonly #follower: LogFollower;
   readonly #options: RecordStreamOptions;
   readonly #heads: Head[];
 
-  constructor(reader: LogReader, options: RecordStreamOptions) {
-    this.#reader = reader;
+  constructor(follower: LogFollower, options: RecordStreamOptions) {
+    this.#follower = follower;
     this.#options = options;
     this.#heads = options.starts.map(({ position, entry }, shard) => {
       const isEnded = shard >= options.shards;
@@ -89,7 +89,7 @@ export class RecordStream {
     const end = this.#options.ends?.[head.shard] ?? Number.POSITIVE_INFINITY;
     head.isEnded = head.position >= end;
     if (head.isEnded) return false;
-    const page = await this.#reader.page(head.shard, head.position);
+    const page = await this.#follower.page(head.shard, head.position);
     if (page.next === head.position) {
       // A log may be shorter than it was: then there is nothing to wait for.
       head.isEnded = end !== Number.POSITIVE_INFINITY;
@@ -110,7 +110,7 @@ export class RecordStream {
   async #isPast(shard: number, { storedAtMs, isRelocated, position }: StoredRecord): Promise<boolean> {
     const { toMs } = this.#options;
     if (toMs === undefined || isRelocated || storedAtMs < toMs + correctionMsMax) return false;
-    return position >= ((await this.#reader.shards[shard]?.reorderedUntil()) ?? 0);
+    return position >= ((await this.#follower.shards[shard]?.log.reorderedUntil()) ?? 0);
   }
 
   #oldest(): Head | undefined {

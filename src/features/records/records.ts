@@ -2,7 +2,7 @@ import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { LogReader } from './log-reader.ts';
+import type { LogFollower } from './log-follower.ts';
 import { isCursor, matcherOf, positionsOf, startsAt } from './record-cursor.ts';
 import { recordLine } from './record-line.ts';
 import { RecordStream } from './record-stream.ts';
@@ -18,7 +18,7 @@ const readMsMax = 1_000;
 const emptyLine = Buffer.from('\n');
 
 export interface RecordsOptions {
-  reader: LogReader;
+  follower: LogFollower;
   shards: { of(device: DeviceKey): Shard };
   config: { recordStreamsMax: number };
 }
@@ -71,12 +71,12 @@ export class Records implements RecordService {
   }
 
   async #open(query: RecordsQuery): Promise<RecordStream> {
-    const { reader, shards } = this.#options;
+    const { follower, shards } = this.#options;
     const { fleetId, kinds, schemas, devices, fromMs, toMs, after, follow } = query;
-    const ends = await reader.ends();
+    const ends = await follower.ends();
     const positions = await this.#positions(after, ends);
     if (fromMs !== undefined) {
-      const positionsFrom = await Promise.all(reader.shards.map((shard) => shard.positionAt(fromMs)));
+      const positionsFrom = await Promise.all(follower.shards.map((shard) => shard.log.positionAt(fromMs)));
       for (const [shard, position] of positionsFrom.entries())
         positions[shard] = Math.max(positions[shard] ?? 0, position);
     }
@@ -87,13 +87,13 @@ export class Records implements RecordService {
       ...(fromMs !== undefined && { fromMs }),
       ...(toMs !== undefined && { toMs }),
     });
-    return new RecordStream(reader, {
-      starts: await startsAt(positions, reader),
+    return new RecordStream(follower, {
+      starts: await startsAt(positions, follower),
       ...(!follow && { ends }),
       ...(toMs !== undefined && { toMs }),
       // Records from before the shard count grew are in the log of a lower shard.
       shards: Math.max(
-        ...(devices?.map((device) => reader.shards.indexOf(shards.of(device)) + 1) ?? [ends.length]),
+        ...(devices?.map((device) => follower.shards.indexOf(shards.of(device)) + 1) ?? [ends.length]),
       ),
       matches,
     });
@@ -101,7 +101,7 @@ export class Records implements RecordService {
 
   async #positions(after: string | undefined, ends: readonly number[]): Promise<number[]> {
     if (after === undefined) return ends.map(() => 0);
-    return after === 'latest' ? [...ends] : positionsOf(after, this.#options.reader);
+    return after === 'latest' ? [...ends] : positionsOf(after, this.#options.follower);
   }
 
   async *#lines(
@@ -109,13 +109,13 @@ export class Records implements RecordService {
     stream: RecordStream,
     signal: AbortSignal,
   ): AsyncGenerator<Buffer> {
-    const { reader } = this.#options;
+    const { follower } = this.#options;
     let left = limit;
     let reportedMs = performance.now();
     // Headers are sent with the first bytes of the body: tells a follower that the stream is open.
     if (follow) yield emptyLine;
     while (!signal.aborted && left > 0) {
-      const mark = await reader.mark();
+      const mark = await follower.mark();
       const lines: Buffer[] = [];
       let bytes = 0;
       const hasMore = await stream.read((record) => {
@@ -131,11 +131,11 @@ export class Records implements RecordService {
       if (isDue || (!progress && bytes > 0)) reportedMs = performance.now();
       if (lines.length > 0) yield Buffer.concat(lines);
       if (stream.isEnded) break;
-      if (!hasMore) await reader.changed(mark, progress ? progressMs : keepAliveMs, signal);
+      if (!hasMore) await follower.changed(mark, progress ? progressMs : keepAliveMs, signal);
     }
     // Aborts the response, so that no client takes it for complete.
     if (signal.aborted && !follow) throw unavailable('The server is stopping.');
-    if (progress) yield progressLine(stream, await reader.ends());
+    if (progress) yield progressLine(stream, await follower.ends());
   }
 }
 

@@ -6,10 +6,10 @@ import {
   deviceOfRequest,
   type Handler,
 } from '../../admin-api/request/context.ts';
-import { errorAnswers, fleetPath, repeatedParameter } from '../../admin-api/request/documents.ts';
-import { parseTime, timeText } from '../../admin-api/request/times.ts';
+import { parseTime } from '../../admin-api/request/times.ts';
+import { errorAnswers, fleetPath, repeatedParameter, timeText } from '../../contract/document.ts';
+import { recordKind } from '../../contract/record.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type RecordKind, recordKinds } from '../../domain/records/record.ts';
 import type { RecordsQuery } from './service.ts';
 
 /** Schemas or devices in the filter of one request. */
@@ -21,7 +21,7 @@ const linesAnswer = {
   content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
 };
 const query = Type.Object({
-  kind: repeatedParameter(Type.Enum([...recordKinds]), recordKinds.length, 'Records of these kinds.'),
+  kind: repeatedParameter(recordKind, recordKind.enum.length, 'Records of these kinds.'),
   schema: repeatedParameter(
     Type.String({ maxLength: 255 }),
     valuesMax,
@@ -73,7 +73,7 @@ const readRecords =
       follow,
       progress,
       ...withoutUndefined({
-        kinds: kind as RecordKind[] | undefined,
+        kinds: kind,
         schemas: schema,
         devices: device?.map((device_id) => deviceOfRequest(context, { ...params, device_id })),
         fromMs: parseTime('from', query.from),

@@ -1,13 +1,7 @@
 import type { StoredRecord } from '../../domain/records/record.ts';
-import {
-  type ConsumerJournal,
-  consumerShardKey,
-  doneKey,
-  positionValue,
-  type Range,
-  readStoredCursor,
-} from './consumer-tables.ts';
-import type { LogReader } from './log-reader.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
+import { Cursor, Cursors } from './cursor.ts';
+import type { LogFollower } from './log-follower.ts';
 
 /** Longest poll of one log before the next has its turn. */
 const pollMsMax = 50;
@@ -36,38 +30,33 @@ export interface FoundRecords {
   hasMore: boolean;
 }
 
-/** The cursor of one consumer in one shard's log. Leases one batch at a time, to keep the order per device. */
+/** The place of one consumer in one shard's log. Leases one batch at a time, to keep the order per device. */
 export class ShardCursor {
   readonly shard: number;
   /** Every record before it is done, or does not match. */
   position: number;
-  /** Positions before its own, of any fleet, that were trimmed before they were read. */
-  lost: number;
-  /** Trimmed positions found by the last poll, added to `lost` once the batch is acknowledged. */
-  #trimmed = 0;
   lease: BatchLease | undefined;
   lastAcknowledged: string | undefined;
   /** During a poll, or while an acknowledgement is being written. */
   isBusy = false;
-  readonly #id: Buffer;
-  readonly #journal: ConsumerJournal;
-  #done: Range[];
-  #stored: number;
+  readonly #journal: Journal;
+  readonly #cursor: Cursor;
 
   /** Caps the position at `logEnd`: a log that was restored by hand may be shorter than the stored position. */
-  constructor(journal: ConsumerJournal, id: Buffer, shard: number, logEnd: number) {
-    const { position, lost, done } = readStoredCursor(journal.tables, id, shard);
+  constructor(journal: Journal, id: Buffer, shard: number, logEnd: number) {
     this.#journal = journal;
-    this.#id = id;
+    this.#cursor = new Cursor(new Cursors(journal), id, shard);
     this.shard = shard;
-    this.position = Math.min(position, logEnd);
-    this.lost = lost;
-    this.#done = done;
-    this.#stored = position;
+    this.position = Math.min(this.#cursor.position, logEnd);
+  }
+
+  /** Positions before its own, of any fleet, that were trimmed before they were read. */
+  get lost(): number {
+    return this.#cursor.lostBefore(this.position);
   }
 
   get isStored(): boolean {
-    return this.position === this.#stored;
+    return this.position === this.#cursor.position;
   }
 
   isFree(nowMs: number): boolean {
@@ -79,7 +68,7 @@ export class ShardCursor {
    * have been read before.
    */
   async poll(
-    reader: LogReader,
+    follower: LogFollower,
     logEnd: number,
     matches: (record: StoredRecord) => boolean,
     { recordsMax, bytesMax }: BatchLimits,
@@ -87,16 +76,15 @@ export class ShardCursor {
     const untilMs = performance.now() + pollMsMax;
     const records: StoredRecord[] = [];
     let bytes = 0;
-    let at = this.#nextNotDone(this.position);
-    /** Position up to which trimmed records are counted. */
+    let at = this.#cursor.next(this.position);
+    /** Position up to which trimmed records are noted. */
     let checkedTo = at;
-    this.#trimmed = 0;
     const pass = (to: number, next = to): void => {
-      if (to > checkedTo) this.#trimmed += this.#countNotDone(checkedTo, to);
+      this.#cursor.skip(checkedTo, to);
       checkedTo = Math.max(checkedTo, next);
     };
     while (records.length < recordsMax) {
-      const page = await reader.page(this.shard, at);
+      const page = await follower.page(this.shard, at);
       if (page.next === at) {
         // There are no records from here on: those before the earlier end were trimmed.
         at = Math.max(at, logEnd);
@@ -105,16 +93,15 @@ export class ShardCursor {
       }
       for (const record of page.records) {
         pass(record.position, record.position + 1);
-        if (this.#nextNotDone(record.position) > record.position || !matches(record)) continue;
+        if (this.#cursor.isDone(record.position) || !matches(record)) continue;
         bytes += record.payload.length;
         if (records.length > 0 && (records.length === recordsMax || bytes > bytesMax)) {
           return this.#found(records, record.position, true);
         }
-        if (records.length === 0) this.#countLost();
         records.push(record);
       }
       pass(page.next);
-      at = this.#nextNotDone(page.next);
+      at = this.#cursor.next(page.next);
       if (performance.now() >= untilMs) return this.#found(records, at, at < logEnd);
     }
     return this.#found(records, at, false);
@@ -122,55 +109,21 @@ export class ShardCursor {
 
   #found(records: StoredRecord[], to: number, hasMore: boolean): FoundRecords {
     this.position = records[0]?.position ?? to;
-    if (records.length === 0) this.#countLost();
     return { records, to, hasMore };
   }
 
   /** Marks everything before `to` as done; settles once durable. */
   async finish(to: number, isCurrent: () => boolean): Promise<void> {
+    let settle = (): void => {};
     await this.#journal.commit(() => {
-      if (isCurrent()) this.#put(to, this.lost + this.#trimmed);
+      if (isCurrent()) settle = this.#cursor.store(to);
     });
-    this.#countLost();
-    this.#moveTo(to);
+    settle();
+    this.position = to;
   }
 
   /** Writes the position inside a write transaction. Returns what to call once that is durable. */
   store(): () => void {
-    const { position } = this;
-    this.#put(position);
-    return () => this.#moveTo(position, false);
-  }
-
-  #put(position: number, lost = this.lost): void {
-    const { consumerPositions, consumerDone } = this.#journal.tables;
-    consumerPositions.putSync(consumerShardKey(this.#id, this.shard), positionValue(position, lost));
-    for (const { from, to } of this.#done) {
-      if (to <= position) consumerDone.removeSync(doneKey(this.#id, this.shard, from));
-    }
-  }
-
-  #moveTo(position: number, isAcknowledged = true): void {
-    if (isAcknowledged) this.position = position;
-    this.#stored = position;
-    this.#done = this.#done.filter(({ to }) => to > position);
-  }
-
-  #countLost(): void {
-    this.lost += this.#trimmed;
-    this.#trimmed = 0;
-  }
-
-  /** Counts the positions in [from, to) that are not done yet. */
-  #countNotDone(from: number, to: number): number {
-    const overlaps = this.#done.map((range) => Math.min(to, range.to) - Math.max(from, range.from));
-    return overlaps.reduce((left, overlap) => left - Math.max(0, overlap), to - from);
-  }
-
-  /** First position from `position` on that is not done yet. */
-  #nextNotDone(position: number): number {
-    let at = position;
-    for (const { from, to } of this.#done) if (from <= at && at < to) at = to;
-    return at;
+    return this.#cursor.store(this.position);
   }
 }

@@ -1,10 +1,10 @@
 import { OperatorError } from '../../core/errors.ts';
 import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
-import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
+import { pack, unpack } from '../../storage/tables/codec.ts';
 import type { Part } from '../parts/part.ts';
 import type { Comparison } from './comparison.ts';
 import { openDatabase, refuseServed } from './copied-database.ts';

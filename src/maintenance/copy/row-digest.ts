@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { pack } from '../../storage/lmdb/environment/codec.ts';
 import type { Row } from '../../storage/postgres/connection/database.ts';
+import { pack } from '../../storage/tables/codec.ts';
 import type { Part } from '../parts/part.ts';
 
 const sums = 8;

@@ -1,9 +1,10 @@
 import { deviceKeyLength } from '../../core/identity.ts';
 import { copyUuid, uuidBytesLength } from '../../core/uuid.ts';
 import { keyDigestBytes } from '../../domain/idempotency.ts';
-import { keyOfBroadcast, keyOfDedupe, keyOfIdempotency, readDevice } from '../../storage/lmdb/layout/keys.ts';
+import { keyOfBroadcast, keyOfDedupe, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
+import { keyOfIdempotency } from '../../storage/tables/idempotency-keys.ts';
 import { behind, type Part } from './part.ts';
 
 const nothing = Buffer.alloc(0);

@@ -1,5 +1,6 @@
 import { fleetIdOf } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
+import { mailFetchesMax } from '../../domain/mail/fetch-rules.ts';
 import { decodeDeadLetter, encodeDeadLetter, mailOf } from '../../storage/lmdb/layout/dead-letter-record.ts';
 import { deadDeviceAt, keyOfDeadLetter, keyOfReceipt, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import { encodeMail } from '../../storage/lmdb/layout/mail-record.ts';
@@ -8,8 +9,6 @@ import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import { viewOf } from '../../storage/postgres/connection/bytes.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part, type ShardSide } from './part.ts';
-
-const fetchesMax = 0xffffff;
 
 /** Receipts and dead letters: what is retained of ended mail. */
 export function endedParts(side: ShardSide<Tables>): Part[] {
@@ -55,7 +54,7 @@ function deadLetters({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DeadLett
   return {
     name: 'dead letters',
     table: rows.deadLetter,
-    columns: { fetch_count: `least(t.fetch_count, ${fetchesMax})` },
+    columns: { fetch_count: `least(t.fetch_count, ${mailFetchesMax})` },
     *read(after) {
       for (const { key, value } of tables.dead.getRange(behind(after))) {
         const device = readDevice(key, deadDeviceAt);

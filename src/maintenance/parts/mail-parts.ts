@@ -1,5 +1,6 @@
 import { type DeviceKey, deviceKeyLength } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
+import { mailFetchesMax } from '../../domain/mail/fetch-rules.ts';
 import { hasSequence } from '../../domain/mail/mail-sequence.ts';
 import { decodeDelayed, encodeDelayed } from '../../storage/lmdb/layout/delayed-record.ts';
 import {
@@ -19,8 +20,6 @@ import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part, type ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
-/** Maximum of the other engine's record. */
-const fetchesMax = 0xffffff;
 const integerMax = 0x7fffffff;
 
 /** Mailboxes, queued mail, and delayed mail. */
@@ -65,7 +64,7 @@ function mails({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailRow> {
   return {
     name: 'mails',
     table: rows.mail,
-    columns: { fetch_count: `least(t.fetch_count, ${fetchesMax})` },
+    columns: { fetch_count: `least(t.fetch_count, ${mailFetchesMax})` },
     *read(after) {
       for (const { key, value } of tables.mail.getRange(behind(after))) {
         const mail = decodeMail(value);

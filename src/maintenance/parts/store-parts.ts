@@ -1,4 +1,5 @@
-import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
+import { auditBooks } from '../../domain/audit-log.ts';
+import { auditOwnerTable, auditTable } from '../../features/audit/audit-records.ts';
 import type { JournalName } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
 import {
@@ -7,42 +8,34 @@ import {
   type StoredRow,
   storedRowTable,
 } from '../../storage/postgres/schema/tables.ts';
+import { Collection, decodeRow } from '../../storage/tables/collection.ts';
 import { behind, type Part } from './part.ts';
 
-const numberBytes = 6;
-const ownerBytes = 8;
-const nothing = Buffer.alloc(0);
-
 /**
- * The audit log; entries keep their numbers. In a data folder book 1, number 6 → the time, the owner and the rest of
- * the entry, and book 1, owner 8, number 6 for each; in the database the rest is JSON.
+ * The audit log; entries keep their numbers. In the database what is not a column is JSON.
  */
 export function auditPart(environment: Environment): Part<AuditRow> {
-  const table = environment.table('audit');
-  const owners = environment.table('auditOwners');
+  const table = environment.table(auditTable.name);
+  const entries = new Collection(environment, auditTable);
+  const owners = new Collection(environment, auditOwnerTable);
   return {
     name: 'audit',
     table: audit,
     compared: ({ number, book, owner, at_ms: atMs, entry }) => [number, book, owner, atMs, inUtf8(entry)],
     *read(after) {
-      for (const { key, value } of table.getRange(behind(after))) {
-        const { timeMs, owner, ...content } = unpack(value) as { timeMs: number; owner: string };
-        const number = key.readUIntBE(1, numberBytes);
+      for (const row of table.getRange(behind(after))) {
+        const [[name, number], { timeMs, owner, ...content }] = decodeRow(auditTable, row);
         const entry = JSON.stringify(content);
-        yield { key, rows: [{ number, book: key.readUInt8(0), owner, at_ms: timeMs, entry }] };
+        const book = auditBooks.indexOf(name);
+        yield { key: row.key, rows: [{ number, book, owner, at_ms: timeMs, entry }] };
       }
     },
     write(written) {
       for (const { number, book, owner, at_ms: timeMs, entry } of written) {
-        const key = Buffer.alloc(1 + numberBytes);
-        key.writeUInt8(book, 0);
-        key.writeUIntBE(number, 1, numberBytes);
-        table.putSync(key, pack({ timeMs, owner, ...JSON.parse(entry) }));
-        const owned = Buffer.alloc(1 + ownerBytes + numberBytes);
-        owned.writeUInt8(book, 0);
-        owned.write(owner, 1, ownerBytes, 'latin1');
-        owned.writeUIntBE(number, 1 + ownerBytes, numberBytes);
-        owners.putSync(owned, nothing);
+        const name = auditBooks[book];
+        if (name === undefined) throw new Error('a book unknown to this version');
+        entries.put([name, number], { timeMs, owner, ...JSON.parse(entry) });
+        owners.put([name, owner, number], undefined);
       }
     },
   };

@@ -1,8 +1,8 @@
 import { OperatorError } from '../../core/errors.ts';
-import { pack, unpack } from '../../storage/lmdb/environment/codec.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { reshardPart } from '../../storage/postgres/schema/migrate.ts';
 import { type ShardIdentity, writeShardIdentity } from '../../storage/postgres/schema/shard-identity.ts';
+import { pack, unpack } from '../../storage/tables/codec.ts';
 import { putProgress } from '../copy/copied-database.ts';
 
 const counts = [

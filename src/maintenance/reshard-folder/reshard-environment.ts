@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
+import type { Move } from '../../domain/placement.ts';
 import { Environment } from '../../storage/lmdb/environment/environment.ts';
-import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { tableNames } from '../../storage/lmdb/layout/tables.ts';
 
 /** Maximum threads at once, each of which reads one environment and writes to others. */

@@ -1,21 +1,21 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OperatorError } from '../../core/errors.ts';
+import { syncPath } from '../../core/replace-file.ts';
+import type { Move } from '../../domain/placement.ts';
+import type { StorageConfig } from '../../storage/config.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
-import { syncPath } from '../../storage/lmdb/environment/durable.ts';
-import type { Move } from '../../storage/lmdb/environment/manifest.ts';
 import { sizeOfDevices } from '../../storage/lmdb/reshard/move-devices.ts';
 import { endOfShardLog, sizeOfLog } from '../../storage/lmdb/reshard/move-log.ts';
-import { dropActionsOfShards, type ReshardConfig, remapActions } from './remap-actions.ts';
-import { remapConsumers, settleConsumers } from './remap-consumers.ts';
+import { remapReaders, settleReaders } from './remap-readers.ts';
 import { openForReshard } from './reshard-environment.ts';
 import { checkRoom, ReshardReport, type ShardSize } from './reshard-report.ts';
 import type { ReshardTask } from './reshard-threads.ts';
 import { type ReshardPhase, runTasks } from './reshard-threads.ts';
 
 export interface ReshardFolderOptions {
-  config: ReshardConfig;
+  config: StorageConfig;
   /** Stops at the next step; the next start continues from there. */
   signal: AbortSignal;
 }
@@ -43,8 +43,7 @@ export async function reshardFolder(
     removeFolders(folder, from);
     folder.beginMove(move);
     const devices = await copy(folder, move, report, options);
-    await remapActions(folder, move, options.config);
-    await remapConsumers(folder, move, options.config, options.signal);
+    await remapReaders(folder, move, options.config, options.signal);
     folder.switchLayout();
     await removeTraces(folder, move, report, options);
     report.end();
@@ -108,8 +107,7 @@ async function removeTraces(
   options: ReshardFolderOptions,
 ): Promise<void> {
   removeFolders(folder, folder.shards);
-  await dropActionsOfShards(folder, options.config);
-  await settleConsumers(folder, move, options.config);
+  await settleReaders(folder, move, options.config);
   const tasks = Array.from(
     { length: leftIn(folder, move) },
     (_, shard): ReshardTask => ({

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Move } from '../../storage/lmdb/environment/manifest.ts';
+import type { Move } from '../../domain/placement.ts';
 import { reshardThreadsMax } from './reshard-environment.ts';
 import type { ReshardReport } from './reshard-report.ts';
 

@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Mutex } from '../../core/async.ts';
+import type { TlsFiles } from '../../core/config/tls.ts';
 import type { Log } from '../../core/telemetry/log.ts';
-import type { TlsFiles } from '../../device-api/uws/uws.ts';
 import { checkCertificate } from './certificate.ts';
 
 const pollIntervalMs = 5_000;
 
 export interface RenewalOptions {
+  /** What the certificate is for, as the log names it. */
+  listener: 'device API' | 'admin API';
   /** Returns the current paths of the files. */
   files(): TlsFiles;
   /** Uses the files for new connections. */
-  renew(tls: TlsFiles): Promise<void>;
+  renew(tls: TlsFiles): void | Promise<void>;
   log: Log;
 }
 
@@ -48,7 +50,7 @@ export class CertificateRenewal {
   }
 
   async #poll(): Promise<void> {
-    const { files, renew, log } = this.#options;
+    const { listener, files, renew, log } = this.#options;
     const { certFile, keyFile } = files();
     // Before they are used: if they change meanwhile, the next poll finds it.
     const digest = await digestOf({ certFile, keyFile });
@@ -56,10 +58,10 @@ export class CertificateRenewal {
     this.#digest = digest;
     try {
       await renew(checkCertificate({ certFile, keyFile }));
-      log.info({ certFile }, 'certificate renewed for new connections');
+      log.info({ listener, certFile }, 'certificate renewed for new connections');
     } catch (error) {
       log.error(
-        { reason: (error as Error).message },
+        { listener, reason: (error as Error).message },
         'certificate renewal failed; keeping the current certificate',
       );
     }

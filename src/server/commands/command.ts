@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { createProgram, runProgram } from '../../cli/program.ts';
 import { withoutPasswords } from '../../storage/config.ts';
 import { configDescription, configKeys, environmentName } from '../configuration/config.ts';
+import { addCertificateCommands } from './certificate-command.ts';
 import { addCopyCommand } from './copy-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addRebalanceCommand } from './rebalance-command.ts';
@@ -33,6 +34,7 @@ export function createWholeProgram(): Command {
   const program = createProgram();
   addServeCommand(program);
   addConfigCommand(program);
+  addCertificateCommands(program);
   addMigrateCommand(program);
   addCopyCommand(program);
   addRebalanceCommand(program);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
+import { cursorTables } from '../../features/records/cursor.ts';
 import { loadConfig } from '../configuration/config.ts';
 import { collectLocations, isUrl, printTransferred, transfer } from './transfer-command.ts';
 
@@ -27,12 +28,10 @@ function databasesOf(locations: readonly string[]): readonly string[] {
   );
 }
 
-/** Tables with the cursors of log readers (features/records/consumer-tables.ts, features/actions/tables.ts). */
+/** Tables with the cursors of log readers, whose keys begin with 16 bytes of the reader. */
 const logCursors = [
-  { store: 'control', name: 'consumerPositions' },
-  { store: 'control', name: 'consumerDone' },
-  { store: 'actions', name: 'positions' },
-  { store: 'actions', name: 'done' },
+  ...['control', 'actions'].flatMap((store) => cursorTables.map((name) => ({ store, name }))),
+  { store: 'actions', name: 'behind' },
 ].map((table) => ({ ...table, shardAt: uuidBytesLength }));
 
 /** Adds `fleetpost rebalance`: offline, to change the number of databases of the store. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { parseHostPort } from '../../core/host-port.ts';
+import { bracketed, parseHostPort } from '../../core/address.ts';
 import { type EffectiveConfig, loadConfig } from '../configuration/config.ts';
 import { demoCommands } from '../demo.ts';
 import type { RunningServer } from '../serve.ts';
@@ -41,9 +41,13 @@ export function addServeCommand(program: Command): void {
       // Before anything starts, so that no signal ends the process midway; a second one cuts drainSeconds short.
       const stopping = new AbortController();
       const hurrying = new AbortController();
-      const stop = (): void => (stopping.signal.aborted ? hurrying : stopping).abort();
+      const stop = (cause: string): void =>
+        (stopping.signal.aborted ? hurrying : stopping).abort(new Error(cause));
       // Without its parent, the server must stop.
-      process.on('SIGTERM', stop).on('SIGINT', stop).on('disconnect', stop);
+      process
+        .on('SIGTERM', stop)
+        .on('SIGINT', stop)
+        .on('disconnect', () => stop('the parent process ended'));
       const load = (): EffectiveConfig => effectiveConfig(flags);
       const starting = startUnless(stopping.signal, load, flags);
       process.on('SIGHUP', () => {
@@ -68,7 +72,7 @@ async function serveUntil(
 ): Promise<void> {
   announce(server, json ? report(server) : greeting(server));
   if (!signal.aborted) await once(signal, 'abort');
-  await server.stop(hurry);
+  await server.stop((signal.reason as Error).message, hurry);
 }
 
 /** Prints to stdout, or sends to the parent, which prints only the first start; later ones have a log line. */
@@ -84,7 +88,9 @@ function announce(server: RunningServer, text: string): void {
     ['--listen', config.listen, url],
     ['--admin', config.admin, adminUrl],
   ] as const) {
-    if (parseHostPort(address).port === 0) restartFlags.push(flag, taken.slice(taken.indexOf('//') + 2));
+    const { host, port } = parseHostPort(address);
+    // The URL may name a host of the certificate.
+    if (port === 0) restartFlags.push(flag, `${bracketed(host)}:${new URL(taken).port}`);
   }
   const ready: ReadyMessage = { greeting: text, restartFlags };
   process.send(ready);

@@ -2,8 +2,18 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { ValidateFunction } from 'ajv';
 import { adminKeys } from '../../admin-api/config.ts';
-import { integer, type Key, reloadable, text, type ValuesOf } from '../../core/config/config-key.ts';
-import { tokenVariable } from '../../core/config/token-variable.ts';
+import { isClientVariable } from '../../core/config/client-variables.ts';
+import {
+  type FixedOf,
+  integer,
+  type Key,
+  reloadable,
+  type SettingsOf,
+  text,
+  type ValuesOf,
+} from '../../core/config/config-key.ts';
+import { LiveSettings } from '../../core/config/settings.ts';
+import { suggestionFor } from '../../core/config/suggestion.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { telemetryKeys } from '../../core/telemetry/config.ts';
 import { declarationKeys } from '../../declarations/config.ts';
@@ -83,7 +93,12 @@ const configSchema = {
   additionalProperties: false,
 };
 
+/** All values, as loaded. */
 export type Config = ValuesOf<typeof keys>;
+/** The configuration of a running server. */
+export type RunningConfig = FixedOf<typeof keys> & {
+  readonly settings: LiveSettings<SettingsOf<typeof keys>>;
+};
 export type ConfigKey = keyof Config;
 export type ConfigSource = 'default' | 'file' | 'environment' | 'flag';
 
@@ -98,8 +113,18 @@ export function configDefault(key: ConfigKey): string | number | boolean | Store
   return keys[key].default;
 }
 
-/** Keys that SIGHUP can change. */
-export const reloadableKeys: readonly ConfigKey[] = configKeys.filter((key) => 'isReloadable' in keys[key]);
+/** Whether SIGHUP can change a key. */
+export function isReloadable(key: ConfigKey): key is keyof SettingsOf<typeof keys> {
+  return 'isReloadable' in keys[key];
+}
+
+/** Divides values into those that are fixed from here on and the settings. */
+export function runningConfig(values: Config): RunningConfig {
+  const pick = (isWanted: (key: ConfigKey) => boolean): object =>
+    Object.fromEntries(configKeys.filter(isWanted).map((key) => [key, values[key]]));
+  const settings = new LiveSettings(pick(isReloadable) as SettingsOf<typeof keys>);
+  return Object.freeze({ ...(pick((key) => !isReloadable(key)) as FixedOf<typeof keys>), settings });
+}
 
 export function configDescription(key: ConfigKey): string {
   return keys[key].description;
@@ -117,6 +142,11 @@ function fromText(key: ConfigKey, value: string): unknown {
   if (typeof fallback === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
   if (typeof fallback === 'object') return jsonOrText(value);
   return value;
+}
+
+function meant(name: string, known: Iterable<string>): string {
+  const suggestion = suggestionFor(name, known);
+  return suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
 }
 
 let compiled: ValidateFunction | undefined;
@@ -140,7 +170,9 @@ function refuse(
   if (first === undefined) throw new OperatorError('The configuration is not valid.');
   if (first.keyword === 'additionalProperties' && first.instancePath === '') {
     const key = String(first.params.additionalProperty);
-    throw new OperatorError(`Configuration: there is no key "${key}" (from ${origin(key)}).`);
+    throw new OperatorError(
+      `Configuration: there is no key "${key}" (from ${origin(key)}).${meant(key, configKeys)}`,
+    );
   }
   const [, key = '', ...inside] = first.instancePath.split('/');
   if (key === 'store') {
@@ -182,10 +214,11 @@ export function loadConfig(
   const names = new Map(configKeys.map((key) => [environmentName(key), key]));
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('FLEETPOST_') || value === undefined) continue;
-    // Read by the commands that talk to a server.
-    if (name === tokenVariable) continue;
+    if (isClientVariable(name, value)) continue;
     const key = names.get(name);
-    if (key === undefined) throw new OperatorError(`Configuration: there is no key for ${name}.`);
+    if (key === undefined) {
+      throw new OperatorError(`Configuration: there is no key for ${name}.${meant(name, names.keys())}`);
+    }
     set(key, fromText(key, value), 'environment');
   }
   for (const [key, value] of Object.entries(flags)) {

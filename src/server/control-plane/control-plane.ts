@@ -1,6 +1,6 @@
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
-import type { LogReader } from '../../features/records/log-reader.ts';
+import type { LogFollower } from '../../features/records/log-follower.ts';
 import type { MainShards } from '../../threads/shards.ts';
 import type { Declarations } from './declarations.ts';
 import type { RemoteServices } from './remote-services.ts';
@@ -8,7 +8,7 @@ import type { RemoteServices } from './remote-services.ts';
 export interface LeaderWorkOptions {
   fleets: Fleets;
   shards: MainShards;
-  reader: LogReader;
+  follower: LogFollower;
 }
 
 /** The leader's background work, on this or another node. */

@@ -6,7 +6,7 @@ import { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
 import { DatabaseShards } from '../../threads/database-shards.ts';
-import type { Config } from '../configuration/config.ts';
+import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { openShared } from './open-shared.ts';
 
@@ -15,33 +15,26 @@ const attempts = 60;
 const retryMilliseconds = 1_000;
 
 export interface StartingNode {
-  /** Folder of its replicated stores. */
-  folder: string;
-  config: Config;
+  config: RunningConfig;
   /** Aborts the retries. */
   signal: AbortSignal;
   log: Log;
 }
 
 /** @throws OperatorError for an invalid URL. */
-function urlsOf({ store }: Config): readonly string[] {
+function urlsOf({ store }: RunningConfig): readonly string[] {
   if (store.engine !== 'postgres') throw new Error('the store is not in databases');
   for (const url of store.shards) checkUrl(url);
   return store.shards;
 }
 
 /** Opens the shared control plane once the first database answers. @throws OperatorError, also if it does not within a minute. */
-export async function openSharedControlPlane({
-  folder,
-  config,
-  signal,
-  log,
-}: StartingNode): Promise<ControlPlane> {
+export async function openSharedControlPlane({ config, signal, log }: StartingNode): Promise<ControlPlane> {
   const [url = ''] = urlsOf(config);
   const node = randomBytes(9).toString('hex');
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await openShared({ url, folder, node, config, log });
+      return await openShared({ url, node, config, log });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (attempt === attempts) throw new OperatorError('The first database of the store does not answer.');
@@ -53,7 +46,7 @@ export async function openSharedControlPlane({
 
 /** Opens the shards for the main thread, whose own writes are not counted in metrics. @throws OperatorError */
 export async function openMainDatabases(params: {
-  config: Config;
+  config: RunningConfig;
   fleets: Fleets;
   log: Log;
 }): Promise<DatabaseShards> {

@@ -4,8 +4,8 @@ import { Registry } from '../../declarations/registry.ts';
 import { Tokens } from '../../declarations/tokens.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
 import { Forwarders } from '../../features/forwarders/declaration/forwarders.ts';
-import type { StoredTables } from '../../storage/lmdb/environment/stored-tables.ts';
-import type { Config } from '../configuration/config.ts';
+import type { TableStore } from '../../storage/tables/table-store.ts';
+import type { RunningConfig } from '../configuration/config.ts';
 
 /** Declarations that every node needs to answer requests. */
 export interface Declarations {
@@ -17,12 +17,12 @@ export interface Declarations {
 }
 
 /** @throws OperatorError when a record that others depend on is damaged. */
-export function openDeclarations(stored: StoredTables, config: Config, log: Log): Declarations {
+export function openDeclarations(stored: TableStore, config: RunningConfig, log: Log): Declarations {
   const registry = new Registry(stored, config);
-  const tokens = new Tokens(stored, config, (token) =>
+  const tokens = new Tokens(stored, config.settings, (token) =>
     log.error({ token }, 'API token record is damaged; token refused'),
   );
-  const claimTokens = new ClaimTokens(stored, registry, config, (token) =>
+  const claimTokens = new ClaimTokens(stored, registry, config.settings, (token) =>
     log.error({ token }, 'claim token record is damaged; token refused'),
   );
   const close = async (): Promise<void> => {
@@ -43,7 +43,11 @@ export interface DeclaredWork {
 }
 
 /** @throws OperatorError when a record is damaged. */
-export function openDeclaredWork(stored: StoredTables, registry: Registry, config: Config): DeclaredWork {
+export function openDeclaredWork(
+  stored: TableStore,
+  registry: Registry,
+  config: RunningConfig,
+): DeclaredWork {
   const actions = new Actions(stored, registry, config);
   const forwarders = new Forwarders(stored, registry, config);
   const close = async (): Promise<void> => {

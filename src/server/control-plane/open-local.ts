@@ -2,13 +2,13 @@ import type { Log } from '../../core/telemetry/log.ts';
 import { Audit } from '../../features/audit/audit.ts';
 import { openControl, openJournal, openRegistry } from '../../maintenance/environments.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
-import type { Config } from '../configuration/config.ts';
+import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { openDeclarations, openDeclaredWork } from './declarations.ts';
 
 export interface OpenLocalOptions {
   folder: DataFolder;
-  config: Config;
+  config: RunningConfig;
   isBackupRunning(): boolean;
   log: Log;
 }
@@ -26,7 +26,7 @@ export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOpt
       const { startServices } = await import('./services.ts');
       return startServices({
         ...params,
-        registry,
+        declarations,
         work: openDeclaredWork(stored, registry, config),
         journal,
         actionJournal: openJournal(folder.journalFolder('actions'), config),

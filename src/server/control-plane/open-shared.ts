@@ -1,9 +1,12 @@
-import { join } from 'node:path';
 import type { Log } from '../../core/telemetry/log.ts';
-import { registryTables } from '../../declarations/registry.ts';
 import { actionTables } from '../../features/actions/tables.ts';
 import { PostgresAudit } from '../../features/audit/postgres-audit.ts';
-import { actionJournalOf, controlJournalOf, controlTables } from '../../maintenance/environments.ts';
+import {
+  actionJournalOf,
+  controlJournalOf,
+  controlTables,
+  registryTables,
+} from '../../maintenance/environments.ts';
 import { Leader, leaderLease } from '../../nodes/leader.ts';
 import { LeaderStore } from '../../nodes/leader-store.ts';
 import { ReplicatedStore } from '../../nodes/replicated-store.ts';
@@ -11,7 +14,7 @@ import { RpcClient } from '../../nodes/rpc-client.ts';
 import { RpcServer } from '../../nodes/rpc-server.ts';
 import { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
-import type { Config } from '../configuration/config.ts';
+import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane, LeaderWork, LeaderWorkOptions } from './control-plane.ts';
 import { type Declarations, openDeclarations, openDeclaredWork } from './declarations.ts';
 import { methodsOf, type RemoteServices, remoteServices } from './remote-services.ts';
@@ -20,11 +23,9 @@ import type { LocalServices } from './services.ts';
 export interface OpenSharedOptions {
   /** URL of the first database of the store. */
   url: string;
-  /** Folder of this node's replicated stores. */
-  folder: string;
   /** Id of this node, for as long as it runs. */
   node: string;
-  config: Config;
+  config: RunningConfig;
   log: Log;
 }
 
@@ -36,7 +37,7 @@ interface RunningWork {
 }
 
 /**
- * Opens the control plane in a database that all nodes share: declarations are replicated to each node, and background
+ * Opens the control plane in a database that all nodes share: each node has the declarations in memory, and background
  * work runs on the leader, which the others call.
  * @throws OperatorError for tables of another version, ApiError unavailable.
  */
@@ -51,8 +52,7 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
   let stored: ReplicatedStore;
   try {
     await checkVersion(database);
-    const tables = storeOptions(database, options, 'registry', registryTables);
-    stored = await ReplicatedStore.open({ ...tables, log });
+    stored = await ReplicatedStore.open({ store: 'registry', tables: registryTables, database, log });
   } catch (error) {
     await database.close();
     throw error;
@@ -69,7 +69,7 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
   return {
     ...declarations,
     audit,
-    startWork: (params) => startLeaderWork({ ...options, database, stored, registry, rpcClient }, params),
+    startWork: (params) => startLeaderWork({ ...options, database, stored, declarations, rpcClient }, params),
     async close() {
       await rpcClient.close();
       await audit.close();
@@ -83,7 +83,7 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
 interface LeaderOptions extends OpenSharedOptions {
   database: Database;
   stored: ReplicatedStore;
-  registry: Declarations['registry'];
+  declarations: Declarations;
   rpcClient: RpcClient;
 }
 
@@ -99,7 +99,7 @@ async function startLeaderWork(options: LeaderOptions, params: LeaderWorkOptions
     log,
   });
   await leader.start();
-  const remote = remoteServices(rpcClient, config.requestTimeoutSeconds * 1_000);
+  const remote = remoteServices(rpcClient, config.settings);
   return {
     services: servicesOf(() => leader.running?.local.services ?? remote),
     async stopWaiting() {
@@ -116,21 +116,17 @@ async function openLeaderWork(
   params: LeaderWorkOptions,
   onLost: () => void,
 ): Promise<RunningWork> {
-  const { database, stored, registry, node, config, log } = options;
+  const { database, stored, declarations, node, config, log } = options;
   await stored.catchUp();
-  const leadership = { lease: { name: leaderLease, holder: node }, onLost };
-  const control = await LeaderStore.open({
-    ...storeOptions(database, options, 'control', controlTables),
-    ...leadership,
-  });
-  const actions = await LeaderStore.open({
-    ...storeOptions(database, options, 'actions', actionTables),
-    ...leadership,
-  }).catch(closing(control));
+  const leadership = { database, lease: { name: leaderLease, holder: node }, onLost };
+  const control = await LeaderStore.open({ store: 'control', tables: controlTables, ...leadership });
+  const actions = await LeaderStore.open({ store: 'actions', tables: actionTables, ...leadership }).catch(
+    closing(control),
+  );
   const local = await startServices({
     ...params,
-    registry,
-    work: openDeclaredWork(stored, registry, config),
+    declarations,
+    work: openDeclaredWork(stored, declarations.registry, config),
     journal: controlJournalOf(control),
     actionJournal: actionJournalOf(actions),
     isBackupRunning: () => false,
@@ -157,22 +153,6 @@ async function openLeaderWork(
   return { local, rpcServer, stop };
 }
 
-function storeOptions(
-  database: Database,
-  { folder, config }: OpenSharedOptions,
-  store: string,
-  tables: readonly string[],
-) {
-  return {
-    store,
-    tables,
-    folder: join(folder, store),
-    mapBytesMax: config.mapBytesMax,
-    diskFreeBytesMin: config.diskFreeBytesMin,
-    database,
-  };
-}
-
 /** Closes stores when the work could not start, because the next start must be able to open them. */
 function closing(...opened: readonly LeaderStore[]): (error: unknown) => Promise<never> {
   return async (error) => {
@@ -193,8 +173,10 @@ function servicesOf(find: () => RemoteServices): RemoteServices {
     });
   return {
     actions: of('actions'),
+    actionDeadLetters: of('actionDeadLetters'),
     broadcasts: of('broadcasts'),
     consumers: of('consumers'),
     forwarders: of('forwarders'),
+    forwarderDeadLetters: of('forwarderDeadLetters'),
   };
 }

@@ -1,17 +1,14 @@
-import type { ActionService } from '../../features/actions/service.ts';
-import type { BroadcastService } from '../../features/broadcasts/service.ts';
-import type { ConsumerBatch, ConsumerFetch, ConsumerService } from '../../features/consumers/service.ts';
-import type { ForwarderService } from '../../features/forwarders/service.ts';
+import type { AdminContext } from '../../admin-api/request/context.ts';
+import type { Settings } from '../../core/config/settings.ts';
+import type { ConsumerBatch, ConsumerFetch } from '../../features/consumers/service.ts';
 import type { RpcClient } from '../../nodes/rpc-client.ts';
 import type { Method } from '../../nodes/rpc-server.ts';
 
 /** The services that the leader provides to all nodes. */
-export interface RemoteServices {
-  actions: ActionService;
-  broadcasts: BroadcastService;
-  consumers: ConsumerService;
-  forwarders: ForwarderService;
-}
+export type RemoteServices = Pick<
+  AdminContext,
+  'actions' | 'actionDeadLetters' | 'broadcasts' | 'consumers' | 'forwarders' | 'forwarderDeadLetters'
+>;
 
 /** Names of the methods that return a value or a promise, not a stream. */
 type MethodName<T> = {
@@ -21,6 +18,8 @@ type MethodName<T> = {
       : K
     : never;
 }[keyof T];
+
+const letterMethods = { list: true, get: true, replay: true, drop: true } as const;
 
 /** All methods that nodes may call on the leader. A fetch of a consumer is called in its own way. */
 const remoteMethods = {
@@ -33,13 +32,14 @@ const remoteMethods = {
     rollback: true,
     delete: true,
     test: true,
+    listState: true,
+    getState: true,
+    setState: true,
+    deleteState: true,
     runs: true,
     logs: true,
-    deadLetters: true,
-    deadLetter: true,
-    replay: true,
-    drop: true,
   },
+  actionDeadLetters: letterMethods,
   broadcasts: {
     put: true,
     list: true,
@@ -58,11 +58,8 @@ const remoteMethods = {
     change: true,
     delete: true,
     rotateSecret: true,
-    deadLetters: true,
-    deadLetter: true,
-    replay: true,
-    drop: true,
   },
+  forwarderDeadLetters: letterMethods,
 } satisfies {
   [N in keyof RemoteServices]: Record<
     N extends 'consumers' ? Exclude<MethodName<RemoteServices[N]>, 'fetch'> : MethodName<RemoteServices[N]>,
@@ -102,11 +99,16 @@ export function methodsOf(services: RemoteServices): ReadonlyMap<string, Method>
  * Creates clients of the leader's services for other nodes. Figures for metrics are empty here: the leader reports them,
  * so that all nodes together report everything once.
  */
-export function remoteServices(rpcClient: RpcClient, timeoutMilliseconds: number): RemoteServices {
+export function remoteServices(
+  rpcClient: RpcClient,
+  settings: Settings<{ requestTimeoutSeconds: number }>,
+): RemoteServices {
+  const timeout = (): number => settings.current.requestTimeoutSeconds * 1_000;
   const of = <N extends keyof RemoteServices>(name: N): RemoteServices[N] => {
     const methods = Object.keys(remoteMethods[name]).map((method) => [
       method,
-      (...params: unknown[]) => rpcClient.call(`${name}.${method}`, params, { timeoutMilliseconds }),
+      (...params: unknown[]) =>
+        rpcClient.call(`${name}.${method}`, params, { timeoutMilliseconds: timeout() }),
     ]);
     // Has every method of the service except those below, as the types of the list ensure.
     return Object.fromEntries(methods) as RemoteServices[N];
@@ -114,6 +116,7 @@ export function remoteServices(rpcClient: RpcClient, timeoutMilliseconds: number
   const consumers = of('consumers');
   return {
     actions: { ...of('actions'), all: none },
+    actionDeadLetters: of('actionDeadLetters'),
     broadcasts: {
       ...of('broadcasts'),
       active: 0,
@@ -124,7 +127,7 @@ export function remoteServices(rpcClient: RpcClient, timeoutMilliseconds: number
       all: none,
       async fetch(fleetId, name, fetch, signal) {
         const batch = await rpcClient.call(fetchMethod, [fleetId, name, fetch], {
-          timeoutMilliseconds: signal.aborted ? timeoutMilliseconds : fetchMillisecondsMax,
+          timeoutMilliseconds: signal.aborted ? timeout() : fetchMillisecondsMax,
           signal,
         });
         if (batch === undefined) return undefined;
@@ -138,6 +141,7 @@ export function remoteServices(rpcClient: RpcClient, timeoutMilliseconds: number
       },
     },
     forwarders: { ...of('forwarders'), all: none },
+    forwarderDeadLetters: of('forwarderDeadLetters'),
   };
 }
 

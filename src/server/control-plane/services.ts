@@ -1,29 +1,29 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
-import type { Registry } from '../../declarations/registry.ts';
 import { startActions } from '../../features/actions/open.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
 import { startConsumers } from '../../features/consumers/open.ts';
 import { startForwarders } from '../../features/forwarders/open.ts';
-import type { LogReader } from '../../features/records/log-reader.ts';
-import type { ControlJournal } from '../../maintenance/environments.ts';
+import type { LogFollower } from '../../features/records/log-follower.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
 import type { MainShards } from '../../threads/shards.ts';
-import type { Config } from '../configuration/config.ts';
-import type { DeclaredWork } from './declarations.ts';
+import type { RunningConfig } from '../configuration/config.ts';
+import type { Declarations, DeclaredWork } from './declarations.ts';
+import { FleetDeletion } from './fleet-deletion.ts';
 
 export interface ServicesOptions {
-  registry: Registry;
+  declarations: Pick<Declarations, 'registry' | 'tokens' | 'claimTokens'>;
   work: DeclaredWork;
-  journal: ControlJournal;
+  journal: Journal;
   /** Closed with the services. */
   actionJournal: ActionJournal;
   fleets: Fleets;
   shards: MainShards;
-  reader: LogReader;
+  follower: LogFollower;
   isBackupRunning: () => boolean;
-  config: Config;
+  config: RunningConfig;
   log: Log;
 }
 
@@ -42,7 +42,7 @@ export async function startServices(options: ServicesOptions) {
 }
 
 async function startParts(
-  { registry, work, actionJournal, ...params }: ServicesOptions,
+  { declarations, work, actionJournal, ...params }: ServicesOptions,
   started: { stop(): Promise<void> }[],
 ) {
   const { actions, forwarders } = work;
@@ -63,15 +63,19 @@ async function startParts(
     ...params,
     journal: actionJournal,
     actions,
-    fleet: (fleetId) => registry.fleet(fleetId),
+    fleet: (fleetId) => declarations.registry.fleet(fleetId),
   });
+  const services = {
+    actions: actionWork.control,
+    actionDeadLetters: actionWork.deadLetters,
+    consumers: consumerWork.control,
+    forwarders: forwarderWork.control,
+    forwarderDeadLetters: forwarderWork.deadLetters,
+    broadcasts: new LocalBroadcastService(broadcaster),
+  };
+  const deletion = new FleetDeletion({ ...params, ...declarations, services, shards: shards.all });
   return {
-    services: {
-      actions: actionWork.control,
-      consumers: consumerWork.control,
-      forwarders: forwarderWork.control,
-      broadcasts: new LocalBroadcastService(broadcaster),
-    },
+    services,
     /** Answers requests that wait for records; called before the admin server stops. */
     async stopWaiting(): Promise<void> {
       await forwarderWork.stop();
@@ -79,6 +83,7 @@ async function startParts(
     },
     /** Called before the shards stop: writes in flight are abandoned, and repeated after the next start. */
     async stop(): Promise<void> {
+      await deletion.stop();
       await consumerWork.stop();
       await actionWork.stop();
       await broadcaster.stop();

@@ -1,15 +1,16 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { TlsFiles } from '../../core/config/tls.ts';
 import type { ErrorCode, ErrorOptions } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { ClaimRequest } from '../../declarations/claim-token.ts';
 import type { DisabledSchema, FleetSnapshot } from '../../declarations/fleet.ts';
 import type { LockoutMemory } from '../../device-api/auth/lockouts.ts';
 import type { RateMemory } from '../../device-api/limits/request-rates.ts';
-import type { AppDescriptor, TlsFiles } from '../../device-api/uws/uws.ts';
+import type { AppDescriptor } from '../../device-api/uws/uws.ts';
 import type { Presence } from '../../domain/devices/device-query.ts';
 import type { Announcement } from '../../domain/mail/mail.ts';
 import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
-import type { ThreadConfig } from '../config.ts';
+import type { ThreadConfig, ThreadSettings } from '../config.ts';
 import type { WriteRelayMemory } from './ring.ts';
 
 /** Messages between threads. A call is answered; a notice is not. */
@@ -19,8 +20,7 @@ export type Call =
   /** Which devices of the shard have open event streams: a method of `Presence` and its parameters. */
   | { type: 'presence'; method: keyof Presence; params: unknown[] }
   | { type: 'putFleet'; snapshot: FleetSnapshot }
-  /** Configuration values that can change at run time. */
-  | { type: 'configure'; values: Partial<ThreadConfig> }
+  | { type: 'configure'; values: Partial<ThreadSettings> }
   /** To the main thread; the answer is the device. */
   | { type: 'claim'; claim: ClaimRequest }
   /** The answer is the descriptor to deal new connections to from now on. */

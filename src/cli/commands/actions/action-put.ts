@@ -1,13 +1,15 @@
 import { extname } from 'node:path';
 import type { Command } from 'commander';
+import type { DeployedActionDocument } from '../../../contract/action.ts';
+import type { TrialDocument } from '../../../contract/action-run.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
-import { fleetCommand, integerOption, several } from '../../options.ts';
+import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { cellText, print, printable, printableLines, table } from '../../output.ts';
-import { type ActionFleetOptions, actionUrl, triggerOf } from './action-path.ts';
+import { actionUrl, triggerOf } from './action-path.ts';
 
-interface PutOptions extends ActionFleetOptions {
+interface PutOptions extends FleetOptions {
   on?: string[];
   device?: string[];
   tag?: string[];
@@ -19,25 +21,9 @@ interface PutOptions extends ActionFleetOptions {
   reset?: boolean;
 }
 
-interface TestOptions extends ActionFleetOptions {
+interface TestOptions extends FleetOptions {
   file?: string;
   on?: string[];
-}
-
-interface Deployed {
-  name: string;
-  version: number;
-  enabled: boolean;
-  tests: { test: number; passed: boolean; reason: string | null }[];
-}
-
-interface Trial {
-  error: { code: string; msg: string } | null;
-  mails: { device: string; name: string; payload: object; ttl_seconds: number | null }[];
-  state: { key: string; removed: boolean; value?: unknown }[];
-  log: string[];
-  cpu_milliseconds: number;
-  wall_milliseconds: number;
 }
 
 const languages: Readonly<Record<string, string>> = {
@@ -81,11 +67,11 @@ async function put(name: string, file: string, options: PutOptions): Promise<voi
     force: options.force,
   };
   const path = actionUrl(options, name);
-  const deployed = await connect(options).request<Deployed>('PUT', path, { json });
+  const deployed = await connect(options).request<DeployedActionDocument>('PUT', path, { json });
   print(options, deployed, deployedText(deployed));
 }
 
-function deployedText({ name, version, enabled, tests }: Deployed): string {
+function deployedText({ name, version, enabled, tests }: DeployedActionDocument): string {
   const failed = tests.filter(({ passed }) => !passed);
   const lines = [
     `Version ${version} of ${name} is deployed${enabled ? '' : ', and disabled'}.`,
@@ -100,34 +86,45 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
     throw new OperatorError('--on needs --file. What is deployed has its own.');
   }
   const json = {
-    record: await readJson(recordFile),
+    ...inputOf(await readJson(recordFile)),
     draft:
       options.file === undefined
         ? undefined
         : { ...(await readCode(options.file)), on: options.on?.map(triggerOf) },
   };
   const path = actionUrl(options, name, 'test');
-  const trial = await connect(options).request<Trial>('POST', path, { json });
-  if (trial.error !== null) process.exitCode = 1;
+  const trial = await connect(options).request<TrialDocument>('POST', path, { json });
+  if (trial.error !== null || trial.reason !== null) process.exitCode = 1;
   print(options, trial, trialText(trial));
 }
 
-function trialText({ error, mails, state, log, ...times }: Trial): string {
-  const mailRows = mails.map(({ device, name, payload, ttl_seconds }) =>
-    [device, name, ttl_seconds, payload].map(cellText),
+/** What to try an action on: a test has its record, or several, as a member. */
+function inputOf(content: unknown): { record: unknown } | { test: unknown } {
+  const isTest =
+    typeof content === 'object' && content !== null && ('record' in content || 'records' in content);
+  return isTest ? { test: content } : { record: content };
+}
+
+function trialText({ error, reason, records, mails, state, log, ...times }: TrialDocument): string {
+  const mailRows = mails.map(({ record, device, name, payload, ttl_seconds }) =>
+    [...(records > 1 ? [record] : []), device, name, ttl_seconds, payload].map(cellText),
   );
   const stateRows = state.map(({ key, removed, value }) => [key, removed ? '-' : JSON.stringify(value)]);
   const spent = `${times.cpu_milliseconds.toFixed(1)} ms of CPU time, ${times.wall_milliseconds.toFixed(1)} ms in all`;
   return [
     mails.length === 0
       ? 'It would send no mail.'
-      : `It would send:\n${table(['device', 'name', 'ttl_seconds', 'payload'], mailRows)}`,
+      : `It would send:\n${table([...(records > 1 ? ['record'] : []), 'device', 'name', 'ttl_seconds', 'payload'], mailRows)}`,
     ...(state.length === 0 ? [] : [`It would store:\n${table(['key', 'value'], stateRows)}`]),
     ...(log.length === 0 ? [] : [`It logged:\n${log.map(printable).join('\n')}`]),
-    error === null
-      ? `It succeeded: ${spent}.`
-      : printableLines(`It failed after ${spent}: ${error.code}: ${error.msg}`),
+    verdictText({ error, reason }, spent),
   ].join('\n');
+}
+
+function verdictText({ error, reason }: Pick<TrialDocument, 'error' | 'reason'>, spent: string): string {
+  if (reason !== null) return printableLines(`The test failed after ${spent}: ${reason}`);
+  if (error === null) return `It succeeded: ${spent}.`;
+  return printableLines(`It failed after ${spent}: ${error.code}: ${error.msg}`);
 }
 
 const onDescription = 'message schema that triggers it, or datapoint:NAME; repeatable';
@@ -152,7 +149,7 @@ export function addActionTest(group: Command): void {
   fleetCommand(
     group,
     'test <name> <record>',
-    'run an action on a record in a JSON file and print what it would do, without sending or storing anything',
+    'run an action on a record or a test in a JSON file and print what it would do, without sending or storing anything',
   )
     .option('--file <file>', 'run this code instead of the deployed version')
     .option('--on <schema>', `with --file: ${onDescription}`, several)

@@ -1,13 +1,22 @@
 import { type Command, Option } from 'commander';
+import type { DeadRunDocument, LogLineDocument, RunDocument } from '../../../contract/action-run.ts';
+import type { ListDocument } from '../../../contract/document.ts';
 import { sleep } from '../../../core/async.ts';
-import { OperatorError } from '../../../core/errors.ts';
-import type { AdminClient, List } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import { fleetCommand, integerOption, type ListOptions, withListOptions } from '../../options.ts';
-import { fields, listText, print, printable } from '../../output.ts';
-import { type ActionFleetOptions, actionUrl } from './action-path.ts';
+import {
+  type FleetOptions,
+  fleetCommand,
+  integerOption,
+  type ListOptions,
+  withListOptions,
+} from '../../options.ts';
+import { listText, print, printable } from '../../output.ts';
+import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
+import { actionUrl } from './action-path.ts';
+import { reasonInLine, reasonText } from './run-error.ts';
 
-interface SearchOptions extends ActionFleetOptions, ListOptions {
+interface SearchOptions extends FleetOptions, ListOptions {
   device?: string;
   search?: string;
 }
@@ -15,41 +24,6 @@ interface SearchOptions extends ActionFleetOptions, ListOptions {
 interface LogOptions extends SearchOptions {
   run?: number;
   follow?: boolean;
-}
-
-interface RunError {
-  code: string;
-  msg: string;
-}
-
-interface Run {
-  run: number;
-  device: string;
-  name: string;
-  version: number;
-  attempt: number;
-  outcome: string;
-  mails: number;
-  cpu_milliseconds: number;
-  ended_at: string;
-  error: RunError | null;
-}
-
-interface LogLine {
-  line: number;
-  run: number;
-  device: string;
-  at: string;
-  text: string;
-}
-
-interface ActionDeadLetter {
-  run: number;
-  device: string;
-  name: string;
-  attempts: number;
-  failed_at: string;
-  error: RunError;
 }
 
 const followIntervalMs = 1_000;
@@ -62,20 +36,10 @@ function wantedOf(query: Record<string, string | number | undefined>): Record<st
   return Object.fromEntries(defined.map(([key, value]) => [key, String(value)]));
 }
 
-/** An error as text for people. */
-function reasonOf({ error }: { error: RunError | null }): string | null {
-  return error && `${error.code}: ${error.msg}`;
-}
-
-/** Shortens errors to one line for a table; a single run is shown with its stack. */
-function withReason<T extends { error: RunError | null }>({ items, next }: List<T>) {
-  return { items: items.map((item) => ({ ...item, error: reasonOf(item)?.split('\n', 1)[0] })), next };
-}
-
 async function listRuns(name: string, options: SearchOptions & { outcome?: string }): Promise<void> {
   const { device, outcome, search: text } = options;
   const path = actionUrl(options, name, 'runs');
-  const runs = await connect(options).list<Run>(path, options, wantedOf({ device, outcome, text }));
+  const runs = await connect(options).list<RunDocument>(path, options, wantedOf({ device, outcome, text }));
   const columns = [
     'run',
     'ended_at',
@@ -88,10 +52,11 @@ async function listRuns(name: string, options: SearchOptions & { outcome?: strin
     'cpu_milliseconds',
     'error',
   ] as const;
-  print(options, runs, listText(withReason(runs), columns, 'No runs found.'));
+  const items = runs.items.map((run) => ({ ...run, error: reasonInLine(run.error) }));
+  print(options, runs, listText({ ...runs, items }, columns, 'No runs found.'));
 }
 
-function lineText({ at, run, device, text }: LogLine): string {
+function lineText({ at, run, device, text }: LogLineDocument): string {
   return printable(`${at}  ${device}  run ${run}  ${text}`);
 }
 
@@ -101,7 +66,7 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
   const path = actionUrl(options, name, 'logs');
   const wanted = wantedOf({ device, run, text });
   if (options.follow) return follow(client, path, wanted, options);
-  const lines = await client.list<LogLine>(path, options, wanted);
+  const lines = await client.list<LogLineDocument>(path, options, wanted);
   const more = lines.next === null ? [] : [`There are more: continue with --after ${lines.next}`];
   const shown = lines.items.length === 0 ? ['No log lines found.'] : lines.items.map(lineText);
   print(options, lines, [...shown, ...more].join('\n'));
@@ -114,7 +79,7 @@ async function follow(
   wanted: Record<string, string>,
   options: LogOptions,
 ): Promise<void> {
-  const newest = await client.request<List<LogLine>>('GET', `${path}?limit=1`);
+  const newest = await client.request<ListDocument<LogLineDocument>>('GET', `${path}?limit=1`);
   for (let last = newest.items[0]?.line ?? 0; ; await sleep(followIntervalMs)) {
     const lines = await linesSince(last, client, path, wanted);
     for (const line of lines) print(options, line, lineText(line));
@@ -128,58 +93,17 @@ async function linesSince(
   client: AdminClient,
   path: string,
   wanted: Record<string, string>,
-): Promise<LogLine[]> {
-  const found: LogLine[] = [];
+): Promise<LogLineDocument[]> {
+  const found: LogLineDocument[] = [];
   let next: string | null = null;
   do {
     const query = new URLSearchParams({ ...wanted, limit: String(pageItemsMax) });
     if (next !== null) query.set('after', next);
-    const page: List<LogLine> = await client.request('GET', `${path}?${query}`);
+    const page: ListDocument<LogLineDocument> = await client.request('GET', `${path}?${query}`);
     found.push(...page.items.filter(({ line }) => line > last));
     next = page.next;
   } while (next !== null && Number(next) > last);
   return found.reverse();
-}
-
-async function listLetters(
-  name: string,
-  run: number | undefined,
-  options: ActionFleetOptions & ListOptions,
-): Promise<void> {
-  const client = connect(options);
-  if (run === undefined) {
-    const letters = await client.list<ActionDeadLetter>(actionUrl(options, name, 'dead-letters'), options);
-    const columns = ['run', 'failed_at', 'device', 'name', 'attempts', 'error'] as const;
-    print(options, letters, listText(withReason(letters), columns, 'This action has no dead letters.'));
-    return;
-  }
-  // Printed as received: parsing would change large numbers in the payload (D11).
-  const text = await client.requestText('GET', actionUrl(options, name, 'dead-letters', String(run)));
-  const shown = JSON.parse(text) as ActionDeadLetter;
-  process.stdout.write(`${options.json ? text : fields({ ...shown, error: reasonOf(shown) })}\n`);
-}
-
-/** Adds a command on one dead letter or, only with `--all`, on all of an action. */
-function letterCommand(
-  group: Command,
-  verb: string,
-  description: string,
-  act: (path: string, options: ActionFleetOptions) => Promise<void>,
-): void {
-  fleetCommand(group, `${verb} <name>`, description)
-    .argument('[run]', 'its number', integerOption(1, runsMax))
-    .option('--all', 'all dead letters')
-    .action(
-      async (name: string, run: number | undefined, options: ActionFleetOptions & { all?: boolean }) => {
-        if ((run === undefined) === (options.all === undefined)) {
-          throw new OperatorError('Name one dead letter by its number, or all of them by --all.');
-        }
-        await act(
-          actionUrl(options, name, 'dead-letters', ...(run === undefined ? [] : [String(run)])),
-          options,
-        );
-      },
-    );
 }
 
 /** `action runs|logs|dead-letters|replay|drop`. */
@@ -199,23 +123,15 @@ export function addActionRunCommands(group: Command): void {
     .option('--follow', 'print new lines as they come')
     .action(listLogs);
 
-  withListOptions(
-    fleetCommand(
-      group,
-      'dead-letters <name>',
-      'list the runs that were defined up, or show one with its payload',
-    ),
-  )
-    .argument('[run]', 'its number', integerOption(1, runsMax))
-    .action(listLetters);
-
-  letterCommand(group, 'replay', 'replay dead letters, with all their attempts', async (path, options) => {
-    const answer = await connect(options).request<{ replayed: number }>('POST', `${path}/replay`);
-    print(options, answer, `Replaying ${answer.replayed} dead letters.`);
-  });
-
-  letterCommand(group, 'drop', 'drop dead letters', async (path, options) => {
-    const answer = await connect(options).request<{ dropped: number }>('DELETE', path);
-    print(options, answer, `Dropped ${answer.dropped} dead letters.`);
+  addDeadLetterCommandsOf(group, {
+    of: 'an action',
+    url: actionUrl,
+    argument: { name: 'run', description: 'its number', parse: integerOption(1, runsMax) },
+    columns: ['run', 'failed_at', 'device', 'name', 'attempts', 'error'],
+    shownOf: (letter: DeadRunDocument, inList) => ({
+      ...letter,
+      error: inList ? reasonInLine(letter.error) : reasonText(letter.error),
+    }),
+    pageMax: pageItemsMax,
   });
 }

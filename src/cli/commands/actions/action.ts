@@ -1,33 +1,17 @@
 import type { Command } from 'commander';
-import { type List, pathOf } from '../../admin-client.ts';
+import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import { fleetCommand, integerOption } from '../../options.ts';
+import { type FleetOptions, fleetCommand, integerOption } from '../../options.ts';
 import { fields, listText, print, printRaw } from '../../output.ts';
-import { type ActionFleetOptions, actionUrl, type TriggerAnswer, triggerText } from './action-path.ts';
+import { actionUrl, triggerText } from './action-path.ts';
 import { addActionPut, addActionTest } from './action-put.ts';
 import { addActionRunCommands } from './action-runs.ts';
+import { addActionStateCommands } from './action-state.ts';
+import { reasonInLine, reasonText } from './run-error.ts';
 
-interface Action {
-  name: string;
-  enabled: boolean;
-  version: number;
-  versions: { version: number; created_at: string }[];
-  on: TriggerAnswer[];
-  held: string | null;
-  in_hand: number;
-  behind: number;
-  dead_letters: number;
-  devices_behind: number;
-  runs_last_minute: number;
-}
-
-interface Version {
-  version: number;
-  on: TriggerAnswer[];
-  source: string;
-}
-
-interface ShowOptions extends ActionFleetOptions {
+interface ShowOptions extends FleetOptions {
   source?: boolean;
   version?: number;
 }
@@ -36,22 +20,50 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const client = connect(options);
   let number = options.version;
   if (number === undefined) {
-    const action = await client.request<Action>('GET', actionUrl(options, name));
+    const action = await client.request<ActionDocument>('GET', actionUrl(options, name));
     if (!options.source) {
       const versions = action.versions.map(({ version }) => version);
-      print(options, action, fields({ ...action, versions, on: action.on.map(triggerText) }));
+      const lastError = reasonText(action.last_error);
+      const on = action.on.map(triggerText);
+      print(options, action, fields({ ...action, versions, on, last_error: lastError }));
       return;
     }
     number = action.version;
   }
   const path = actionUrl(options, name, 'versions', String(number));
-  const version = await client.request<Version>('GET', path);
+  const version = await client.request<ActionVersionDocument>('GET', path);
   const { source, ...rest } = version;
   if (options.source && !options.json) printRaw(options, source.replace(/\n$/, ''));
   else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
 }
 
-/** `action put|list|show|delete|enable|disable|rollback|test|runs|logs|dead-letters|replay|drop`. */
+const columns = [
+  'name',
+  'enabled',
+  'version',
+  'on',
+  'held',
+  'in_hand',
+  'behind',
+  'dead_letters',
+  'devices_behind',
+  'runs_last_minute',
+  'failures',
+  'last_error',
+] as const;
+
+async function list(options: FleetOptions): Promise<void> {
+  const path = pathOf('fleets', options.fleet, 'actions');
+  const actions = await connect(options).request<ListDocument<ActionDocument>>('GET', path);
+  const items = actions.items.map((action) => ({
+    ...action,
+    on: action.on.map(triggerText),
+    last_error: reasonInLine(action.last_error),
+  }));
+  print(options, actions, listText({ ...actions, items }, columns, 'This fleet has no actions.'));
+}
+
+/** `action put|list|show|delete|enable|disable|rollback|test|state|runs|logs|dead-letters|replay|drop`. */
 export function addActionCommands(program: Command): void {
   const group = program
     .command('action')
@@ -59,28 +71,7 @@ export function addActionCommands(program: Command): void {
 
   addActionPut(group);
 
-  fleetCommand(group, 'list', 'list the actions of a fleet and their status').action(
-    async (options: ActionFleetOptions) => {
-      const actions = await connect(options).request<List<Action>>(
-        'GET',
-        pathOf('fleets', options.fleet, 'actions'),
-      );
-      const columns = [
-        'name',
-        'enabled',
-        'version',
-        'on',
-        'held',
-        'in_hand',
-        'behind',
-        'dead_letters',
-        'devices_behind',
-        'runs_last_minute',
-      ] as const;
-      const items = actions.items.map((action) => ({ ...action, on: action.on.map(triggerText) }));
-      print(options, actions, listText({ ...actions, items }, columns, 'This fleet has no actions.'));
-    },
-  );
+  fleetCommand(group, 'list', 'list the actions of a fleet and their status').action(list);
 
   fleetCommand(group, 'show <name>', 'show an action and its status, or one of its versions')
     .option('--source', 'print the source')
@@ -88,7 +79,7 @@ export function addActionCommands(program: Command): void {
     .action(show);
 
   fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
-    async (name: string, options: ActionFleetOptions) => {
+    async (name: string, options: FleetOptions) => {
       await connect(options).request('DELETE', actionUrl(options, name));
       print(options, { ok: true }, 'Action deleted.');
     },
@@ -99,9 +90,9 @@ export function addActionCommands(program: Command): void {
       ? 'enable an action, starting at the next record'
       : 'disable an action; it skips records stored meanwhile';
     fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
-      async (name: string, options: ActionFleetOptions) => {
+      async (name: string, options: FleetOptions) => {
         const path = actionUrl(options, name);
-        const action = await connect(options).request<Action>('PATCH', path, { json: { enabled } });
+        const action = await connect(options).request<ActionDocument>('PATCH', path, { json: { enabled } });
         print(options, action, `${action.name} is ${action.enabled ? 'enabled' : 'disabled'}.`);
       },
     );
@@ -109,12 +100,13 @@ export function addActionCommands(program: Command): void {
 
   fleetCommand(group, 'rollback <name>', 'roll back to a retained version, with its schemas and filter')
     .argument('<version>', 'its number', integerOption(1, 4_294_967_295))
-    .action(async (name: string, version: number, options: ActionFleetOptions) => {
+    .action(async (name: string, version: number, options: FleetOptions) => {
       const path = actionUrl(options, name, 'rollback');
-      const action = await connect(options).request<Action>('POST', path, { json: { version } });
+      const action = await connect(options).request<ActionDocument>('POST', path, { json: { version } });
       print(options, action, `Rolled ${action.name} back to version ${action.version}.`);
     });
 
   addActionTest(group);
+  addActionStateCommands(group);
   addActionRunCommands(group);
 }

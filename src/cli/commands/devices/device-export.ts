@@ -1,15 +1,15 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
+import type { FleetCountsDocument } from '../../../contract/fleet.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type AdminClient, pathOf, queryOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand } from '../../options.ts';
-import { print } from '../../output.ts';
+import { connect } from '../../connection.ts';
+import { type FleetOptions, fleetCommand } from '../../options.ts';
+import { endWithReader, print, printableLines, writeOut } from '../../output.ts';
 import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
 
-interface ExportOptions extends ConnectionOptions, DeviceFilterOptions {
-  fleet: string;
+interface ExportOptions extends FleetOptions, DeviceFilterOptions {
   out: string;
   format: 'csv' | 'ndjson';
   digests?: boolean;
@@ -55,19 +55,48 @@ function checkAlike(first: string, { out, format, digests = false }: ExportOptio
   );
 }
 
+/** Where an export is written. */
+interface Destination {
+  /** How far an earlier export came: the length of the file, and its last device. */
+  start: number;
+  after: string;
+  write(piece: Uint8Array, at: number): Promise<unknown>;
+  finish(): Promise<void>;
+  close(): Promise<void>;
+}
+
+function standardOutput({ resume }: ExportOptions): Destination {
+  if (resume) throw new OperatorError('An export to standard output cannot be resumed.');
+  endWithReader();
+  const write = (piece: Uint8Array) =>
+    writeOut(process.stdout.isTTY ? printableLines(Buffer.from(piece).toString('utf8')) : piece);
+  return { start: 0, after: '', write, finish: async () => {}, close: async () => {} };
+}
+
+function fileDestination(handle: FileHandle, start: number, after: string): Destination {
+  return {
+    start,
+    after,
+    write: (piece, at) => handle.write(piece, 0, piece.length, at),
+    finish: () => handle.sync(),
+    close: () => handle.close(),
+  };
+}
+
 /** Opens the file, truncated after its last complete line, and reads the device of that line. */
-async function openOut(options: ExportOptions) {
+async function openOut(options: ExportOptions): Promise<Destination> {
   const { out, resume, format } = options;
+  if (out === '-') return standardOutput(options);
   try {
     const handle = await open(out, resume ? 'r+' : 'wx', 0o600);
-    if (!resume) return { handle, at: 0, after: '' };
+    if (!resume) return fileDestination(handle, 0, '');
     const { from, end } = await lastLine(handle, format === 'csv');
     const [first = ''] = (await textAt(handle, 0, end)).split('\n', 1);
     if (end > 0) checkAlike(first, options);
     const last = await textAt(handle, from, end - from);
     const id = format === 'csv' ? last.split(',')[1] : /"device_id":"(\w+)"/.exec(last)?.[1];
     await handle.truncate(end);
-    return { handle, at: end, after: id === 'device_id' ? '' : (id ?? '') };
+    return fileDestination(handle, end, id === 'device_id' ? '' : (id ?? ''));
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
@@ -79,7 +108,7 @@ async function openOut(options: ExportOptions) {
 async function progress(client: AdminClient, options: ExportOptions): Promise<SingleBar | undefined> {
   if (options.json || !process.stderr.isTTY) return undefined;
   const path = `${pathOf('fleets', options.fleet)}/counts`;
-  const { devices } = await client.request<{ devices: number }>('GET', path);
+  const { devices } = await client.request<FleetCountsDocument>('GET', path);
   const bar = new SingleBar({ format: 'Devices {bar} {value} of {total}', stream: process.stderr });
   bar.start(devices, 0);
   return bar;
@@ -92,7 +121,8 @@ async function exportDevices(options: ExportOptions): Promise<void> {
     throw new OperatorError('Only an export of all devices can be resumed: start again.');
   }
   const client = connect(options);
-  const { handle, at: start, after } = await openOut(options);
+  const destination = await openOut(options);
+  const { start, after } = destination;
   const bar = await progress(client, options);
   let at = start;
   let devices = 0;
@@ -107,21 +137,22 @@ async function exportDevices(options: ExportOptions): Promise<void> {
         devices += 1;
       if (isHeader && start === 0) devices -= 1;
       isHeader = false;
-      await handle.write(piece, 0, piece.length, at);
+      await destination.write(piece, at);
       at += piece.length;
       bar?.update(devices);
     }
-    await handle.sync();
+    await destination.finish();
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
-      `The export was interrupted (${(error as Error).message}). Continue ${out} with --resume.`,
+      `The export was interrupted (${(error as Error).message}). ${out === '-' ? 'Start again.' : `Continue ${out} with --resume.`}`,
     );
   } finally {
     bar?.stop();
-    await handle.close();
+    await destination.close();
   }
-  print(options, { fleet_id: fleet, devices, file: out }, `Wrote ${devices} devices to ${out}.`);
+  if (out === '-') process.stderr.write(`Wrote ${devices} devices.\n`);
+  else print(options, { fleet_id: fleet, devices, file: out }, `Wrote ${devices} devices to ${out}.`);
 }
 
 /** `device export`. */
@@ -129,7 +160,7 @@ export function addDeviceExport(group: Command): void {
   withDeviceFilter(
     fleetCommand(group, 'export', 'write the devices of a fleet, or those that match, to a file'),
   )
-    .requiredOption('--out <file>', 'file to write, readable by its owner only')
+    .requiredOption('--out <file>', 'file to write, readable by its owner only; or - for standard output')
     .addOption(
       new Option('--format <format>', 'format of the file').choices(['ndjson', 'csv']).default('ndjson'),
     )

@@ -1,5 +1,10 @@
 import { type Command, Option } from 'commander';
-import { several } from '../../options.ts';
+import type { DeviceDocument } from '../../../contract/device.ts';
+import { OperatorError } from '../../../core/errors.ts';
+import { type AdminClient, pathOf } from '../../admin-client.ts';
+import { type Selection, selectListed } from '../../confirmation.ts';
+import { moment } from '../../moment.ts';
+import { type FleetOptions, several } from '../../options.ts';
 
 /** Filter of devices; all options must match. */
 export interface DeviceFilterOptions {
@@ -25,8 +30,39 @@ export function withDeviceFilter(command: Command): Command {
         'offline',
       ]),
     )
-    .option('--seen-after <time>', 'only devices last seen at this time or later, like 2026-11-21T14:00:00Z')
-    .option('--seen-before <time>', 'only devices last seen before this time, or never');
+    .option(
+      '--seen-after <when>',
+      'only devices last seen at this time or later: a time, or a duration ago like 1h',
+      moment('back'),
+    )
+    .option(
+      '--seen-before <when>',
+      'only devices last seen before this time, likewise, or never',
+      moment('back'),
+    );
+}
+
+/** Selects devices for a bulk command: by name, all of them, or by a filter. */
+export interface DeviceSelectionOptions extends FleetOptions, DeviceFilterOptions {
+  all?: boolean;
+  device?: string[];
+}
+
+/** @throws OperatorError unless the devices are selected in one way. */
+export function checkDeviceSelection({ all, device, ...options }: DeviceSelectionOptions): void {
+  const isFiltered = Object.keys(filterQuery(options)).length > 0;
+  const ways = [all === true, device !== undefined, isFiltered].filter((way) => way).length;
+  if (ways !== 1) throw new OperatorError('Select devices in one way: --all, --device ID, or a filter.');
+}
+
+/** Counts what is selected. */
+export async function selectDevices(
+  client: AdminClient,
+  { device, ...options }: DeviceSelectionOptions,
+): Promise<Selection> {
+  if (device !== undefined) return { count: device.length, first: device };
+  const path = pathOf('fleets', options.fleet, 'devices');
+  return selectListed<DeviceDocument>(client, path, filterQuery(options), ({ device_id }) => device_id);
 }
 
 /** Converts the options to a query or selector of the admin API. */

@@ -3,18 +3,12 @@ import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { SingleBar } from 'cli-progress';
 import { parse } from 'csv-parse/sync';
+import type { ImportedLine } from '../../../contract/device.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
+import { connect } from '../../connection.ts';
+import type { FleetOptions } from '../../options.ts';
 import { print } from '../../output.ts';
-
-/** Members of a line's result that the command uses. */
-interface LineAnswer {
-  line: number;
-  device_id?: string;
-  result: string;
-  error?: string;
-}
 
 /** Lines per write of the server, which does one write at a time. */
 const linesPerWrite = 500;
@@ -33,7 +27,7 @@ class LostSecrets {
     this.#file = file;
   }
 
-  note({ line, device_id: deviceId = '', result, error }: LineAnswer): void {
+  note({ line, device_id: deviceId = '', result, error }: ImportedLine): void {
     if (result === 'created') this.#lastLine = Math.min(this.#lastLine, line + linesPerWrite);
     const wasThere = error === 'already_exists' || ['skipped', 'unchanged', 'updated'].includes(result);
     if (wasThere && line < this.#lastLine) this.#deviceIds.set(line, deviceId);
@@ -79,8 +73,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   yield rest;
 }
 
-export interface ImportFileOptions extends ConnectionOptions {
-  fleet: string;
+export interface ImportFileOptions extends FleetOptions {
   out: string;
   onExisting?: string;
   resume?: boolean;
@@ -118,18 +111,12 @@ async function openAnswers(file: string, resume: boolean): Promise<{ handle: Fil
   return { handle, fromLine: Number.isInteger(line) ? line + 1 : 1 };
 }
 
-interface Summary {
-  created: number;
-  updated: number;
-  unchanged: number;
-  skipped: number;
-  error: number;
-}
+type Summary = Record<ImportedLine['result'], number>;
 
-function answerOf(text: string): LineAnswer {
-  if (text.startsWith('{')) return JSON.parse(text) as LineAnswer;
+function answerOf(text: string): ImportedLine {
+  if (text.startsWith('{')) return JSON.parse(text) as ImportedLine;
   const [line, device_id = '', result = '', , error = ''] = text.split(',');
-  return { line: Number(line), device_id, result, error };
+  return { line: Number(line), device_id, result: result as ImportedLine['result'], error };
 }
 
 /** Writes complete lines of results as they arrive, and counts them. */
@@ -137,7 +124,7 @@ async function receive(
   answers: Readable,
   handle: FileHandle,
   skipHeader: boolean,
-  onAnswer: (answer: LineAnswer) => void,
+  onAnswer: (answer: ImportedLine) => void,
 ): Promise<Summary> {
   const summary: Summary = { created: 0, updated: 0, unchanged: 0, skipped: 0, error: 0 };
   let { size: at } = await handle.stat();
@@ -156,7 +143,7 @@ async function receive(
     for (const line of whole.toString('utf8').split('\n')) {
       const answer = answerOf(line);
       if (!(answer.result in summary)) continue;
-      summary[answer.result as keyof Summary] += 1;
+      summary[answer.result] += 1;
       onAnswer(answer);
     }
   }

@@ -4,13 +4,12 @@ import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, integerOption, several } from '../../options.ts';
+import { connect } from '../../connection.ts';
+import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { print } from '../../output.ts';
 import { type ImportFileOptions, importFile } from './device-import-file.ts';
 
-interface ImportOptions extends ConnectionOptions {
-  fleet: string;
+interface ImportOptions extends FleetOptions {
   count: number;
   out: string;
   tag?: string[];
@@ -24,7 +23,7 @@ async function openPartial(file: string): Promise<{ partial: string; handle: Fil
   const partial = `${file}.${process.pid}.partial`;
   try {
     const found = statSync(file, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isFile()) throw new Error('it is not a regular file');
+    if (found !== undefined) throw new Error('it exists already, and may hold the only copy of secrets');
     return { partial, handle: await open(partial, 'wx', 0o600) };
   } catch (error) {
     throw new OperatorError(`${file} cannot be written: ${(error as Error).message}.`);
@@ -117,6 +116,7 @@ export function addDeviceImport(group: Command): void {
     .option('--resume', 'continue an interrupted import of this file')
     .action(async (file: string | undefined, options: Partial<ImportOptions> & ImportFileOptions) => {
       const { count } = options;
+      if (options.out === '-') throw new OperatorError('--out must be a file: the results hold secrets.');
       if (file !== undefined && count === undefined) await importFile(file, options);
       else if (file === undefined && count !== undefined) await importDevices({ ...options, count });
       else throw new OperatorError('Give a file of devices, or --count.');

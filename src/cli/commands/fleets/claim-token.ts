@@ -1,24 +1,17 @@
 import type { Command } from 'commander';
+import type { ClaimTokenDocument, CreatedClaimTokenDocument } from '../../../contract/token.ts';
 import { pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
+import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import { fleetCommand, integerOption, type ListOptions, several, withListOptions } from '../../options.ts';
+import {
+  type FleetOptions,
+  fleetCommand,
+  integerOption,
+  type ListOptions,
+  several,
+  withListOptions,
+} from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
-
-interface FleetOptions extends ConnectionOptions {
-  fleet: string;
-}
-
-interface ClaimToken {
-  claim_token_id: string;
-  name: string;
-  devices_max: number;
-  devices_claimed: number;
-  expires_at: string | null;
-  expired: boolean;
-  id_pattern: string | null;
-  tags: string[];
-}
 
 interface CreateOptions extends FleetOptions {
   devices: number;
@@ -43,7 +36,7 @@ export function addClaimTokenCommands(program: Command): void {
     .action(async ({ fleet, devices, name, expires, idPattern, tag, ...options }: CreateOptions) => {
       const json = { name, devices_max: devices, expires_at: expires, id_pattern: idPattern, tags: tag };
       const path = pathOf('fleets', fleet, 'claim-tokens');
-      const token = await connect(options).request<ClaimToken & { claim_token: string }>('POST', path, {
+      const token = await connect(options).request<CreatedClaimTokenDocument>('POST', path, {
         json,
       });
       print(options, token, fields(token));
@@ -51,7 +44,7 @@ export function addClaimTokenCommands(program: Command): void {
 
   withListOptions(fleetCommand(group, 'list', 'list the claim tokens of a fleet')).action(
     async (options: FleetOptions & ListOptions) => {
-      const tokens = await connect(options).list<ClaimToken>(
+      const tokens = await connect(options).list<ClaimTokenDocument>(
         pathOf('fleets', options.fleet, 'claim-tokens'),
         options,
       );

@@ -1,123 +1,102 @@
 import type { Command } from 'commander';
-import { activeSecondsMax, mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
+import type { FleetCountsDocument, FleetDocument } from '../../../contract/fleet.ts';
+import { fleetVariable } from '../../../core/config/client-variables.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import {
   clientCommand,
-  fleetCommand,
-  integerOption,
+  defaultFleet,
+  fleetIdOption,
   type ListOptions,
   withListOptions,
 } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
+import { deleteFleet } from './fleet-delete.ts';
+import { type FleetSettings, settingsDocument, withFleetSettings } from './fleet-settings.ts';
 
-interface Fleet {
-  fleet_id: string;
-  name: string;
-  created_at: string;
-  mailbox_mails_max: number;
-  mail_ttl_seconds: number;
-  mail_requeues_max: number | null;
+/** Adds a command on one fleet, given as argument or, as all other commands have it, as `--fleet`. */
+function oneFleetCommand<O extends ConnectionOptions>(
+  group: Command,
+  name: string,
+  description: string,
+  act: (path: string, options: O) => Promise<void>,
+): Command {
+  return clientCommand(group, name, description)
+    .argument('[fleet_id]', 'the fleet', fleetIdOption)
+    .option('--fleet <id>', `the fleet, instead of the argument; or set ${fleetVariable}`, fleetIdOption)
+    .action(async (argument: string | undefined, options: O & { fleet?: string }, command: Command) => {
+      const ids = new Set([argument, options.fleet].filter((id) => id !== undefined));
+      if (ids.size > 1) throw new OperatorError('Give one fleet: its id, or --fleet ID.');
+      const [id = defaultFleet(command)] = ids;
+      await act(pathOf('fleets', id), options);
+    });
 }
 
-interface FleetCounts {
-  devices: number;
-  disabled: number;
-  connected: number;
-  active: number;
-  counted_at: string;
-}
-
-type Setting = number | 'default';
-
-interface FleetSettings {
-  name?: string;
-  mailboxMailsMax?: Setting;
-  mailTtlSeconds?: Setting;
-  mailRequeuesMax?: Setting;
-  activeSeconds?: Setting;
-}
-
-/** Keeps "default" as text: Commander would turn null into an empty string. */
-function orDefault(read: (text: string) => number): (text: string) => Setting {
-  return (text) => (text === 'default' ? text : read(text));
-}
-
-/** `default` becomes null, which resets to the configuration's. */
-function limitOf(setting: Setting | undefined): number | null | undefined {
-  return setting === 'default' ? null : setting;
-}
-
-function withSettings(command: Command): Command {
-  const ofMailbox = orDefault(integerOption(1, 65_535));
-  return command
-    .option('--name <text>', 'a name for people')
-    .option('--mailbox-mails-max <n>', 'maximum mails per mailbox, or "default"', ofMailbox)
-    .option(
-      '--mail-ttl-seconds <n>',
-      'TTL of mail, or "default"',
-      orDefault(integerOption(1, mailTtlSecondsMax)),
-    )
-    .option(
-      '--mail-requeues-max <n>',
-      'requeues allowed before a mail becomes a dead letter, or "default": unlimited',
-      orDefault(integerOption(0, mailRequeuesMax)),
-    )
-    .option(
-      '--active-seconds <n>',
-      'how long a device counts as active after it was last seen, or "default"',
-      orDefault(integerOption(1, activeSecondsMax)),
-    );
-}
-
-function documentOf(settings: FleetSettings) {
-  return {
-    name: settings.name,
-    mailbox_mails_max: limitOf(settings.mailboxMailsMax),
-    mail_ttl_seconds: limitOf(settings.mailTtlSeconds),
-    mail_requeues_max: limitOf(settings.mailRequeuesMax),
-    active_seconds: limitOf(settings.activeSeconds),
-  };
-}
-
-/** `fleet create|set|list|counts`. */
+/** `fleet create|set|show|delete|list|counts`. */
 export function addFleetCommands(program: Command): void {
-  const group = program.command('fleet').description('create, change, list and count fleets');
+  const group = program.command('fleet').description('create, change, show, list, count and delete fleets');
 
-  withSettings(
+  withFleetSettings(
     clientCommand(group, 'create', 'create a fleet').option(
       '--id <id>',
       '8 letters or digits; default: random',
+      fleetIdOption,
     ),
   ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
-    const json = { fleet_id: options.id, ...documentOf(options) };
-    const fleet = await connect(options).request<Fleet>('POST', '/fleets', { json });
+    const json = { fleet_id: options.id, ...settingsDocument(options) };
+    const fleet = await connect(options).request<FleetDocument>('POST', '/fleets', { json });
     print(options, fleet, fields(fleet));
   });
 
-  withSettings(
-    clientCommand(group, 'set <fleet_id>', 'change a fleet; absent options stay as they are'),
-  ).action(async (fleetId: string, options: ConnectionOptions & FleetSettings) => {
-    const json = documentOf(options);
-    if (Object.values(json).every((value) => value === undefined)) {
-      throw new OperatorError('Nothing to change: give an option, see --help.');
-    }
-    const fleet = await connect(options).request<Fleet>('PATCH', pathOf('fleets', fleetId), { json });
+  withFleetSettings(
+    oneFleetCommand(
+      group,
+      'set',
+      'change a fleet; absent options stay as they are',
+      async (path, options: ConnectionOptions & FleetSettings) => {
+        const json = settingsDocument(options);
+        if (Object.keys(json).length === 0) {
+          throw new OperatorError('Nothing to change: give an option, see --help.');
+        }
+        const fleet = await connect(options).request<FleetDocument>('PATCH', path, { json });
+        print(options, fleet, fields(fleet));
+      },
+    ),
+  );
+
+  oneFleetCommand(group, 'show', 'show a fleet with its effective limits', async (path, options) => {
+    const fleet = await connect(options).request<FleetDocument>('GET', path);
     print(options, fleet, fields(fleet));
   });
 
   withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
     async (options: ConnectionOptions & ListOptions) => {
-      const fleets = await connect(options).list<Fleet>('/fleets', options);
-      print(options, fleets, listText(fleets, ['fleet_id', 'name', 'created_at'], 'There are no fleets.'));
+      const fleets = await connect(options).list<FleetDocument>('/fleets', options);
+      print(
+        options,
+        fleets,
+        listText(fleets, ['fleet_id', 'name', 'created_at', 'deleting_since'], 'There are no fleets.'),
+      );
     },
   );
 
-  fleetCommand(group, 'counts', 'count the devices of a fleet: all, disabled, connected, active').action(
-    async (options: ConnectionOptions & { fleet: string }) => {
-      const path = `${pathOf('fleets', options.fleet)}/counts`;
-      const counts = await connect(options).request<FleetCounts>('GET', path);
+  oneFleetCommand(
+    group,
+    'delete',
+    'delete a fleet with its devices, their mail and all that is declared in it',
+    deleteFleet,
+  ).option(
+    '--confirm <name>',
+    'the name of the fleet, or its id if it has no name; needed without a terminal',
+  );
+
+  oneFleetCommand(
+    group,
+    'counts',
+    'count the devices of a fleet: all, disabled, connected, active',
+    async (path, options) => {
+      const counts = await connect(options).request<FleetCountsDocument>('GET', `${path}/counts`);
       print(options, counts, fields(counts));
     },
   );

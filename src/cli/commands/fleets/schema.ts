@@ -1,19 +1,11 @@
 import { Argument, type Command } from 'commander';
-import { type List, pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { SchemaDocument } from '../../../contract/schema.ts';
+import { pathOf } from '../../admin-client.ts';
+import { connect } from '../../connection.ts';
 import { readInput } from '../../input.ts';
-import { fleetCommand } from '../../options.ts';
+import { type FleetOptions, fleetCommand } from '../../options.ts';
 import { listText, print, printRaw } from '../../output.ts';
-
-interface FleetOptions extends ConnectionOptions {
-  fleet: string;
-}
-
-interface SchemaName {
-  kind: string;
-  name: string;
-  disabled: string | null;
-}
 
 /** Adds a command on one schema, by kind and name. */
 function schemaCommand(group: Command, verb: string, description: string): Command {
@@ -36,7 +28,7 @@ export function addSchemaCommands(program: Command): void {
     .argument('<file>', '- is standard input')
     .action(async (kind: string, name: string, file: string, options: FleetOptions) => {
       const bytes = await readInput(file);
-      const schema = await connect(options).request<SchemaName>('PUT', pathTo(options, kind, name), {
+      const schema = await connect(options).request<SchemaDocument>('PUT', pathTo(options, kind, name), {
         bytes,
       });
       print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
@@ -44,7 +36,7 @@ export function addSchemaCommands(program: Command): void {
 
   fleetCommand(group, 'list', 'list the schemas of a fleet, and why one is disabled').action(
     async (options: FleetOptions) => {
-      const schemas = await connect(options).request<List<SchemaName>>(
+      const schemas = await connect(options).request<ListDocument<SchemaDocument>>(
         'GET',
         pathOf('fleets', options.fleet, 'schemas'),
       );

@@ -1,20 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import type { CreatedTokenDocument, TokenDocument } from '../../../contract/token.ts';
 import { type Scope, scopes } from '../../../core/scope.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
-
-interface Token {
-  token_id: string;
-  name: string;
-  scopes: string[];
-  fleet_id: string | null;
-  expires_at: string | null;
-  expired: boolean;
-  last_used_at: string | null;
-}
 
 interface CreateOptions extends ConnectionOptions {
   name: string;
@@ -41,13 +32,15 @@ export function addTokenCommands(program: Command): void {
     .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
     .action(async ({ name, scopes, fleet, expires, ...options }: CreateOptions) => {
       const json = { name, scopes, fleet_id: fleet, expires_at: expires };
-      const token = await connect(options).request<Token & { token: string }>('POST', '/tokens', { json });
+      const token = await connect(options).request<CreatedTokenDocument>('POST', '/tokens', {
+        json,
+      });
       print(options, token, fields(token));
     });
 
   withListOptions(clientCommand(group, 'list', 'list the API tokens')).action(
     async (options: ConnectionOptions & ListOptions) => {
-      const tokens = await connect(options).list<Token>('/tokens', options);
+      const tokens = await connect(options).list<TokenDocument>('/tokens', options);
       const columns = [
         'token_id',
         'name',

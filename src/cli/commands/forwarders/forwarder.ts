@@ -1,36 +1,26 @@
 import { type Command, Option } from 'commander';
+import type { ListDocument } from '../../../contract/document.ts';
+import type {
+  DeclaredForwarderDocument,
+  ForwarderDocument,
+  RefusedRecordDocument,
+  SigningSecretDocument,
+} from '../../../contract/forwarder.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type List, pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
+import { pathOf } from '../../admin-client.ts';
+import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
-import { fleetCommand, integerOption, type ListOptions, several, withListOptions } from '../../options.ts';
+import { secondsOption } from '../../moment.ts';
+import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
-
-interface ForwarderFleetOptions extends ConnectionOptions {
-  fleet: string;
-}
-
-/** Members of a forwarder that the commands use. */
-interface ForwarderAnswer {
-  name: string;
-  type: string;
-  url?: string;
-  servers?: string[];
-  filter: { kinds?: string[]; schemas?: string[] };
-  enabled: boolean;
-  state: string;
-  behind: number;
-  delivered: number;
-  dead_letters: number;
-  last_error: { at: string; msg: string } | null;
-}
+import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
 
 /** `rest` are path segments after the forwarder. */
-function forwarderUrl({ fleet }: ForwarderFleetOptions, name: string, ...rest: string[]): string {
+function forwarderUrl({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
   return pathOf('fleets', fleet, 'forwarders', name, ...rest);
 }
 
-interface PutOptions extends ForwarderFleetOptions {
+interface PutOptions extends FleetOptions {
   webhook?: string;
   nats?: string[];
   subject?: string;
@@ -76,7 +66,7 @@ async function put(name: string, options: PutOptions): Promise<void> {
     ...(await secretsOf(options)),
   };
   const path = forwarderUrl(options, name);
-  const answer = await connect(options).request<ForwarderAnswer & { secret: string | null }>('PUT', path, {
+  const answer = await connect(options).request<DeclaredForwarderDocument>('PUT', path, {
     json,
   });
   const lines = [`${answer.name} forwards to ${answer.url ?? (answer.servers ?? []).join(', ')}.`];
@@ -84,10 +74,10 @@ async function put(name: string, options: PutOptions): Promise<void> {
   print(options, answer, lines.join('\n'));
 }
 
-async function rotate(name: string, options: ForwarderFleetOptions & { grace?: number }): Promise<void> {
+async function rotate(name: string, options: FleetOptions & { grace?: number }): Promise<void> {
   const path = forwarderUrl(options, name, 'rotate-secret');
   const json = { grace_seconds: options.grace };
-  const answer = await connect(options).request<{ secret: string }>('POST', path, { json });
+  const answer = await connect(options).request<SigningSecretDocument>('POST', path, { json });
   print(options, answer, `Signing secret: ${answer.secret}\nIt is not shown again.`);
 }
 
@@ -112,7 +102,7 @@ function addForwarderPut(group: Command): void {
       'minimum time between two batches of a shard',
       integerOption(0, 60_000),
     )
-    .option('--timeout <seconds>', 'timeout of one attempt', integerOption(1, 300))
+    .option('--timeout <seconds>', 'timeout of one attempt', secondsOption(1, 300))
     .option('--secrets <file>', 'JSON with secret, headers, credentials or tls; - is standard input')
     .option('--ca <file>', 'certificates to trust instead of the usual ones, PEM')
     .action(put);
@@ -121,92 +111,12 @@ function addForwarderPut(group: Command): void {
     .option(
       '--grace <seconds>',
       'how long the old secret is used too; default: one day',
-      integerOption(0, 2_592_000),
+      secondsOption(0, 2_592_000),
     )
     .action(rotate);
 }
 
-interface DeadLetter {
-  record_id: string;
-  device_id: string;
-  kind: string;
-  schema: string;
-  refused_at: string;
-  replayed: boolean;
-  reason: string;
-}
-
-async function listLetters(
-  name: string,
-  record: string | undefined,
-  options: ForwarderFleetOptions & ListOptions,
-): Promise<void> {
-  const client = connect(options);
-  if (record === undefined) {
-    const letters = await client.list<DeadLetter>(
-      forwarderUrl(options, name, 'dead-letters'),
-      options,
-      {},
-      100,
-    );
-    const columns = ['record_id', 'refused_at', 'device_id', 'kind', 'schema', 'replayed', 'reason'] as const;
-    print(options, letters, listText(letters, columns, 'This forwarder has no dead letters.'));
-    return;
-  }
-  // Unchanged: parsing would change large numbers in the payload (D11).
-  const text = await client.requestText('GET', forwarderUrl(options, name, 'dead-letters', record));
-  process.stdout.write(`${options.json ? text : fields(JSON.parse(text) as DeadLetter)}\n`);
-}
-
-/** Adds a command on one dead letter or, with --all, on all: a missing id must not mean all. */
-function letterCommand(
-  group: Command,
-  verb: string,
-  description: string,
-  act: (path: string, options: ForwarderFleetOptions) => Promise<void>,
-): void {
-  fleetCommand(group, `${verb} <name>`, description)
-    .argument('[record]', 'its id')
-    .option('--all', 'all dead letters')
-    .action(
-      async (
-        name: string,
-        record: string | undefined,
-        options: ForwarderFleetOptions & { all?: boolean },
-      ) => {
-        if ((record === undefined) === (options.all === undefined)) {
-          throw new OperatorError('Give the record id of one dead letter, or --all.');
-        }
-        const rest = record === undefined ? [] : [record];
-        await act(forwarderUrl(options, name, 'dead-letters', ...rest), options);
-      },
-    );
-}
-
-/** `forwarder dead-letters|replay|drop`. */
-function addForwarderLetterCommands(group: Command): void {
-  withListOptions(
-    fleetCommand(
-      group,
-      'dead-letters <name>',
-      'list the dead letters of a forwarder, or show one with its payload',
-    ),
-  )
-    .argument('[record]', 'its id')
-    .action(listLetters);
-
-  letterCommand(group, 'replay', 'send dead letters again', async (path, options) => {
-    const answer = await connect(options).request<{ replayed: number }>('POST', `${path}/replay`);
-    print(options, answer, `Dead letters queued to be sent again: ${answer.replayed}.`);
-  });
-
-  letterCommand(group, 'drop', 'drop dead letters', async (path, options) => {
-    const answer = await connect(options).request<{ dropped: number }>('DELETE', path);
-    print(options, answer, `Dead letters dropped: ${answer.dropped}.`);
-  });
-}
-
-function rowOf({ last_error, ...forwarder }: ForwarderAnswer) {
+function rowOf({ last_error, ...forwarder }: ForwarderDocument) {
   const { url, servers = [], filter } = forwarder;
   return {
     ...forwarder,
@@ -225,9 +135,9 @@ export function addForwarderCommands(program: Command): void {
   addForwarderPut(group);
 
   fleetCommand(group, 'list', 'list the forwarders of a fleet and their state').action(
-    async (options: ForwarderFleetOptions) => {
+    async (options: FleetOptions) => {
       const path = pathOf('fleets', options.fleet, 'forwarders');
-      const { items, next } = await connect(options).request<List<ForwarderAnswer>>('GET', path);
+      const { items, next } = await connect(options).request<ListDocument<ForwarderDocument>>('GET', path);
       const columns = [
         'name',
         'type',
@@ -244,8 +154,8 @@ export function addForwarderCommands(program: Command): void {
   );
 
   fleetCommand(group, 'show <name>', 'show a forwarder and its state').action(
-    async (name: string, options: ForwarderFleetOptions) => {
-      const forwarder = await connect(options).request<ForwarderAnswer>('GET', forwarderUrl(options, name));
+    async (name: string, options: FleetOptions) => {
+      const forwarder = await connect(options).request<ForwarderDocument>('GET', forwarderUrl(options, name));
       const { to: _, ...rest } = rowOf(forwarder);
       print(options, forwarder, fields(rest));
     },
@@ -256,9 +166,9 @@ export function addForwarderCommands(program: Command): void {
       ? 'resume a forwarder'
       : 'pause a forwarder; it keeps its cursors, and sends records stored meanwhile once resumed';
     fleetCommand(group, `${enabled ? 'resume' : 'pause'} <name>`, description).action(
-      async (name: string, options: ForwarderFleetOptions) => {
+      async (name: string, options: FleetOptions) => {
         const path = forwarderUrl(options, name);
-        const forwarder = await connect(options).request<ForwarderAnswer>('PATCH', path, {
+        const forwarder = await connect(options).request<ForwarderDocument>('PATCH', path, {
           json: { enabled },
         });
         print(options, forwarder, `${forwarder.name} is ${forwarder.enabled ? 'resumed' : 'paused'}.`);
@@ -267,11 +177,18 @@ export function addForwarderCommands(program: Command): void {
   }
 
   fleetCommand(group, 'delete <name>', 'delete a forwarder with its cursors and dead letters').action(
-    async (name: string, options: ForwarderFleetOptions) => {
+    async (name: string, options: FleetOptions) => {
       await connect(options).request('DELETE', forwarderUrl(options, name));
       print(options, { ok: true }, 'The forwarder is deleted.');
     },
   );
 
-  addForwarderLetterCommands(group);
+  addDeadLetterCommandsOf(group, {
+    of: 'a forwarder',
+    url: forwarderUrl,
+    argument: { name: 'record', description: 'the id of its record' },
+    columns: ['record_id', 'failed_at', 'device_id', 'kind', 'schema', 'replayed', 'reason'],
+    shownOf: (letter: RefusedRecordDocument) => letter,
+    pageMax: 100,
+  });
 }

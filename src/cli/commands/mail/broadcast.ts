@@ -1,23 +1,12 @@
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
+import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type AdminClient, pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
+import { connect } from '../../connection.ts';
+import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
-
-export interface BroadcastAnswer {
-  broadcast_id: string;
-  name: string;
-  to: { devices?: number; tag?: string; all?: true };
-  state: 'running' | 'paused' | 'done' | 'cancelled';
-  devices: number | null;
-  queued: number;
-  refused: number;
-  created_at: string;
-  ended_at: string | null;
-}
 
 const pollIntervalMs = 500;
 
@@ -29,8 +18,8 @@ export function broadcastsPath(fleet: string): string {
 export async function follow(
   client: AdminClient,
   { fleet, json }: { fleet: string; json?: boolean },
-  broadcast: BroadcastAnswer,
-): Promise<BroadcastAnswer> {
+  broadcast: BroadcastDocument,
+): Promise<BroadcastDocument> {
   const format = 'Broadcast {bar} {value} of {total} devices, {eta_formatted} left';
   const bar = !json && process.stderr.isTTY ? new SingleBar({ format, stream: process.stderr }) : undefined;
   let last = broadcast;
@@ -38,7 +27,7 @@ export async function follow(
   try {
     while (last.state === 'running') {
       await sleep(pollIntervalMs);
-      last = await client.request<BroadcastAnswer>(
+      last = await client.request<BroadcastDocument>(
         'GET',
         `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`,
       );
@@ -51,13 +40,9 @@ export async function follow(
   return last;
 }
 
-export function summaryOf({ broadcast_id, state, queued, refused }: BroadcastAnswer): string {
+export function summaryOf({ broadcast_id, state, queued, refused }: BroadcastDocument): string {
   const more = refused === 0 ? '' : ` (broadcast refusals ${broadcast_id} lists them)`;
   return `Broadcast ${broadcast_id} is ${state}; mails queued: ${queued}, refused: ${refused}${more}.`;
-}
-
-interface FleetOptions extends ConnectionOptions {
-  fleet: string;
 }
 
 const columns = ['broadcast_id', 'name', 'to', 'state', 'queued', 'refused', 'created_at'] as const;
@@ -67,25 +52,25 @@ function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string 
 }
 
 async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
-  const list = await connect(options).list<BroadcastAnswer>(broadcastsPath(options.fleet), options);
+  const list = await connect(options).list<BroadcastDocument>(broadcastsPath(options.fleet), options);
   print(options, list, listText(list, columns, 'There are no broadcasts.'));
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
   const client = connect(options);
-  const shown = await client.request<BroadcastAnswer>('GET', pathTo(options, id));
+  const shown = await client.request<BroadcastDocument>('GET', pathTo(options, id));
   const broadcast = options.follow ? await follow(client, options, shown) : shown;
   print(options, broadcast, options.follow ? summaryOf(broadcast) : fields(broadcast));
 }
 
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
   const path = pathTo(options, id, 'refusals');
-  const list = await connect(options).list<{ device_id: string; reason: string }>(path, options);
+  const list = await connect(options).list<BroadcastRefusalDocument>(path, options);
   print(options, list, listText(list, ['device_id', 'reason'], 'There are no refusals.'));
 }
 
 async function change(id: string, verb: string, options: FleetOptions): Promise<void> {
-  const broadcast = await connect(options).request<BroadcastAnswer>('POST', pathTo(options, id, verb));
+  const broadcast = await connect(options).request<BroadcastDocument>('POST', pathTo(options, id, verb));
   print(options, broadcast, summaryOf(broadcast));
 }
 

@@ -1,35 +1,33 @@
 import type { Command } from 'commander';
+import type {
+  DeadLetterDocument,
+  DroppedLetterDocument,
+  ReplayedLetterDocument,
+} from '../../../contract/dead-letter.ts';
+import type { ListDocument } from '../../../contract/document.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type List, pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
+import { type AdminClient, pathOf } from '../../admin-client.ts';
+import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../../confirmation.ts';
+import { connect } from '../../connection.ts';
+import { moment } from '../../moment.ts';
+import {
+  deviceIdOption,
+  type FleetOptions,
+  fleetCommand,
+  type ListOptions,
+  withListOptions,
+} from '../../options.ts';
 import { listText, print, printable, printRaw } from '../../output.ts';
 
-interface FilterOptions extends ConnectionOptions {
-  fleet: string;
+interface FilterOptions extends FleetOptions {
   device?: string;
   name?: string;
   reason?: string;
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
 }
 
-interface Letter {
-  mail_id: string;
-  device_id: string;
-  name: string;
-  reason: string;
-  died_at: string;
-  requeue_count: number;
-  payload_bytes: number;
-}
-
-interface Outcome {
-  mail_id: string;
-  device_id: string;
-  result: string;
-  new_mail_id?: string;
-}
+type LetterOutcome = ReplayedLetterDocument | DroppedLetterDocument;
 
 interface Verb {
   name: 'replay' | 'drop';
@@ -57,8 +55,8 @@ function lettersPath(fleet: string): string {
   return pathOf('fleets', fleet, 'dead-letters');
 }
 
-function filterOf({ device, name, reason, from, to }: FilterOptions): Record<string, string> {
-  const filter = { device_id: device, name, reason, from, to };
+function filterOf({ device, name, reason, since, until }: FilterOptions): Record<string, string> {
+  const filter = { device_id: device, name, reason, from: since, to: until };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
@@ -70,39 +68,57 @@ function withFilter(command: Command): Command {
     .option('--device <id>', 'only letters to this device')
     .option('--name <name>', 'only this name')
     .option('--reason <reason>', 'only this reason: rejected, expired, over_requeued or mailbox_full')
-    .option('--from <time>', 'dead-lettered at this time or later, like 2026-01-31T08:00:00Z')
-    .option('--to <time>', 'dead-lettered before this time');
+    .option(
+      '--since <when>',
+      'dead-lettered at this time or later: a time, or a duration ago like 7d',
+      moment('back'),
+    )
+    .option('--until <when>', 'dead-lettered before this time, likewise', moment('back'));
 }
 
-/** Settles one letter, or page by page those that match the filter. */
-async function settle(
-  { name: verb, done }: Verb,
-  mailId: string | undefined,
-  options: FilterOptions & { all?: boolean },
-): Promise<void> {
-  const client = connect(options);
-  const path = `${lettersPath(options.fleet)}:${verb}`;
+interface SettleOptions extends FilterOptions, BulkOptions {
+  all?: boolean;
+}
+
+/** Settles one letter, or those that match the filter. */
+async function settle(verb: Verb, mailId: string | undefined, options: SettleOptions): Promise<void> {
   if ((mailId === undefined) === (options.all !== true)) {
     throw new OperatorError('Give one mail id with --device, or --all.');
   }
-  if (mailId !== undefined) {
-    if (options.device === undefined) throw new OperatorError('Give the device of the mail: --device ID.');
-    const letters = [{ device_id: options.device, mail_id: mailId }];
-    const { items } = await client.request<List<Outcome>>('POST', path, { json: { letters } });
-    const [outcome] = items;
-    if (outcome?.result !== done) {
-      throw new OperatorError(`The letter was not ${done}: ${outcome?.result ?? 'not found'}.`);
-    }
-    const as = outcome.new_mail_id === undefined ? '' : ` as mail ${outcome.new_mail_id}`;
-    print(options, outcome, `The letter is ${done}${as}.`);
-    return;
+  const client = connect(options);
+  if (mailId === undefined) return settleAll(client, verb, options);
+  const { device, fleet } = options;
+  if (device === undefined) throw new OperatorError('Give the device of the mail: --device ID.');
+  if (options.dryRun) throw new OperatorError('--dry-run goes with --all.');
+  const { name, done } = verb;
+  const json = { letters: [{ device_id: device, mail_id: mailId }] };
+  const path = `${lettersPath(fleet)}:${name}`;
+  const { items } = await client.request<ListDocument<LetterOutcome>>('POST', path, { json });
+  const [outcome] = items;
+  if (outcome?.result !== done) {
+    throw new OperatorError(`The letter was not ${done}: ${outcome?.result ?? 'not found'}.`);
   }
+  const as = 'new_mail_id' in outcome ? ` as mail ${outcome.new_mail_id}` : '';
+  print(options, outcome, `The letter is ${done}${as}.`);
+}
+
+/** Settles those that match the filter, page by page. */
+async function settleAll(client: AdminClient, { name, done }: Verb, options: SettleOptions): Promise<void> {
+  const list = lettersPath(options.fleet);
+  const select = () =>
+    selectListed<DeadLetterDocument>(
+      client,
+      list,
+      filterOf(options),
+      ({ mail_id, device_id }) => `${mail_id} to ${device_id}`,
+    );
+  if (!(await isConfirmed([name, 'dead letters'], options, select))) return;
   const counts: Record<string, number> = { [done]: 0 };
-  const failed: Outcome[] = [];
+  const failed: LetterOutcome[] = [];
   let after: string | null | undefined;
   do {
     const json = { filter: filterOf(options), limit: perRequest, ...(after && { after }) };
-    const page: List<Outcome> = await client.request('POST', path, { json });
+    const page: ListDocument<LetterOutcome> = await client.request('POST', `${list}:${name}`, { json });
     for (const outcome of page.items) {
       counts[outcome.result] = (counts[outcome.result] ?? 0) + 1;
       if (outcome.result !== done && failed.length < listedMax) failed.push(outcome);
@@ -122,7 +138,7 @@ export function addDeadLetterCommands(program: Command): void {
 
   withListOptions(withFilter(fleetCommand(group, 'list', 'list the dead letters of a fleet'))).action(
     async (options: FilterOptions & ListOptions) => {
-      const letters = await connect(options).list<Letter>(
+      const letters = await connect(options).list<DeadLetterDocument>(
         lettersPath(options.fleet),
         options,
         filterOf(options),
@@ -133,17 +149,16 @@ export function addDeadLetterCommands(program: Command): void {
   );
 
   fleetCommand(group, 'show <mail_id>', 'print the payload of a dead letter, byte for byte')
-    .requiredOption('--device <id>', 'the device it was for')
+    .requiredOption('--device <id>', 'the device it was for', deviceIdOption)
     .action(async (mailId: string, options: FilterOptions & { device: string }) => {
       const path = lettersPath(options.fleet) + pathOf(options.device, mailId);
       printRaw(options, await connect(options).requestText('GET', path));
     });
 
   for (const verb of verbs) {
-    withFilter(fleetCommand(group, `${verb.name} [mail_id]`, verb.description))
-      .option('--all', 'every one that matches the filter')
-      .action((mailId: string | undefined, options: FilterOptions & { all?: boolean }) =>
-        settle(verb, mailId, options),
-      );
+    const command = withFilter(fleetCommand(group, `${verb.name} [mail_id]`, verb.description));
+    withConfirmation(command.option('--all', 'every one that matches the filter')).action(
+      (mailId: string | undefined, options: SettleOptions) => settle(verb, mailId, options),
+    );
   }
 }

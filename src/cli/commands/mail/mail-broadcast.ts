@@ -1,14 +1,30 @@
 import type { Command } from 'commander';
+import type { BroadcastDocument } from '../../../contract/broadcast.ts';
+import type { DeviceDocument } from '../../../contract/device.ts';
 import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { readInput } from '../../input.ts';
-import { fleetCommand, idempotencyKeyHeaders, integerOption, withIdempotencyKey } from '../../options.ts';
+import { type AdminClient, pathOf } from '../../admin-client.ts';
+import {
+  type BulkOptions,
+  isConfirmed,
+  type Selection,
+  selectListed,
+  withConfirmation,
+} from '../../confirmation.ts';
+import { connect } from '../../connection.ts';
+import { payloadHelp, readInput, readPayload } from '../../input.ts';
+import { moment, secondsOption } from '../../moment.ts';
+import {
+  type FleetOptions,
+  fleetCommand,
+  idempotencyKeyHeaders,
+  integerOption,
+  withIdempotencyKey,
+} from '../../options.ts';
 import { print } from '../../output.ts';
-import { type BroadcastAnswer, broadcastsPath, devicesIn, follow, summaryOf } from './broadcast.ts';
+import { broadcastsPath, devicesIn, follow, summaryOf } from './broadcast.ts';
 
-interface BroadcastOptions extends ConnectionOptions {
-  fleet: string;
+interface BroadcastOptions extends FleetOptions, BulkOptions {
   name: string;
   payload?: string;
   tag?: string;
@@ -21,7 +37,15 @@ interface BroadcastOptions extends ConnectionOptions {
   follow?: boolean;
 }
 
-async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<object> {
+/** To whom a broadcast goes: one of these. */
+interface Target {
+  devices?: string[];
+  tag?: string;
+  all?: true;
+}
+
+/** @throws OperatorError unless there is one target. */
+async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<Target> {
   if ([tag, devices, all].filter((one) => one !== undefined).length !== 1) {
     throw new OperatorError('Give one target: --tag, --devices FILE or --all.');
   }
@@ -30,9 +54,17 @@ async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<object
   return { devices: devicesIn((await readInput(devices)).toString('utf8'), devices) };
 }
 
+async function select(client: AdminClient, fleet: string, to: Target): Promise<Selection> {
+  if (to.devices !== undefined) return { count: to.devices.length, first: to.devices };
+  const filter = to.tag === undefined ? {} : { tag: to.tag };
+  const path = pathOf('fleets', fleet, 'devices');
+  return selectListed<DeviceDocument>(client, path, filter, ({ device_id }) => device_id);
+}
+
 /** Inserts the payload's own text: serializing it again would change large numbers (D11). */
-function bodyOf(options: BroadcastOptions, to: object): Buffer {
-  const { name, payload } = options;
+async function bodyOf(options: BroadcastOptions, to: Target): Promise<Buffer> {
+  const { name } = options;
+  const payload = options.payload === undefined ? undefined : await readPayload(options.payload);
   const document = JSON.stringify({
     name,
     to,
@@ -40,21 +72,17 @@ function bodyOf(options: BroadcastOptions, to: object): Buffer {
     requeues_max: options.requeuesMax,
     deliver_at: options.deliverAt,
   });
-  if (payload !== undefined) {
-    try {
-      JSON.parse(payload);
-    } catch (error) {
-      throw new OperatorError(`--payload is not JSON: ${(error as Error).message}.`);
-    }
-  }
   return Buffer.from(payload === undefined ? document : `${document.slice(0, -1)},"payload":${payload}}`);
 }
 
 async function broadcastMail(options: BroadcastOptions): Promise<void> {
   const client = connect(options);
-  const bytes = bodyOf(options, await targetOf(options));
+  const to = await targetOf(options);
+  const bytes = await bodyOf(options, to);
+  const deed = ['send this mail to', 'devices'] as const;
+  if (!(await isConfirmed(deed, options, () => select(client, options.fleet, to)))) return;
   const headers = idempotencyKeyHeaders(options);
-  const put = await client.request<BroadcastAnswer>(
+  const put = await client.request<BroadcastDocument>(
     'POST',
     broadcastsPath(options.fleet),
     { bytes },
@@ -66,22 +94,26 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
 
 /** `mail broadcast`. */
 export function addMailBroadcast(group: Command): void {
-  withIdempotencyKey(fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server'))
+  const command = fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server')
     .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
-    .option('--payload <json>', 'a JSON object, delivered byte for byte; default: {}')
+    .option('--payload <json>', payloadHelp)
     .option('--tag <tag>', 'send to all devices with this tag')
     .option(
       '--devices <file>',
       'send to the devices in a file: one id per line, or a CSV with a column device_id',
     )
     .option('--all', 'send to all devices of the fleet')
-    .option('--ttl-seconds <n>', "TTL, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
+    .option('--ttl-seconds <n>', "TTL, instead of the fleet's", secondsOption(1, mailTtlSecondsMax))
     .option(
       '--requeues-max <n>',
       "requeues allowed before it becomes a dead letter, instead of the fleet's",
       integerOption(0, mailRequeuesMax),
     )
-    .option('--deliver-at <time>', 'when to deliver it to the mailboxes: ISO 8601 with a time zone')
-    .option('--follow', 'wait until it has ended')
-    .action(broadcastMail);
+    .option(
+      '--deliver-at <when>',
+      'when to deliver it to the mailboxes: a time, or a duration from now like 2h',
+      moment('ahead'),
+    )
+    .option('--follow', 'wait until it has ended');
+  withConfirmation(withIdempotencyKey(command)).action(broadcastMail);
 }

@@ -1,8 +1,19 @@
 import type { Command } from 'commander';
+import type { ListDocument } from '../../../contract/document.ts';
+import type {
+  ReceiptDocument,
+  SentMailDocument,
+  WaitingMailDocument,
+  WithdrawalDocument,
+} from '../../../contract/mail.ts';
 import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
-import { type List, pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
+import { pathOf } from '../../admin-client.ts';
+import { connect } from '../../connection.ts';
+import { payloadHelp, readPayload } from '../../input.ts';
+import { moment, secondsOption } from '../../moment.ts';
 import {
+  deviceIdOption,
+  type FleetOptions,
   fleetCommand,
   idempotencyKeyHeaders,
   integerOption,
@@ -13,8 +24,7 @@ import {
 import { fields, listText, print } from '../../output.ts';
 import { addMailBroadcast } from './mail-broadcast.ts';
 
-interface DeviceOptions extends ConnectionOptions {
-  fleet: string;
+interface DeviceOptions extends FleetOptions {
   device: string;
 }
 
@@ -27,24 +37,8 @@ interface SendOptions extends DeviceOptions {
   idempotencyKey?: string;
 }
 
-interface SentMail {
-  mail_id: string;
-  mailbox_size: number;
-  state: 'queued' | 'delayed';
-}
-
-interface WaitingMail {
-  mail_id: string;
-  name: string;
-  accepted_at: string;
-  expires_at: string;
-  fetch_count: number;
-  first_fetched_at: string | null;
-  requeue_count: number;
-}
-
 function deviceCommand(group: Command, name: string, description: string): Command {
-  return fleetCommand(group, name, description).requiredOption('--device <id>', 'the device');
+  return fleetCommand(group, name, description).requiredOption('--device <id>', 'the device', deviceIdOption);
 }
 
 function mailPath({ fleet, device }: DeviceOptions): string {
@@ -57,27 +51,39 @@ async function sendMail(options: SendOptions): Promise<void> {
   if (ttlSeconds !== undefined) query.set('ttl_seconds', String(ttlSeconds));
   if (requeuesMax !== undefined) query.set('requeues_max', String(requeuesMax));
   if (deliverAt !== undefined) query.set('deliver_at', deliverAt);
-  const sent = await connect(options).request<SentMail>(
+  const sent = await connect(options).request<SentMailDocument>(
     'POST',
     `${mailPath(options)}${pathOf(name)}?${query}`,
-    payload === undefined ? undefined : { bytes: Buffer.from(payload) },
+    payload === undefined ? undefined : { bytes: Buffer.from(await readPayload(payload)) },
     idempotencyKeyHeaders(options),
   );
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
 
+const queuedColumns = [
+  'mail_id',
+  'name',
+  'accepted_at',
+  'expires_at',
+  'fetch_count',
+  'requeue_count',
+] as const;
+
 /** Lists one page only, to print the server's text unchanged: parsing would change large numbers (D11). */
-async function listMail(options: DeviceOptions & ListOptions): Promise<void> {
+async function listMail(options: DeviceOptions & ListOptions & { delayed?: boolean }): Promise<void> {
   const query = new URLSearchParams({ limit: String(options.limit) });
   if (options.after !== undefined) query.set('after', options.after);
+  if (options.delayed) query.set('state', 'delayed');
   const text = await connect(options).requestText('GET', `${mailPath(options)}?${query}`);
   if (options.json) {
     process.stdout.write(`${text}\n`);
     return;
   }
-  const mails = JSON.parse(text) as List<WaitingMail>;
-  const columns = ['mail_id', 'name', 'accepted_at', 'expires_at', 'fetch_count', 'requeue_count'] as const;
-  print(options, mails, listText(mails, columns, 'The mailbox is empty.'));
+  const mails = JSON.parse(text) as ListDocument<WaitingMailDocument>;
+  const shown = options.delayed
+    ? listText(mails, ['mail_id', 'name', 'deliver_at'], 'No mail is delayed.')
+    : listText(mails, queuedColumns, 'The mailbox is empty.');
+  print(options, mails, shown);
 }
 
 /** `mail send|list|receipt|withdraw`. */
@@ -86,19 +92,26 @@ export function addMailCommands(program: Command): void {
 
   withIdempotencyKey(deviceCommand(group, 'send', 'send a mail to a device'))
     .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
-    .option('--payload <json>', 'a JSON object, delivered byte for byte; default: {}')
-    .option('--ttl-seconds <n>', "TTL, instead of the fleet's", integerOption(1, mailTtlSecondsMax))
+    .option('--payload <json>', payloadHelp)
+    .option('--ttl-seconds <n>', "TTL, instead of the fleet's", secondsOption(1, mailTtlSecondsMax))
     .option(
       '--requeues-max <n>',
       "requeues allowed before it becomes a dead letter, instead of the fleet's",
       integerOption(0, mailRequeuesMax),
     )
-    .option('--deliver-at <time>', 'when to deliver it to the mailbox, like 2026-01-31T08:00:00Z')
+    .option(
+      '--deliver-at <when>',
+      'when to deliver it to the mailbox: a time, or a duration from now like 2h',
+      moment('ahead'),
+    )
     .action(sendMail);
 
   deviceCommand(group, 'receipt <mail_id>', 'show the receipt of a mail').action(
     async (mailId: string, options: DeviceOptions) => {
-      const receipt = await connect(options).request<object>('GET', mailPath(options) + pathOf(mailId));
+      const receipt = await connect(options).request<ReceiptDocument>(
+        'GET',
+        mailPath(options) + pathOf(mailId),
+      );
       print(options, receipt, fields(receipt));
     },
   );
@@ -106,7 +119,7 @@ export function addMailCommands(program: Command): void {
   deviceCommand(group, 'withdraw <mail_id>', 'withdraw a queued or delayed mail').action(
     async (mailId: string, options: DeviceOptions) => {
       const path = mailPath(options) + pathOf(mailId);
-      const withdrawn = await connect(options).request<SentMail>('DELETE', path);
+      const withdrawn = await connect(options).request<WithdrawalDocument>('DELETE', path);
       print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
     },
   );
@@ -115,5 +128,7 @@ export function addMailCommands(program: Command): void {
   withListOptions(
     deviceCommand(group, 'list', 'list the queued mails, head first; --json includes payloads'),
     1_000,
-  ).action(listMail);
+  )
+    .option('--delayed', 'list the delayed mails instead, next delivery first')
+    .action(listMail);
 }

@@ -1,36 +1,22 @@
 import type { Command } from 'commander';
-import { type List, pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { fleetCommand, integerOption, several } from '../../options.ts';
+import type { ConsumerDocument, SettledBatchDocument } from '../../../contract/consumer.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import { pathOf } from '../../admin-client.ts';
+import { connect } from '../../connection.ts';
+import { moment, secondsOption } from '../../moment.ts';
+import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { fields, listText, print, printable, table } from '../../output.ts';
-
-interface FleetOptions extends ConnectionOptions {
-  fleet: string;
-}
-
-interface Consumer {
-  name: string;
-  created_at: string;
-  kinds: string[];
-  schemas: string[];
-  lease_seconds: number;
-  behind: number;
-  seconds_behind: number;
-  lost: number;
-  shards: {
-    shard: number;
-    position: number;
-    behind: number;
-    lost: number;
-    batch: { worker: string; records: number; expires_at: string } | null;
-  }[];
-}
 
 interface CreateOptions extends FleetOptions {
   kind?: string[];
   schema?: string[];
   start: string;
   leaseSeconds?: number;
+}
+
+/** Reads `--start`. */
+function startOf(text: string): string {
+  return text === 'earliest' || text === 'latest' ? text : moment('back')(text);
 }
 
 function consumerPath({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
@@ -40,12 +26,14 @@ function consumerPath({ fleet }: FleetOptions, name: string, ...rest: string[]):
 async function create(name: string, options: CreateOptions): Promise<void> {
   const { kind: kinds, schema: schemas, start, leaseSeconds: lease_seconds } = options;
   const json = { kinds, schemas, start, lease_seconds };
-  const consumer = await connect(options).request<Consumer>('PUT', consumerPath(options, name), { json });
+  const consumer = await connect(options).request<ConsumerDocument>('PUT', consumerPath(options, name), {
+    json,
+  });
   print(options, consumer, `Consumer ${consumer.name} is ${consumer.behind} positions behind.`);
 }
 
 async function show(name: string, options: FleetOptions): Promise<void> {
-  const consumer = await connect(options).request<Consumer>('GET', consumerPath(options, name));
+  const consumer = await connect(options).request<ConsumerDocument>('GET', consumerPath(options, name));
   const { shards, ...rest } = consumer;
   const rows = shards.map(({ shard, position, behind, lost, batch }) => [
     ...[shard, position, behind, lost].map(String),
@@ -79,13 +67,18 @@ export function addConsumerCommands(program: Command): void {
   fleetCommand(group, 'create <name>', 'create a consumer, or change one; absent options stay as they are')
     .option('--kind <kind>', 'read records of this kind; repeatable', several)
     .option('--schema <name>', 'read records of this schema; repeatable', several)
-    .option('--start <where>', 'where a new consumer begins: earliest, latest or a time', 'earliest')
-    .option('--lease-seconds <n>', 'lease of a batch', integerOption(1, 3_600))
+    .option(
+      '--start <where>',
+      'where a new consumer begins: earliest, latest, a time, or a duration ago like 1h',
+      startOf,
+      'earliest',
+    )
+    .option('--lease-seconds <n>', 'lease of a batch', secondsOption(1, 3_600))
     .action(create);
 
   fleetCommand(group, 'list', 'list the consumers of a fleet and their lag').action(
     async (options: FleetOptions) => {
-      const consumers = await connect(options).request<List<Consumer>>(
+      const consumers = await connect(options).request<ListDocument<ConsumerDocument>>(
         'GET',
         pathOf('fleets', options.fleet, 'consumers'),
       );
@@ -115,7 +108,7 @@ export function addConsumerCommands(program: Command): void {
 
   fleetCommand(group, 'fetch <name>', 'lease a batch of records and print it as JSON')
     .option('--max <n>', 'maximum number of records', integerOption(1, 100_000), 100)
-    .option('--wait <seconds>', 'how long to wait for records', integerOption(0, 60), 0)
+    .option('--wait <seconds>', 'how long to wait for records', secondsOption(0, 60), 0)
     .option('--worker <name>', 'name of the worker, shown with the consumer')
     .action(fetchBatch);
 
@@ -126,7 +119,7 @@ export function addConsumerCommands(program: Command): void {
     fleetCommand(group, `${name} <name> <batch>`, description).action(
       async (consumer: string, batch_id: string, options: FleetOptions) => {
         const path = consumerPath(options, consumer, verb);
-        const settled = await connect(options).request<{ records: number }>('POST', path, {
+        const settled = await connect(options).request<SettledBatchDocument>('POST', path, {
           json: { batch_id },
         });
         print(options, settled, `${settled.records} records.`);

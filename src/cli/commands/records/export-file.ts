@@ -1,4 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { OperatorError } from '../../../core/errors.ts';
+import { endWithReader, printableLines, writeOut } from '../../output.ts';
 import { cursorOf, fieldsOf, type RecordFields } from './record-lines.ts';
 
 /** Writes records to a file, in one of the formats of `export`. */
@@ -46,18 +48,41 @@ async function lastLine(handle: FileHandle): Promise<{ text: string; end: number
   return { text: bytes.toString('utf8', begin, end), end: from + end + 1 };
 }
 
-/** Writes CSV with a header; payloads are JSON in one cell. */
-export async function openCsv(path: string): Promise<ExportFile> {
+/** Turns records into CSV with a header; payloads are JSON in one cell. */
+async function csvWriter() {
   const { stringify } = await import('csv-stringify/sync');
-  const handle = await open(path, 'w', 0o600);
   // Untrusted text that begins like a formula would be one to a spreadsheet.
   const options = { escape_formulas: true, columns: [...columns] };
-  await handle.appendFile(stringify([], { ...options, header: true }));
   return {
-    write: (lines) => handle.appendFile(stringify(lines.map(fieldsOf), options)),
+    header: stringify([], { ...options, header: true }),
+    textOf: (lines: readonly string[]) => stringify(lines.map(fieldsOf), options),
+  };
+}
+
+/** Writes CSV. */
+export async function openCsv(path: string): Promise<ExportFile> {
+  const { header, textOf } = await csvWriter();
+  const handle = await open(path, 'w', 0o600);
+  await handle.appendFile(header);
+  return {
+    write: (lines) => handle.appendFile(textOf(lines)),
     finish: () => finish(handle),
     abandon: () => handle.close(),
   };
+}
+
+/** Writes to standard output: bytes as they are, except to a terminal. @throws OperatorError for Parquet. */
+export async function openStandardOutput(format: ExportFormat): Promise<ExportFile> {
+  if (format === 'parquet') throw new OperatorError('Parquet needs a file: name one with --out.');
+  endWithReader();
+  const write = (text: string) => writeOut(process.stdout.isTTY ? printableLines(text) : text);
+  const done = { finish: async () => {}, abandon: async () => {} };
+  if (format === 'ndjson') {
+    return { ...done, write: (lines) => write(lines.map((line) => `${line}\n`).join('')) };
+  }
+  const { header, textOf } = await csvWriter();
+  await write(header);
+  return { ...done, write: (lines) => write(textOf(lines)) };
 }
 
 async function finish(handle: FileHandle): Promise<void> {

@@ -1,12 +1,18 @@
 import { hash } from 'node:crypto';
-import { once } from 'node:events';
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { fleetCommand } from '../../options.ts';
-import { print, printable } from '../../output.ts';
-import { type ExportFile, type ExportFormat, exportFormats, openCsv, openLines } from './export-file.ts';
+import { endWithReader, print, printable, writeOut } from '../../output.ts';
+import {
+  type ExportFile,
+  type ExportFormat,
+  exportFormats,
+  openCsv,
+  openLines,
+  openStandardOutput,
+} from './export-file.ts';
 import {
   fieldsOf,
   type RecordLinesOptions,
@@ -27,8 +33,7 @@ function textOf(line: string): string {
 async function tail(options: TailOptions): Promise<void> {
   const { since, json } = options;
   const from: Record<string, string> = since === undefined ? { after: 'latest' } : { from: since };
-  // The reader of the pipe has closed it.
-  process.stdout.once('error', () => process.exit(0));
+  endWithReader();
   let isDisconnected = false;
   const onDisconnect = (reason: string): void => {
     if (!isDisconnected) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; retrying.\n`);
@@ -38,7 +43,7 @@ async function tail(options: TailOptions): Promise<void> {
     isDisconnected = false;
     if (lines.length === 0) continue;
     const text = lines.map((line) => `${json ? line : textOf(line)}\n`).join('');
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+    await writeOut(text);
   }
 }
 
@@ -65,7 +70,7 @@ function partialOf({ fleet, format, out, kind, schema, device, since, until, aft
 async function openPartial(format: ExportFormat, out: string, partial: string): Promise<ExportFile> {
   try {
     const found = statSync(out, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isFile()) throw new Error('it is not a regular file');
+    if (found !== undefined) throw new Error('it exists already. Remove it, or name another file');
     if (format === 'ndjson') return await openLines(partial);
     if (format === 'csv') return await openCsv(partial);
     const { openParquet } = await import('./export-file.ts');
@@ -81,10 +86,9 @@ function progressBar({ json }: ExportOptions): SingleBar | undefined {
   return new SingleBar({ format, stream: process.stderr });
 }
 
-async function exportRecords(options: ExportOptions): Promise<void> {
-  const { format, out, since, until } = options;
-  const partial = partialOf(options);
-  const file = await openPartial(format, out, partial);
+/** Writes all records to a file, as far as it gets; returns how many. */
+async function writeRecords(options: ExportOptions, file: ExportFile): Promise<number> {
+  const { since, until } = options;
   const after = file.after ?? options.after;
   const query = {
     ...(since !== undefined && { from: since }),
@@ -108,11 +112,29 @@ async function exportRecords(options: ExportOptions): Promise<void> {
     await file.finish();
   } catch (error) {
     await file.abandon();
-    if (format !== 'ndjson' || (records === 0 && file.after === undefined)) rmSync(partial, { force: true });
-    else process.stderr.write(`fleetpost: the partial export is kept; repeat the command to resume it.\n`);
     throw error;
   } finally {
     bar?.stop();
+  }
+  return records;
+}
+
+async function exportRecords(options: ExportOptions): Promise<void> {
+  const { format, out } = options;
+  if (out === '-') {
+    const records = await writeRecords(options, await openStandardOutput(format));
+    process.stderr.write(`Wrote ${records} records.\n`);
+    return;
+  }
+  const partial = partialOf(options);
+  const file = await openPartial(format, out, partial);
+  let records: number;
+  try {
+    records = await writeRecords(options, file);
+  } catch (error) {
+    if (format !== 'ndjson' || statSync(partial).size === 0) rmSync(partial, { force: true });
+    else process.stderr.write(`fleetpost: the partial export is kept; repeat the command to resume it.\n`);
+    throw error;
   }
   renameSync(partial, out);
   const resumed = file.after !== undefined;
@@ -124,7 +146,10 @@ async function exportRecords(options: ExportOptions): Promise<void> {
 export function addExportCommand(program: Command): void {
   const command = fleetCommand(program, 'export', 'write records to a file')
     .addOption(new Option('--format <format>', 'format of the file').choices(exportFormats).default('ndjson'))
-    .requiredOption('--out <file>', 'file to write, readable by its owner only; appears once complete')
+    .requiredOption(
+      '--out <file>',
+      'file to write, readable by its owner only, complete once it appears; or - for standard output',
+    )
     .option('--after <cursor>', 'start after the record with this cursor, as in the lines of NDJSON');
   withUntilOption(withRecordOptions(command)).action(exportRecords);
 }

@@ -1,24 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import type { RecordDocument, RecordProgressLine } from '../../../contract/record.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
-import { type ConnectionOptions, connect } from '../../connection.ts';
-import { several } from '../../options.ts';
-
-const durationPattern = /^(\d{1,9})(s|m|h|d)$/;
-const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-
-/** Reads an option as a time: ISO 8601, or a duration ago like `1h`. */
-function time(text: string): string {
-  const [, count, unit = ''] = durationPattern.exec(text) ?? [];
-  if (count !== undefined)
-    return new Date(Date.now() - Number(count) * (unitSeconds[unit] ?? 0) * 1_000).toISOString();
-  const ms = Date.parse(text);
-  if (!Number.isNaN(ms) && /^\d{4}-/.test(text)) return new Date(ms).toISOString();
-  throw new InvalidArgumentError(
-    'It must be a time like 2026-01-31T12:00:00Z, or a duration ago, like 90s, 15m, 1h or 7d.',
-  );
-}
+import { connect } from '../../connection.ts';
+import { moment } from '../../moment.ts';
+import { type FleetOptions, several } from '../../options.ts';
 
 /** Adds the options that filter records. */
 export function withRecordOptions(command: Command): Command {
@@ -26,16 +13,19 @@ export function withRecordOptions(command: Command): Command {
     .option('--kind <kind>', 'only this kind: datapoint, message, ...; repeatable', several)
     .option('--schema <name>', 'only this schema; repeatable', several)
     .option('--device <id>', 'only this device; repeatable', several)
-    .option('--since <time>', 'stored at this time or later: a time, or a duration ago like 1h', time);
+    .option(
+      '--since <when>',
+      'stored at this time or later: a time, or a duration ago like 1h',
+      moment('back'),
+    );
 }
 
 export function withUntilOption(command: Command): Command {
-  return command.option('--until <time>', 'stored before this time, likewise', time);
+  return command.option('--until <when>', 'stored before this time, likewise', moment('back'));
 }
 
 /** Record filter as command options. */
-export interface RecordLinesOptions extends ConnectionOptions {
-  fleet: string;
+export interface RecordLinesOptions extends FleetOptions {
   kind?: string[];
   schema?: string[];
   device?: string[];
@@ -44,13 +34,7 @@ export interface RecordLinesOptions extends ConnectionOptions {
 /** Unchanged lines, each a record, and the server's progress in its logs. */
 export interface RecordChunk {
   lines: string[];
-  progress: { passed: number; total: number } | undefined;
-}
-
-interface ProgressLine {
-  cursor: string;
-  passed?: number;
-  total?: number;
+  progress: RecordProgressLine | undefined;
 }
 
 const retryMs = 1_000;
@@ -110,31 +94,23 @@ async function* chunksOf(response: Response): AsyncGenerator<RecordChunk & { cur
     const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n');
     rest = parts.pop() ?? '';
     const lines: string[] = [];
-    let progress: RecordChunk['progress'];
+    let progress: RecordProgressLine | undefined;
     let cursor: string | undefined;
     for (const line of parts) {
       if (line.startsWith('{"record_id"')) {
         lines.push(line);
         cursor = cursorOf(line);
       } else if (line !== '') {
-        const progressLine = JSON.parse(line) as ProgressLine;
-        cursor = progressLine.cursor;
-        progress = { passed: progressLine.passed ?? 0, total: progressLine.total ?? 0 };
+        progress = JSON.parse(line) as RecordProgressLine;
+        cursor = progress.cursor;
       }
     }
     yield { lines, progress, cursor };
   }
 }
 
-export interface RecordFields {
-  record_id: string;
-  device_id: string;
-  kind: string;
-  schema: string;
-  stored_at: string;
-  /** The text that the device sent, which parsing would not preserve. */
-  payload: string;
-}
+/** A record whose payload is the text that the device sent, which parsing would not preserve. */
+export type RecordFields = Omit<RecordDocument, 'payload'> & { payload: string };
 
 /** Splits a line into fields. Nothing before the payload can contain the mark that begins it. */
 export function fieldsOf(line: string): RecordFields {

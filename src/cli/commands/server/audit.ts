@@ -1,33 +1,20 @@
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import type { Command } from 'commander';
+import type { AuditEntryDocument } from '../../../contract/audit.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
-import { listText, print } from '../../output.ts';
-
-interface Entry {
-  entry: number;
-  time: string;
-  by: { kind: string; id: string | null; name: string | null };
-  method: string;
-  route: string;
-  about: Record<string, string | number>;
-  status: number | null;
-  error: string | null;
-  address: string | null;
-  forwarded_for: string | null;
-}
+import { endWithReader, listText, print, writeOut } from '../../output.ts';
 
 interface FilterOptions extends ConnectionOptions {
   fleet?: string;
   by?: string;
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
 }
 
 function withFilter(command: Command): Command {
@@ -35,25 +22,25 @@ function withFilter(command: Command): Command {
     .option('--fleet <id>', 'only this fleet')
     .option('--by <token_id>', 'only this token, or "bootstrap"')
     .option(
-      '--from <when>',
+      '--since <when>',
       'at this time or later: a time, or a duration ago like 24h or 7d',
       moment('back'),
     )
-    .option('--to <when>', 'before this time, likewise', moment('back'));
+    .option('--until <when>', 'before this time, likewise', moment('back'));
 }
 
-function filterOf({ fleet, by, from, to }: FilterOptions): Record<string, string> {
-  const filter = Object.entries({ fleet, token: by, from, to });
+function filterOf({ fleet, by, since, until }: FilterOptions): Record<string, string> {
+  const filter = Object.entries({ fleet, token: by, from: since, to: until });
   return Object.fromEntries(filter.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
 /** Repeats the times in absolute form: a duration means another time with each command, and a cursor needs the same. */
-function times({ from, to }: FilterOptions): string {
-  return `${from === undefined ? '' : ` --from ${from}`}${to === undefined ? '' : ` --to ${to}`}`;
+function times({ since, until }: FilterOptions): string {
+  return `${since === undefined ? '' : ` --since ${since}`}${until === undefined ? '' : ` --until ${until}`}`;
 }
 
 /** Columns for people: who, what, about what, and how it ended. */
-function rowOf(entry: Entry) {
+function rowOf(entry: AuditEntryDocument) {
   const { by, method, route, about, status, error, address, forwarded_for: forwarded } = entry;
   return {
     entry: entry.entry,
@@ -71,9 +58,10 @@ async function exportEntries({ out, ...options }: FilterOptions & { out?: string
   const response = await connect(options).open('GET', `/audit:export?${query}`);
   const body = Readable.fromWeb(response.body as ReadableStream);
   try {
-    if (out === undefined) {
+    if (out === undefined || out === '-') {
+      endWithReader();
       for await (const chunk of body) {
-        if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+        await writeOut(chunk);
       }
       return;
     }
@@ -91,13 +79,13 @@ export function addAuditCommands(program: Command): void {
   withListOptions(
     withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first')),
   ).action(async (options: FilterOptions & ListOptions) => {
-    const list = await connect(options).list<Entry>('/audit', options, filterOf(options));
+    const list = await connect(options).list<AuditEntryDocument>('/audit', options, filterOf(options));
     const columns = ['entry', 'time', 'by', 'what', 'about', 'outcome', 'from'] as const;
     const rows = { items: list.items.map(rowOf), next: list.next && `${list.next}${times(options)}` };
     print(options, list, listText(rows, columns, 'There are no such entries.'));
   });
 
   withFilter(clientCommand(group, 'export', 'write the audit log as NDJSON, oldest first'))
-    .option('--out <file>', 'file to write, readable by its owner only; default: standard output')
+    .option('--out <file>', 'file to write, readable by its owner only; default, or -: standard output')
     .action(exportEntries);
 }

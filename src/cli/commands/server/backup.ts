@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
+import type { BackupDocument } from '../../../contract/server.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
@@ -8,21 +9,15 @@ import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand } from '../../options.ts';
 import { print } from '../../output.ts';
 
-interface Backup {
-  folder: string;
-  state: 'running' | 'done' | 'failed';
-  started_at: string;
-  ended_at: string | null;
-  bytes: number;
-  bytes_total: number;
-  reason: string | null;
-}
-
 const pollIntervalMs = 200;
 const mebibyte = 1024 ** 2;
 
 /** Waits until the backup is no longer running; it also runs without being polled. */
-async function wait(client: AdminClient, backup: Backup, showsProgress: boolean): Promise<Backup> {
+async function wait(
+  client: AdminClient,
+  backup: BackupDocument,
+  showsProgress: boolean,
+): Promise<BackupDocument> {
   const bar = showsProgress
     ? new SingleBar({
         format: 'Backup {bar} {value} of {total} MiB, {eta_formatted} left',
@@ -34,7 +29,7 @@ async function wait(client: AdminClient, backup: Backup, showsProgress: boolean)
   try {
     while (last.state === 'running') {
       await sleep(pollIntervalMs);
-      last = await client.request<Backup>('GET', '/backup');
+      last = await client.request<BackupDocument>('GET', '/backup');
       bar?.update(Math.ceil(last.bytes / mebibyte));
     }
   } finally {
@@ -46,7 +41,7 @@ async function wait(client: AdminClient, backup: Backup, showsProgress: boolean)
 async function backUp(folder: string, options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const json = { folder: resolve(folder) };
-  const started = await client.request<Backup>('POST', '/backup', { json });
+  const started = await client.request<BackupDocument>('POST', '/backup', { json });
   const backup = await wait(client, started, !options.json && process.stderr.isTTY);
   if (backup.started_at !== started.started_at) {
     throw new OperatorError(`The server has started another backup since. Check ${json.folder}.`);

@@ -105,6 +105,39 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         [sum('fleetpost_action_devices_behind', 'fleet, action'), '{{fleet}} {{action}}'],
       ]),
       panel('Actions held', [[sum('fleetpost_action_held', 'fleet, action'), '{{fleet}} {{action}}']]),
+      panel('Records lost to retention', [
+        [sum('fleetpost_action_lost_records', 'fleet, action'), '{{fleet}} {{action}}'],
+        [sum('fleetpost_consumer_lost_records', 'fleet, consumer'), '{{fleet}} {{consumer}}'],
+      ]),
+    ],
+  ],
+  [
+    'Consumers, forwarders and broadcasts',
+    [
+      panel('Consumer lag', [
+        [sum('fleetpost_consumer_lag_records', 'fleet, consumer'), '{{fleet}} {{consumer}}'],
+      ]),
+      panel(
+        'Age of the oldest record not acknowledged',
+        [[sum('fleetpost_consumer_lag_seconds', 'fleet, consumer'), '{{fleet}} {{consumer}}']],
+        { unit: 's' },
+      ),
+      panel('Forwarder lag', [
+        [sum('fleetpost_forwarder_behind', 'fleet, forwarder'), '{{fleet}} {{forwarder}}'],
+      ]),
+      panel('Forwarded records', [[rate('fleetpost_forwarder_records_total', 'outcome'), '{{outcome}}']]),
+      panel('Dead letters of forwarders', [
+        [sum('fleetpost_forwarder_dead_letters', 'fleet, forwarder'), '{{fleet}} {{forwarder}}'],
+      ]),
+      panel('Forwarders held', [
+        [sum('fleetpost_forwarder_held', 'fleet, forwarder'), '{{fleet}} {{forwarder}}'],
+      ]),
+      panel('Broadcasts', [[sum('fleetpost_broadcasts_active', 'instance'), '{{instance}}']]),
+      panel('Mails of broadcasts', [[rate('fleetpost_broadcast_mails_total', 'outcome'), '{{outcome}}']]),
+      panel('Dropped or lost', [
+        [rate('fleetpost_dead_letters_dropped_total', 'instance'), 'dead letters {{instance}}'],
+        [rate('fleetpost_audit_entries_lost_total', 'instance'), 'audit entries {{instance}}'],
+      ]),
     ],
   ],
   [

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { TopDocument } from '../../../contract/server.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
@@ -6,52 +7,19 @@ import { clientCommand, integerOption } from '../../options.ts';
 import { print, table } from '../../output.ts';
 import { FullScreen, type ScreenSize } from './full-screen.ts';
 
-/** Response of `GET /top`. */
-interface TopSample {
-  time: string;
-  reasons: string[];
-  connections: number;
-  streams: number;
-  requests: { route: string; answered: number; failed: number }[];
-  latency: { bounds_seconds: number[]; counts: number[] };
-  shards: {
-    shard: number;
-    queue: number;
-    commits: number;
-    writes: number;
-    refused: number;
-    bytes: number;
-    log_bytes: number;
-    devices: number;
-    mails: number;
-  }[];
-  talkers: { fleet_id: string; device_id: string; requests_per_second: number }[];
-}
-
 /** Rates between two samples. */
-interface TopRates {
-  time: string;
-  reasons: string[];
-  connections: number;
-  streams: number;
+interface TopRates extends Omit<TopDocument, 'requests' | 'latency' | 'shards'> {
   requests: { route: string; per_second: number; failed_per_second: number }[];
   /** Upper bounds of the quantiles' buckets; null if nothing was answered, or beyond all bounds. */
   latency: { p50_seconds: number | null; p99_seconds: number | null };
-  shards: {
-    shard: number;
-    queue: number;
+  shards: (Omit<TopDocument['shards'][number], 'commits' | 'writes' | 'refused'> & {
     commits_per_second: number;
     writes_per_second: number;
     refused_per_second: number;
-    bytes: number;
-    log_bytes: number;
-    devices: number;
-    mails: number;
-  }[];
-  talkers: TopSample['talkers'];
+  })[];
 }
 
-function ratesOf(before: TopSample, after: TopSample): TopRates {
+function ratesOf(before: TopDocument, after: TopDocument): TopRates {
   const seconds = Math.max(0.001, (Date.parse(after.time) - Date.parse(before.time)) / 1_000);
   // A restarted server counts from 0.
   const rate = (now: number, then = 0): number =>
@@ -211,8 +179,8 @@ function shared(rowsLeft: number, counts: readonly number[]): number[] {
 type TopOptions = ConnectionOptions & { once?: boolean; interval: number };
 
 /** Reconnects each time: a restarted server may have another address and token. */
-function sample(options: TopOptions): Promise<TopSample> {
-  return connect(options).request<TopSample>('GET', '/top');
+function sample(options: TopOptions): Promise<TopDocument> {
+  return connect(options).request<TopDocument>('GET', '/top');
 }
 
 async function once(options: TopOptions): Promise<TopRates> {
@@ -223,7 +191,7 @@ async function once(options: TopOptions): Promise<TopRates> {
 
 /** Waits for a server that goes away; fails for one that is not there at the start. */
 async function watch(options: TopOptions): Promise<void> {
-  let before: TopSample | undefined = await sample(options);
+  let before: TopDocument | undefined = await sample(options);
   using screen = new FullScreen(process.stdout, process.stdin);
   const { signal } = screen;
   const left = new Promise<undefined>((resolve) => {
@@ -234,7 +202,7 @@ async function watch(options: TopOptions): Promise<void> {
     await sleep(options.interval * 1_000, signal);
     try {
       // Quitting does not wait for a server that does not answer.
-      const after: TopSample | undefined = await Promise.race([sample(options), left]);
+      const after: TopDocument | undefined = await Promise.race([sample(options), left]);
       if (after === undefined) break;
       const rates = before && ratesOf(before, after);
       if (rates !== undefined) screen.show((size) => topText(rates, size));

@@ -1,23 +1,30 @@
-import { tagLengthMax } from '../../../core/bounds.ts';
+import { tagLengthMax, testRecordsPerActionMax, testsPerActionMax } from '../../../core/bounds.ts';
+import type { Settings } from '../../../core/config/settings.ts';
 import { ApiError } from '../../../core/errors.ts';
 import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
 import type { JsonObject } from '../../../declarations/schemas/payload.ts';
 import { checkSchema } from '../../../declarations/schemas/schema.ts';
-import type { ActionDraft, ActionFilter, ActionTest, ActionTrigger } from './action.ts';
+import {
+  type ActionDraft,
+  type ActionFilter,
+  type ActionTest,
+  type ActionTrigger,
+  recordsOf,
+  type TestRecord,
+} from './action.ts';
+import { type StateLimits, stateRefusalOf } from './state-value.ts';
 
 const triggersMax = 32;
 const filterDevicesMax = 1_000;
 const filterTagsMax = 32;
-export const actionTestsMax = 20;
 /** Enough for thousands of lines, including a bundled library; each retained version has one. */
 export const sourceBytesMax = 262_144;
 
 export interface DraftLimits {
-  actionMailsMax: number;
   bodyBytesMax: number;
   schemaBytesMax: number;
-  schemaStepsMax: number;
+  settings: Settings<{ actionMailsMax: number; schemaStepsMax: number }> & StateLimits;
 }
 
 /**
@@ -31,12 +38,15 @@ export function checkDraft(draft: ActionDraft, schemas: readonly SchemaText[], l
   }
   checkTriggers(draft.on, schemas);
   checkFilter(draft.filter, limits);
-  if (draft.tests.length > actionTestsMax) throw invalid(`An action has at most ${actionTestsMax} tests.`);
+  if (draft.tests.length > testsPerActionMax)
+    throw invalid(`An action has at most ${testsPerActionMax} tests.`);
+  if (draft.tests.flatMap(recordsOf).length > testRecordsPerActionMax)
+    throw invalid(`The tests of an action have at most ${testRecordsPerActionMax} records in all.`);
   for (const [index, test] of draft.tests.entries()) checkTest(test, `test ${index + 1}`, limits);
 }
 
 /** Checks the record of a test or a trial run. @throws ApiError invalid_action. */
-export function checkTestRecord(record: ActionTest['record'], what: string, limits: DraftLimits): void {
+export function checkTestRecord(record: TestRecord, what: string, limits: DraftLimits): void {
   checkDeviceId(record.device, `the record of ${what}`);
   if (record.name !== undefined) checkName(record.name, `the record of ${what}`);
   checkPayload(record.payload, `the record of ${what}`, limits.bodyBytesMax);
@@ -80,21 +90,47 @@ function checkFilter({ devices, tags, payload }: ActionFilter, limits: DraftLimi
   if (payload === undefined) return;
   checkPayload(payload, 'the filter', limits.schemaBytesMax);
   try {
-    checkSchema(payload, limits.schemaStepsMax);
+    checkSchema(payload, limits.settings.current.schemaStepsMax);
   } catch (error) {
     throw invalid(`The filter of payloads cannot be used: ${(error as Error).message}`);
   }
 }
 
-function checkTest({ record, mails = [] }: ActionTest, what: string, limits: DraftLimits): void {
-  checkTestRecord(record, what, limits);
-  if (mails.length > limits.actionMailsMax) {
-    throw invalid(`The mails of ${what} are more than ${limits.actionMailsMax} (actionMailsMax).`);
+/** Checks a test, which is called `what`. @throws ApiError invalid_action. */
+export function checkTest(test: ActionTest, what: string, limits: DraftLimits): void {
+  const { record, records, mails = [] } = test;
+  if ((record === undefined) === (records === undefined)) {
+    throw invalid(`A test has either a record or a list of records; ${what} has both or neither.`);
+  }
+  const all = recordsOf(test);
+  if (all.length < 1 || all.length > testRecordsPerActionMax) {
+    throw invalid(`A test has 1 to ${testRecordsPerActionMax} records; ${what} has ${all.length}.`);
+  }
+  for (const [index, one] of all.entries()) {
+    checkTestRecord(one, records === undefined ? what : `${what} at ${index + 1}`, limits);
+  }
+  checkState(test.state, `the state of ${what}`, limits);
+  checkState(test.stateAfter, `the state after ${what}`, limits);
+  const { actionMailsMax } = limits.settings.current;
+  if (mails.length > actionMailsMax) {
+    throw invalid(`The mails of ${what} are more than ${actionMailsMax} (actionMailsMax).`);
   }
   for (const { to, name, payload } of mails) {
     checkDeviceId(to, `a mail of ${what}`);
     checkName(name, `a mail of ${what}`);
     checkPayload(payload, `a mail of ${what}`, limits.bodyBytesMax);
+  }
+}
+
+function checkState(state: JsonObject = {}, where: string, { settings }: DraftLimits): void {
+  const entries = Object.entries(state);
+  const { actionStateKeysMax: keysMax } = settings.current;
+  if (entries.length > keysMax) {
+    throw invalid(`A state has at most ${keysMax} keys (actionStateKeysMax); ${where} has more.`);
+  }
+  for (const [index, [key, value]] of entries.entries()) {
+    const refusal = stateRefusalOf(key, value, settings);
+    if (refusal !== undefined) throw invalid(`${refusal} Look at entry ${index + 1} of ${where}.`);
   }
 }
 

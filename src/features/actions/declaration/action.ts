@@ -16,12 +16,30 @@ export interface ActionFilter {
   payload?: JsonObject;
 }
 
-/** A record that each new version is tested with before it is deployed. */
+/** A record as a test has it. `kind` and `name` default to those of the first trigger. */
+export interface TestRecord {
+  device: string;
+  kind?: 'message' | 'datapoint';
+  name?: string;
+  payload: JsonObject;
+}
+
+/** One record or a sequence, which each new version is tested with before it is deployed. All runs must succeed. */
 export interface ActionTest {
-  /** `kind` and `name` default to those of the first trigger. */
-  record: { device: string; kind?: 'message' | 'datapoint'; name?: string; payload: JsonObject };
-  /** The mails the run must send, in this order. Absent: it must succeed. */
+  /** Has either this or `records`. */
+  record?: TestRecord;
+  records?: readonly TestRecord[];
+  /** The state before the first run; by default empty. */
+  state?: JsonObject;
+  /** The mails the runs must send, in this order, if present. */
   mails?: readonly { to: string; name: string; payload: JsonObject }[];
+  /** The whole state that the last run must leave, if present. */
+  stateAfter?: JsonObject;
+}
+
+/** The records of a test, in order. */
+export function recordsOf({ record, records = [] }: ActionTest): readonly TestRecord[] {
+  return record === undefined ? records : [record, ...records];
 }
 
 /** What an operator deploys. Retained whole under its number, so that a rollback restores all of it. */

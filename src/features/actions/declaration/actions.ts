@@ -1,15 +1,17 @@
-import { ApiError, OperatorError } from '../../../core/errors.ts';
-import { fleetIdLength, schemaNamePattern } from '../../../core/identity.ts';
+import type { Settings } from '../../../core/config/settings.ts';
+import { ApiError } from '../../../core/errors.ts';
+import { schemaNamePattern } from '../../../core/identity.ts';
 import { formatUuid, generateUuid, parseUuid } from '../../../core/uuid.ts';
 import { Changes } from '../../../declarations/changes.ts';
+import { refuseDamaged } from '../../../declarations/refuse-damaged.ts';
 import type { Registry } from '../../../declarations/registry.ts';
-import { pack } from '../../../storage/lmdb/environment/codec.ts';
-import type { StoredTables, Table } from '../../../storage/lmdb/environment/stored-tables.ts';
+import { Collection } from '../../../storage/tables/collection.ts';
+import type { TableStore } from '../../../storage/tables/table-store.ts';
 import type { Action, ActionVersion } from './action.ts';
-import { keyOfAction, keyOfVersion, packVersion, unpackAction, unpackVersion } from './action-records.ts';
+import { type ActionKey, actionTable, type VersionKey, versionTable } from './action-records.ts';
 
 export interface ActionsLimits {
-  actionsPerFleetMax: number;
+  settings: Settings<{ actionsPerFleetMax: number }>;
 }
 
 /** Versions retained for rollback: enough that one of them works, given that each may take 256 KB. */
@@ -31,9 +33,9 @@ export interface ActionChange {
  * older ones are read on demand. A change settles once it is on disk.
  */
 export class Actions {
-  readonly #stored: StoredTables;
-  readonly #actionTable: Table;
-  readonly #versionTable: Table;
+  readonly #stored: TableStore;
+  readonly #actionTable: Collection<ActionKey, Action>;
+  readonly #versionTable: Collection<VersionKey, ActionVersion>;
   readonly #registry: Registry;
   readonly #limits: ActionsLimits;
   readonly #changes: Changes;
@@ -41,16 +43,15 @@ export class Actions {
   readonly #fleets = new Map<string, Map<string, Known>>();
 
   /** `stored` belongs to the registry, which closes it. */
-  constructor(stored: StoredTables, registry: Registry, limits: ActionsLimits) {
+  constructor(stored: TableStore, registry: Registry, limits: ActionsLimits) {
     this.#stored = stored;
-    this.#actionTable = stored.table('actions');
-    this.#versionTable = stored.table('actionVersions');
+    this.#actionTable = new Collection(stored, actionTable);
+    this.#versionTable = new Collection(stored, versionTable);
     this.#registry = registry;
     this.#limits = limits;
     this.#changes = new Changes(stored);
-    for (const { key, value } of this.#actionTable.getRange({})) {
-      const text = key.toString('latin1');
-      this.#keep(this.#read(text.slice(0, fleetIdLength), text.slice(fleetIdLength), value));
+    for (const [key, action] of this.#actionTable.entries([], {}, refuseDamaged('action'))) {
+      this.#keep({ action, current: this.#currentOf(key, action) });
     }
   }
 
@@ -60,7 +61,7 @@ export class Actions {
 
   /** Sorted by name. @throws ApiError fleet_not_found. */
   list(fleetId: string): Action[] {
-    this.#registry.fleet(fleetId);
+    this.#registry.declared(fleetId);
     return this.#listed(fleetId);
   }
 
@@ -82,9 +83,9 @@ export class Actions {
     if (number === current.number) return current;
     this.#stored.refresh();
     const isKept = action.versions.some((one) => one.number === number);
-    const bytes = isKept ? this.#versionTable.getBinary(keyOfVersion(action.id, number)) : undefined;
-    if (bytes === undefined) throw new ApiError('action_version_not_found');
-    return unpackVersion(bytes);
+    const version = isKept ? this.#versionTable.get([action.id, number]) : undefined;
+    if (version === undefined) throw new ApiError('action_version_not_found');
+    return version;
   }
 
   /**
@@ -109,8 +110,8 @@ export class Actions {
       const action = { ...changed(start, change), version: number, versions };
       const dropped = start.versions.filter((one) => !versions.includes(one));
       await this.#store({ action, current }, () => {
-        this.#versionTable.putSync(keyOfVersion(action.id, number), packVersion(current));
-        for (const old of dropped) this.#versionTable.removeSync(keyOfVersion(action.id, old.number));
+        this.#versionTable.put([action.id, number], current);
+        for (const old of dropped) this.#versionTable.delete([action.id, old.number]);
       });
       return { action, isNew: before === undefined };
     });
@@ -141,9 +142,8 @@ export class Actions {
     return this.#changes.run(async () => {
       const action = this.get(fleetId, name);
       await this.#changes.write(() => {
-        this.#actionTable.removeSync(keyOfAction(fleetId, name));
-        for (const { number } of action.versions)
-          this.#versionTable.removeSync(keyOfVersion(action.id, number));
+        this.#actionTable.delete([fleetId, name]);
+        this.#versionTable.deletePrefix([action.id]);
       });
       this.#fleets.get(fleetId)?.delete(name);
       return action;
@@ -160,7 +160,7 @@ export class Actions {
       throw new ApiError('invalid_action', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
     }
     if (parseUuid(id) === undefined) throw new Error('the id of an action is a UUIDv7');
-    if ((this.#fleets.get(fleetId)?.size ?? 0) >= this.#limits.actionsPerFleetMax) {
+    if ((this.#fleets.get(fleetId)?.size ?? 0) >= this.#limits.settings.current.actionsPerFleetMax) {
       throw new ApiError('limit_reached', {
         msg: 'Too many actions in this fleet (actionsPerFleetMax). Delete one first.',
       });
@@ -169,7 +169,7 @@ export class Actions {
   }
 
   #known(fleetId: string, name: string): Known {
-    this.#registry.fleet(fleetId);
+    this.#registry.declared(fleetId);
     const known = this.#fleets.get(fleetId)?.get(name);
     if (known === undefined) throw new ApiError('action_not_found');
     return known;
@@ -189,24 +189,20 @@ export class Actions {
   async #store(known: Known, applyToo: () => void = () => {}): Promise<void> {
     const { fleetId, name } = known.action;
     await this.#changes.write(() => {
-      this.#actionTable.putSync(keyOfAction(fleetId, name), pack(known.action));
+      this.#actionTable.put([fleetId, name], known.action);
       applyToo();
     });
     this.#keep(known);
   }
 
-  /** @throws OperatorError, since skipping the action would skip its records. */
-  #read(fleetId: string, name: string, bytes: Buffer): Known {
+  #currentOf(key: ActionKey, { id, version }: Action): ActionVersion {
     try {
-      const action = unpackAction(bytes);
-      const version = this.#versionTable.getBinary(keyOfVersion(action.id, action.version));
-      if (version === undefined || action.fleetId !== fleetId || action.name !== name) throw new Error();
-      return { action, current: unpackVersion(version) };
+      const current = this.#versionTable.get([id, version]);
+      if (current !== undefined) return current;
     } catch {
-      throw new OperatorError(
-        `The record of action ${JSON.stringify(name)} of fleet ${JSON.stringify(fleetId)} in the data folder is damaged: restore the folder from a backup.`,
-      );
+      // Refused below.
     }
+    return refuseDamaged('action')(actionTable.key.encode(key));
   }
 }
 

@@ -3,6 +3,7 @@ import { type DeviceKey, deviceKeyOf } from '../../../core/identity.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { JsonObject } from '../../../declarations/schemas/payload.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { ActionConfig } from '../config.ts';
 import type { RunError, RunReport, Send } from '../sandbox/run.ts';
 import { harmless } from '../sandbox/text.ts';
 import type { OutgoingMail } from './outbox-entry.ts';
@@ -18,7 +19,7 @@ const mailBytesMax = 16 * 1024 * 1024;
 export interface Addressing {
   fleets: Fleets;
   shards: { readonly all: readonly Shard[] };
-  config: { actionMailsMax: number };
+  config: Pick<ActionConfig, 'settings'>;
 }
 
 /** Thrown where the mails of a run cannot be resolved. */
@@ -55,7 +56,7 @@ async function resolveSends(
   addressing: Addressing,
 ): Promise<OutgoingMail[]> {
   const mails: OutgoingMail[] = [];
-  const { actionMailsMax: mailsMax } = addressing.config;
+  const { actionMailsMax: mailsMax } = addressing.config.settings.current;
   let bytesInAll = 0;
   for (const { to, name, payload, ttlSeconds } of sends) {
     const bytes = Buffer.from(payload, 'utf8');
@@ -114,9 +115,10 @@ async function devicesWithTag(
   for (const shard of shards.all) {
     let after = '';
     for (;;) {
-      const ids = await shard.devicesWithTag(fleetId, tag, after, pageSize);
+      const ids = await shard.devices.idsWithTag(fleetId, tag, after, pageSize);
       for (const id of ids) devices.push(deviceKeyOf(fleetId, id));
-      if (devices.length > config.actionMailsMax) throw tooMany(config.actionMailsMax);
+      const { actionMailsMax } = config.settings.current;
+      if (devices.length > actionMailsMax) throw tooMany(actionMailsMax);
       const last = ids.at(-1);
       if (last === undefined || ids.length < pageSize) break;
       after = last;

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
-import { unpack } from '../../../storage/lmdb/environment/codec.ts';
+import { unpack } from '../../../storage/tables/codec.ts';
 
 /** A mail sent by a run. */
 export interface OutgoingMail {

@@ -6,10 +6,10 @@ import { generateUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
-import { pack } from '../../../storage/lmdb/environment/codec.ts';
+import { pack } from '../../../storage/tables/codec.ts';
 import type { ActionConfig } from '../config.ts';
 import type { ActionJournal } from '../tables.ts';
-import type { RefusedMail } from './dead-letters.ts';
+import type { ActionDeadLetters, RefusedMail } from './dead-letters.ts';
 import {
   decodeOutboxEntry,
   dedupeKeyOf,
@@ -47,7 +47,7 @@ export class InFlightLimit {
 
   /** A single mail always fits, or it would wait for ever. */
   #hasRoom(bytes: number): boolean {
-    const { shardQueueMax, shardQueueBytesMax } = this.#config;
+    const { shardQueueMax, shardQueueBytesMax } = this.#config.settings.current;
     if (this.#mails === 0) return true;
     return this.#mails < shardQueueMax / share && this.#bytes + bytes <= shardQueueBytesMax / share;
   }
@@ -74,10 +74,9 @@ export interface OutboxOptions {
   journal: ActionJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
-  /** Called with the refused mails, inside the write transaction that removes the entry. */
-  onRefused(entry: OutboxEntry, refused: readonly RefusedMail[]): void;
-  /** Called once that transaction is on disk. */
-  onDeadLetter(entry: OutboxEntry): void;
+  deadLetters: ActionDeadLetters;
+  /** Nothing is stored for a deleted action. */
+  isDeclared(action: Buffer): boolean;
   log: Log;
 }
 
@@ -127,7 +126,7 @@ export class Outbox {
     const { journal, log } = this.#options;
     journal.refresh();
     const left: { key: Buffer; entry: OutboxEntry }[] = [];
-    for (const { key, value } of journal.tables.outbox.getRange({})) {
+    for (const { key, value } of journal.tables.outbox.entries()) {
       try {
         left.push({ key, entry: decodeOutboxEntry(value) });
       } catch (error) {
@@ -145,7 +144,7 @@ export class Outbox {
   /** Stores an entry inside a write transaction. Returns the key to deliver it by once that is on disk. */
   put(entry: OutboxEntry): Buffer {
     const key = generateUuid();
-    this.#options.journal.tables.outbox.putSync(key, pack(entry));
+    this.#options.journal.tables.outbox.put(key, pack(entry));
     return key;
   }
 
@@ -180,7 +179,7 @@ export class Outbox {
           this.#delivered = true;
           return;
         }
-        removed = await shard.pruneDedupeKeys(this.#oldestRecord());
+        removed = await shard.dedupe.prune(this.#oldestRecord());
       } while (removed > 0);
     }
   }
@@ -214,7 +213,7 @@ export class Outbox {
   }
 
   async #deliver(key: Buffer, entry: OutboxEntry): Promise<void> {
-    const { journal, log, onRefused, onDeadLetter } = this.#options;
+    const { journal, log, deadLetters, isDeclared } = this.#options;
     const refused: RefusedMail[] = [];
     await inOrder(
       entry.mails,
@@ -232,14 +231,13 @@ export class Outbox {
     refused.sort((a, b) => a.ordinal - b.ordinal);
     for await (const _ of this.#attempts()) {
       try {
-        await journal.commit(() => {
-          journal.tables.outbox.removeSync(key);
-          if (refused.length > 0) onRefused(entry, refused);
+        await deadLetters.change(entry.action, () => {
+          journal.tables.outbox.delete(key);
+          if (refused.length > 0 && isDeclared(entry.action)) deadLetters.addRefused(entry, refused);
         });
         this.#entries.delete(key.toString('hex'));
         this.#bytes -= mailBytesOf(entry);
         this.#delivered = true;
-        if (refused.length > 0) onDeadLetter(entry);
         this.#count(entry, -1);
         return;
       } catch (error) {
@@ -265,13 +263,13 @@ export class Outbox {
       try {
         return await this.#inFlight.pass(payload.length, async () => {
           if (this.#stopping) return undefined;
-          return shards.of(device).enqueue({
+          return shards.of(device).mail.enqueue({
             device,
             name,
             // A copy: a view would cross threads with the whole buffer around it.
             payload: new Uint8Array(payload),
-            ttlSeconds: mail.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
-            mailboxMailsMax: fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+            ttlSeconds: mail.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
+            mailboxMailsMax: fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax,
             ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
             dedupeKey: dedupeKeyOf(entry, ordinal),
           });

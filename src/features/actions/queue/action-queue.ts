@@ -1,66 +1,13 @@
-import { isWithinShare } from '../../../core/fair-share.ts';
-import type { DeviceKey } from '../../../core/identity.ts';
 import { RateLimiter } from '../../../core/rate-limiter.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
-import type { StoredActionDeadLetter } from '../outbox/dead-letters.ts';
-import type { History } from '../runs/history.ts';
-import { type ActionJournal, actionKey, relocatedKey } from '../tables.ts';
+import type { ActionDeadLetters } from '../outbox/dead-letters.ts';
+import { type ActionJournal, actionKey } from '../tables.ts';
 import { InHand, type PendingRun } from './in-hand.ts';
 import { Intake } from './intake.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
-
-/** Dead letters of one action, per device and in total. */
-export class DeadLetterCount {
-  readonly #of = new Map<DeviceKey, number>();
-  #total = 0;
-
-  get total(): number {
-    return this.#total;
-  }
-
-  of(device: DeviceKey): number {
-    return this.#of.get(device) ?? 0;
-  }
-
-  change(device: DeviceKey, change: number): void {
-    const count = this.of(device) + change;
-    if (count > 0) this.#of.set(device, count);
-    else this.#of.delete(device);
-    this.#total += change;
-  }
-}
-
-/** The counts of all actions that have run. Counted on disk once each, as that reads every dead letter. */
-export class DeadLetterCounts {
-  readonly #deadLetters: History<StoredActionDeadLetter>;
-  readonly #counts = new Map<string, DeadLetterCount>();
-
-  constructor(deadLetters: History<StoredActionDeadLetter>) {
-    this.#deadLetters = deadLetters;
-  }
-
-  of(action: Buffer): DeadLetterCount {
-    const id = action.toString('hex');
-    const known = this.#counts.get(id);
-    if (known !== undefined) return known;
-    const counted = new DeadLetterCount();
-    for (const { record } of this.#deadLetters.all(action)) counted.change(record.device, 1);
-    this.#counts.set(id, counted);
-    return counted;
-  }
-
-  /** Call once the change is on disk. */
-  change(action: Buffer, device: DeviceKey, change: number): void {
-    this.#counts.get(action.toString('hex'))?.change(device, change);
-  }
-
-  forget(action: Buffer): void {
-    this.#counts.delete(action.toString('hex'));
-  }
-}
 
 const bucketMs = 10_000;
 const buckets = 6;
@@ -107,8 +54,7 @@ export interface ActionQueueOptions {
   journal: ActionJournal;
   /** The end of each shard's log now. */
   logEnds: readonly number[];
-  /** The action's dead letters. */
-  deadLetters: DeadLetterCount;
+  deadLetters: ActionDeadLetters;
   /** Number of runs whose mails are in flight, each of which may still become a dead letter. */
   inFlight(): number;
   devicesBehindMax?: number;
@@ -145,9 +91,9 @@ export class ActionQueue implements Claimant {
     this.version = version;
     this.#options = options;
     this.id = actionKey(action.id);
-    this.rate = new RunRate(() => action.runsPerSecondMax ?? config.actionRunsPerSecondMax);
+    this.rate = new RunRate(() => action.runsPerSecondMax ?? config.settings.current.actionRunsPerSecondMax);
     this.#inHand = new InHand(
-      () => config.actionQueueMax,
+      () => config.settings.current.actionQueueMax,
       (run) => this.#mayStart(run),
     );
     this.intake = new Intake({
@@ -156,15 +102,11 @@ export class ActionQueue implements Claimant {
       logEnds,
       action: this.id,
       devicesBehindMax,
-      trigger: new Trigger(action, version, config),
+      trigger: new Trigger(action, version, config.settings),
       inHand: this.#inHand,
-      mayTake: () => !this.isStopped && this.deadLetters < config.actionDeadLettersMax,
+      mayTake: () => !this.isStopped && !this.#options.deadLetters.isFull(this.id),
       take: (shard, record) => this.#inHand.push(this.#firstTry(shard, record)),
     });
-  }
-
-  get deadLetters(): number {
-    return this.#options.deadLetters.total;
   }
 
   get inHand(): number {
@@ -180,8 +122,7 @@ export class ActionQueue implements Claimant {
 
   /** Why it takes nothing from the logs, or runs nothing of what it took. */
   get held(): 'dead_letters_full' | 'devices_full' | 'limited' | undefined {
-    const { actionDeadLettersMax } = this.#options.config;
-    if (this.deadLetters >= actionDeadLettersMax || this.#inHand.isBlocked) return 'dead_letters_full';
+    if (this.#options.deadLetters.isFull(this.id) || this.#inHand.isBlocked) return 'dead_letters_full';
     if (this.intake.isHeld) return 'devices_full';
     return this.rate.isOpen ? undefined : 'limited';
   }
@@ -218,10 +159,7 @@ export class ActionQueue implements Claimant {
 
   /** Marks the record done, whatever the outcome, inside a write transaction. */
   store({ shard, record }: PendingRun): void {
-    if (shard === undefined) return;
-    this.intake.finish(shard, record);
-    if (record.isRelocated)
-      this.#options.journal.tables.relocated.removeSync(relocatedKey(this.id, record.id));
+    if (shard !== undefined) this.intake.finish(shard, record);
   }
 
   /** Call once the mails are delivered: the next record of the device may run. */
@@ -239,8 +177,7 @@ export class ActionQueue implements Claimant {
    */
   #mayStart({ deadLetter: number, record: { device } }: PendingRun): boolean {
     if (number !== undefined) return true;
-    const { config, deadLetters, inFlight } = this.#options;
-    const used = deadLetters.total + this.#undecided + inFlight();
-    return isWithinShare(config.actionDeadLettersMax, used, deadLetters.of(device));
+    const { deadLetters, inFlight } = this.#options;
+    return deadLetters.hasRoomFor(this.id, device, this.#undecided + inFlight());
   }
 }

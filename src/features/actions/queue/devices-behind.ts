@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { ActionJournal } from '../tables.ts';
-import { actionShardKeyBytes, numberValue, rangeOf, readNumber } from '../tables.ts';
+import { Collection } from '../../../storage/tables/collection.ts';
+import type { TableStore } from '../../../storage/tables/table-store.ts';
+import { behindTable } from '../tables.ts';
 
 interface DeviceCursor {
   /** Its first record that is not done. One number suffices, as the records of a device are done in order. */
@@ -12,13 +13,13 @@ interface DeviceCursor {
 }
 
 /** The cursors of lagging devices in the log of one shard, as stored. */
-export function* storedCursors(
-  tables: ActionJournal['tables'],
-  shardKey: Buffer,
-): Generator<{ device: DeviceKey; position: number }> {
-  for (const { key, value } of tables.behind.getRange(rangeOf(shardKey))) {
-    yield { device: key.toString('latin1', actionShardKeyBytes) as DeviceKey, position: readNumber(value) };
-  }
+export function storedDeviceCursors(
+  store: Pick<TableStore, 'rows'>,
+  action: Buffer,
+  shard: number,
+): Map<DeviceKey, number> {
+  const rows = new Collection(store, behindTable).entries([action, shard]);
+  return new Map([...rows].map(([[, , device], [position]]) => [device, position]));
 }
 
 /**
@@ -26,16 +27,16 @@ export function* storedCursors(
  * their records may lie between those of others; the cursor is all that is stored of them.
  */
 export class DevicesBehind {
-  readonly #tables: ActionJournal['tables'];
-  readonly #key: Buffer;
+  readonly #stored: Collection<[Buffer, number, DeviceKey], [position: number]>;
+  readonly #key: readonly [action: Buffer, shard: number];
   readonly #cursors = new Map<DeviceKey, DeviceCursor>();
   readonly #changed = new Set<DeviceKey>();
 
   /** `scanned`: where the action starts scanning. A device before that has records that were passed. */
-  constructor(tables: ActionJournal['tables'], shardKey: Buffer, scanned: number) {
-    this.#tables = tables;
-    this.#key = shardKey;
-    for (const { device, position } of storedCursors(tables, shardKey)) {
+  constructor(store: Pick<TableStore, 'rows'>, action: Buffer, shard: number, scanned: number) {
+    this.#stored = new Collection(store, behindTable);
+    this.#key = [action, shard];
+    for (const [device, position] of storedDeviceCursors(store, action, shard)) {
       this.#cursors.set(device, { position, next: position < scanned ? position : undefined, inHand: 0 });
     }
   }
@@ -117,11 +118,10 @@ export class DevicesBehind {
   /** Call inside the write transaction that stores `position`. */
   store(position: number): void {
     for (const [device, cursor] of this.#cursors) {
-      const key = Buffer.concat([this.#key, Buffer.from(device, 'latin1')]);
       if (hasCaughtUp(cursor, position)) {
-        this.#tables.behind.removeSync(key);
+        this.#stored.delete([...this.#key, device]);
         this.#cursors.delete(device);
-      } else if (this.#changed.has(device)) this.#tables.behind.putSync(key, numberValue(cursor.position));
+      } else if (this.#changed.has(device)) this.#stored.put([...this.#key, device], [cursor.position]);
     }
     this.#changed.clear();
   }

@@ -1,11 +1,14 @@
+import { sleep } from '../../../core/async.ts';
+import { ApiError } from '../../../core/errors.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { LogFollower } from '../../records/log-follower.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action } from '../declaration/action.ts';
 import type { Actions } from '../declaration/actions.ts';
-import { recordOf, type StoredActionDeadLetter } from '../outbox/dead-letters.ts';
+import { ActionDeadLetters, type StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import { ActionExecutor } from '../runs/action-executor.ts';
@@ -14,7 +17,7 @@ import type { ActionStatus } from '../service.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { ActionQueue } from './action-queue.ts';
 import type { PendingRun } from './in-hand.ts';
-import { storedLowest } from './queue-progress.ts';
+import { storedProgress } from './queue-progress.ts';
 import { LogScanner } from './scanner.ts';
 import { ThreadSchedule } from './schedule.ts';
 
@@ -45,16 +48,14 @@ export interface DispatcherOptions {
   journal: ActionJournal;
   pool: ActionPool;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  follower: LogFollower;
   /** While a backup runs, no dedupe keys are pruned that the copy may still need. */
   isBackupRunning(): boolean;
   log: Log;
 }
 
-/** Interval for polling the logs: the longest wait of a message before its action is considered. */
-const busyPollMs = 5;
-const idlePollMs = 20;
-/** Time without a record after which the dispatcher is idle. */
-const idleAfterMs = 1_000;
+/** Longest wait while the logs stand still, for attempts that are due and rates that are open again. */
+const idleMs = 20;
 const upkeepMs = 5_000;
 /** Delay before retrying after a failure. */
 const failureMs = 1_000;
@@ -65,6 +66,7 @@ const failureMs = 1_000;
  */
 export class Dispatcher {
   readonly executor: ActionExecutor;
+  readonly deadLetters: ActionDeadLetters;
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
   readonly #scanner: LogScanner;
@@ -73,31 +75,28 @@ export class Dispatcher {
   readonly #schedule: ThreadSchedule;
   readonly tests: TestTurns;
   readonly attempts = new AttemptCounts();
-  #isPolling = false;
-  #lastFoundMs = 0;
-  #pollTimer: NodeJS.Timeout | undefined;
+  readonly #stopping = new AbortController();
+  #isFollowing = false;
+  /** Aborted when something else than the logs has changed. */
+  #waiting = new AbortController();
   readonly #upkeepTimer: NodeJS.Timeout;
   readonly #recovered: Promise<void>;
-  #isStopping = false;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    const { journal, config } = options;
+    this.deadLetters = new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax);
     this.#outbox = new Outbox({
       ...options,
-      onRefused: (entry, refused) => {
-        // Nothing is stored for a deleted action.
-        const isDeclared = options.actions.all().some(({ id }) => actionKey(id).equals(entry.action));
-        if (isDeclared) this.executor.deadLetterMails(entry, refused);
-      },
-      onDeadLetter: ({ action, record }) => this.executor.deadLetterCounts.change(action, record.device, 1),
+      deadLetters: this.deadLetters,
+      isDeclared: (action) => options.actions.all().some(({ id }) => actionKey(id).equals(action)),
     });
     this.#scanner = new LogScanner({
-      shards: options.shards,
-      log: options.log,
+      ...options,
       queues: () => this.#queues.values(),
       mayTake: () => !this.#isStopping && !this.#outbox.isFull,
     });
-    this.executor = new ActionExecutor(options, this.#outbox);
+    this.executor = new ActionExecutor({ ...options, deadLetters: this.deadLetters }, this.#outbox);
     this.#schedule = new ThreadSchedule(options.config.actionThreads);
     this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
     this.#recovered = this.#outbox.recover();
@@ -114,8 +113,8 @@ export class Dispatcher {
   }
 
   /** The end of each shard's log now. */
-  async logEnds(): Promise<number[]> {
-    return Promise.all(this.#options.shards.all.map((shard) => shard.logEnd()));
+  logEnds(): Promise<number[]> {
+    return this.#options.follower.ends();
   }
 
   /** Starts the action as it is declared now, from its state on disk, unless it is disabled. */
@@ -142,28 +141,29 @@ export class Dispatcher {
     await this.#options.journal.settled();
   }
 
-  /** Drops what is in memory of a deleted action. */
-  forget(action: Action): void {
+  /** Drops what is in memory of a deleted action, and its dead letters. */
+  async forget(action: Action): Promise<void> {
     this.attempts.forget(action);
     this.executor.forget(actionKey(action.id));
+    await this.deadLetters.forget(actionKey(action.id));
   }
 
   /**
-   * Positions of all logs that the action has not scanned; before it has started, by its state on disk. `logEnds`: as
-   * read a moment ago.
+   * Positions of all logs that the action has not scanned, and those that it lost; before it has started, by its state on
+   * disk. `logEnds`: as read a moment ago.
    */
-  behind(action: Action, logEnds: readonly number[]): number {
-    if (!action.enabled) return 0;
+  lag(action: Action, logEnds: readonly number[]): { behind: number; lost: number } {
     const { journal } = this.#options;
     const { progress } = this.queue(action)?.intake ?? {};
     if (progress === undefined) journal.refresh();
-    let behind = 0;
-    for (const [index, end] of logEnds.entries()) {
-      const scanned =
-        progress?.[index]?.lowestScanned ?? storedLowest(journal.tables, actionKey(action.id), index);
-      behind += Math.max(0, end - scanned);
+    const lag = { behind: 0, lost: 0 };
+    for (const [shard, end] of logEnds.entries()) {
+      const { lowest, lost } = progress?.[shard] ?? storedProgress(journal, actionKey(action.id), shard);
+      // A disabled action skips what is stored meanwhile.
+      if (action.enabled) lag.behind += Math.max(0, end - lowest);
+      lag.lost += lost;
     }
-    return behind;
+    return lag;
   }
 
   /** Records running or waiting to; before the action has started, those whose mails are in flight. */
@@ -171,35 +171,31 @@ export class Dispatcher {
     return this.queue(action)?.inHand ?? this.#outbox.count(actionKey(action.id));
   }
 
-  /** Queues refused mails for delivery again, in place of their dead letter. Returns false if that is gone. */
-  async resendMails(action: Action, letter: StoredActionDeadLetter): Promise<boolean> {
+  /** Replays one dead letter, or all, each with all its attempts; returns how many. @throws ApiError limit_reached. */
+  async replay(action: Action, number?: number): Promise<number> {
     const id = actionKey(action.id);
-    const entry = { action: id, record: recordOf(letter), mails: letter.mails };
-    let key: Buffer | undefined;
-    await this.#options.journal.commit(() => {
-      if (this.executor.removeDeadLetter(id, letter.number)) key = this.#outbox.put(entry);
-    });
-    if (key === undefined) return false;
-    void this.#outbox.deliver(key, entry);
-    this.executor.deadLetterCounts.change(id, entry.record.device, -1);
-    return true;
-  }
-
-  /** Returns how many there still were. */
-  async dropDeadLetters(action: Action, letters: readonly StoredActionDeadLetter[]): Promise<number> {
-    const id = actionKey(action.id);
-    let dropped: readonly StoredActionDeadLetter[] = [];
-    await this.#options.journal.commit(() => {
-      dropped = letters.filter(({ number }) => this.executor.removeDeadLetter(id, number));
-    });
-    for (const { record } of dropped) this.executor.deadLetterCounts.change(id, record.device, -1);
-    return dropped.length;
+    await this.started(action);
+    let replayed = 0;
+    for (const one of this.deadLetters.ids(id, number)) {
+      const letter = this.deadLetters.get(id, one);
+      if (letter === undefined) continue;
+      if (letter.mails.length > 0) {
+        if (await this.#resendMails(id, one, letter)) replayed += 1;
+        continue;
+      }
+      // Read again each time: it may be replaced while mails are sent again.
+      const queue = this.queue(action);
+      if (queue === undefined)
+        throw new ApiError('limit_reached', { msg: 'This action is disabled. Enable it first.' });
+      if (queue.replay(one, letter.record)) replayed += 1;
+    }
+    return replayed;
   }
 
   /** Abandons the runs under way; they run again after the next start. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    clearTimeout(this.#pollTimer);
+    this.#stopping.abort();
+    this.#waiting.abort();
     clearInterval(this.#upkeepTimer);
     await this.#storeProgress().catch((error: unknown) => {
       const msg = 'actions: progress could not be stored at shutdown; what is done is still not run again';
@@ -226,11 +222,27 @@ export class Dispatcher {
       config,
       journal,
       logEnds,
-      deadLetters: this.executor.deadLetterCounts.of(actionKey(action.id)),
+      deadLetters: this.deadLetters,
       inFlight: () => this.#outbox.count(actionKey(action.id)),
     });
     this.#queues.set(action.id, queue);
-    this.#pollSoon(0);
+    void this.#follow();
+  }
+
+  /** Queues refused mails for delivery again, in place of their dead letter. Returns false if that is gone. */
+  async #resendMails(
+    action: Buffer,
+    number: number,
+    { record, mails }: StoredActionDeadLetter,
+  ): Promise<boolean> {
+    const entry = { action, record, mails };
+    let key: Buffer | undefined;
+    await this.deadLetters.change(action, () => {
+      if (this.deadLetters.remove(action, number)) key = this.#outbox.put(entry);
+    });
+    if (key === undefined) return false;
+    void this.#outbox.deliver(key, entry);
+    return true;
   }
 
   #fail(action: Action, error: unknown): void {
@@ -245,27 +257,31 @@ export class Dispatcher {
     }, failureMs);
   }
 
-  #pollSoon(afterMs: number): void {
-    if (this.#isStopping || this.#isPolling) return;
-    clearTimeout(this.#pollTimer);
-    this.#pollTimer = setTimeout(() => void this.#poll(), afterMs);
+  /** Scans the logs and starts runs as long as an action is enabled. */
+  async #follow(): Promise<void> {
+    this.#waiting.abort();
+    if (this.#isFollowing) return;
+    this.#isFollowing = true;
+    while (this.#queues.size > 0 && !this.#isStopping) {
+      // A change from here on ends the wait below at once.
+      this.#waiting = new AbortController();
+      try {
+        const mark = await this.#options.follower.mark();
+        const hasFound = await this.#scanner.poll(mark.ends);
+        this.#pump();
+        if (!hasFound) await this.#options.follower.changed(mark, idleMs, this.#waiting.signal);
+      } catch (error) {
+        if (this.#isStopping) break;
+        logFailure(this.#options.log, error, 'actions: reading the log failed; retrying');
+        // An unavailable database may fail at once.
+        await sleep(failureMs, this.#stopping.signal);
+      }
+    }
+    this.#isFollowing = false;
   }
 
-  async #poll(): Promise<void> {
-    this.#isPolling = true;
-    let hasFailed = false;
-    try {
-      if (await this.#scanner.poll()) this.#lastFoundMs = performance.now();
-      this.#pump();
-    } catch (error) {
-      hasFailed = true;
-      logFailure(this.#options.log, error, 'actions: reading the log failed; retrying');
-    }
-    this.#isPolling = false;
-    if (this.#queues.size === 0) return;
-    const isIdle = performance.now() - this.#lastFoundMs > idleAfterMs;
-    // Waits longer after a failure, as an unavailable database may fail at once.
-    this.#pollSoon(hasFailed ? failureMs : isIdle ? idlePollMs : busyPollMs);
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   /** Starts runs on free threads. */
@@ -296,8 +312,7 @@ export class Dispatcher {
       freeThread();
       if (!queue.isStopped) this.#fail(queue.action, error);
     }
-    // If this fails, the next poll finds what is left.
-    this.#pollSoon(0);
+    this.#waiting.abort();
   }
 
   async #upkeep(): Promise<void> {

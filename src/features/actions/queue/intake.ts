@@ -2,7 +2,7 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
-import { type ActionJournal, relocatedKey } from '../tables.ts';
+import type { ActionJournal } from '../tables.ts';
 import type { InHand } from './in-hand.ts';
 import { QueueProgress } from './queue-progress.ts';
 import type { Trigger } from './trigger.ts';
@@ -45,7 +45,7 @@ export class Intake {
     const { journal, action, logEnds } = options;
     this.#options = options;
     journal.refresh();
-    this.progress = logEnds.map((end, shard) => new QueueProgress(journal.tables, action, shard, end));
+    this.progress = logEnds.map((end, shard) => new QueueProgress(journal, action, shard, end));
   }
 
   /** Devices whose records in the logs wait while those of others pass. */
@@ -56,8 +56,8 @@ export class Intake {
   /** Whether nothing is taken until a device that is behind has caught up. */
   get isHeld(): boolean {
     if (this.#hasFreeCursor) return false;
-    const { actionQueueMax } = this.#options.config;
-    if (this.progress.some(({ marks }) => marks > actionQueueMax)) return true;
+    const { actionQueueMax } = this.#options.config.settings.current;
+    if (this.progress.some(({ ahead }) => ahead > actionQueueMax)) return true;
     return this.#lacksCursor !== undefined && !this.#options.inHand.hasRoomFor(this.#lacksCursor);
   }
 
@@ -77,20 +77,26 @@ export class Intake {
     return first === undefined || first === shard;
   }
 
+  /** Position up to which the log of that shard is scanned. */
+  scanned(shard: number): number {
+    return this.progress[shard]?.scanned ?? 0;
+  }
+
   /** Whether deciding on this record needs its device. */
   asksForDevice(record: StoredRecord): boolean {
     return this.#options.trigger.asksForTags(record);
   }
 
   /** Takes the action's records from a page of the log, as far as there is room. `devices`: those asked for. */
-  offer(shard: number, page: LogPage, devices: ReadonlyMap<DeviceKey, Device>): void {
+  offer(shard: number, page: LogPage, devices: ReadonlyMap<DeviceKey, Device | undefined>): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
     const end = this.#shardBehind() === undefined ? page.next : Math.min(page.next, this.#end(shard));
     for (const record of page.records) {
       const { position } = record;
-      if (position < progress.scanned) continue;
       if (position >= end) break;
+      progress.scanTo(position);
+      if (position < progress.scanned) continue;
       // Advanced before matching the record, so that one that fails to match is skipped.
       progress.scanned = position + 1;
       if (this.#pass(shard, progress, record, devices)) continue;
@@ -98,7 +104,7 @@ export class Intake {
       this.#isFull = true;
       return;
     }
-    progress.scanned = Math.max(progress.scanned, end);
+    progress.scanTo(end);
     this.#isFull = false;
   }
 
@@ -113,7 +119,12 @@ export class Intake {
   }
 
   /** Like `offer`, for the devices that are behind, with a page from `from` on. */
-  offerAgain(shard: number, from: number, page: LogPage, devices: ReadonlyMap<DeviceKey, Device>): void {
+  offerAgain(
+    shard: number,
+    from: number,
+    page: LogPage,
+    devices: ReadonlyMap<DeviceKey, Device | undefined>,
+  ): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
     const { behind, scanned } = progress;
@@ -137,20 +148,14 @@ export class Intake {
     for (const device of following) behind.moveOn(device, page.next < scanned ? page.next : undefined);
   }
 
-  /** Skips a gap: with no records from this position on, none will come before the end that the log reported. */
-  passGap(shard: number, from: number): void {
-    const progress = this.progress[shard];
-    if (progress?.scanned === from) progress.scanned = Math.max(from, this.#end(shard));
-  }
-
   /** Marks the record done, inside a write transaction. */
   finish(shard: number, record: StoredRecord): void {
     const progress = this.progress[shard];
     if (progress === undefined) return;
     progress.finish(record);
-    // Bounds the marks to the records in hand: beyond that, the device that holds the position back gets a cursor of
-    // its own.
-    while (progress.marks > this.#options.config.actionQueueMax) {
+    // Bounds what is done ahead of the position to the records in hand: beyond that, the device that holds it back gets
+    // a cursor of its own.
+    while (progress.ahead > this.#options.config.settings.current.actionQueueMax) {
       const { first } = progress;
       if (first === undefined || !this.#leaveBehind(progress, first, undefined)) break;
     }
@@ -164,7 +169,7 @@ export class Intake {
     shard: number,
     progress: QueueProgress,
     record: StoredRecord,
-    devices: ReadonlyMap<DeviceKey, Device>,
+    devices: ReadonlyMap<DeviceKey, Device | undefined>,
   ): boolean {
     const { device, position } = record;
     const { inHand } = this.#options;
@@ -192,7 +197,7 @@ export class Intake {
    * Whether not to wait for the device: it is stuck, or has much of all records in hand. Any other takes only a moment.
    */
   #isSlow(device: DeviceKey): boolean {
-    const muchOfAll = this.#options.config.actionQueueMax * roomShareMin;
+    const muchOfAll = this.#options.config.settings.current.actionQueueMax * roomShareMin;
     return this.#options.inHand.isStuck(device) || this.#options.inHand.of(device) >= muchOfAll;
   }
 
@@ -215,7 +220,10 @@ export class Intake {
   get #hasRoom(): boolean {
     const { inHand, config } = this.#options;
     if (!this.#isFull) return inHand.free > 0;
-    const ofOthers = this.progress.reduce((sum, { behind }) => sum - behind.inHand, config.actionQueueMax);
+    const ofOthers = this.progress.reduce(
+      (sum, { behind }) => sum - behind.inHand,
+      config.settings.current.actionQueueMax,
+    );
     return inHand.free >= Math.ceil(ofOthers * roomShareMin);
   }
 
@@ -256,12 +264,7 @@ export class Intake {
   }
 
   #isFor(record: StoredRecord, progress: QueueProgress, sender: Device | undefined): boolean {
-    if (progress.isDone(record)) return false;
-    // Relocated records were done before the reshard, except those noted.
-    const { relocated } = this.#options.journal.tables;
-    if (record.isRelocated && !relocated.doesExist(relocatedKey(this.#options.action, record.id)))
-      return false;
-    return this.#options.trigger.matches(record, sender);
+    return !progress.isDone(record) && this.#options.trigger.matches(record, sender);
   }
 
   #end(shard: number): number {

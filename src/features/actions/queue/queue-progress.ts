@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { ActionJournal } from '../tables.ts';
-import { actionShardKey, numberKey, numberValue, rangeOf, readNumber } from '../tables.ts';
-import { DevicesBehind, storedCursors } from './devices-behind.ts';
+import type { TableStore } from '../../../storage/tables/table-store.ts';
+import { Cursor, Cursors } from '../../records/cursor.ts';
+import { DevicesBehind, storedDeviceCursors } from './devices-behind.ts';
 
 /** A record, by position. */
 export interface QueuePosition {
@@ -13,53 +13,34 @@ interface Entry extends QueuePosition {
   isDone: boolean;
 }
 
-/** The position as stored: all before it is done in the log of that shard, except for devices that are behind. */
-export function storedPosition(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
-  const stored = tables.positions.getBinary(actionShardKey(action, shard));
-  return stored === undefined ? 0 : readNumber(stored);
-}
-
-/** The lowest stored position, including devices that are behind. */
-export function storedLowest(tables: ActionJournal['tables'], action: Buffer, shard: number): number {
-  let lowest = storedPosition(tables, action, shard);
-  for (const { position } of storedCursors(tables, actionShardKey(action, shard)))
-    lowest = Math.min(lowest, position);
-  return lowest;
+/** On disk, the lowest position that is not done, and the positions lost before the cursor. */
+export function storedProgress(
+  store: Pick<TableStore, 'rows'>,
+  action: Buffer,
+  shard: number,
+): { lowest: number; lost: number } {
+  const { position, lost } = new Cursors(store).read(action, shard);
+  return { lowest: Math.min(position, ...storedDeviceCursors(store, action, shard).values()), lost };
 }
 
 /**
- * Progress of one action in the log of one shard. Records are done out of order, as devices do not wait for each other.
- * Stored are the position before which all are done, and a mark for each done one past it. A device that holds the
- * position back gets a cursor of its own, which bounds the marks.
+ * Progress of one action in the log of one shard. Records are done out of order, as devices do not wait for each other:
+ * those past the position of the cursor are acknowledged ahead of it. A device that holds the position back gets a cursor
+ * of its own, which bounds their number.
  */
 export class QueueProgress {
   readonly behind: DevicesBehind;
   /** Scanned up to here. */
   scanned: number;
-  readonly #tables: ActionJournal['tables'];
-  readonly #key: Buffer;
-  #stored: number;
+  readonly #cursor: Cursor;
   /** Records in hand, in order, from the first that is not done. */
   #entries: Entry[] = [];
-  readonly #marks = new Set<number>();
-  /**
-   * Marks before the position, left by an earlier version of the action: a new one that runs for more has records to do
-   * before records that are done. Kept while devices are behind that they may belong to.
-   */
-  readonly #earlierMarks = new Set<number>();
 
-  /** `logEnd`: caps the stored position, which may be ahead of a log that was restored by hand. */
-  constructor(tables: ActionJournal['tables'], action: Buffer, shard: number, logEnd: number) {
-    this.#tables = tables;
-    this.#key = actionShardKey(action, shard);
-    this.#stored = storedPosition(tables, action, shard);
-    this.scanned = Math.min(this.#stored, logEnd);
-    this.behind = new DevicesBehind(tables, this.#key, this.scanned);
-    for (const key of tables.done.getKeys(rangeOf(this.#key))) {
-      const mark = readNumber(key);
-      this.#earlierMarks.add(mark);
-      if (mark >= this.#stored) this.#marks.add(mark);
-    }
+  /** `logEnd`: caps the position, which may be ahead of a log that was restored by hand. */
+  constructor(store: Pick<TableStore, 'rows'>, action: Buffer, shard: number, logEnd: number) {
+    this.#cursor = new Cursor(new Cursors(store), action, shard);
+    this.scanned = this.#cursor.next(Math.min(this.#cursor.position, logEnd));
+    this.behind = new DevicesBehind(store, action, shard, this.scanned);
   }
 
   /** All before this position is done, except for devices that are behind. */
@@ -68,12 +49,17 @@ export class QueueProgress {
   }
 
   get isStored(): boolean {
-    return this.position === this.#stored && this.behind.isStored(this.#stored);
+    return this.position === this.#cursor.position && this.behind.isStored(this.position);
   }
 
-  /** Number of records done past the position, each with a mark. */
-  get marks(): number {
-    return this.#marks.size;
+  /** Number of records done ahead of the position, each with a row on disk. */
+  get ahead(): number {
+    return this.#cursor.ahead;
+  }
+
+  /** Positions, of any fleet, that retention removed before they were scanned. */
+  get lost(): number {
+    return this.#cursor.lostBefore(this.position);
   }
 
   /** The device that holds the position back. */
@@ -82,7 +68,7 @@ export class QueueProgress {
   }
 
   /** The position before which nothing is left to scan. */
-  get lowestScanned(): number {
+  get lowest(): number {
     let lowest = this.scanned;
     for (const [, next] of this.behind.passed()) lowest = Math.min(lowest, next);
     return lowest;
@@ -90,9 +76,14 @@ export class QueueProgress {
 
   /** Whether the record was done before the last start. */
   isDone({ device, position }: QueuePosition): boolean {
-    return (
-      this.#marks.has(position) || this.#earlierMarks.has(position) || this.behind.isDone(device, position)
-    );
+    return this.#cursor.isDone(position) || this.behind.isDone(device, position);
+  }
+
+  /** Moves on to a record, or to the end of a page: there is nothing before it any more. */
+  scanTo(position: number): void {
+    if (position <= this.scanned) return;
+    this.#cursor.skip(this.scanned, position);
+    this.scanned = this.#cursor.next(position);
   }
 
   take({ device, position }: QueuePosition): void {
@@ -122,9 +113,7 @@ export class QueueProgress {
     const entry = this.#entries.find((one) => one.position === position);
     if (entry !== undefined) entry.isDone = true;
     this.#dropDone();
-    if (position < this.position) return;
-    this.#tables.done.putSync(numberKey(this.#key, position), Buffer.alloc(0));
-    this.#marks.add(position);
+    if (position >= this.position) this.#cursor.ack(position, position + 1);
   }
 
   /** Call inside a write transaction. */
@@ -132,20 +121,10 @@ export class QueueProgress {
     const { position } = this;
     // In one transaction with the position, as the records of devices behind lie before it.
     this.behind.store(position);
-    if (position === this.#stored) return;
-    this.#tables.positions.putSync(this.#key, numberValue(position));
-    this.#stored = position;
-    const lowest = Math.min(position, this.behind.lowestPosition);
-    for (const mark of this.#marks) {
-      if (mark >= position) continue;
-      this.#marks.delete(mark);
-      if (!this.#earlierMarks.has(mark)) this.#tables.done.removeSync(numberKey(this.#key, mark));
-    }
-    for (const mark of this.#earlierMarks) {
-      if (mark >= lowest) continue;
-      this.#earlierMarks.delete(mark);
-      this.#tables.done.removeSync(numberKey(this.#key, mark));
-    }
+    if (position === this.#cursor.position) return;
+    // An earlier version of the action may have run for fewer records: then a device that is behind has records to do
+    // before records that are done.
+    this.#cursor.store(position, Math.min(position, this.behind.lowestPosition))();
   }
 
   #dropDone(): void {

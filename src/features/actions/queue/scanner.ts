@@ -1,173 +1,123 @@
-import { yieldToEventLoop } from '../../../core/async.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage } from '../../../domain/records/record.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { LogFollower } from '../../records/log-follower.ts';
 import type { ActionQueue } from './action-queue.ts';
 
 export interface ScannerOptions {
-  shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  shards: { of(device: DeviceKey): Shard };
+  follower: LogFollower;
   log: Log;
   queues(): Iterable<ActionQueue>;
   /** Whether more records may be taken now. */
   mayTake(): boolean;
 }
 
-/** Pages read from one position per poll. */
+/** Pages that a queue reads of one log per poll. */
 const pagesPerPoll = 4;
-/** Longest stretch of a poll before it yields to the event loop. */
-const pollMsMax = 10;
 
-/** Scans the logs of all shards for all queues, each from its own position. */
+/** Devices as they are during one poll. */
+type Senders = Map<DeviceKey, Device | undefined>;
+
+/** Scans the logs of all shards for all queues, each from its own position, so that none delays another. */
 export class LogScanner {
   readonly #options: ScannerOptions;
-  /** By queue, the shards in which it has missed records: reported once, until it has caught up there. */
-  readonly #missed = new WeakMap<ActionQueue, Set<number>>();
+  /** Queues for which it was reported that a device behind has missed records. */
+  readonly #missing = new WeakSet<ActionQueue>();
 
   constructor(options: ScannerOptions) {
     this.#options = options;
   }
 
-  /** Polls every log once. Returns whether there was anything. */
-  async poll(): Promise<boolean> {
+  /** Polls every log once, up to its end as read before. Returns whether any queue has come further. */
+  async poll(logEnds: readonly number[]): Promise<boolean> {
+    const queues = [...this.#options.queues()];
+    const senders: Senders = new Map();
     let hasFound = false;
-    for (const { intake } of this.#options.queues()) intake.makeRoom();
-    let sinceMs = performance.now();
-    for (const readNext of this.#readers()) {
-      for (let pages = 0; pages < pagesPerPoll; pages += 1) {
-        if (!(await readNext())) break;
-        hasFound = true;
-        if (performance.now() - sinceMs < pollMsMax) continue;
-        await yieldToEventLoop();
-        sinceMs = performance.now();
+    for (const { intake } of queues) intake.makeRoom();
+    for (const [shard, end] of logEnds.entries()) {
+      // Page by page, as queues that are where others are share the page that was read last.
+      for (let pages = 0, isMore = true; isMore && pages < pagesPerPoll; pages += 1) {
+        isMore = false;
+        for (const queue of queues) {
+          if (await this.#readOn(queue, shard, end, senders)) isMore = true;
+          if (await this.#readAgain(queue, shard, senders)) isMore = true;
+        }
+        hasFound ||= isMore;
       }
     }
     return hasFound;
   }
 
-  /** Yields functions that read one page per call, in sequence, and return whether there was one. */
-  *#readers(): Generator<() => Promise<boolean>> {
-    for (const [shard] of this.#options.shards.all.entries()) {
-      for (const position of this.#positions(shard)) {
-        let from: number | undefined = position;
-        yield async () => {
-          from = from === undefined ? undefined : await this.#readPage(shard, from);
-          return from !== undefined;
-        };
-      }
-      for (const queue of this.#options.queues()) yield () => this.#readAgain(shard, queue);
-    }
+  /** Offers the next page to a queue. Returns whether it has taken anything of it. */
+  async #readOn(queue: ActionQueue, shard: number, end: number, senders: Senders): Promise<boolean> {
+    const { intake } = queue;
+    const from = intake.scanned(shard);
+    if (from >= end || !this.#options.mayTake() || !intake.wants(shard)) return false;
+    const page = await this.#options.follower.page(shard, from);
+    // With no records from there on, none will come before the end of the log.
+    const next = page.next === from ? end : page.next;
+    await this.#offer(queue, shard, page, senders, () => intake.offer(shard, { ...page, next }, senders));
+    return intake.scanned(shard) > from;
   }
 
-  /**
-   * Positions to read in the log of that shard: that of each queue, so that one far behind does not delay others.
-   * Queues that have caught up share one.
-   */
-  #positions(index: number): ReadonlySet<number> {
-    const positions = new Set<number>();
-    for (const queue of this.#options.queues()) {
-      if (queue.intake.wants(index)) positions.add(queue.intake.progress[index]?.scanned ?? 0);
-    }
-    return positions;
-  }
-
-  /** Returns where to continue; undefined at the end of the log, or where no queue wants it. */
-  async #readPage(index: number, from: number): Promise<number | undefined> {
-    const { shards, queues, mayTake } = this.#options;
-    if (!mayTake()) return undefined;
-    const wanting = [...queues()].filter(
-      ({ intake }) => intake.wants(index) && intake.progress[index]?.scanned === from,
-    );
-    if (wanting.length === 0) return undefined;
-    const page = await shards.all[index]?.records(from);
-    if (page === undefined) return undefined;
-    if (page.next === from) {
-      for (const queue of wanting) {
-        queue.intake.passGap(index, from);
-        this.#missed.get(queue)?.delete(index);
-      }
-      return undefined;
-    }
-    await this.#offer(index, from, page, wanting, ({ intake }, devices) =>
-      intake.offer(index, page, devices),
-    );
-    return page.next;
-  }
-
-  /**
-   * Reads a page again for devices that a queue has left behind, from the lowest of their cursors. Returns whether
-   * there was one.
-   */
-  async #readAgain(index: number, queue: ActionQueue): Promise<boolean> {
-    const { shards, mayTake } = this.#options;
-    const from = mayTake() ? queue.intake.wantsAgain(index) : undefined;
-    const page = from === undefined ? undefined : await shards.all[index]?.records(from);
-    if (from === undefined || page === undefined) return false;
+  /** Reads a page again for devices that a queue has left behind, from the lowest of their cursors. */
+  async #readAgain(queue: ActionQueue, shard: number, senders: Senders): Promise<boolean> {
+    const { intake } = queue;
+    const from = this.#options.mayTake() ? intake.wantsAgain(shard) : undefined;
+    if (from === undefined) return false;
+    const page = await this.#options.follower.page(shard, from);
+    if (page.records[0]?.position !== from && !page.damaged) this.#reportMissing(queue, shard, from);
     // Everything that the others have passed may have been trimmed meanwhile.
-    const found = page.next === from ? { ...page, next: Number.POSITIVE_INFINITY } : page;
-    await this.#offer(index, from, page, [queue], ({ intake }, devices) =>
-      intake.offerAgain(index, from, found, devices),
+    const next = page.next === from ? Number.POSITIVE_INFINITY : page.next;
+    await this.#offer(queue, shard, page, senders, () =>
+      intake.offerAgain(shard, from, { ...page, next }, senders),
     );
     return true;
   }
 
   async #offer(
-    index: number,
-    from: number,
+    queue: ActionQueue,
+    shard: number,
     page: LogPage,
-    queues: readonly ActionQueue[],
-    offer: (queue: ActionQueue, devices: ReadonlyMap<DeviceKey, Device>) => void,
+    senders: Senders,
+    offer: () => void,
   ): Promise<void> {
-    const { log } = this.#options;
-    if (page.damaged) {
-      log.error({ shard: index, position: from }, 'actions: damaged log batch skipped');
-    }
-    if (!page.damaged && page.next - from > page.records.length) {
-      for (const queue of queues) this.#reportMissed(queue, index, from);
-    }
-    const devices = await this.#devicesOf(page, queues);
-    for (const queue of queues) {
-      try {
-        offer(queue, devices);
-      } catch (error) {
-        const { fleetId, name } = queue.action;
-        log.error(
-          { err: error, fleet: fleetId, action: name, shard: index },
-          'record could not be matched against the filter of an action; skipped',
-        );
-      }
+    await this.#addSenders(queue, page, senders);
+    try {
+      offer();
+    } catch (error) {
+      const { fleetId, name } = queue.action;
+      this.#options.log.error(
+        { err: error, fleet: fleetId, action: name, shard },
+        'record could not be matched against the filter of an action; skipped',
+      );
     }
   }
 
-  /** The devices that the queues ask for. Loaded in parallel, as some engines are a network away. */
-  async #devicesOf(page: LogPage, queues: readonly ActionQueue[]): Promise<ReadonlyMap<DeviceKey, Device>> {
+  /** Adds the devices that the queue asks for. Loaded in parallel, as some engines are a network away. */
+  async #addSenders({ intake }: ActionQueue, { records }: LogPage, senders: Senders): Promise<void> {
     const asked = new Set<DeviceKey>();
-    for (const record of page.records) {
-      if (queues.some((queue) => queue.intake.asksForDevice(record))) asked.add(record.device);
+    for (const record of records) {
+      if (!senders.has(record.device) && intake.asksForDevice(record)) asked.add(record.device);
     }
-    const devices = new Map<DeviceKey, Device>();
     await Promise.all(
       [...asked].map(async (device) => {
-        const known = await this.#options.shards.of(device).device(device);
-        if (known !== undefined) devices.set(device, known);
+        senders.set(device, await this.#options.shards.of(device).devices.get(device));
       }),
     );
-    return devices;
   }
 
-  /**
-   * Logs that records were trimmed unseen. Retention by fleet cuts holes into the log, so whose records they were is
-   * unknown.
-   */
-  #reportMissed(queue: ActionQueue, index: number, from: number): void {
-    const missed = this.#missed.get(queue) ?? new Set();
-    if (missed.has(index)) return;
-    this.#missed.set(queue, missed.add(index));
+  /** Logs that retention took records of which some may belong to a device behind: how many is unknown. */
+  #reportMissing(queue: ActionQueue, shard: number, from: number): void {
+    if (this.#missing.has(queue)) return;
+    this.#missing.add(queue);
     const { fleetId, name } = queue.action;
     this.#options.log.warn(
-      { fleet: fleetId, action: name, shard: index, from },
-      'records of unknown fleets were trimmed from the log before a held action had scanned them',
+      { fleet: fleetId, action: name, shard, from },
+      'records were trimmed from the log before an action had read them again for a device that is behind',
     );
   }
 }

@@ -14,12 +14,12 @@ export class Trigger {
   readonly #tags: ActionFilter['tags'];
   readonly #payload: Schema | undefined;
 
-  constructor(action: Action, { on, filter }: ActionVersion, limits = unwatched.limits) {
+  constructor(action: Action, { on, filter }: ActionVersion, settings = unwatched.settings) {
     this.#fleetId = action.fleetId;
     this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
     this.#devices = filter.devices && new Set(filter.devices);
     this.#tags = filter.tags;
-    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, limits });
+    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, settings });
   }
 
   /** Whether the record is from its fleet and of one of its schemas, regardless of the filter. */

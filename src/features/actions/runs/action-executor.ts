@@ -3,37 +3,38 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
-import type { RefusedMail, StoredActionDeadLetter } from '../outbox/dead-letters.ts';
+import type { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { OutboxEntry } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { ActionQueue } from '../queue/action-queue.ts';
-import { DeadLetterCounts } from '../queue/action-queue.ts';
 import type { PendingRun } from '../queue/in-hand.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunLimits, RunRecord, RunReport } from '../sandbox/run.ts';
 import type { ActionLogLine, Run } from '../service.ts';
-import { numberKey } from '../tables.ts';
-import { answerFor, areCurrent, type Reads, type Sources, writeState } from './action-state.ts';
+import {
+  answerFor,
+  areCurrent,
+  type Reads,
+  readState,
+  type Sources,
+  stateFull,
+  writeState,
+} from './action-state.ts';
 import { History } from './history.ts';
 
 export interface ActionExecutorOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
   config: ActionConfig;
   pool: ActionPool;
+  deadLetters: ActionDeadLetters;
   log: Log;
 }
 
 /** Conflicts of one attempt with concurrent changes of the state, after which it fails. */
 const conflictsMax = 100;
 const retryMsMax = 3_600_000;
-/**
- * Limits of an action's state: number of keys, and bytes of a value as JSON. A state is for some MB at most; what an
- * action stores per device belongs in records.
- */
-const stateKeysMax = 1_000;
-const stateValueBytesMax = 4_096;
 /** Retained log lines per retained run, on average: if runs log more, their lines are retained for less long. */
 const linesPerRunKept = 10;
 
@@ -43,21 +44,21 @@ interface Attempt {
   run: PendingRun;
 }
 
-/** Outcome of an attempt: `done` and `dead` end the run, `again` does not. `deadLetters`: change of their number. */
+/** Outcome of an attempt: `done` and `dead` end the run, `again` does not. */
 type AttemptEnd =
-  | { type: 'done'; key: Buffer | undefined; deadLetters: number }
-  | { type: 'dead'; deadLetters: number }
+  | { type: 'done'; key: Buffer | undefined }
+  | { type: 'dead' }
   | { type: 'again'; afterMs: number };
 
 export function limitsOf(config: ActionConfig): RunLimits {
   return {
-    cpuMilliseconds: config.actionCpuMilliseconds,
-    wallMilliseconds: config.actionWallMilliseconds,
-    memoryBytes: config.actionMemoryBytesMax,
-    mailsMax: config.actionMailsMax,
+    cpuMilliseconds: config.settings.current.actionCpuMilliseconds,
+    wallMilliseconds: config.settings.current.actionWallMilliseconds,
+    memoryBytes: config.settings.current.actionMemoryBytesMax,
+    mailsMax: config.settings.current.actionMailsMax,
     payloadBytesMax: config.bodyBytesMax,
-    stateWritesMax: stateKeysMax,
-    stateValueBytesMax,
+    stateWritesMax: config.settings.current.actionStateKeysMax,
+    stateValueBytesMax: config.settings.current.actionStateValueBytesMax,
   };
 }
 
@@ -80,8 +81,6 @@ function describeRecord(record: StoredRecord): RunRecord {
 export class ActionExecutor {
   readonly runs: History<Run>;
   readonly lines: History<ActionLogLine>;
-  readonly deadLetters: History<StoredActionDeadLetter>;
-  readonly deadLetterCounts: DeadLetterCounts;
   readonly #options: ActionExecutorOptions;
   readonly #outbox: Outbox;
 
@@ -91,8 +90,6 @@ export class ActionExecutor {
     const { tables } = options.journal;
     this.runs = new History(tables.runs);
     this.lines = new History(tables.logs);
-    this.deadLetters = new History(tables.deadLetters);
-    this.deadLetterCounts = new DeadLetterCounts(this.deadLetters);
   }
 
   /**
@@ -102,7 +99,7 @@ export class ActionExecutor {
   async attempt(attempt: Attempt, onThreadFree: () => void): Promise<'done' | 'failed' | 'dead'> {
     const { queue, run } = attempt;
     const { record, deadLetter } = run;
-    if (deadLetter !== undefined && this.deadLetters.get(queue.id, deadLetter) === undefined) {
+    if (deadLetter !== undefined && this.#options.deadLetters.get(queue.id, deadLetter) === undefined) {
       // Its dead letter was dropped while it waited.
       onThreadFree();
       queue.decided(run);
@@ -120,40 +117,24 @@ export class ActionExecutor {
       queue.delay(run, ending.afterMs);
       return 'failed';
     }
-    // Order matters: the entry in flight and the dead letters are counted before the run counts as decided, all before
+    // Order matters: the entry in flight is counted before the run counts as decided, as its dead letter was, all before
     // anything else may start.
     const delivery =
       ending.type === 'done' && ending.key !== undefined
         ? this.#outbox.deliver(ending.key, entry)
         : undefined;
-    this.deadLetterCounts.change(queue.id, record.device, ending.deadLetters);
     queue.decided(run);
     await delivery;
     queue.finish(run);
     return ending.type;
   }
 
-  /** Stores refused mails as a dead letter, inside a write transaction. */
-  deadLetterMails({ action, record }: OutboxEntry, mails: readonly RefusedMail[]): void {
-    const [first] = mails;
-    const which = first === undefined ? '' : `, the first by ${deviceIdOf(first.device)}: ${first.reason}`;
-    const msg = `${mails.length} of its mails were not taken${which}.`;
-    const error: RunError = { code: 'mail_refused', msg };
-    this.#deadLetter(action, { record, failedAtMs: Date.now(), attempts: 1, error, mails });
-  }
-
-  /** Call inside a write transaction. Returns false if there is none of that number. */
-  removeDeadLetter(action: Buffer, number: number): boolean {
-    return this.#options.journal.tables.deadLetters.removeSync(numberKey(action, number));
-  }
-
   forget(action: Buffer): void {
-    for (const history of [this.runs, this.lines, this.deadLetters]) history.forget(action);
-    this.deadLetterCounts.forget(action);
+    for (const history of [this.runs, this.lines]) history.forget(action);
   }
 
   #runCode({ queue, run: { record } }: Attempt, reads: Reads): Promise<RunReport> {
-    const { config, pool } = this.#options;
+    const { config, journal, pool } = this.#options;
     return pool.run(
       {
         key: `${queue.action.id}.${queue.version.number}`,
@@ -162,7 +143,14 @@ export class ActionExecutor {
         record: describeRecord(record),
         limits: limitsOf(config),
       },
-      answerFor(queue.action.fleetId, queue.id, reads, this.#options),
+      answerFor(
+        queue.action.fleetId,
+        (key) => {
+          journal.refresh();
+          return readState(journal.tables, queue.id, key, reads);
+        },
+        this.#options,
+      ),
     );
   }
 
@@ -175,7 +163,7 @@ export class ActionExecutor {
     reads: Reads,
   ): Promise<AttemptEnd | undefined> {
     let ending = undefined as AttemptEnd | undefined;
-    await this.#options.journal.commit(() => {
+    await this.#options.deadLetters.change(attempt.queue.id, () => {
       if (attempt.queue.isStopped) return;
       ending = this.#store(attempt, report, error, entry, reads);
     });
@@ -190,11 +178,11 @@ export class ActionExecutor {
     entry: OutboxEntry,
     reads: Reads,
   ): AttemptEnd {
-    const { config, journal } = this.#options;
+    const { config, journal, deadLetters } = this.#options;
     const { tables } = journal;
     // Its dead letter was dropped while it ran: discard the result.
-    if (run.deadLetter !== undefined && !tables.deadLetters.doesExist(numberKey(queue.id, run.deadLetter))) {
-      return { type: 'done', key: undefined, deadLetters: 0 };
+    if (run.deadLetter !== undefined && !deadLetters.has(queue.id, run.deadLetter)) {
+      return { type: 'done', key: undefined };
     }
     let error = failure;
     if (error === undefined && !areCurrent(tables, queue.id, reads)) {
@@ -205,33 +193,33 @@ export class ActionExecutor {
         msg: `Concurrent runs changed the state ${conflictsMax} times.`,
       };
     }
-    if (error === undefined && !writeState(tables, queue.id, report.writes, stateKeysMax)) {
-      const msg = `The state would have more than ${stateKeysMax} keys.`;
-      error = { code: 'state_full', msg };
+    const { actionStateKeysMax: keysMax } = config.settings.current;
+    if (error === undefined && !writeState(tables, queue.id, report.writes, keysMax)) {
+      error = stateFull(keysMax);
     }
     // A record that the engine cannot read never becomes readable; no code of the action has run.
-    const isLast = run.attempt >= config.actionAttemptsMax || error?.code === 'unreadable_record';
+    const isLast =
+      run.attempt >= config.settings.current.actionAttemptsMax || error?.code === 'unreadable_record';
     const outcome = error === undefined ? 'done' : isLast ? 'dead' : 'failed';
     this.#note({ queue, run }, report, error, outcome, entry.mails.length);
     if (error !== undefined && !isLast) {
-      const afterMs = Math.min(config.actionRetryMilliseconds * 2 ** (run.attempt - 1), retryMsMax);
+      const afterMs = Math.min(
+        config.settings.current.actionRetryMilliseconds * 2 ** (run.attempt - 1),
+        retryMsMax,
+      );
       run.attempt += 1;
       run.conflicts = 0;
       return { type: 'again', afterMs };
     }
     queue.store(run);
-    const replayed = run.deadLetter !== undefined && this.removeDeadLetter(queue.id, run.deadLetter) ? 1 : 0;
+    if (run.deadLetter !== undefined) deadLetters.remove(queue.id, run.deadLetter);
     if (error !== undefined) {
       const { record, attempt } = run;
-      this.#deadLetter(queue.id, { record, failedAtMs: Date.now(), attempts: attempt, error, mails: [] });
-      return { type: 'dead', deadLetters: 1 - replayed };
+      deadLetters.add(queue.id, { record, failedAtMs: Date.now(), attempts: attempt, error, mails: [] });
+      return { type: 'dead' };
     }
     const key = entry.mails.length === 0 ? undefined : this.#outbox.put(entry);
-    return { type: 'done', key, deadLetters: -replayed };
-  }
-
-  #deadLetter(action: Buffer, letter: Omit<StoredActionDeadLetter, 'number'>): void {
-    this.deadLetters.add(action, letter, Number.POSITIVE_INFINITY);
+    return { type: 'done', key };
   }
 
   #note(
@@ -257,12 +245,12 @@ export class ActionExecutor {
       error,
       mails,
     };
-    const number = this.runs.add(queue.id, run, config.actionRunsKept);
+    const number = this.runs.add(queue.id, run, config.settings.current.actionRunsKept);
     for (const text of log) {
       this.lines.add(
         queue.id,
         { run: number, device, atMs: endedAtMs, text },
-        linesPerRunKept * config.actionRunsKept,
+        linesPerRunKept * config.settings.current.actionRunsKept,
       );
     }
     if (error !== undefined && outcome === 'dead') {

@@ -2,30 +2,29 @@ import { type DeviceKey, deviceIdOf, deviceIdPattern, deviceKeyOf } from '../../
 import { generateUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import type { DeviceStatus } from '../../../domain/devices/device.ts';
 import type { Shard } from '../../../domain/shard.ts';
-import type { HostAnswer } from '../sandbox/run.ts';
-import { type ActionJournal, rangeOf } from '../tables.ts';
+import { rangeUnder } from '../../../storage/tables/key-codec.ts';
+import type { HostAnswer, RunError } from '../sandbox/run.ts';
+import type { ActionJournal } from '../tables.ts';
 
 export interface Sources {
   shards: { of(device: DeviceKey): Shard };
   journal: ActionJournal;
 }
 
-/** Answers the host calls of a run, restricted to its own fleet and state. */
+/**
+ * Answers the host calls of a run, restricted to its own fleet and state, of which `stateUnder` has the JSON text under
+ * a key, or `null`.
+ */
 export function answerFor(
   fleetId: string,
-  action: Buffer | undefined,
-  reads: Reads,
-  sources: Sources,
+  stateUnder: (key: string) => string,
+  sources: Pick<Sources, 'shards'>,
 ): HostAnswer {
   return async (call) => {
-    if (call.type === 'state') {
-      if (action === undefined) return 'null';
-      sources.journal.refresh();
-      return readState(sources.journal.tables, action, call.key, reads);
-    }
+    if (call.type === 'state') return stateUnder(call.key);
     if (!deviceIdPattern.test(call.id)) return 'null';
     const device = deviceKeyOf(fleetId, call.id);
-    const status = await sources.shards.of(device).device(device);
+    const status = await sources.shards.of(device).devices.get(device);
     return JSON.stringify(status === undefined ? null : describe(status));
   };
 }
@@ -41,7 +40,8 @@ export type Reads = Map<string, string>;
 
 const none = '';
 
-function stateKey(action: Buffer, key: string): Buffer {
+/** Where the state of an action has a key. */
+export function stateKey(action: Buffer, key: string): Buffer {
   return Buffer.concat([action, Buffer.from(key, 'utf8')]);
 }
 
@@ -56,7 +56,7 @@ export function readState(
   key: string,
   reads: Reads,
 ): string {
-  const value = tables.state.getBinary(stateKey(action, key));
+  const value = tables.state.get(stateKey(action, key));
   // Keeps the version read first: a run that sees two versions has acted on an outdated one.
   if (!reads.has(key)) reads.set(key, versionOf(value));
   return value === undefined ? 'null' : value.toString('utf8', uuidBytesLength);
@@ -65,7 +65,7 @@ export function readState(
 /** Whether all reads are still current. Call inside a write transaction. */
 export function areCurrent(tables: ActionJournal['tables'], action: Buffer, reads: Reads): boolean {
   for (const [key, version] of reads) {
-    if (versionOf(tables.state.getBinary(stateKey(action, key))) !== version) return false;
+    if (versionOf(tables.state.get(stateKey(action, key))) !== version) return false;
   }
   return true;
 }
@@ -79,16 +79,21 @@ export function writeState(
 ): boolean {
   let more = 0;
   for (const { key, value } of writes) {
-    more += Number(value !== null) - Number(tables.state.doesExist(stateKey(action, key)));
+    more += Number(value !== null) - Number(tables.state.has(stateKey(action, key)));
   }
   // Counts only when keys are added, which is rare.
-  if (more > 0 && tables.state.getKeysCount(rangeOf(action)) + more > keysMax) return false;
+  if (more > 0 && tables.state.count(rangeUnder(action)) + more > keysMax) return false;
   const version = generateUuid();
   for (const { key, value } of writes) {
-    if (value === null) tables.state.removeSync(stateKey(action, key));
-    else tables.state.putSync(stateKey(action, key), Buffer.concat([version, Buffer.from(value, 'utf8')]));
+    if (value === null) tables.state.delete(stateKey(action, key));
+    else tables.state.put(stateKey(action, key), Buffer.concat([version, Buffer.from(value, 'utf8')]));
   }
   return true;
+}
+
+/** The error of a run after which a state would have more than `keysMax`. */
+export function stateFull(keysMax: number): RunError {
+  return { code: 'state_full', msg: `The state would have more than ${keysMax} keys (actionStateKeysMax).` };
 }
 
 function versionOf(value: Buffer | undefined): string {

@@ -1,8 +1,9 @@
-import type { Page } from '../../../domain/shard.ts';
-import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
-import type { Table } from '../../../storage/lmdb/environment/stored-tables.ts';
+import type { Page } from '../../../domain/page.ts';
+import { pack, unpack } from '../../../storage/tables/codec.ts';
+import { rangeUnder } from '../../../storage/tables/key-codec.ts';
+import type { Rows } from '../../../storage/tables/table-store.ts';
 import type { ActionLogLine, LogQuery, Run, RunQuery } from '../service.ts';
-import { lastNumber, numberKey, rangeOf, readNumber } from '../tables.ts';
+import { lastNumber, numberKey, readNumber } from '../tables.ts';
 
 /** Entries scanned per request, whether wanted or not; the next page continues behind them. */
 const scannedMax = 10_000;
@@ -12,10 +13,10 @@ const trimmedMax = 1_000;
 
 /** The last entries of each action in one table, by ascending number. */
 export class History<Entry extends { number: number }> {
-  readonly #table: Table;
+  readonly #table: Rows;
   readonly #last = new Map<string, number>();
 
-  constructor(table: Table) {
+  constructor(table: Rows) {
     this.#table = table;
   }
 
@@ -34,19 +35,19 @@ export class History<Entry extends { number: number }> {
   add(action: Buffer, entry: Omit<Entry, 'number'>, entriesMax: number): number {
     const number = this.last(action) + 1;
     this.#last.set(action.toString('hex'), number);
-    this.#table.putSync(numberKey(action, number), pack(entry));
+    this.#table.put(numberKey(action, number), pack(entry));
     if (number <= entriesMax) return number;
-    this.#table.removeSync(numberKey(action, number - entriesMax));
+    this.#table.delete(numberKey(action, number - entriesMax));
     if (number % trimEvery > 0) return number;
     const end = numberKey(action, number - entriesMax + 1);
-    for (const key of [...this.#table.getKeys({ start: action, end, limit: trimmedMax })]) {
-      this.#table.removeSync(key);
+    for (const key of [...this.#table.keys({ start: action, end, limit: trimmedMax })]) {
+      this.#table.delete(key);
     }
     return number;
   }
 
   get(action: Buffer, number: number): Entry | undefined {
-    const value = this.#table.getBinary(numberKey(action, number));
+    const value = this.#table.get(numberKey(action, number));
     return value && decodeEntry<Entry>(number, value);
   }
 
@@ -56,10 +57,10 @@ export class History<Entry extends { number: number }> {
     { after, limit }: { after?: number; limit: number },
     isWanted: (entry: Entry) => boolean,
   ): Page<Entry> {
-    const start = numberKey(action, (after ?? 2 ** 48 - 1) - (after === undefined ? 0 : 1));
+    const range = { ...rangeUnder(action), ...(after !== undefined && { end: numberKey(action, after) }) };
     const items: Entry[] = [];
     let scanned = 0;
-    for (const { key, value } of this.#table.getRange({ start, end: action, reverse: true })) {
+    for (const { key, value } of this.#table.entries({ ...range, reverse: true })) {
       const entry = decodeEntry<Entry>(readNumber(key), value);
       scanned += 1;
       if (isWanted(entry)) items.push(entry);
@@ -68,15 +69,16 @@ export class History<Entry extends { number: number }> {
     return { items, next: null };
   }
 
-  /** All entries, by ascending number. */
-  *all(action: Buffer): Generator<Entry> {
-    for (const { key, value } of this.#table.getRange(rangeOf(action))) {
+  /** All entries, or those from a number on, by ascending number. */
+  *all(action: Buffer, from = 0): Generator<Entry> {
+    const range = { ...rangeUnder(action), start: numberKey(action, from) };
+    for (const { key, value } of this.#table.entries(range)) {
       yield decodeEntry<Entry>(readNumber(key), value);
     }
   }
 
   count(action: Buffer): number {
-    return this.#table.getKeysCount(rangeOf(action));
+    return this.#table.count(rangeUnder(action));
   }
 
   forget(action: Buffer): void {

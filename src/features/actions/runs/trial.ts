@@ -1,16 +1,25 @@
-import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
+import { rangeUnder } from '../../../storage/tables/key-codec.ts';
 import type { ActionConfig } from '../config.ts';
-import type { Action, ActionDraft, ActionTest } from '../declaration/action.ts';
+import {
+  type Action,
+  type ActionDraft,
+  type ActionTest,
+  recordsOf,
+  type TestRecord,
+} from '../declaration/action.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { OutgoingMail } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
+import type { RunError, RunReport } from '../sandbox/run.ts';
 import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';
 import { limitsOf } from './action-executor.ts';
-import { answerFor, type Sources } from './action-state.ts';
+import { answerFor, readState, type Sources } from './action-state.ts';
+import { testFailureOf } from './test-verdict.ts';
+import { givenState, type StateBefore, TrialState } from './trial-state.ts';
 
 export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
@@ -47,20 +56,78 @@ export class Trials {
   async test(tried: Tried, draft: ActionDraft, code: string): Promise<TestOutcome[]> {
     const outcomes: TestOutcome[] = [];
     for (const [index, test] of draft.tests.entries()) {
-      const trial = await this.try(tried, draft, code, test.record, undefined);
-      outcomes.push({ test: index + 1, reason: reasonOf(test, trial) });
+      const { reason } = await this.tryTest(tried, draft, code, test);
+      outcomes.push({ test: index + 1, reason });
     }
     return outcomes;
   }
 
   /** Runs code on a record, with the state of `action`, if any. */
-  async try(
+  try(
+    tried: Tried,
+    draft: ActionDraft,
+    code: string,
+    record: TestRecord,
+    action: Action | undefined,
+  ): Promise<RunTrial> {
+    return this.#sequence(tried, draft, code, [record], this.#stateOf(action));
+  }
+
+  /** Runs code on the records of a test, with the state that it gives. */
+  async tryTest(tried: Tried, draft: ActionDraft, code: string, test: ActionTest): Promise<RunTrial> {
+    const trial = await this.#sequence(tried, draft, code, recordsOf(test), givenState(test.state));
+    return { ...trial, reason: testFailureOf(test, trial) };
+  }
+
+  #stateOf(action: Action | undefined): StateBefore {
+    if (action === undefined) return givenState();
+    const { journal } = this.#options;
+    const id = actionKey(action.id);
+    return {
+      read: (key) => {
+        journal.refresh();
+        return readState(journal.tables, id, key, new Map());
+      },
+      count: () => journal.tables.state.count(rangeUnder(id)),
+    };
+  }
+
+  /** Runs code on one record after the other, up to the first that fails. */
+  async #sequence(
+    tried: Tried,
+    draft: ActionDraft,
+    code: string,
+    records: readonly TestRecord[],
+    before: StateBefore,
+  ): Promise<RunTrial> {
+    const state = new TrialState(before);
+    const mails: RunTrial['mails'][number][] = [];
+    const log: string[] = [];
+    const spent = { cpuMilliseconds: 0, wallMilliseconds: 0 };
+    let error: RunError | undefined;
+    let count = 0;
+    for (const record of records) {
+      count += 1;
+      const report = await this.#run(tried, draft, code, record, state);
+      log.push(...report.log);
+      spent.cpuMilliseconds += report.cpuMilliseconds;
+      spent.wallMilliseconds += report.wallMilliseconds;
+      const resolved = await mailsOf(tried.fleetId, report, this.#options);
+      const { actionStateKeysMax } = this.#options.config.settings.current;
+      error = resolved.error ?? state.write(report.writes, actionStateKeysMax);
+      if (error !== undefined) break;
+      for (const mail of resolved.mails) mails.push({ record: count, ...describeMail(mail) });
+    }
+    return { error, reason: undefined, records: count, mails, state: state.writes, log, ...spent };
+  }
+
+  #run(
     { fleetId, name }: Tried,
     draft: ActionDraft,
     code: string,
-    input: ActionTest['record'],
-    action: Action | undefined,
-  ): Promise<RunTrial> {
+    input: TestRecord,
+    state: TrialState,
+  ): Promise<RunReport> {
     const { pool, config, onThread } = this.#options;
     const [first] = draft.on;
     const record = {
@@ -72,35 +139,19 @@ export class Trials {
       time: new Date().toISOString(),
     };
     const request = { key: undefined, code, name, record, limits: limitsOf(config) };
-    const answer = answerFor(fleetId, action && actionKey(action.id), new Map(), this.#options);
-    const report = await onThread(fleetId, () => pool.run(request, answer));
-    const { error, mails } = await mailsOf(fleetId, report, this.#options);
-    return {
-      error,
-      mails: mails.map(describeMail),
-      state: report.writes,
-      log: report.log,
-      cpuMilliseconds: report.cpuMilliseconds,
-      wallMilliseconds: report.wallMilliseconds,
-    };
+    const answer = answerFor(fleetId, (key) => state.read(key), this.#options);
+    return onThread(fleetId, () => pool.run(request, answer));
   }
 }
 
-function describeMail({ device, name, payload, ttlSeconds }: OutgoingMail): RunTrial['mails'][number] {
+function describeMail({
+  device,
+  name,
+  payload,
+  ttlSeconds,
+}: OutgoingMail): Omit<RunTrial['mails'][number], 'record'> {
   const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
   return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...ttl };
-}
-
-function reasonOf({ mails: expected }: ActionTest, { error, mails }: RunTrial): string | undefined {
-  if (error !== undefined) return `${error.code}: ${error.msg}`;
-  if (expected === undefined) return undefined;
-  const sent = mails.map(({ device, name, payload }) => ({
-    to: device,
-    name,
-    payload: JSON.parse(payload) as unknown,
-  }));
-  if (isDeepStrictEqual(sent, expected)) return undefined;
-  return `It would send ${JSON.stringify(sent).slice(0, 500)}, not ${JSON.stringify(expected).slice(0, 500)}.`;
 }
 
 /** The error that reports failed tests. */

@@ -1,10 +1,10 @@
-import { mailTtlSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
+import { actionStateKeyLengthMax, mailTtlSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
 import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
 import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
+import { isStateKey } from '../declaration/state-value.ts';
 import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
 
-const keyCharactersMax = 128;
 /** Not counting device ids. */
 const argumentCharactersMax = 65_536;
 const logLinesMax = 100;
@@ -143,7 +143,9 @@ export function sentDeviceIdOf(call: string, id: unknown): string {
 }
 
 export function stateKeyOf(call: string, key: unknown): string {
-  return boundedText(`${call}: the key`, key, keyCharactersMax);
+  if (!isStateKey(key))
+    throw new TypeError(`${call}: the key must be a text of 1 to ${actionStateKeyLengthMax} characters.`);
+  return key;
 }
 
 function boundedText(what: string, text: unknown, charactersMax: number): string {

@@ -57,24 +57,22 @@ export interface StateWrite {
 }
 
 /** Errors that a run can end with; README's table explains each. */
-export const runErrorCodes = [
-  'invalid_code',
-  'unreadable_record',
-  'threw',
-  'cpu_time_exceeded',
-  'wall_time_exceeded',
-  'memory_exceeded',
-  'stack_exceeded',
-  'never_settled',
-  'invalid_call',
-  'too_many_mails',
-  'invalid_mail',
-  'state_full',
-  'state_conflict',
-  'mail_refused',
-  'thread_lost',
-] as const;
-export type RunErrorCode = (typeof runErrorCodes)[number];
+export type RunErrorCode =
+  | 'invalid_code'
+  | 'unreadable_record'
+  | 'threw'
+  | 'cpu_time_exceeded'
+  | 'wall_time_exceeded'
+  | 'memory_exceeded'
+  | 'stack_exceeded'
+  | 'never_settled'
+  | 'invalid_call'
+  | 'too_many_mails'
+  | 'invalid_mail'
+  | 'state_full'
+  | 'state_conflict'
+  | 'mail_refused'
+  | 'thread_lost';
 
 export interface RunError {
   code: RunErrorCode;

@@ -1,6 +1,7 @@
+import type { Awaitable } from '../../../core/async.ts';
 import { Mutex, yieldToEventLoop } from '../../../core/async.ts';
-import type { Awaitable, Shard } from '../../../domain/shard.ts';
-import { fleetIdOfJob, idOfJob } from '../tables.ts';
+import type { Shard } from '../../../domain/shard.ts';
+import type { JobKey } from '../tables.ts';
 import type { Delivered, Job, JobProgress } from './job.ts';
 import type { JobStore } from './job-store.ts';
 
@@ -93,9 +94,9 @@ const countPageSize = 1_000;
 
 /** In-memory state of a broadcast that has not ended. */
 export class ActiveJob {
-  readonly key: Buffer;
+  readonly key: JobKey;
   readonly fleetId: string;
-  readonly id: Uint8Array;
+  readonly id: Buffer;
   readonly job: Job;
   /** Progress as on disk. */
   progress: JobProgress;
@@ -108,10 +109,9 @@ export class ActiveJob {
   #holds = 0;
   readonly #changes = new Mutex();
 
-  constructor(key: Buffer, job: Job, progress: JobProgress) {
+  constructor(key: JobKey, job: Job, progress: JobProgress) {
     this.key = key;
-    this.fleetId = fleetIdOfJob(key);
-    this.id = idOfJob(key);
+    [this.fleetId, this.id] = key;
     this.job = job;
     this.progress = progress;
     this.partial = progress.partial;
@@ -166,8 +166,8 @@ export class ActiveJob {
   async #read(shard: Shard, after: string, limit: number): Promise<string[]> {
     const { to } = this.job;
     return 'tag' in to
-      ? shard.devicesWithTag(this.fleetId, to.tag, after, limit)
-      : shard.deviceIds(this.fleetId, after, limit);
+      ? shard.devices.idsWithTag(this.fleetId, to.tag, after, limit)
+      : shard.devices.ids(this.fleetId, after, limit);
   }
 
   #walkFrom(after: string, shards: readonly Shard[], store: JobStore): DeviceWalk {

@@ -6,9 +6,10 @@ import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { Journal } from '../../../storage/tables/journal.ts';
 import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../service.ts';
-import { type BroadcastJournal, fleetIdOfJob } from '../tables.ts';
+import type { JobKey } from '../tables.ts';
 import { ActiveJob } from './active-job.ts';
 import { BroadcastDelivery, MailRate } from './delivery.ts';
 import { broadcastStatusOf, type Delivered, isEnded, type JobProgress } from './job.ts';
@@ -27,19 +28,19 @@ class RoundRobin {
     return this.#size;
   }
 
-  get(fleetId: string, key: Buffer): ActiveJob | undefined {
-    return this.#fleets.get(fleetId)?.get(key.toString('hex'));
+  get([fleetId, id]: JobKey): ActiveJob | undefined {
+    return this.#fleets.get(fleetId)?.get(id.toString('hex'));
   }
 
   add(job: ActiveJob): void {
     const jobs = this.#fleets.get(job.fleetId) ?? new Map<string, ActiveJob>();
-    this.#fleets.set(job.fleetId, jobs.set(job.key.toString('hex'), job));
+    this.#fleets.set(job.fleetId, jobs.set(job.id.toString('hex'), job));
     this.#size += 1;
   }
 
-  remove({ fleetId, key }: ActiveJob): void {
+  remove({ fleetId, id }: ActiveJob): void {
     const jobs = this.#fleets.get(fleetId);
-    if (jobs?.delete(key.toString('hex')) !== true) return;
+    if (jobs?.delete(id.toString('hex')) !== true) return;
     this.#size -= 1;
     if (jobs.size === 0) this.#fleets.delete(fleetId);
   }
@@ -69,7 +70,7 @@ function moveToEnd<T>(queue: Map<string, T>, name: string, one: T): void {
 
 export interface BroadcasterOptions {
   config: BroadcastConfig;
-  journal: BroadcastJournal;
+  journal: Journal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   /** During a backup nothing is pruned that the copy may still need. */
@@ -93,7 +94,7 @@ export class Broadcaster {
   readonly #rate: MailRate;
   readonly #jobs = new RoundRobin();
   /** Share of running and paused broadcasts, including those being stored. */
-  readonly #share: FairShare;
+  readonly #share = new FairShare(0);
   readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
   readonly #timers: NodeJS.Timeout[];
   readonly #pruning = new SingleFlight(() => this.#prune().catch(this.#logging('pruning')));
@@ -106,11 +107,10 @@ export class Broadcaster {
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
-    this.#share = new FairShare(options.config.broadcastsRunningMax);
     this.store = new JobStore(options.journal, options.config);
     this.#rate = new MailRate(options.config);
     this.#delivery = new BroadcastDelivery({ ...options, rate: this.#rate });
-    for (const { key, progress } of this.store.all()) {
+    for (const [key, progress] of this.store.all()) {
       const job = isEnded(progress) ? undefined : this.store.job(key);
       if (job === undefined) continue;
       const active = new ActiveJob(key, job, progress);
@@ -133,13 +133,13 @@ export class Broadcaster {
     return this.#counts;
   }
 
-  job(key: Buffer): ActiveJob | undefined {
-    return this.#jobs.get(fleetIdOfJob(key), key);
+  job(key: JobKey): ActiveJob | undefined {
+    return this.#jobs.get(key);
   }
 
   /** @throws ApiError limit_reached, unavailable, idempotency_key_reused, invalid_idempotency_key. */
-  async put(fleetId: string, request: BroadcastRequest): Promise<{ key: Buffer; isReplay: boolean }> {
-    const { broadcastsPerFleetMax } = this.#options.config;
+  async put(fleetId: string, request: BroadcastRequest): Promise<{ key: JobKey; isReplay: boolean }> {
+    const { broadcastsPerFleetMax } = this.#options.config.settings.current;
     let isTaken = false;
     let isStarted = false;
     try {
@@ -163,20 +163,20 @@ export class Broadcaster {
 
   /** Takes a share for one more broadcast, or returns why the fleet may not have it. */
   #take(fleetId: string): ApiError | undefined {
-    const { broadcastsPerFleetMax, broadcastsRunningMax } = this.#options.config;
+    const { broadcastsPerFleetMax, broadcastsRunningMax } = this.#options.config.settings.current;
     if (this.#share.usedBy(fleetId) >= broadcastsPerFleetMax) return limitReached('broadcastsPerFleetMax');
     this.#share.max = broadcastsRunningMax;
     return this.#share.take(fleetId) ? undefined : limitReached('broadcastsRunningMax');
   }
 
   /** Returns undefined for an unknown broadcast. */
-  status(key: Buffer): BroadcastStatus | undefined {
+  status(key: JobKey): BroadcastStatus | undefined {
     const active = this.job(key);
     if (active !== undefined) {
-      return broadcastStatusOf(key, active.job, { ...active.progress, devices: active.devices });
+      return broadcastStatusOf(key[1], active.job, { ...active.progress, devices: active.devices });
     }
     const [job, progress] = [this.store.job(key), this.store.progress(key)];
-    return job && progress && broadcastStatusOf(key, job, progress);
+    return job && progress && broadcastStatusOf(key[1], job, progress);
   }
 
   /** Sends nothing during the change, nor after it unless the broadcast is running. */
@@ -278,7 +278,10 @@ export class Broadcaster {
       refused: progress.refused + refused.length,
       partial,
     };
-    const refusalsLeft = Math.max(0, this.#options.config.broadcastRefusalsMax - progress.refused);
+    const refusalsLeft = Math.max(
+      0,
+      this.#options.config.settings.current.broadcastRefusalsMax - progress.refused,
+    );
     await this.store.save(active.key, next, (partial?.refused ?? refused).slice(0, refusalsLeft));
     active.progress = next;
     active.partial = partial;
@@ -295,7 +298,7 @@ export class Broadcaster {
       let pruned: number;
       do {
         if (this.#isStopping || this.#options.isBackupRunning()) return;
-        pruned = await shard.pruneBroadcasts(this.#savedProgress());
+        pruned = await shard.dedupe.pruneBroadcasts(this.#savedProgress());
       } while (pruned > 0);
     }
   }

@@ -25,20 +25,23 @@ export class MailRate {
 
   /** Smaller at low rates, so that mails come evenly and a pause takes effect soon. */
   get batchSize(): number {
-    return Math.min(batchMax, Math.ceil(this.#config.broadcastMailsPerSecondMax / batchesPerSecond));
+    return Math.min(
+      batchMax,
+      Math.ceil(this.#config.settings.current.broadcastMailsPerSecondMax / batchesPerSecond),
+    );
   }
 
   /** Devices between two saves of the progress. */
   get chunkSize(): number {
     return Math.min(
       chunkMax,
-      Math.max(this.batchSize, Math.ceil(this.#config.broadcastMailsPerSecondMax / 2)),
+      Math.max(this.batchSize, Math.ceil(this.#config.settings.current.broadcastMailsPerSecondMax / 2)),
     );
   }
 
   /** Settles when that many mails may be sent. */
   async take(mails: number): Promise<void> {
-    const { broadcastMailsPerSecondMax: perSecondMax } = this.#config;
+    const { broadcastMailsPerSecondMax: perSecondMax } = this.#config.settings.current;
     const wait = this.#limiter.wait(perSecondMax, mails);
     this.#limiter.spend(perSecondMax, mails);
     await sleep(wait * 1_000);
@@ -110,8 +113,9 @@ export class BroadcastDelivery {
       ...request,
       payload,
       ...(requeuesMax !== undefined && { requeuesMax }),
-      ttlSeconds: request.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.mailTtlSeconds,
-      mailboxMailsMax: request.mailboxMailsMax ?? fleet?.mailboxMailsMax ?? config.mailboxMailsMax,
+      ttlSeconds: request.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
+      mailboxMailsMax:
+        request.mailboxMailsMax ?? fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax,
     };
   }
 
@@ -124,7 +128,7 @@ export class BroadcastDelivery {
     let failures = 0;
     for (let waitMs = retryMsMin; shouldContinue(); waitMs = Math.min(2 * waitMs, retryMsMax)) {
       try {
-        const { queued, refused } = await shard.broadcast(batch);
+        const { queued, refused } = await shard.mail.broadcast(batch);
         delivered.queued += queued;
         for (const { device, reason } of refused) {
           delivered.refused.push({ deviceId: deviceIdOf(device), reason });

@@ -1,32 +1,15 @@
 import { yieldToEventLoop } from '../../../core/async.ts';
 import { ApiError, unavailable } from '../../../core/errors.ts';
-import { generateUuid } from '../../../core/uuid.ts';
+import { copyUuid, generateUuid } from '../../../core/uuid.ts';
 import { keyRefused } from '../../../domain/idempotency-key.ts';
-import type { Page } from '../../../domain/shard.ts';
-import { IdempotencyKeys } from '../../../storage/lmdb/environment/idempotency-keys.ts';
+import type { Page } from '../../../domain/page.ts';
+import { Collection } from '../../../storage/tables/collection.ts';
+import { IdempotencyKeys } from '../../../storage/tables/idempotency-keys.ts';
+import type { Journal } from '../../../storage/tables/journal.ts';
 import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastRefusalCount, BroadcastRequest, RefusalReason } from '../service.ts';
-import {
-  type BroadcastJournal,
-  deviceIdLength,
-  fleetIdOfJob,
-  jobKey,
-  jobKeyBytes,
-  keysUnder,
-  refusalKey,
-} from '../tables.ts';
-import {
-  decodeJob,
-  decodeProgress,
-  decodeTargets,
-  encodeJob,
-  encodeProgress,
-  encodeTargets,
-  initialProgress,
-  type Job,
-  type JobProgress,
-  jobOf,
-} from './job.ts';
+import { type JobKey, jobProgressTable, jobTable, refusalTable, targetTable } from '../tables.ts';
+import { initialProgress, type Job, type JobProgress, jobOf } from './job.ts';
 
 /** Rows removed per transaction: this thread has other work. */
 const removedMax = 1_000;
@@ -35,14 +18,22 @@ const walkedMax = 256;
 
 /** Broadcasts on disk. */
 export class JobStore {
-  readonly #journal: BroadcastJournal;
+  readonly #journal: Journal;
   readonly #config: BroadcastConfig;
+  readonly #jobs: Collection<JobKey, Job>;
+  readonly #progress: Collection<JobKey, JobProgress>;
+  readonly #targets: Collection<JobKey, readonly string[]>;
+  readonly #refusals: Collection<[...JobKey, string], RefusalReason>;
   readonly #keys: IdempotencyKeys;
 
-  constructor(journal: BroadcastJournal, config: BroadcastConfig) {
+  constructor(journal: Journal, config: BroadcastConfig) {
     this.#journal = journal;
     this.#config = config;
-    this.#keys = new IdempotencyKeys(journal.tables.senderKeys, journal.tables.jobTimes, config);
+    this.#jobs = new Collection(journal, jobTable);
+    this.#progress = new Collection(journal, jobProgressTable);
+    this.#targets = new Collection(journal, targetTable);
+    this.#refusals = new Collection(journal, refusalTable);
+    this.#keys = new IdempotencyKeys(journal.rows('senderKeys'), journal.rows('jobTimes'), config);
   }
 
   /**
@@ -53,124 +44,101 @@ export class JobStore {
     fleetId: string,
     request: BroadcastRequest,
     refusalOf: () => ApiError | undefined,
-  ): Promise<{ key: Buffer; isReplay: boolean }> {
+  ): Promise<{ key: JobKey; isReplay: boolean }> {
     if (!this.#journal.mayGrow()) {
       throw unavailable('The store of broadcasts is full (diskFreeBytesMin, mapBytesMax). Retry later.', 5);
     }
     const { to, idempotency } = request;
     const id = generateUuid();
-    const key = jobKey(fleetId, id);
+    const key: JobKey = [fleetId, id];
     let known: ReturnType<IdempotencyKeys['find']>;
     let refusal: ApiError | undefined;
     await this.#journal.commit(() => {
-      const { jobs, jobProgress, jobTargets } = this.#journal.tables;
       known = idempotency && this.#keys.find(fleetId, idempotency.key, idempotency.digest);
       if (known !== undefined) return;
       refusal = refusalOf();
       // Not thrown here, as others share the transaction.
       if (refusal !== undefined) return;
       if (idempotency) this.#keys.remember(fleetId, idempotency.key, idempotency.digest, id);
-      jobs.putSync(key, encodeJob(jobOf(request, Date.now())));
-      jobProgress.putSync(key, encodeProgress(initialProgress));
-      if ('devices' in to) jobTargets.putSync(key, encodeTargets(to.devices));
+      this.#jobs.put(key, jobOf(request, Date.now()));
+      this.#progress.put(key, initialProgress);
+      if ('devices' in to) this.#targets.put(key, to.devices);
     });
     if (refusal !== undefined) throw refusal;
     if (known === undefined) return { key, isReplay: false };
     if (typeof known === 'string') throw keyRefused(known);
-    const before = jobKey(fleetId, known);
+    const before: JobKey = [fleetId, copyUuid(known)];
     // Deleted since, or removed for newer ones.
     if (this.progress(before) === undefined) throw new ApiError('broadcast_not_found');
     return { key: before, isReplay: true };
   }
 
-  job(key: Buffer): Job | undefined {
+  job(key: JobKey): Job | undefined {
     this.#journal.refresh();
-    const value = this.#journal.tables.jobs.getBinary(key);
-    return value && decodeJob(value);
+    return this.#jobs.get(key);
   }
 
-  progress(key: Buffer): JobProgress | undefined {
+  progress(key: JobKey): JobProgress | undefined {
     this.#journal.refresh();
-    const value = this.#journal.tables.jobProgress.getBinary(key);
-    return value && decodeProgress(value);
+    return this.#progress.get(key);
   }
 
   /** Reads the ids of a list, sorted. */
-  targets(key: Buffer): string[] {
+  targets(key: JobKey): readonly string[] {
     this.#journal.refresh();
-    const value = this.#journal.tables.jobTargets.getBinary(key);
-    return value === undefined ? [] : decodeTargets(value);
+    return this.#targets.get(key) ?? [];
   }
 
   /** Saves progress and refusals atomically; settles once durable. */
   async save(
-    key: Buffer,
+    key: JobKey,
     progress: JobProgress,
     refused: readonly BroadcastRefusalCount[] = [],
   ): Promise<void> {
     await this.#journal.commit(() => {
-      const { jobProgress, jobRefusals } = this.#journal.tables;
-      jobProgress.putSync(key, encodeProgress(progress));
-      for (const { deviceId, reason } of refused) {
-        jobRefusals.putSync(refusalKey(key, deviceId), Buffer.from(reason));
-      }
+      this.#progress.put(key, progress);
+      for (const { deviceId, reason } of refused) this.#refusals.put([...key, deviceId], reason);
     });
   }
 
-  /** Yields all broadcasts, by fleet and then in the order they were put. */
-  *all(): Generator<{ key: Buffer; progress: JobProgress }> {
+  /** All broadcasts, by fleet and then in the order they were put. */
+  all(): Generator<[JobKey, JobProgress]> {
     this.#journal.refresh();
-    for (const { key, value } of this.#journal.tables.jobProgress.getRange({})) {
-      yield { key, progress: decodeProgress(value) };
-    }
+    return this.#progress.entries([]);
   }
 
   /** Keys of a fleet's broadcasts in the order they were put. */
-  keysOf(fleetId: string, limit: number): Buffer[] {
+  keysOf(fleetId: string, limit: number): JobKey[] {
     this.#journal.refresh();
-    const [start, end] = [Buffer.from(fleetId), Buffer.from(`${fleetId}~`)];
-    return [...this.#journal.tables.jobs.getKeys({ start, end, limit })];
+    return [...this.#jobs.keys([fleetId], { limit })];
   }
 
   /** Keys of a fleet's broadcasts, newest first, older than `before`. */
-  newest(
-    fleetId: string,
-    before: Uint8Array | undefined,
-    limit: number,
-  ): { keys: Buffer[]; hasMore: boolean } {
+  newest(fleetId: string, before: Buffer | undefined, limit: number): { keys: JobKey[]; hasMore: boolean } {
     this.#journal.refresh();
-    const start = before === undefined ? Buffer.from(`${fleetId}~`) : jobKey(fleetId, before);
-    const end = Buffer.from(fleetId);
-    const keys = [...this.#journal.tables.jobs.getKeys({ start, end, reverse: true, limit: limit + 2 })];
-    const found = keys.filter((key) => !key.equals(start) && key.length === jobKeyBytes);
-    return { keys: found.slice(0, limit), hasMore: found.length > limit };
+    const slice = { before: before && ([fleetId, before] satisfies JobKey), reverse: true, limit: limit + 1 };
+    const keys = [...this.#jobs.keys([fleetId], slice)];
+    return { keys: keys.slice(0, limit), hasMore: keys.length > limit };
   }
 
-  refusals(key: Buffer, after: string, limit: number): Page<BroadcastRefusalCount> {
+  refusals(key: JobKey, after: string, limit: number): Page<BroadcastRefusalCount> {
     this.#journal.refresh();
-    const { jobRefusals } = this.#journal.tables;
-    const keys = keysUnder(jobRefusals, key, { after, limit: limit + 1 });
-    const items = keys.slice(0, limit).map((entry) => ({
-      deviceId: entry.toString('latin1', jobKeyBytes, jobKeyBytes + deviceIdLength),
-      reason: (jobRefusals.getBinary(entry)?.toString() ?? 'not_stored') as RefusalReason,
-    }));
-    return { items, next: keys.length > limit ? (items.at(-1)?.deviceId ?? null) : null };
+    const { rows, hasMore } = this.#refusals.list(key, { after: [...key, after], limit });
+    const items = rows.map(([[, , deviceId], reason]) => ({ deviceId, reason }));
+    return { items, next: hasMore ? (items.at(-1)?.deviceId ?? null) : null };
   }
 
   /** Removes an ended broadcast; the rows by which it is found last, so that a crash leaves no orphans. */
-  async remove(key: Buffer): Promise<void> {
-    const { jobs, jobProgress, jobTargets, jobRefusals } = this.#journal.tables;
+  async remove(key: JobKey): Promise<void> {
     let removed: number;
     do {
       removed = 0;
       await this.#journal.commit(() => {
-        const keys = keysUnder(jobRefusals, key, { limit: removedMax });
-        for (const entry of keys) jobRefusals.removeSync(entry);
-        removed = keys.length;
+        removed = this.#refusals.deletePrefix(key, removedMax);
       });
     } while (removed === removedMax);
     await this.#journal.commit(() => {
-      for (const table of [jobTargets, jobs, jobProgress]) table.removeSync(key);
+      for (const table of [this.#targets, this.#jobs, this.#progress]) table.delete(key);
     });
   }
 
@@ -181,7 +149,7 @@ export class JobStore {
     do {
       expired = 0;
       try {
-        const [oldest] = [...this.#journal.tables.senderKeys.getKeys({ limit: 1 })];
+        const [oldest] = [...this.#journal.rows('senderKeys').keys({ limit: 1 })];
         if (oldest === undefined) return;
         await this.#journal.commit(() => {
           expired = this.#keys.expire(Date.now(), removedMax);
@@ -197,23 +165,23 @@ export class JobStore {
    * Yields the keys of ended broadcasts that are past their retention or too many of their fleet: for one fleet or,
    * without one, fleet by fleet.
    */
-  async *expiredJobs(fleetId?: string): AsyncGenerator<Buffer[]> {
-    let jobsOfFleet: { key: Buffer; endedAtMs: number | undefined }[] = [];
-    for await (const { key, progress } of this.#walk(fleetId)) {
+  async *expiredJobs(fleetId?: string): AsyncGenerator<JobKey[]> {
+    let jobsOfFleet: [JobKey, JobProgress][] = [];
+    for await (const row of this.#walk(fleetId)) {
       const [first] = jobsOfFleet;
-      if (first !== undefined && fleetIdOfJob(first.key) !== fleetIdOfJob(key)) {
+      if (first !== undefined && first[0][0] !== row[0][0]) {
         yield this.#expiredOf(jobsOfFleet);
         jobsOfFleet = [];
       }
-      jobsOfFleet.push({ key, endedAtMs: progress.endedAtMs });
+      jobsOfFleet.push(row);
     }
     yield this.#expiredOf(jobsOfFleet);
   }
 
-  #expiredOf(jobsOfFleet: readonly { key: Buffer; endedAtMs: number | undefined }[]): Buffer[] {
-    const { broadcastsPerFleetMax, broadcastRetentionSeconds } = this.#config;
+  #expiredOf(jobsOfFleet: readonly [JobKey, JobProgress][]): JobKey[] {
+    const { broadcastsPerFleetMax, broadcastRetentionSeconds } = this.#config.settings.current;
     const oldestMs = Date.now() - broadcastRetentionSeconds * 1_000;
-    const ended = jobsOfFleet.flatMap(({ key, endedAtMs }) =>
+    const ended = jobsOfFleet.flatMap(([key, { endedAtMs }]) =>
       endedAtMs === undefined ? [] : [{ key, endedAtMs }],
     );
     ended.sort((a, b) => a.endedAtMs - b.endedAtMs);
@@ -224,23 +192,17 @@ export class JobStore {
   }
 
   /** Yields in key order, a few per event loop turn, as there may be many. */
-  async *#walk(fleetId = ''): AsyncGenerator<{ key: Buffer; progress: JobProgress }> {
-    let start = Buffer.from(fleetId, 'latin1');
-    const end = Buffer.from(`${fleetId}~`, 'latin1');
+  async *#walk(fleetId?: string): AsyncGenerator<[JobKey, JobProgress]> {
+    let after: JobKey | undefined;
     for (;;) {
       this.#journal.refresh();
-      const page: { key: Buffer; progress: JobProgress }[] = [];
-      for (const { key, value } of this.#journal.tables.jobProgress.getRange({
-        start,
-        end,
+      const { rows, hasMore } = this.#progress.list(fleetId === undefined ? [] : [fleetId], {
+        after,
         limit: walkedMax,
-      })) {
-        page.push({ key, progress: decodeProgress(value) });
-      }
-      yield* page;
-      const last = page.at(-1);
-      if (last === undefined || page.length < walkedMax) return;
-      start = Buffer.concat([last.key, Buffer.alloc(1)]);
+      });
+      yield* rows;
+      if (!hasMore) return;
+      after = rows.at(-1)?.[0];
       await yieldToEventLoop();
     }
   }

@@ -1,7 +1,13 @@
+import { deviceIdLength } from '../../../core/identity.ts';
 import { formatUuid } from '../../../core/uuid.ts';
-import { pack, unpack } from '../../../storage/lmdb/environment/codec.ts';
-import type { BroadcastRefusalCount, BroadcastRequest, BroadcastState, BroadcastStatus } from '../service.ts';
-import { deviceIdLength, idOfJob } from '../tables.ts';
+import { pack, unpack, type ValueCodec } from '../../../storage/tables/codec.ts';
+import type {
+  BroadcastRefusalCount,
+  BroadcastRequest,
+  BroadcastState,
+  BroadcastStatus,
+  RefusalReason,
+} from '../service.ts';
 
 /** The request, written once. The ids of a list are stored apart, as only sending reads them. */
 export interface Job {
@@ -58,50 +64,60 @@ export function isEnded({ state }: JobProgress): boolean {
   return state === 'done' || state === 'cancelled';
 }
 
-export function encodeJob(job: Job): Buffer {
-  return pack(job);
-}
+const states: readonly BroadcastState[] = ['running', 'paused', 'done', 'cancelled'];
 
-export function decodeJob(value: Buffer): Job {
-  const job = unpack(value) as Job;
-  // Copied out of the store's page, since it crosses threads with every batch.
-  return { ...job, payload: new Uint8Array(job.payload) };
-}
+export const jobCodec: ValueCodec<Job> = {
+  encode: pack,
+  decode: (bytes) => {
+    const job = unpack(bytes) as Job;
+    if (typeof job.request.name !== 'string') throw new Error('not a broadcast');
+    // Copied out of the store's page, since it crosses threads with every batch.
+    return { ...job, payload: new Uint8Array(job.payload) };
+  },
+};
 
-export function encodeProgress(progress: JobProgress): Buffer {
-  return pack(progress);
-}
+export const progressCodec: ValueCodec<JobProgress> = {
+  encode: pack,
+  decode: (bytes) => {
+    const progress = unpack(bytes) as JobProgress;
+    if (!states.includes(progress.state)) throw new Error('not the progress of a broadcast');
+    const { devices, partial, endedAtMs } = progress;
+    return {
+      ...progress,
+      devices: devices ?? undefined,
+      partial: partial ?? undefined,
+      endedAtMs: endedAtMs ?? undefined,
+    };
+  },
+};
 
-export function decodeProgress(value: Buffer): JobProgress {
-  const progress = unpack(value) as JobProgress;
-  const { devices, partial, endedAtMs } = progress;
-  return {
-    ...progress,
-    devices: devices ?? undefined,
-    partial: partial ?? undefined,
-    endedAtMs: endedAtMs ?? undefined,
-  };
-}
+/** The ids one behind the other; sorts and deduplicates them. */
+export const targetsCodec: ValueCodec<readonly string[]> = {
+  encode: (devices) => Buffer.from([...new Set(devices)].sort().join(''), 'latin1'),
+  decode: (bytes) => {
+    const text = bytes.toString('latin1');
+    if (text === '' || text.length % deviceIdLength > 0) throw new Error('not a list of devices');
+    return Array.from({ length: text.length / deviceIdLength }, (_, index) =>
+      text.slice(index * deviceIdLength, (index + 1) * deviceIdLength),
+    );
+  },
+};
 
-/** Sorts and deduplicates the ids. */
-export function encodeTargets(devices: readonly string[]): Buffer {
-  return Buffer.from([...new Set(devices)].sort().join(''), 'latin1');
-}
-
-export function decodeTargets(value: Buffer): string[] {
-  const text = value.toString('latin1');
-  return Array.from({ length: text.length / deviceIdLength }, (_, index) =>
-    text.slice(index * deviceIdLength, (index + 1) * deviceIdLength),
-  );
-}
+export const refusalCodec: ValueCodec<RefusalReason> = {
+  encode: (reason) => Buffer.from(reason),
+  decode: (bytes) => {
+    if (bytes.length === 0) throw new Error('not a reason');
+    return bytes.toString() as RefusalReason;
+  },
+};
 
 export function broadcastStatusOf(
-  key: Buffer,
+  id: Uint8Array,
   { payload, ...job }: Job,
   progress: JobProgress,
 ): BroadcastStatus {
   const { after: _, partial, ...shown } = progress;
   const queued = shown.queued + (partial?.queued ?? 0);
   const refused = shown.refused + (partial?.refused.length ?? 0);
-  return { id: formatUuid(idOfJob(key)), ...job, payloadBytes: payload.length, ...shown, queued, refused };
+  return { id: formatUuid(id), ...job, payloadBytes: payload.length, ...shown, queued, refused };
 }

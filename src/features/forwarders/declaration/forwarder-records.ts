@@ -1,34 +1,31 @@
-import { fleetIdPattern, schemaNamePattern } from '../../../core/identity.ts';
+import { schemaNamePattern } from '../../../core/identity.ts';
 import { parseUuid } from '../../../core/uuid.ts';
+import { json } from '../../../storage/tables/codec.ts';
+import type { TableLayout } from '../../../storage/tables/collection.ts';
+import { fleetIdField, KeyCodec, textField } from '../../../storage/tables/key-codec.ts';
 import type { Forwarder } from './forwarder.ts';
 
-/** Key in the registry's environment: fleet id, name; those of a fleet are adjacent. */
-export function keyOfForwarder(fleetId: string, name: string): Buffer {
-  return Buffer.from(`${fleetId}${name}`, 'latin1');
-}
+export type ForwarderName = [fleetId: string, name: string];
 
-export function packForwarder(forwarder: Forwarder): Buffer {
-  return Buffer.from(JSON.stringify(forwarder));
-}
-
-/** @throws Error for an invalid value. */
-export function unpackForwarder(bytes: Buffer): Forwarder {
-  const forwarder = JSON.parse(bytes.toString('utf8')) as Partial<Forwarder>;
-  const { secrets, destination } = forwarder;
-  const isForwarder =
-    parseUuid(forwarder.id ?? '') !== undefined &&
-    fleetIdPattern.test(forwarder.fleetId ?? '') &&
-    schemaNamePattern.test(forwarder.name ?? '') &&
-    typeof forwarder.createdAtMs === 'number' &&
-    typeof forwarder.enabled === 'boolean' &&
-    typeof forwarder.filter === 'object' &&
-    ['batchRecordsMax', 'lingerMilliseconds', 'timeoutSeconds'].every((key) =>
-      Number.isInteger(forwarder[key as 'batchRecordsMax']),
-    ) &&
-    (destination?.type === 'webhook' || destination?.type === 'nats') &&
-    Array.isArray(secrets?.signing) &&
-    Array.isArray(secrets.headers) &&
-    typeof secrets.tls === 'object';
-  if (!isForwarder) throw new Error('not a forwarder');
-  return forwarder as Forwarder;
-}
+/** forwarders: fleet, name. In the store of declarations. */
+export const forwarderTable: TableLayout<ForwarderName, Forwarder> = {
+  name: 'forwarders',
+  key: new KeyCodec(fleetIdField, textField(schemaNamePattern)),
+  value: json((forwarder) => {
+    const { secrets, destination } = forwarder;
+    return (
+      parseUuid(forwarder.id ?? '') !== undefined &&
+      typeof forwarder.createdAtMs === 'number' &&
+      typeof forwarder.enabled === 'boolean' &&
+      typeof forwarder.filter === 'object' &&
+      ['batchRecordsMax', 'lingerMilliseconds', 'timeoutSeconds'].every((key) =>
+        Number.isInteger(forwarder[key as 'batchRecordsMax']),
+      ) &&
+      (destination?.type === 'webhook' || destination?.type === 'nats') &&
+      Array.isArray(secrets?.signing) &&
+      Array.isArray(secrets.headers) &&
+      typeof secrets.tls === 'object'
+    );
+  }),
+  isOwn: ([fleetId, name], forwarder) => forwarder.fleetId === fleetId && forwarder.name === name,
+};

@@ -1,17 +1,19 @@
-import { ApiError, OperatorError } from '../../../core/errors.ts';
-import { fleetIdLength, schemaNamePattern } from '../../../core/identity.ts';
+import { ApiError } from '../../../core/errors.ts';
+import { schemaNamePattern } from '../../../core/identity.ts';
 import { Changes } from '../../../declarations/changes.ts';
+import { refuseDamaged } from '../../../declarations/refuse-damaged.ts';
 import type { Registry } from '../../../declarations/registry.ts';
-import type { StoredTables, Table } from '../../../storage/lmdb/environment/stored-tables.ts';
+import { Collection } from '../../../storage/tables/collection.ts';
+import type { TableStore } from '../../../storage/tables/table-store.ts';
 import type { Forwarder } from './forwarder.ts';
-import { keyOfForwarder, packForwarder, unpackForwarder } from './forwarder-records.ts';
+import { type ForwarderName, forwarderTable } from './forwarder-records.ts';
 
 /**
  * Store of all fleets' forwarders and their secrets, on the main thread: in the registry's environment and all in
  * memory. A change settles once durable.
  */
 export class Forwarders {
-  readonly #table: Table;
+  readonly #table: Collection<ForwarderName, Forwarder>;
   readonly #registry: Registry;
   readonly #forwardersPerFleetMax: number;
   readonly #changes: Changes;
@@ -19,12 +21,13 @@ export class Forwarders {
   readonly #fleets = new Map<string, Map<string, Forwarder>>();
 
   /** `stored` belongs to the registry, which closes it. */
-  constructor(stored: StoredTables, registry: Registry, limits: { forwardersPerFleetMax: number }) {
-    this.#table = stored.table('forwarders');
+  constructor(stored: TableStore, registry: Registry, limits: { forwardersPerFleetMax: number }) {
+    this.#table = new Collection(stored, forwarderTable);
     this.#registry = registry;
     this.#forwardersPerFleetMax = limits.forwardersPerFleetMax;
     this.#changes = new Changes(stored);
-    for (const { key, value } of this.#table.getRange({})) this.#keep(readForwarder(key, value));
+    for (const [, forwarder] of this.#table.entries([], {}, refuseDamaged('forwarder')))
+      this.#keep(forwarder);
   }
 
   all(): Forwarder[] {
@@ -33,14 +36,14 @@ export class Forwarders {
 
   /** Lists a fleet's forwarders by name. @throws ApiError fleet_not_found. */
   list(fleetId: string): Forwarder[] {
-    this.#registry.fleet(fleetId);
+    this.#registry.declared(fleetId);
     const known = [...(this.#fleets.get(fleetId)?.values() ?? [])];
     return known.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** @throws ApiError fleet_not_found. */
   find(fleetId: string, name: string): Forwarder | undefined {
-    this.#registry.fleet(fleetId);
+    this.#registry.declared(fleetId);
     return this.#fleets.get(fleetId)?.get(name);
   }
 
@@ -51,8 +54,12 @@ export class Forwarders {
     return forwarder;
   }
 
-  /** Checks whether a forwarder of that name may be created. @throws ApiError invalid_forwarder, limit_reached. */
+  /**
+   * Checks whether a forwarder of that name may be created.
+   * @throws ApiError fleet_not_found, invalid_forwarder, limit_reached.
+   */
   checkNew(fleetId: string, name: string): void {
+    this.#registry.fleet(fleetId);
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('invalid_forwarder', {
         msg: 'A forwarder name must be 1 to 255 letters, digits, _ and -.',
@@ -70,9 +77,7 @@ export class Forwarders {
     return this.#changes.run(async () => {
       const { fleetId, name } = forwarder;
       if (this.find(fleetId, name) === undefined) this.checkNew(fleetId, name);
-      await this.#changes.write(() => {
-        this.#table.putSync(keyOfForwarder(fleetId, name), packForwarder(forwarder));
-      });
+      await this.#changes.write(() => this.#table.put([fleetId, name], forwarder));
       this.#keep(forwarder);
     });
   }
@@ -81,9 +86,7 @@ export class Forwarders {
   delete(fleetId: string, name: string): Promise<Forwarder> {
     return this.#changes.run(async () => {
       const forwarder = this.get(fleetId, name);
-      await this.#changes.write(() => {
-        this.#table.removeSync(keyOfForwarder(fleetId, name));
-      });
+      await this.#changes.write(() => void this.#table.delete([fleetId, name]));
       this.#fleets.get(fleetId)?.delete(name);
       return forwarder;
     });
@@ -99,19 +102,4 @@ export class Forwarders {
     const fleet = this.#fleets.get(fleetId) ?? new Map<string, Forwarder>();
     this.#fleets.set(fleetId, fleet.set(name, forwarder));
   }
-}
-
-/** @throws OperatorError, since skipping a damaged forwarder would silently stop forwarding. */
-function readForwarder(key: Buffer, bytes: Buffer): Forwarder {
-  try {
-    const forwarder = unpackForwarder(bytes);
-    if (keyOfForwarder(forwarder.fleetId, forwarder.name).equals(key)) return forwarder;
-  } catch {
-    // Reported below.
-  }
-  const text = key.toString('latin1');
-  const fleetId = JSON.stringify(text.slice(0, fleetIdLength));
-  throw new OperatorError(
-    `The record of forwarder ${JSON.stringify(text.slice(fleetIdLength))} of fleet ${fleetId} in the data folder is damaged. Restore the folder from a backup.`,
-  );
 }

@@ -1,9 +1,8 @@
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { ForwarderConfig } from '../config.ts';
-import type { ForwarderDeadLetters } from '../dead-letters.ts';
+import { type ForwarderDeadLetters, forwarderKey } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import type { Sender } from '../senders/sender.ts';
-import { forwarderKey } from '../tables.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { ForwarderStats } from './delivery-loop.ts';
 import { DeliveryLoop } from './delivery-loop.ts';

@@ -12,7 +12,7 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
-import { recordDocument } from '../../records/record-line.ts';
+import { recordJson } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../declaration/forwarder.ts';
 import { addressesOf, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
@@ -52,7 +52,7 @@ export class NatsSender implements Sender {
     try {
       const connection = await Promise.race([this.#connect(), ended]);
       const { max_payload: bytesMax = Number.POSITIVE_INFINITY } = connection.info ?? {};
-      const documents = records.map(recordDocument);
+      const documents = records.map(recordJson);
       if (documents.some(({ length }) => length > bytesMax)) {
         return {
           result: 'refused',

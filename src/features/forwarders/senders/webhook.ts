@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import type { StoredRecord } from '../../../domain/records/record.ts';
-import { recordDocument } from '../../records/record-line.ts';
+import { recordJson } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, SigningSecret, WebhookDestination } from '../declaration/forwarder.ts';
 import { signingKey } from '../declaration/signing-secret.ts';
@@ -111,7 +111,7 @@ function bodyOf(fleetId: string, records: readonly StoredRecord[]): Buffer {
   const parts: Uint8Array[] = [Buffer.from(`{"type":"records","fleet_id":"${fleetId}","records":[`)];
   for (const [index, record] of records.entries()) {
     if (index > 0) parts.push(Buffer.from(',\n'));
-    parts.push(recordDocument(record));
+    parts.push(recordJson(record));
   }
   return Buffer.concat([...parts, Buffer.from(']}')]);
 }

@@ -1,5 +1,6 @@
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
 import type { FleetCounts } from '../../../domain/devices/device.ts';
+import { addedCounts } from '../../../domain/devices/device-change.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { decodeIndexed, type Indexed } from '../layout/device-record.ts';
@@ -57,11 +58,7 @@ export function changeIndexes(
   const [old, current] = [before ?? absent, after ?? absent];
   changeTags(tables.tags, device, old, current);
   changeName(tables.names, device, old.name, current.name);
-  const isDisabled = (one: Indexed): number => (one.enabled ? 0 : 1);
-  addCounts(tables.counts, fleetIdOf(device), {
-    devices: (after ? 1 : 0) - (before ? 1 : 0),
-    disabled: isDisabled(current) - isDisabled(old),
-  });
+  addCounts(tables.counts, fleetIdOf(device), addedCounts(before, after));
 }
 
 /** Recounts the devices of each fleet after resharding. Idempotent. */

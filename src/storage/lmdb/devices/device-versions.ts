@@ -1,5 +1,5 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
-import type { ChangeToken } from '../../../domain/shard.ts';
+import type { ChangeToken } from '../../../domain/devices/shard-devices.ts';
 
 /** Cells per shard, a power of two. Devices sharing one only cause each other extra reads. */
 const cellCount = 65_536;

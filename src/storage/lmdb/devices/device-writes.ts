@@ -6,7 +6,7 @@ import type {
   DevicePut,
   PutOutcome,
 } from '../../../domain/devices/device.ts';
-import { changedDevice, changeOfStreams } from '../../../domain/devices/device-change.ts';
+import { decideChange, withoutOldSecret } from '../../../domain/devices/device-change.ts';
 import type { Effects } from '../../../domain/write.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeDevice, encodeDevice } from '../layout/device-record.ts';
@@ -51,17 +51,14 @@ export class DeviceWrites {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     if (bytes === undefined) return 'not_found';
     const before = decodeDevice(device, bytes);
-    const after = changedDevice(before, change);
-    if (change.tagsMax !== undefined && after.tags.length > change.tagsMax) return 'too_many_tags';
-    const record = encodeDevice(after);
-    if (record.equals(bytes.subarray(0, bytes.length))) return 'unchanged';
+    const decision = decideChange(before, change);
+    if (decision.result !== 'changed') return decision.result;
+    const { after, streams } = decision;
     this.#effects().changed.push(device);
     changeIndexes(this.#tables, device, before, after);
     this.#retireAt(device, before.oldSecretUntilMs, after.oldSecretUntilMs);
-    this.#tables.devices.putSync(keyOfDevice(device), record);
-    const streams = changeOfStreams(before, after);
-    if (streams === 'ended') this.#effects().endedStreams.push(device);
-    if (streams === 'rechecked') this.#effects().recheckedStreams.push(device);
+    this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(after));
+    if (streams !== undefined) this.#effects()[streams].push(device);
     return 'changed';
   }
 
@@ -90,12 +87,7 @@ export class DeviceWrites {
       const before = decodedDevice(device, bytes);
       // Leave a damaged record, so that it does not block the others.
       if (before === undefined) continue;
-      const after = {
-        ...before,
-        secretDigests: before.secretDigests.slice(0, -1),
-        oldSecretUntilMs: undefined,
-      };
-      this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(after));
+      this.#tables.devices.putSync(keyOfDevice(device), encodeDevice(withoutOldSecret(before)));
       this.#effects().changed.push(device);
       // Streams opened with the new secret go on.
       this.#effects().recheckedStreams.push(device);

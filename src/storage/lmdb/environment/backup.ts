@@ -5,9 +5,10 @@ import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { open } from 'lmdb';
 import { OperatorError } from '../../../core/errors.ts';
+import { syncPath } from '../../../core/replace-file.ts';
 import { type JournalName, journalNames } from './data-folder.ts';
 import { recordsFile } from './database-file.ts';
-import { syncPath, writeDurable } from './durable.ts';
+import { writeDurable } from './durable.ts';
 import { formatVersion, type Manifest, manifestFile } from './manifest.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
+import type { Move } from '../../../domain/placement.ts';
 import { isDiskFull, overwriteInPlace, writeDurable } from './durable.ts';
 import { FolderLock } from './folder-lock.ts';
 import {
@@ -8,7 +9,6 @@ import {
   copyFile,
   formatVersion,
   type Manifest,
-  type Move,
   manifestFile,
   readManifest,
   type StoreEngine,
@@ -168,11 +168,6 @@ export class DataFolder {
   /** Shard folders of any layout. */
   foldersOf(shards: number): string[] {
     return Array.from({ length: shards }, (_, shard) => join(this.path, 'shards', String(shard)));
-  }
-
-  /** Copies of the databases' declarations, rebuilt at each start. */
-  get mirrorFolder(): string {
-    return join(this.path, 'mirror');
   }
 
   get tlsFolder(): string {

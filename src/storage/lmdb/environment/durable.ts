@@ -1,21 +1,9 @@
-import {
-  closeSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
+import { replaceFile } from '../../../core/replace-file.ts';
 
-/** Writes beside the file and renames, so that a crash leaves the old or the new one; durable when it returns. */
+/** Replaces a small JSON file; durable when it returns. */
 export function writeDurable(file: string, content: object, mode: number): void {
-  const temporary = `${file}.new`;
-  writeFileSync(temporary, serialized(content), { mode, flush: true });
-  renameSync(temporary, file);
-  syncPath(dirname(file));
+  replaceFile(file, serialized(content), { mode });
 }
 
 /**
@@ -39,14 +27,4 @@ export function isDiskFull(error: unknown): boolean {
 
 function serialized(content: object): string {
   return `${JSON.stringify(content, null, 2)}\n`;
-}
-
-/** Syncs a file's bytes, or a folder's names, which a file's own fsync does not cover. */
-export function syncPath(path: string): void {
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

@@ -1,7 +1,8 @@
 import { statfsSync } from 'node:fs';
-import { ABORT, open, type RootDatabase } from 'lmdb';
-import { causeOf } from './store-error.ts';
-import type { StoredTables, Table } from './stored-tables.ts';
+import { open, type RootDatabase } from 'lmdb';
+import type { Rows, TableStore } from '../../tables/table-store.ts';
+import { causeOf } from './lmdb-error.ts';
+import { LmdbRows, type Table } from './stored-tables.ts';
 
 export interface EnvironmentOptions {
   path: string;
@@ -52,7 +53,7 @@ interface AppendTable {
  * One thread's handle of an LMDB environment. Every thread may open the same path and read; exactly one, its owner,
  * may call `write`.
  */
-export class Environment implements StoredTables {
+export class Environment implements TableStore {
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #native: NativeEnvironment;
   readonly #tables: ReadonlyMap<string, Table>;
@@ -102,6 +103,10 @@ export class Environment implements StoredTables {
     return table;
   }
 
+  rows(table: string): Rows {
+    return new LmdbRows(this.table(table));
+  }
+
   /** Commits answered by any thread; wraps. A read is current as long as the value taken before it is unchanged. */
   get commits(): number {
     return Atomics.load(this.#commits, 0);
@@ -133,15 +138,6 @@ export class Environment implements StoredTables {
   /** The owner is the only writer. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
     return change();
-  }
-
-  /** Runs `apply` in a transaction that is rolled back: only `apply` sees its writes. */
-  rehearse(apply: () => void): void {
-    this.#root.transactionSync(() => {
-      apply();
-      return ABORT;
-    });
-    this.#root.resetReadTxn();
   }
 
   /**

@@ -1,23 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
+import type { Move } from '../../../domain/placement.ts';
 
 /** Raise it when the layout of the folder or of a record changes. */
 export const formatVersion = 1;
 export const manifestFile = 'manifest.json';
 /** Exists instead of the manifest while a copy is incomplete, so that no server accepts the folder. */
 export const copyFile = 'copy.json';
-
-/**
- * An unfinished change of the shard count. The manifest's `shards` is the complete layout; what exists of the other
- * one must be removed.
- */
-export interface Move {
-  from: number;
-  to: number;
-  /** Where the logs of shards in both layouts ended when it began. */
-  logEnds: readonly number[];
-}
 
 /** Where the data is: environments in the folder, or databases. */
 export type StoreEngine = 'lmdb' | 'postgres';

@@ -1,32 +1,50 @@
-import type { Database } from 'lmdb';
+import type { Database, RangeOptions } from 'lmdb';
+import type { RowRange, Rows } from '../../tables/table-store.ts';
 
 /** A table of an environment: binary keys and values, in byte order of the keys. */
 export type Table = Database<Buffer, Buffer>;
 
-/** A changed row; without a value it is removed. */
-export interface StoredChange {
-  name: string;
-  key: Buffer;
-  value: Buffer | undefined;
+/** LMDB goes through a range in reverse from its other end, which it would then count in. */
+function optionsOf({ start, end, reverse = false, limit }: RowRange): RangeOptions {
+  const bounds = reverse
+    ? { start: end, end: start, reverse, exclusiveStart: end !== undefined, inclusiveEnd: true }
+    : { start, end };
+  return { ...bounds, ...(limit !== undefined && { limit }) } as RangeOptions;
 }
 
-/**
- * Tables that the main thread reads in place and changes in transactions: an environment of its own, or a replica of
- * what the nodes on a database share.
- */
-export interface StoredTables {
-  table(name: string): Table;
-  /** Call before reading outside `write`. */
-  refresh(): void;
-  /** Runs one transaction, durable when settled. @throws StoreError, ApiError unavailable: then nothing is stored. */
-  write(apply: () => void): Promise<void>;
-  /**
-   * Runs `change` exclusively: its reads are current, and it may write once. @throws what `change` throws, ApiError
-   * unavailable.
-   */
-  exclusively<T>(change: () => Promise<T>): Promise<T>;
-  hasMapSpace(): boolean;
-  hasDiskToGrow(): boolean;
-  hasDisk(): boolean;
-  close(): Promise<void>;
+/** The rows of a table, for who knows no engine. */
+export class LmdbRows implements Rows {
+  readonly #table: Table;
+
+  constructor(table: Table) {
+    this.#table = table;
+  }
+
+  get(key: Buffer): Buffer | undefined {
+    return this.#table.getBinary(key);
+  }
+
+  has(key: Buffer): boolean {
+    return this.#table.doesExist(key);
+  }
+
+  put(key: Buffer, value: Buffer): void {
+    this.#table.putSync(key, value);
+  }
+
+  delete(key: Buffer): boolean {
+    return this.#table.removeSync(key);
+  }
+
+  keys(range: RowRange = {}): Iterable<Buffer> {
+    return this.#table.getKeys(optionsOf(range));
+  }
+
+  entries(range: RowRange = {}): Iterable<{ key: Buffer; value: Buffer }> {
+    return this.#table.getRange(optionsOf(range));
+  }
+
+  count(range: RowRange = {}): number {
+    return this.#table.getKeysCount(optionsOf(range));
+  }
 }

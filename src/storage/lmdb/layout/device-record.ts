@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Device, DeviceCredentials } from '../../../domain/devices/device.ts';
-import { pack, unpack } from '../environment/codec.ts';
+import { pack, unpack } from '../../tables/codec.ts';
 import { readSequence, sequenceBytes, sequenceKey } from './keys.ts';
 
 /**

@@ -1,5 +1,6 @@
 import {
   type DeviceKey,
+  deviceIdLength,
   deviceIdOf,
   deviceKeyLength,
   fleetIdLength,
@@ -17,7 +18,6 @@ import { bucketInKey } from '../../../domain/devices/seen-bucket.ts';
 export const sequenceBytes = 6;
 export const tagDigestBytes = 8;
 export const dedupeRestBytesMax = 32;
-const deviceIdLength = deviceKeyLength - fleetIdLength;
 
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
@@ -92,14 +92,6 @@ export const deadDeviceAt = fleetIdLength + uuidBytesLength;
 /** dead: fleet, mail id (so in order of time), device. */
 export function keyOfDeadLetter(device: DeviceKey, mailId: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(fleetIdOf(device), 'latin1'), mailId, Buffer.from(device, 'latin1')]);
-}
-
-/**
- * idempotency: the key (a UUIDv7, so in order of time), then its scope: a device, or a device and `senderMark` for
- * keys of its mail senders.
- */
-export function keyOfIdempotency(key: Uint8Array, scope: string): Buffer {
-  return Buffer.concat([key, Buffer.from(scope, 'latin1')]);
 }
 
 /** sent: the dedupe key's UUIDv7 (so in order of time), device, the rest of the dedupe key. */

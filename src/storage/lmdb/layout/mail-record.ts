@@ -1,6 +1,8 @@
 import { schemaNamePattern } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
+import { firstFetchMs, mailFetchesMax } from '../../../domain/mail/fetch-rules.ts';
 import type { Fetches, Mail } from '../../../domain/mail/mail.ts';
+import { requeuedCount } from '../../../domain/mail/settle-rules.ts';
 
 /**
  * id 16, requeues 2, requeue limit 1 (0: none, else the limit plus one), fetches 3, accepted 6 (0: not yet), expires
@@ -13,14 +15,13 @@ const acceptedAt = fetchesAt + 3;
 const expiresAt = acceptedAt + 6;
 const firstFetchedAt = expiresAt + 6;
 const nameAt = firstFetchedAt + 6;
-const fetchesMax = 0xffffff;
 
 export function encodeMail(mail: Mail): Buffer {
   const bytes = Buffer.allocUnsafe(nameAt + 1 + mail.name.length + mail.payload.length);
   bytes.set(mail.id, 0);
   bytes.writeUInt16BE(Math.min(mail.requeueCount, 0xffff), requeuesAt);
   bytes.writeUInt8(mail.requeuesMax === undefined ? 0 : mail.requeuesMax + 1, requeuesMaxAt);
-  bytes.writeUIntBE(Math.min(mail.fetchCount, fetchesMax), fetchesAt, 3);
+  bytes.writeUIntBE(Math.min(mail.fetchCount, mailFetchesMax), fetchesAt, 3);
   bytes.writeUIntBE(mail.acceptedAtMs, acceptedAt, 6);
   bytes.writeUIntBE(mail.expiresAtMs, expiresAt, 6);
   bytes.writeUIntBE(mail.firstFetchedAtMs ?? 0, firstFetchedAt, 6);
@@ -102,14 +103,13 @@ export function copyHeader(bytes: Buffer): Buffer {
 
 /** Counts one more requeue (D14). */
 export function addRequeue(copy: Buffer): void {
-  copy.writeUInt16BE(Math.min(readRequeueCount(copy) + 1, 0xffff), requeuesAt);
+  copy.writeUInt16BE(requeuedCount(readRequeueCount(copy)), requeuesAt);
 }
 
-/** Adds fetches (D13). The earliest first fetch wins: a later report may contain an earlier one. */
-export function addFetches(copy: Buffer, { count, firstMs }: Fetches): void {
-  copy.writeUIntBE(Math.min(readFetchCount(copy) + count, fetchesMax), fetchesAt, 3);
-  const before = readFirstFetchedAtMs(copy);
-  if (before === 0 || before > firstMs) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
+/** Adds fetches (D13). */
+export function addFetches(copy: Buffer, fetches: Fetches): void {
+  copy.writeUIntBE(Math.min(readFetchCount(copy) + fetches.count, mailFetchesMax), fetchesAt, 3);
+  copy.writeUIntBE(firstFetchMs(readFirstFetchedAtMs(copy) || undefined, fetches), firstFetchedAt, 6);
 }
 
 /** Sets the time of acceptance, which a delayed mail gets only when due. */

@@ -1,5 +1,6 @@
 import { schemaNamePattern } from '../../../core/identity.ts';
 import type { MailEnd, Receipt } from '../../../domain/mail/ended-mail.ts';
+import { firstFetchMs } from '../../../domain/mail/fetch-rules.ts';
 import type { Fetches } from '../../../domain/mail/mail.ts';
 import {
   readAcceptedAtMs,
@@ -45,11 +46,11 @@ export function encodeReceipt(mail: Buffer, end: MailEnd, settledAtMs: number): 
 }
 
 /** Copies a receipt with more fetches, which may be reported after the end. */
-export function withFetches(bytes: Buffer, { count, firstMs }: Fetches): Buffer {
+export function withFetches(bytes: Buffer, fetches: Fetches): Buffer {
   const copy = Buffer.from(bytes.subarray(0, bytes.length));
-  copy.writeUInt32BE(Math.min(copy.readUInt32BE(fetchesAt) + count, 0xffffffff), fetchesAt);
-  const before = copy.readUIntBE(firstFetchedAt, 6);
-  if (before === 0 || before > firstMs) copy.writeUIntBE(firstMs, firstFetchedAt, 6);
+  copy.writeUInt32BE(Math.min(copy.readUInt32BE(fetchesAt) + fetches.count, 0xffffffff), fetchesAt);
+  const beforeMs = copy.readUIntBE(firstFetchedAt, 6) || undefined;
+  copy.writeUIntBE(firstFetchMs(beforeMs, fetches), firstFetchedAt, 6);
   return copy;
 }
 

@@ -1,5 +1,5 @@
 import { correctionMsMax } from '../../../core/clock.ts';
-import { pack, unpack } from '../environment/codec.ts';
+import { pack, unpack } from '../../tables/codec.ts';
 import type { Table } from '../environment/stored-tables.ts';
 
 /** The clock's stored state, written with every sweep, and at once after a jump. */

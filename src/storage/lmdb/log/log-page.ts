@@ -1,5 +1,5 @@
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
-import { isDamage } from '../environment/store-error.ts';
+import { isDamage } from '../environment/lmdb-error.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';

@@ -1,4 +1,4 @@
-import { pack, unpack } from '../environment/codec.ts';
+import { pack, unpack } from '../../tables/codec.ts';
 import type { Table } from '../environment/stored-tables.ts';
 
 /**

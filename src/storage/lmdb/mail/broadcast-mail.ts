@@ -1,6 +1,11 @@
 import { deviceKeyLength } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import {
+  type Broadcast,
+  type BroadcastOutcome,
+  type BroadcastProgress,
+  broadcastOutcome,
+} from '../../../domain/mail/broadcast.ts';
 import type { Enqueue, MailOutcome } from '../../../domain/mail/mail.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { keyOfBroadcast, readDevice } from '../layout/keys.ts';
@@ -19,19 +24,14 @@ export class BroadcastMail {
   }
 
   /** Queues the mail for devices that have not got it yet. */
-  send(
-    { broadcast, devices, mail }: Broadcast,
-    enqueue: (enqueue: Enqueue) => MailOutcome,
-  ): BroadcastOutcome {
-    const outcome: BroadcastOutcome = { queued: 0, refused: [] };
-    for (const device of devices) {
-      const key = keyOfBroadcast(broadcast, device);
-      const result = this.#table.doesExist(key) ? 'known' : enqueue({ ...mail, device }).result;
+  send(params: Broadcast, enqueue: (enqueue: Enqueue) => MailOutcome): BroadcastOutcome {
+    return broadcastOutcome(params, (device) => {
+      const key = keyOfBroadcast(params.broadcast, device);
+      if (this.#table.doesExist(key)) return 'queued';
+      const { result } = enqueue({ ...params.mail, device });
       if (result === 'queued') this.#table.putSync(key, nothing);
-      if (result === 'queued' || result === 'known') outcome.queued += 1;
-      else outcome.refused.push({ device, reason: result });
-    }
-    return outcome;
+      return result;
+    });
   }
 
   /** Prunes at most `limit` entries, and returns how many. */

@@ -1,13 +1,11 @@
 import { type DeviceKey, fleetIdLength, fleetIdOf } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
+import { droppedLetters } from '../../../domain/mail/end-rules.ts';
 import type { DeathReason } from '../../../domain/mail/ended-mail.ts';
 import type { Mail } from '../../../domain/mail/mail.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { encodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
 import { keyOfDeadLetter } from '../layout/keys.ts';
-
-/** Letters removed per put, where a lowered limit left too many. */
-const dropsPerPut = 2;
 
 /** The dead letters of a shard (D16), inside its owner's write transaction. */
 export class DeadLetters {
@@ -22,13 +20,13 @@ export class DeadLetters {
     this.#perFleetMax = perFleetMax;
   }
 
-  /** Adds a letter. Beyond the limit the oldest is dropped: the one whose mail was sent first. */
+  /** Adds a letter, and drops the oldest beyond the limit. */
   put(device: DeviceKey, mail: Buffer, reason: DeathReason, diedAtMs: number): void {
     const fleetId = fleetIdOf(device);
     let count = this.#countOf(fleetId) + 1;
     this.#table.putSync(keyOfDeadLetter(device, copyUuid(mail)), encodeDeadLetter(mail, reason, diedAtMs));
-    if (count > this.#perFleetMax) {
-      const limit = Math.min(count - this.#perFleetMax, dropsPerPut);
+    const limit = droppedLetters(count, this.#perFleetMax);
+    if (limit > 0) {
       const oldest = [...this.#table.getKeys({ ...fleetRange(fleetId), limit })];
       for (const key of oldest) this.#table.removeSync(key);
       count -= oldest.length;

@@ -1,8 +1,12 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
+import type { DelayedMail } from '../../../domain/mail/mail.ts';
+import type { Page } from '../../../domain/page.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { type DelayedRecord, decodeDelayed, encodeDelayed } from '../layout/delayed-record.ts';
 import { keyOfDeviceMail, keyOfExpiry, readDevice, sequenceBytes, sequenceKey } from '../layout/keys.ts';
+import { decodeMail } from '../layout/mail-record.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 
 /** Damaged entries remembered; with more of them a running server cannot cope anyway. */
@@ -49,19 +53,18 @@ export class DueEntries {
 const nothing = Buffer.alloc(0);
 
 /** Delayed mail by device and id; the `due` table has it by time. */
-export class DelayedMail {
+export class DelayedMailTable {
   readonly #tables: Pick<Tables, 'delayed' | 'due'>;
-  readonly #perDeviceMax: number;
+  readonly perDeviceMax: number;
 
   constructor(tables: Tables, perDeviceMax: number) {
     this.#tables = tables;
-    this.#perDeviceMax = perDeviceMax;
+    this.perDeviceMax = perDeviceMax;
   }
 
-  /** Counted by LMDB, over a range bounded by this very limit. */
-  isFull(device: DeviceKey): boolean {
-    const limit = this.#perDeviceMax;
-    return this.#tables.delayed.getKeysCount({ ...rangeOf(device), limit }) >= limit;
+  /** Counted by LMDB, and no further than the limit. */
+  count(device: DeviceKey): number {
+    return this.#tables.delayed.getKeysCount({ ...rangeOf(device), limit: this.perDeviceMax });
   }
 
   has(device: DeviceKey, mailId: Uint8Array): boolean {
@@ -89,6 +92,35 @@ export class DelayedMail {
       this.take(device, key.subarray(deviceKeyLength));
     }
   }
+}
+
+/** Lists delayed mail of a device by delivery time: sorts the keys, at most `delayedMailsPerDeviceMax`. */
+export function readDelayed(
+  { delayed, times }: Pick<Tables, 'delayed' | 'times'>,
+  device: DeviceKey,
+  after: string,
+  limit: number,
+): Page<DelayedMail> & { total: number } {
+  const cursors = [...delayed.getRange(rangeOf(device))]
+    .map(
+      ({ key, value }) =>
+        value.toString('hex', 0, sequenceBytes) + key.toString('hex', deviceKeyLength, key.length),
+    )
+    .sort();
+  const following = cursors.filter((cursor) => cursor > after).slice(0, limit + 1);
+  const page = following.slice(0, limit);
+  const jumpsMs = storedJumpsMs(times);
+  const items = page.flatMap((cursor) => {
+    const id = Buffer.from(cursor.slice(2 * sequenceBytes), 'hex');
+    // Absent if it was delivered just now.
+    const bytes = delayed.getBinaryFast(keyOfDeviceMail(device, id));
+    if (bytes === undefined) return [];
+    const { deliverAtMs, ttlSeconds, mail } = decodeDelayed(bytes);
+    const { name, payload } = decodeMail(mail);
+    return [{ id, name, payload, deliverAtMs: deliverAtMs + jumpsMs, ttlSeconds }];
+  });
+  const next = following.length > limit ? (page.at(-1) ?? null) : null;
+  return { items, next, total: cursors.length };
 }
 
 function rangeOf(device: DeviceKey): { start: Buffer; end: Buffer } {

@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
-import { isDeath, type MailEnd } from '../../../domain/mail/ended-mail.ts';
+import { isDeath } from '../../../domain/mail/end-rules.ts';
+import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import type { Fetches } from '../../../domain/mail/mail.ts';
 import {
   hasCounts,

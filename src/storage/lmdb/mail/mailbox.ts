@@ -1,7 +1,9 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { copyUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
-import { isDeath } from '../../../domain/mail/ended-mail.ts';
+import { isDeath } from '../../../domain/mail/end-rules.ts';
+import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
+import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type {
   Enqueue,
   Fetches,
@@ -11,12 +13,8 @@ import type {
   Withdrawal,
 } from '../../../domain/mail/mail.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
-import {
-  endOfVerb,
-  rememberSettled,
-  type SettledVerb,
-  settledVerb,
-} from '../../../domain/mail/settled-mails.ts';
+import { repeatedSettle, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
+import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
 import { keyOfDevice, sequenceBytes } from '../layout/keys.ts';
 import {
   addFetches,
@@ -33,7 +31,7 @@ import {
 import type { MailboxRecord } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
 import { DedupeKeys } from './dedupe-keys.ts';
-import type { DelayedMail } from './delayed-mail.ts';
+import type { DelayedMailTable } from './delayed-mail.ts';
 import { DueEntries } from './delayed-mail.ts';
 import { type FoundMail, readMail } from './find-mail.ts';
 import type { MailHistory } from './mail-history.ts';
@@ -51,12 +49,12 @@ export class Mailboxes {
   readonly #tables: Tables;
   readonly #queue: MailQueue;
   readonly #dedupeKeys: DedupeKeys;
-  readonly #delayed: DelayedMail;
+  readonly #delayed: DelayedMailTable;
   readonly #history: MailHistory;
   readonly #expiry: DueEntries;
   readonly #due: DueEntries;
 
-  constructor(tables: Tables, delayed: DelayedMail, history: MailHistory) {
+  constructor(tables: Tables, delayed: DelayedMailTable, history: MailHistory) {
     this.#tables = tables;
     this.#queue = new MailQueue(tables);
     this.#dedupeKeys = new DedupeKeys(tables.sent);
@@ -68,28 +66,27 @@ export class Mailboxes {
 
   /** `lifeMs`: now, in shard life time, here and below; `dueMs`: the delivery time, likewise. */
   enqueue(enqueue: Enqueue, lifeMs: number, dueMs = lifeMs): MailOutcome {
-    const { device, dedupeKey } = enqueue;
-    const before = dedupeKey && this.#dedupeKeys.mailIdOf(dedupeKey, device);
-    if (before !== undefined) {
-      return this.repeated(device, before);
-    }
-    if (!this.#tables.devices.doesExist(keyOfDevice(device))) return { result: 'device_not_found' };
-    const record = this.#queue.load(device);
-    const isDelayed = dueMs > lifeMs;
-    if (isDelayed) {
-      if (this.#delayed.isFull(device)) return { result: 'delayed_full' };
-    } else if (record.size >= enqueue.mailboxMailsMax) {
-      return { result: 'mailbox_full', mailboxSize: record.size };
-    }
+    const { device, dedupeKey, mailboxMailsMax } = enqueue;
+    const decision = enqueueDecision({
+      nowMs: lifeMs,
+      deliverAtMs: dueMs,
+      mailboxMailsMax,
+      delayedMailsMax: this.#delayed.perDeviceMax,
+      known: dedupeKey && this.#dedupeKeys.mailIdOf(dedupeKey, device),
+      mailbox: this.#tables.devices.doesExist(keyOfDevice(device)) ? this.#queue.load(device) : undefined,
+      delayedMails: dueMs > lifeMs ? this.#delayed.count(device) : 0,
+    });
+    if (decision.does === 'repeat') return this.repeated(device, decision.mailId);
+    if (decision.does === 'refuse') return decision.outcome;
+    const { mailbox, isDelayed } = decision;
     const id = generateUuid();
     if (isDelayed) this.#delay(enqueue, id, dueMs);
     else {
-      writeSequence(id, record.tail);
-      const mail = newMail(enqueue, id, lifeMs);
-      this.#accept(device, record, mail, id);
+      writeSequence(id, mailbox.tail);
+      this.#accept(device, mailbox, newMail(enqueue, id, lifeMs), id);
     }
     if (dedupeKey !== undefined) this.#dedupeKeys.remember(dedupeKey, device, id);
-    return { result: 'queued', mailId: id, mailboxSize: record.size, repeated: false, isDelayed };
+    return { result: 'queued', mailId: id, mailboxSize: mailbox.size, repeated: false, isDelayed };
   }
 
   /** The outcome for a mail that was queued before. */
@@ -99,25 +96,24 @@ export class Mailboxes {
     return { result: 'queued', mailId, mailboxSize, repeated: true, isDelayed };
   }
 
-  /** Settles a mail (D15): any mail of the mailbox, not just the head. */
+  /** Settles any mail of the mailbox, not just the head (D15). */
   settle({ device, mailId, verb, fetched }: Settle, lifeMs: number): SettleOutcome {
     const record = this.#queue.load(device);
     const found = this.#queue.find(device, record, mailId);
     if (found === undefined) {
       // Fetches counted by another front end than the one that ended the mail, sent with a repetition.
       if (fetched !== undefined) this.#history.addLateFetches(device, mailId, fetched);
-      const before = settledVerb(record, mailId);
-      const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
-      return { result, mailboxSize: record.size };
+      return { result: repeatedSettle(verb, rememberedEnd(record, mailId)), mailboxSize: record.size };
     }
-    if (verb === 'requeue' && mayRequeue(found.bytes)) {
+    const event = settledAs(verb, readRequeueCount(found.bytes), readRequeuesMax(found.bytes));
+    if (event === 'requeued') {
       const mail = copyOf(found.bytes);
       addRequeue(mail);
       if (fetched !== undefined) addFetches(mail, fetched);
       this.#queue.moveToTail(device, record, found, mail, mailId);
-      this.#history.note(device, mail, 'requeued');
-    } else this.#end(device, record, found, mailId, verb, lifeMs, fetched);
-    this.#queue.store(device, record);
+      this.#queue.store(device, record);
+      this.#history.note(device, mail, event);
+    } else this.#end(device, record, found, mailId, event, lifeMs, fetched);
     return { result: 'settled', mailboxSize: record.size };
   }
 
@@ -125,16 +121,11 @@ export class Mailboxes {
   withdraw(device: DeviceKey, mailId: Uint8Array, lifeMs: number): Withdrawal {
     const record = this.#queue.load(device);
     const found = this.#queue.find(device, record, mailId);
-    if (found !== undefined) {
-      this.#end(device, record, found, mailId, 'withdraw', lifeMs);
-      this.#queue.store(device, record);
-      return { result: 'withdrawn', mailboxSize: record.size };
-    }
-    const delayed = this.#delayed.take(device, mailId);
-    if (delayed !== undefined) this.#history.end(device, delayed.mail, 'withdrawn', lifeMs);
-    const end = delayed === undefined ? this.#history.endOf(device, mailId) : 'withdrawn';
-    const result = !end ? 'not_found' : end === 'withdrawn' ? 'withdrawn' : 'already_settled';
-    return { result, mailboxSize: record.size };
+    const delayed = found === undefined ? this.#delayed.take(device, mailId) : undefined;
+    if (found !== undefined) this.#end(device, record, found, mailId, 'withdrawn', lifeMs);
+    else if (delayed !== undefined) this.#history.end(device, delayed.mail, 'withdrawn', lifeMs);
+    const end = this.#history.endOf(device, mailId);
+    return { result: withdrawalOf(end), mailboxSize: record.size };
   }
 
   /** Removes expired mail, oldest first, at most `limit`. Returns the device of each. @throws Error */
@@ -144,12 +135,7 @@ export class Mailboxes {
       const record = this.#queue.load(device);
       const found = this.#queue.find(device, record, mailId);
       if (found === undefined) this.#tables.expiry.removeSync(key);
-      else {
-        const mail = copyOf(found.bytes);
-        this.#queue.remove(device, record, found, mailId);
-        this.#history.end(device, mail, 'expired', lifeMs);
-        this.#queue.store(device, record);
-      }
+      else this.#end(device, record, found, mailId, 'expired', lifeMs);
       return device;
     });
   }
@@ -165,11 +151,12 @@ export class Mailboxes {
       }
       const { mail, ttlSeconds, mailboxMailsMax } = delayed;
       const record = this.#queue.load(device);
-      if (record.size >= mailboxMailsMax) {
-        this.#history.end(device, mail, 'mailbox_full', lifeMs);
+      const event = deliveredAs(record.size, mailboxMailsMax);
+      if (event === 'mailbox_full') {
+        this.#history.end(device, mail, event, lifeMs);
         return { device, accepted: undefined };
       }
-      setAccepted(mail, lifeMs, lifeMs + ttlSeconds * 1_000);
+      setAccepted(mail, lifeMs, expiryMs(lifeMs, ttlSeconds));
       this.#accept(device, record, mail, mailId);
       return { device, accepted: { mailId, name: readName(mail), mailboxSize: record.size } };
     });
@@ -222,21 +209,21 @@ export class Mailboxes {
     this.#history.note(device, mail, 'queued');
   }
 
-  /** Removes a mail for good, remembering the verb. The caller stores the record. */
+  /** Removes a mail from its mailbox for good. */
   #end(
     device: DeviceKey,
     record: MailboxRecord,
     found: FoundMail,
     mailId: Uint8Array,
-    verb: SettledVerb,
+    end: MailEnd,
     lifeMs: number,
     fetched?: Fetches,
   ): void {
-    const end = endOfVerb[verb];
     const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
     if (fetched !== undefined) addFetches(mail, fetched);
     this.#queue.remove(device, record, found, mailId);
-    rememberSettled(record, mailId, verb);
+    rememberEnd(record, mailId, end);
+    this.#queue.store(device, record);
     this.#history.end(device, mail, end, lifeMs);
   }
 }
@@ -252,14 +239,9 @@ function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined)
     requeuesMax,
     fetchCount: 0,
     acceptedAtMs: acceptedAtMs ?? 0,
-    expiresAtMs: acceptedAtMs === undefined ? 0 : acceptedAtMs + ttlSeconds * 1_000,
+    expiresAtMs: acceptedAtMs === undefined ? 0 : expiryMs(acceptedAtMs, ttlSeconds),
     firstFetchedAtMs: undefined,
   });
-}
-
-function mayRequeue(mail: Buffer): boolean {
-  const requeuesMax = readRequeuesMax(mail);
-  return requeuesMax === undefined || readRequeueCount(mail) < requeuesMax;
 }
 
 function mailIdOf(key: Buffer): Buffer {

@@ -7,7 +7,7 @@ import {
   isWanted,
   type Receipt,
 } from '../../../domain/mail/ended-mail.ts';
-import type { Page } from '../../../domain/shard.ts';
+import type { Page } from '../../../domain/page.ts';
 import { decodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
 import { decodeDelayed } from '../layout/delayed-record.ts';
 import {

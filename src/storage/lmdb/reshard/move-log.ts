@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
+import { mergeForgotten } from '../../tables/idempotency-keys.ts';
 import type { Environment } from '../environment/environment.ts';
-import { mergeForgotten } from '../environment/idempotency-keys.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { copyClock } from '../layout/shard-clock.ts';
@@ -20,7 +20,7 @@ import type { DevicesSize, Step } from './move-devices.ts';
 export function copyTimes(source: Environment, target: Environment): void {
   target.writeSync(() => {
     copyClock(source.table('times'), target.table('times'));
-    mergeForgotten(source.table('times'), target.table('times'));
+    mergeForgotten(source.rows('times'), target.rows('times'));
   });
 }
 

@@ -3,9 +3,9 @@ import { newRequestId } from '../../../core/request-id.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics, CommitRefusal } from '../../../core/telemetry/worker-metrics.ts';
 import type { Completion, Effects } from '../../../domain/write.ts';
+import { StoreError } from '../../tables/store-error.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
-import { StoreError } from '../environment/store-error.ts';
 import type { ShardState } from './state.ts';
 import { addsRecords, type Write, type WriteAnswer } from './write.ts';
 

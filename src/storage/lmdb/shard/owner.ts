@@ -5,18 +5,18 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../../../core/telemetry/worker-metrics.ts';
 import type { Presence } from '../../../domain/devices/device-query.ts';
 import type { RetentionSource } from '../../../domain/log-retention.ts';
-import type { StreamSink } from '../../../domain/shard.ts';
+import type { StreamSink } from '../../../domain/shard-streams.ts';
 import type { Completion } from '../../../domain/write.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
-import { openTables } from '../layout/tables.ts';
+import { sequenceKey } from '../layout/keys.ts';
+import { openTables, type Tables } from '../layout/tables.ts';
 import { LogTrimmer } from '../log/log-trimmer.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { ShardWriter } from './lmdb-shard.ts';
-import type { ShardReader } from './reader.ts';
 import { ShardState, type StateOptions } from './state.ts';
 import { StreamRegistry } from './streams.ts';
 import type { Write, WriteAnswer } from './write.ts';
+import type { ShardWriter } from './write-queue.ts';
 
 export interface OwnerOptions extends StateOptions {
   streamsPerDeviceMax: number;
@@ -38,7 +38,7 @@ const scanPauseMs = 10;
 /** The owner of one shard: its single writer, stream registry and sweeper. */
 export class ShardOwner implements ShardWriter {
   readonly #environment: Environment;
-  readonly #reader: ShardReader;
+  readonly #tables: Tables;
   readonly #depth: Int32Array<SharedArrayBuffer>;
   readonly #state: ShardState;
   readonly #log: Log;
@@ -60,7 +60,6 @@ export class ShardOwner implements ShardWriter {
 
   constructor(
     environment: Environment,
-    reader: ShardReader,
     versions: DeviceVersions,
     depth: Int32Array<SharedArrayBuffer>,
     options: OwnerOptions,
@@ -72,13 +71,13 @@ export class ShardOwner implements ShardWriter {
   ) {
     this.#environment = environment;
     this.#depth = depth;
-    this.#reader = reader;
     this.#log = log;
     this.#metrics = metrics;
     this.#streams = new StreamRegistry(options.streamsPerDeviceMax, (change) =>
       metrics.deviceConnected?.(change),
     );
     const tables = openTables(environment);
+    this.#tables = tables;
     this.#state = new ShardState(tables, options);
     this.#trimmer = new LogTrimmer({
       log: tables.log,
@@ -136,18 +135,29 @@ export class ShardOwner implements ShardWriter {
   }
 
   async #sweep(): Promise<void> {
-    const { clock } = this.#state;
-    const jumpMs = clock.takeJumpMs();
+    const jumpMs = this.#state.clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (full) this.#reportDropped();
-    if (this.#reader.hasDue(clock.lifeMs(), this.#state.stuckMails, clock.trustedMs())) {
-      await this.#sweepRounds('due');
-    }
+    if (this.#hasDue()) await this.#sweepRounds('due');
     if (full || jumpMs !== 0) await this.#sweepRounds('old');
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
       this.#log.warn(jump, 'clock jumped; expiry of mail is unaffected');
     }
+  }
+
+  /** Whether there is more due than the mails that are stuck, so that an idle shard commits nothing. */
+  #hasDue(): boolean {
+    const { clock, stuckMails } = this.#state;
+    this.#environment.refresh();
+    for (const _ of this.#tables.retiring.getKeys({ end: sequenceKey(clock.trustedMs()), limit: 1 }))
+      return true;
+    const end = sequenceKey(clock.lifeMs());
+    const has = (table: 'expiry' | 'due'): boolean => {
+      const limit = stuckMails[table] + 1;
+      return [...this.#tables[table].getKeys({ end, limit })].length === limit;
+    };
+    return has('expiry') || has('due');
   }
 
   /** Sweeps until nothing is due, with pauses for the writes of a busy shard. */

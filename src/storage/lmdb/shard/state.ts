@@ -1,7 +1,9 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid, formatUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
+import type { IdempotencyLimits } from '../../../domain/idempotency.ts';
 import { senderMark } from '../../../domain/idempotency.ts';
+import { replayedMail } from '../../../domain/mail/enqueue-rules.ts';
 import type {
   Enqueue,
   EnqueueOutcome,
@@ -11,9 +13,10 @@ import type {
 } from '../../../domain/mail/mail.ts';
 import type { IngestOutcome } from '../../../domain/records/record.ts';
 import { type Effects, sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
+import { IdempotencyKeys } from '../../tables/idempotency-keys.ts';
 import { DeviceWrites } from '../devices/device-writes.ts';
 import { changeSeen } from '../devices/seen-index.ts';
-import { IdempotencyKeys } from '../environment/idempotency-keys.ts';
+import { LmdbRows } from '../environment/stored-tables.ts';
 import { decodeSeen, encodeSeen } from '../layout/activity-record.ts';
 import { keyOfDevice } from '../layout/keys.ts';
 import { encodeMail } from '../layout/mail-record.ts';
@@ -25,7 +28,7 @@ import type { TrimStep } from '../log/log-trimmer.ts';
 import { BroadcastMail } from '../mail/broadcast-mail.ts';
 import { DeadLetters } from '../mail/dead-letters.ts';
 import { DedupeKeys } from '../mail/dedupe-keys.ts';
-import { DelayedMail } from '../mail/delayed-mail.ts';
+import { DelayedMailTable } from '../mail/delayed-mail.ts';
 import { MailHistory } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
@@ -35,9 +38,7 @@ function noEffects(): Effects {
   return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [], droppedLetters: 0 };
 }
 
-export interface StateOptions {
-  idempotencyWindowSeconds: number;
-  idempotencySkewSeconds: number;
+export interface StateOptions extends IdempotencyLimits {
   clockJumpGraceSeconds: number;
   delayedMailsPerDeviceMax: number;
   receiptRetentionSeconds: number;
@@ -71,11 +72,11 @@ export class ShardState {
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
     this.#history = new MailHistory(tables.receipts, this.#letters, this.#log);
-    const delayed = new DelayedMail(tables, options.delayedMailsPerDeviceMax);
+    const delayed = new DelayedMailTable(tables, options.delayedMailsPerDeviceMax);
     this.#mailboxes = new Mailboxes(tables, delayed, this.#history);
     this.#retention = new MailRetention(tables, this.#letters, options);
     this.#dedupeKeys = new DedupeKeys(tables.sent);
-    this.#keys = new IdempotencyKeys(tables.idempotency, tables.times, options);
+    this.#keys = new IdempotencyKeys(new LmdbRows(tables.idempotency), new LmdbRows(tables.times), options);
   }
 
   apply(write: Write): WriteAnswer {
@@ -204,13 +205,11 @@ export class ShardState {
     this.#effects.announcements.push({ device, announcement });
   }
 
-  #replay({ device, mailId, ttlSeconds, mailboxMailsMax }: Replay): ReplayOutcome {
+  #replay(replay: Replay): ReplayOutcome {
+    const { device, mailId } = replay;
     const mail = this.#letters.mail(device, mailId);
     if (mail === undefined) return { result: 'mail_not_found' };
-    const { name, payload, requeuesMax } = mail;
-    const enqueue: Enqueue = { device, name, payload, ttlSeconds, mailboxMailsMax };
-    if (requeuesMax !== undefined) enqueue.requeuesMax = requeuesMax;
-    const outcome = this.#enqueue(enqueue);
+    const outcome = this.#enqueue(replayedMail(replay, mail));
     if (outcome.result !== 'queued') return outcome;
     this.#letters.remove(device, mailId);
     this.#history.note(device, encodeMail(mail), 'replayed', outcome.mailId);

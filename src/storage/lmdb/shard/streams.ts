@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { ConnectedDevices } from '../../../domain/connected-devices.ts';
-import type { StreamSink } from '../../../domain/shard.ts';
+import type { StreamSink } from '../../../domain/shard-streams.ts';
 import type { Effects } from '../../../domain/write.ts';
 
 /** The open event streams of a shard's devices, on any thread. */

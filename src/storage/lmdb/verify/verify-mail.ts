@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { deviceKeyLength, isDeviceKey } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
 import { hasSequence, sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
+import type { Findings } from '../../tables/findings.ts';
 import type { StoredTable } from '../environment/database-file.ts';
-import type { Findings } from '../environment/findings.ts';
 import {
   keyOfDevice,
   keyOfDeviceMail,

@@ -1,7 +1,7 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import { keyDigestBytes, senderMark } from '../../../domain/idempotency.ts';
-import { isForgottenRecord } from '../environment/idempotency-keys.ts';
+import { isForgottenRecord } from '../../tables/idempotency-keys.ts';
 import { isSeenRecord } from '../layout/activity-record.ts';
 import { isDeviceRecord } from '../layout/device-record.ts';
 import { keyOfDevice, readDevice, readSequence, sequenceBytes } from '../layout/keys.ts';

@@ -1,6 +1,6 @@
 import { isDeviceKey } from '../../../core/identity.ts';
+import type { Findings } from '../../tables/findings.ts';
 import { Damage, type StoredTable } from '../environment/database-file.ts';
-import type { Findings } from '../environment/findings.ts';
 
 /** Walks one table: `check` returns what is wrong with a record, if anything. */
 export type TableWalk = (table: string, check: (key: Buffer, value: Buffer) => string | undefined) => void;

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
 import type {
   ChangeOutcome,
@@ -7,7 +6,7 @@ import type {
   DevicePut,
   PutOutcome,
 } from '../../../domain/devices/device.ts';
-import { changedDevice, changeOfStreams } from '../../../domain/devices/device-change.ts';
+import { addedCounts, decideChange } from '../../../domain/devices/device-change.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { noteFetches } from '../mail/mailbox.ts';
@@ -136,7 +135,7 @@ async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: 
     transaction.query(`DELETE FROM ${table} WHERE device = $1`, [device]);
   }
   for (const tag of row.tags) work.tags.remove({ fleet_id: fleetIdOf(device), tag, device });
-  work.counts.add(fleetIdOf(device), { devices: -1, disabled: row.enabled ? 0 : -1 });
+  work.counts.add(fleetIdOf(device), addedCounts(row, undefined));
   work.effects.endedStreams.push(device);
   return true;
 }
@@ -154,12 +153,12 @@ async function makeDevices(
 
 /** Inserts everything but the mailbox row, which exists already. */
 function insertDevice(work: UnitOfWork, added: Device): void {
-  const { device, tags, enabled } = added;
+  const { device, tags } = added;
   work.mailboxes.add({ device, size: 0, head: 1, tail: 1, delayed: 0, settled: Buffer.alloc(0) });
   work.devices.put(rowOf(added));
   for (const tag of tags) work.tags.put({ fleet_id: fleetIdOf(device), tag, device });
   work.activity.put({ device, last_seen_ms: null, address: null, bucket: 0 });
-  work.counts.add(fleetIdOf(device), { devices: 1, disabled: enabled ? 0 : 1 });
+  work.counts.add(fleetIdOf(device), addedCounts(undefined, added));
 }
 
 function preloadDevice(work: UnitOfWork, device: DeviceKey): void {
@@ -176,19 +175,16 @@ function changeDevice(work: UnitOfWork, device: DeviceKey, change: DeviceChange)
   const row = deviceRow(work, device);
   if (row === undefined) return 'not_found';
   const before = deviceOfRow(row);
-  const after = changedDevice(before, change);
-  if (change.tagsMax !== undefined && after.tags.length > change.tagsMax) return 'too_many_tags';
-  const changed = rowOf(after);
-  if (isDeepStrictEqual(changed, row)) return 'unchanged';
+  const decision = decideChange(before, change);
+  if (decision.result !== 'changed') return decision.result;
+  const { after, streams } = decision;
   const fleetId = fleetIdOf(device);
   for (const tag of row.tags)
-    if (!changed.tags.includes(tag)) work.tags.remove({ fleet_id: fleetId, tag, device });
-  for (const tag of changed.tags)
+    if (!after.tags.includes(tag)) work.tags.remove({ fleet_id: fleetId, tag, device });
+  for (const tag of after.tags)
     if (!row.tags.includes(tag)) work.tags.put({ fleet_id: fleetId, tag, device });
-  work.counts.add(fleetId, { devices: 0, disabled: Number(!after.enabled) - Number(!before.enabled) });
-  work.devices.put(changed);
-  const streams = changeOfStreams(before, after);
-  if (streams === 'ended') work.effects.endedStreams.push(device);
-  if (streams === 'rechecked') work.effects.recheckedStreams.push(device);
+  work.counts.add(fleetId, addedCounts(before, after));
+  work.devices.put(rowOf(after));
+  if (streams !== undefined) work.effects[streams].push(device);
   return 'changed';
 }

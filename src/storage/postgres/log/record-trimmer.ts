@@ -14,7 +14,7 @@ import {
   partitionsOf,
   recordPartitions,
 } from '../schema/partitions.ts';
-import type { RecordReads } from './record-reads.ts';
+import type { PostgresLog } from './postgres-log.ts';
 
 /** Positions per step: a transaction of some milliseconds. */
 const stepPositions = 5_000;
@@ -114,10 +114,10 @@ const logBytes = `
  */
 export class RecordTrimmer {
   readonly #database: Database;
-  readonly #reads: RecordReads;
+  readonly #reads: PostgresLog;
   readonly #source: RetentionSource;
 
-  constructor(database: Database, reads: RecordReads, source: RetentionSource) {
+  constructor(database: Database, reads: PostgresLog, source: RetentionSource) {
     this.#database = database;
     this.#reads = reads;
     this.#source = source;
@@ -182,7 +182,7 @@ export class RecordTrimmer {
       bytesMax === undefined ? [] : [fleetId],
     );
     if (limited.length === 0) return;
-    const end = await this.#reads.logEnd();
+    const end = await this.#reads.end();
     await this.#walk(`${rules}counted`, end, async (transaction, from, to) => {
       countRecords(transaction, from, to, limited);
       return true;

@@ -1,12 +1,10 @@
 import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
+import { dropsPerLetter } from '../../../domain/mail/end-rules.ts';
 import type { Effects } from '../../../domain/write.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
 import { RowSet } from '../schema/row-set.ts';
 import { type DeadLetterRow, deadLetter } from '../schema/tables.ts';
-
-/** Letters removed per new one, after the limit was lowered. */
-const dropsPerPut = 2;
 
 /**
  * Removes letters, and adjusts the counts for these and for new ones. Rows are locked in order and before the counts,
@@ -31,7 +29,7 @@ const removeAndCount = `
   ON CONFLICT (fleet_id) DO UPDATE SET letters = letter_count.letters + excluded.letters`;
 
 /**
- * Removes the oldest letters of fleets over their limit, except those being removed elsewhere. Counts are locked. Uses
+ * Removes the oldest letters of fleets over their limit (`droppedLetters`), except those being removed elsewhere. Counts are locked. Uses
  * arrays of keys, which are looked up; a join with a computed limit read all letters of all fleets.
  */
 const dropOldest = `
@@ -85,7 +83,7 @@ export class DatabaseDeadLetters {
     return this.#rows.get(key);
   }
 
-  /** If the fleet is at its limit, the oldest letters are dropped: those whose mail was sent first. */
+  /** If the fleet is at its limit, the oldest letters are dropped. */
   put(letter: DeadLetterRow, perFleetMax: number): void {
     this.#perFleetMax = perFleetMax;
     this.#rows.put(letter);
@@ -117,7 +115,7 @@ export class DatabaseDeadLetters {
       counts,
     ]);
     if (fleets.length === 0) return;
-    const drops = counts.map((count) => count * dropsPerPut);
+    const drops = counts.map((count) => count * dropsPerLetter);
     // Resolves before the commit, and is rolled back with it.
     session.query<{ dropped: number }>(dropOldest, [fleets, drops, this.#perFleetMax]).then(
       (rows) => {

@@ -31,7 +31,7 @@ export async function maintainKeyPartitions(database: Database, limits: Idempote
   const overMs = nowMs - windowMs - graceMs;
   const [row] = await database.query<{ number: number }>(forgotten);
   const fromMs = Math.max(overMs, (row?.number ?? -1) + 1);
-  const toMs = nowMs + limits.idempotencySkewSeconds * 1_000 + partsAhead * partMs;
+  const toMs = nowMs + limits.settings.current.idempotencySkewSeconds * 1_000 + partsAhead * partMs;
   await makePartitions(database, keyPartitions, { fromMs, toMs }, partMs);
   for (const part of await partitionsOf(database, keyPartitions)) {
     if (part.toMs > overMs) return;
@@ -70,7 +70,7 @@ type KeyRow = Row & { key: Buffer; scope: string };
  * row of the device is locked, and of two concurrent requests one is a replay even without a device.
  */
 export class KeyClaims {
-  #limits: IdempotencyLimits = { idempotencyWindowSeconds: 0, idempotencySkewSeconds: 0 };
+  #limits: IdempotencyLimits | undefined;
   readonly #wanted = new Map<string, Wanted>();
   /** Keys claimed by this transaction and not yet returned by `claim`. */
   readonly #taken = new Set<string>();
@@ -86,16 +86,16 @@ export class KeyClaims {
   }
 
   async load(session: Session): Promise<void> {
-    if (this.#wanted.size === 0) return;
+    if (this.#limits === undefined) return;
     const wanted = [...this.#wanted.values()];
-    const { idempotencyWindowSeconds, idempotencySkewSeconds } = this.#limits;
+    const { idempotencyWindowSeconds, settings } = this.#limits;
     const taken = await session.query<KeyRow>(claim, [
       wanted.map(({ key }) => key),
       wanted.map(({ scope }) => scope),
       wanted.map(({ digest }) => digest),
       wanted.map(({ key }) => uuidTimeMs(key)),
       idempotencyWindowSeconds * 1_000,
-      idempotencySkewSeconds * 1_000,
+      settings.current.idempotencySkewSeconds * 1_000,
     ]);
     for (const { scope, key } of taken) this.#taken.add(textOfBytes(scope, key));
     const others = [...this.#wanted].flatMap(([text, one]) => (this.#taken.has(text) ? [] : [one]));

@@ -1,12 +1,13 @@
 import { fleetIdOf } from '../../../core/identity.ts';
-import { isDeath, type MailEnd } from '../../../domain/mail/ended-mail.ts';
+import { isDeath } from '../../../domain/mail/end-rules.ts';
+import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
+import { firstFetchMs, mailFetchesMax } from '../../../domain/mail/fetch-rules.ts';
 import type { Fetches } from '../../../domain/mail/mail.ts';
 import { hasCounts, type MailEvent, mailEventText } from '../../../domain/mail/mail-event.ts';
 import type { DeadLetterRow, MailRow } from '../schema/tables.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 
-/** Maximum fetch count of a mail, and of a receipt; the column holds no more than the latter. */
-const mailFetchesMax = 0xffffff;
+/** Maximum of the column. */
 const receiptFetchesMax = 0x7fffffff;
 
 /** A mail in its mailbox, before it, or after it. */
@@ -51,13 +52,13 @@ export function endMail(work: UnitOfWork, mail: AnyMail, end: MailEnd, lettersPe
   noteEvent(work, mail, end);
 }
 
-/** Adds fetches to a mail (D13); the earliest first time wins, since a later report may have an earlier fetch. */
+/** Adds fetches to a mail (D13). */
 export function receiptWithFetches<M extends AnyMail>(mail: M, fetches: Fetches | undefined): M {
   if (fetches === undefined) return mail;
   return {
     ...mail,
     fetch_count: Math.min(mail.fetch_count + fetches.count, mailFetchesMax),
-    first_fetched_at_ms: Math.min(mail.first_fetched_at_ms ?? fetches.firstMs, fetches.firstMs),
+    first_fetched_at_ms: firstFetchMs(mail.first_fetched_at_ms ?? undefined, fetches),
   };
 }
 
@@ -65,13 +66,13 @@ export function receiptWithFetches<M extends AnyMail>(mail: M, fetches: Fetches 
 export function addLateFetches(
   work: UnitOfWork,
   mail: Pick<MailRow, 'device' | 'mail_id'>,
-  { count, firstMs }: Fetches,
+  fetches: Fetches,
 ): void {
   const receipt = work.receipts.get(mail);
   if (receipt === undefined) return;
   work.receipts.put({
     ...receipt,
-    fetch_count: Math.min(receipt.fetch_count + count, receiptFetchesMax),
-    first_fetched_at_ms: Math.min(receipt.first_fetched_at_ms ?? firstMs, firstMs),
+    fetch_count: Math.min(receipt.fetch_count + fetches.count, receiptFetchesMax),
+    first_fetched_at_ms: firstFetchMs(receipt.first_fetched_at_ms ?? undefined, fetches),
   });
 }

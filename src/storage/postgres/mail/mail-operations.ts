@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { type IdempotencyLimits, keyRefusal, senderMark } from '../../../domain/idempotency.ts';
+import { replayedMail } from '../../../domain/mail/enqueue-rules.ts';
 import type { Enqueue, EnqueueOutcome, Replay, ReplayOutcome } from '../../../domain/mail/mail.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { ExclusiveOperations, Operations } from '../writes/operation.ts';
@@ -105,13 +106,12 @@ function preloadLetter(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array):
 }
 
 function replay(work: UnitOfWork, params: Replay, options: MailOptions): ReplayOutcome {
-  const { device, mailId, ttlSeconds, mailboxMailsMax } = params;
+  const { device, mailId } = params;
   const key = letterKey(device, mailId);
   const letter = work.letters.get(key);
   if (letter === undefined) return { result: 'mail_not_found' };
   const { name, payload, requeues_max } = letter;
-  const mail: Enqueue = { device, name, payload, ttlSeconds, mailboxMailsMax };
-  if (requeues_max !== null) mail.requeuesMax = requeues_max;
+  const mail = replayedMail(params, { name, payload, requeuesMax: requeues_max ?? undefined });
   const outcome = enqueue(work, mail, options);
   if (outcome.result !== 'queued') return outcome;
   work.letters.remove(key);

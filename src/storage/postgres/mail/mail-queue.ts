@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
-import { settledVerb } from '../../../domain/mail/settled-mails.ts';
+import { rememberedEnd } from '../../../domain/mail/settled-mails.ts';
 import { textOfBytes, viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
 import type { RowSet } from '../schema/row-set.ts';
@@ -74,7 +74,7 @@ export class DatabaseMailQueue {
     const wanted = [...this.#wanted].filter(([text, { device, mailId }]) => {
       const mailbox = this.#mailboxes.get({ device });
       return (
-        !this.#found.has(text) && mailbox !== undefined && mailbox.size > 0 && !settledVerb(mailbox, mailId)
+        !this.#found.has(text) && mailbox !== undefined && mailbox.size > 0 && !rememberedEnd(mailbox, mailId)
       );
     });
     this.#wanted.clear();

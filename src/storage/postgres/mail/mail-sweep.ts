@@ -1,4 +1,4 @@
-import type { BroadcastOutcome, BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import { type BroadcastProgress, broadcastOutcome } from '../../../domain/mail/broadcast.ts';
 import { sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
@@ -19,17 +19,14 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
         work.mailboxes.preload({ device });
       }
     },
-    apply(work, { broadcast, devices, mail }) {
-      const outcome: BroadcastOutcome = { queued: 0, refused: [] };
-      for (const device of devices) {
-        const mark = { broadcast: viewOf(broadcast), device };
-        const isKnown = work.marks.get(mark) !== undefined;
-        const result = isKnown ? 'queued' : enqueue(work, { ...mail, device }, limits).result;
-        if (!isKnown && result === 'queued') work.marks.put(mark);
-        if (result === 'queued') outcome.queued += 1;
-        else outcome.refused.push({ device, reason: result });
-      }
-      return outcome;
+    apply(work, params) {
+      return broadcastOutcome(params, (device) => {
+        const mark = { broadcast: viewOf(params.broadcast), device };
+        if (work.marks.get(mark) !== undefined) return 'queued';
+        const { result } = enqueue(work, { ...params.mail, device }, limits);
+        if (result === 'queued') work.marks.put(mark);
+        return result;
+      });
     },
   };
 }

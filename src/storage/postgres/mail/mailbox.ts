@@ -1,6 +1,8 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid, formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
+import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
+import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type {
   Enqueue,
   Fetches,
@@ -10,12 +12,8 @@ import type {
   Withdrawal,
 } from '../../../domain/mail/mail.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
-import {
-  endOfVerb,
-  rememberSettled,
-  type SettledVerb,
-  settledVerb,
-} from '../../../domain/mail/settled-mails.ts';
+import { repeatedSettle, requeuedCount, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
+import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { DelayedMailRow, MailboxRow, MailRow } from '../schema/tables.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
@@ -23,19 +21,16 @@ import { addLateFetches, endMail, noteEvent, receiptWithFetches } from './mail-h
 
 /** Maximum of the column; more means no limit. */
 const integerMax = 0x7fffffff;
-/** Maximum requeue count of a mail. */
-const requeueCountMax = 0xffff;
 
 export interface MailLimits {
   delayedMailsPerDeviceMax: number;
   deadLettersPerFleetMax: number;
 }
 
-/** A delayed mail as its mailbox will get it. */
-function deliverable(delayed: DelayedMailRow): Omit<MailRow, 'sequence'> & { accepted_at_ms: number } {
-  const { device, mail_id, name, payload, requeues_max } = delayed;
+/** A delayed mail as a mail that no mailbox has accepted. */
+function unaccepted({ device, mail_id, name, payload, requeues_max }: DelayedMailRow) {
   const counts = { requeue_count: 0, requeues_max, fetch_count: 0, first_fetched_at_ms: null };
-  return { device, mail_id, name, payload, ...counts, accepted_at_ms: 0, expires_at_ms: 0 };
+  return { device, mail_id, name, payload, ...counts, accepted_at_ms: null };
 }
 
 /** Preloads what `enqueue` reads. */
@@ -49,23 +44,25 @@ export function preloadEnqueue(
 
 /** Adds a mail to its mailbox, or to the delayed mail. */
 export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): MailOutcome {
-  const { device, name, dedupeKey, deliverAtMs } = params;
-  const before = dedupeKey && work.dedupe.get({ once: viewOf(dedupeKey), device });
-  if (before !== undefined) return repeatedEnqueue(work, device, before.mail_id);
-  const mailbox = work.mailboxes.get({ device });
-  if (mailbox === undefined) return { result: 'device_not_found' };
-  const isDelayed = deliverAtMs !== undefined && deliverAtMs > work.nowMs;
-  if (isDelayed) {
-    if (mailbox.delayed >= limits.delayedMailsPerDeviceMax) return { result: 'delayed_full' };
-  } else if (mailbox.size >= params.mailboxMailsMax) {
-    return { result: 'mailbox_full', mailboxSize: mailbox.size };
-  }
+  const { device, name, dedupeKey, deliverAtMs = work.nowMs } = params;
+  const row = work.mailboxes.get({ device });
+  const decision = enqueueDecision({
+    nowMs: work.nowMs,
+    deliverAtMs,
+    mailboxMailsMax: params.mailboxMailsMax,
+    delayedMailsMax: limits.delayedMailsPerDeviceMax,
+    known: dedupeKey && work.dedupe.get({ once: viewOf(dedupeKey), device })?.mail_id,
+    mailbox: row,
+    delayedMails: row?.delayed ?? 0,
+  });
+  if (decision.does === 'repeat') return repeatedEnqueue(work, device, decision.mailId);
+  if (decision.does === 'refuse') return decision.outcome;
+  const { mailbox, isDelayed } = decision;
   const mailId = generateUuid();
-  if (!isDelayed) writeSequence(mailId, mailbox.tail);
   const delayed: DelayedMailRow = {
     device,
     mail_id: mailId,
-    deliver_at_ms: deliverAtMs ?? 0,
+    deliver_at_ms: deliverAtMs,
     ttl_seconds: params.ttlSeconds,
     mailbox_mails_max: Math.min(params.mailboxMailsMax, integerMax),
     name,
@@ -76,8 +73,9 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
     work.delayed.put(delayed);
     mailbox.delayed += 1;
     work.mailboxes.put(mailbox);
-    noteEvent(work, { ...deliverable(delayed), accepted_at_ms: null }, 'delayed');
+    noteEvent(work, unaccepted(delayed), 'delayed');
   } else {
+    writeSequence(mailId, mailbox.tail);
     work.delayed.noteAbsent(delayed);
     accept(work, mailbox, delayed);
   }
@@ -102,12 +100,9 @@ export function deliver(
   const delayed = work.delayed.get({ device, mail_id });
   if (mailbox === undefined || delayed === undefined) return;
   takeDelayed(work, mailbox, delayed);
-  if (mailbox.size >= delayed.mailbox_mails_max) {
-    const mail = { ...deliverable(delayed), accepted_at_ms: null };
-    endMail(work, mail, 'mailbox_full', limits.deadLettersPerFleetMax);
-    return;
-  }
-  accept(work, mailbox, delayed);
+  const event = deliveredAs(mailbox.size, delayed.mailbox_mails_max);
+  if (event === 'queued') accept(work, mailbox, delayed);
+  else endMail(work, unaccepted(delayed), event, limits.deadLettersPerFleetMax);
 }
 
 /** Settles any mail of the mailbox, not only the head (D15). */
@@ -122,17 +117,16 @@ export function settle(
   if (found === undefined) {
     // Fetches noted by another front end than the one that ended it, arriving with a repeated settle.
     if (fetched !== undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
-    const before = settledVerb(mailbox, mailId);
-    const result = !before ? 'not_found' : before === verb ? 'settled' : 'already_settled';
-    return { result, mailboxSize: mailbox.size };
+    return { result: repeatedSettle(verb, rememberedEnd(mailbox, mailId)), mailboxSize: mailbox.size };
   }
-  if (verb === 'requeue' && mayRequeue(found)) {
+  const event = settledAs(verb, found.requeue_count, found.requeues_max ?? undefined);
+  if (event === 'requeued') {
     const mail = receiptWithFetches(found, fetched);
-    const requeued = { ...mail, requeue_count: Math.min(mail.requeue_count + 1, requeueCountMax) };
+    const requeued = { ...mail, requeue_count: requeuedCount(mail.requeue_count) };
     work.mailQueue.moveToTail(mailbox, requeued);
     work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
-    noteEvent(work, requeued, 'requeued');
-  } else end(work, mailbox, found, verb, limits, fetched);
+    noteEvent(work, requeued, event);
+  } else end(work, mailbox, found, event, limits, fetched);
   return { result: 'settled', mailboxSize: mailbox.size };
 }
 
@@ -159,15 +153,13 @@ export function withdraw(
   const mailbox = work.mailboxes.get({ device });
   const found = work.mailQueue.find(device, mailId);
   const delayed = work.delayed.get({ device, mail_id: viewOf(mailId) });
-  if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'withdraw', limits);
+  if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'withdrawn', limits);
   else if (mailbox !== undefined && delayed !== undefined) {
     takeDelayed(work, mailbox, delayed);
-    const mail = { ...deliverable(delayed), accepted_at_ms: null };
-    endMail(work, mail, 'withdrawn', limits.deadLettersPerFleetMax);
+    endMail(work, unaccepted(delayed), 'withdrawn', limits.deadLettersPerFleetMax);
   }
   const state = work.receipts.get({ device, mail_id: viewOf(mailId) })?.state;
-  const result = !state ? 'not_found' : state === 'withdrawn' ? 'withdrawn' : 'already_settled';
-  return { result, mailboxSize: mailbox?.size ?? 0 };
+  return { result: withdrawalOf(state), mailboxSize: mailbox?.size ?? 0 };
 }
 
 /** Ends an expired mail, if it is still queued. */
@@ -178,9 +170,7 @@ export function expire(
 ): void {
   const mailbox = work.mailboxes.get({ device });
   const found = work.mailQueue.find(device, mail_id);
-  if (mailbox === undefined || found === undefined) return;
-  work.mailQueue.remove(mailbox, found);
-  endMail(work, found, 'expired', limits.deadLettersPerFleetMax);
+  if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'expired', limits);
 }
 
 /** Adds the fetches counted in memory to the mail or its receipt, every few seconds (D13). Both are preloaded. */
@@ -199,34 +189,30 @@ export function noteFetches(work: UnitOfWork, { device, fetches }: Activity): vo
 /** Adds a mail at the tail of its mailbox and announces it. */
 function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   const accepted_at_ms = work.nowMs;
-  const expires_at_ms = work.nowMs + delayed.ttl_seconds * 1_000;
-  const mail = { ...deliverable(delayed), accepted_at_ms, expires_at_ms };
+  const expires_at_ms = expiryMs(accepted_at_ms, delayed.ttl_seconds);
+  const mail = { ...unaccepted(delayed), accepted_at_ms, expires_at_ms };
   work.mailQueue.add(mailbox, mail);
   noteEvent(work, mail, 'queued');
   const announcement = { mailId: formatUuid(mail.mail_id), name: mail.name, mailboxSize: mailbox.size };
   work.mailboxEvents.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
 }
 
-/** Removes a mail for good, and remembers the verb. */
+/** Removes a mail from its mailbox for good. */
 function end(
   work: UnitOfWork,
   mailbox: MailboxRow,
   found: MailRow,
-  verb: SettledVerb,
+  by: MailEnd,
   limits: MailLimits,
   fetched?: Fetches,
 ): void {
   work.mailQueue.remove(mailbox, found);
-  rememberSettled(mailbox, found.mail_id, verb);
-  endMail(work, receiptWithFetches(found, fetched), endOfVerb[verb], limits.deadLettersPerFleetMax);
+  rememberEnd(mailbox, found.mail_id, by);
+  endMail(work, receiptWithFetches(found, fetched), by, limits.deadLettersPerFleetMax);
 }
 
 function takeDelayed(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   work.delayed.remove(delayed);
   mailbox.delayed -= 1;
   work.mailboxes.put(mailbox);
-}
-
-function mayRequeue({ requeues_max, requeue_count }: MailRow): boolean {
-  return requeues_max === null || requeue_count < requeues_max;
 }

@@ -1,45 +1,40 @@
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../../../core/telemetry/worker-metrics.ts';
-import type { IdempotencyLimits } from '../../../domain/idempotency.ts';
 import type { RetentionSource } from '../../../domain/log-retention.ts';
+import type { StorageConfig } from '../../config.ts';
 import { Database } from '../connection/database.ts';
 import { deviceOperations, exclusiveDeviceOperations } from '../devices/device-operations.ts';
-import { DeviceReads } from '../devices/device-reads.ts';
-import { StreamPresence } from '../devices/presence.ts';
 import { ingestOperations } from '../log/ingest.ts';
-import { RecordReads } from '../log/record-reads.ts';
+import { PostgresLog } from '../log/postgres-log.ts';
 import { RecordTrimmer } from '../log/record-trimmer.ts';
 import { maintainKeyPartitions } from '../mail/key-claims.ts';
 import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
-import { MailReads } from '../mail/mail-reads.ts';
 import { checkVersion } from '../schema/migrate.ts';
 import { checkShardIdentity, type ShardIdentity } from '../schema/shard-identity.ts';
-import { Streams } from '../streams/streams.ts';
+import { PostgresStreams } from '../streams/postgres-streams.ts';
 import { PostgresShard } from './postgres-shard.ts';
 import { Sweeper } from './sweeper.ts';
 import { Writer } from './writer.ts';
 
-export type PostgresShardOptions = MailOptions &
-  IdempotencyLimits & {
-    url: string;
-    /** Checked against the identity stored in the database, if given. */
-    identity?: ShardIdentity;
-    /** Connections of this thread to this database, besides the listener. */
-    connectionsMax: number;
-    /** Timeout for each wait for the database. */
-    timeoutMilliseconds: number;
-    shardQueueMax: number;
-    shardQueueBytesMax: number;
-    streamsPerDeviceMax: number;
-    /** Also the interval by which an event stream makes up for a lost notification. */
-    keepAliveSeconds: number;
-    /** Interval of the sweeper. */
-    sweepMilliseconds?: number;
-    /** Current retention of the log. */
-    retention: RetentionSource;
-    metrics: CommitMetrics & LetterMetrics;
-    log: Log;
-  };
+export type PostgresShardOptions = MailOptions & {
+  settings: StorageConfig['settings'];
+  url: string;
+  /** Checked against the identity stored in the database, if given. */
+  identity?: ShardIdentity;
+  /** Connections of this thread to this database, besides the listener. */
+  connectionsMax: number;
+  /** Timeout for each wait for the database. */
+  timeoutMilliseconds: number;
+  streamsPerDeviceMax: number;
+  /** Also the interval by which an event stream makes up for a lost notification. */
+  keepAliveSeconds: number;
+  /** Interval of the sweeper. */
+  sweepMilliseconds?: number;
+  /** Current retention of the log. */
+  retention: RetentionSource;
+  metrics: CommitMetrics & LetterMetrics;
+  log: Log;
+};
 
 /** Share of the connections used by writes, so that a read never waits for all of them. */
 const writingShare = 0.5;
@@ -51,8 +46,20 @@ const writingShare = 0.5;
 export async function openPostgresShard(options: PostgresShardOptions): Promise<PostgresShard> {
   const { connectionsMax, log } = options;
   const database = new Database(options);
-  const records = new RecordReads(database);
-  const trimmer = new RecordTrimmer(database, records, options.retention);
+  const writer = new Writer({
+    database,
+    operations: { ...deviceOperations, ...ingestOperations(options), ...mailOperations(options) },
+    exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
+    concurrency: Math.max(1, Math.floor(connectionsMax * writingShare)),
+    settings: options.settings,
+    metrics: options.metrics,
+    log,
+    onCommit({ effects: { droppedLetters } }) {
+      if (droppedLetters > 0) options.metrics.lettersDropped(droppedLetters);
+    },
+  });
+  const recordLog = new PostgresLog(database, writer);
+  const trimmer = new RecordTrimmer(database, recordLog, options.retention);
   try {
     await checkVersion(database);
     if (options.identity !== undefined) await checkShardIdentity(database, options.identity);
@@ -63,19 +70,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
     await database.close();
     throw error;
   }
-  const writer = new Writer({
-    database,
-    operations: { ...deviceOperations, ...ingestOperations(options), ...mailOperations(options) },
-    exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
-    concurrency: Math.max(1, Math.floor(connectionsMax * writingShare)),
-    limits: options,
-    metrics: options.metrics,
-    log,
-    onCommit({ effects: { droppedLetters } }) {
-      if (droppedLetters > 0) options.metrics.lettersDropped(droppedLetters);
-    },
-  });
-  const streams = new Streams({
+  const streams = new PostgresStreams({
     database,
     perDeviceMax: options.streamsPerDeviceMax,
     checkMilliseconds: options.keepAliveSeconds * 1_000,
@@ -95,11 +90,8 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   return new PostgresShard({
     database,
     writer,
-    devices: new DeviceReads(database),
-    mail: new MailReads(database),
-    records,
+    log: recordLog,
     streams,
     sweeper,
-    presence: new StreamPresence(database),
   });
 }

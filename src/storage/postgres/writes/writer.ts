@@ -1,6 +1,7 @@
 import { queueFull, unavailable } from '../../../core/errors.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics } from '../../../core/telemetry/worker-metrics.ts';
+import type { StorageConfig } from '../../config.ts';
 import { retryConflicts } from '../connection/conflict-retry.ts';
 import type { Database } from '../connection/database.ts';
 import { notifyStreams } from '../streams/stream-notifications.ts';
@@ -21,8 +22,7 @@ export interface WriterOptions {
   exclusiveOperations: ExclusiveOperations;
   /** Maximum transactions in flight. */
   concurrency: number;
-  /** Read each time. */
-  limits: { shardQueueMax: number; shardQueueBytesMax: number };
+  settings: StorageConfig['settings'];
   metrics: CommitMetrics;
   log: Log;
   /** Called after each commit. */
@@ -60,7 +60,7 @@ export class Writer {
 
   /** Whether a write would be accepted now. */
   accepts(): boolean {
-    const { shardQueueMax, shardQueueBytesMax } = this.#options.limits;
+    const { shardQueueMax, shardQueueBytesMax } = this.#options.settings.current;
     return this.#count < shardQueueMax && this.#bytes < shardQueueBytesMax;
   }
 

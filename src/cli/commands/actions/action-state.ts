@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import type { DeletedKeysDocument, StateEntryDocument } from '../../../contract/action-run.ts';
+import { OperatorError } from '../../../core/errors.ts';
+import { connect } from '../../connection.ts';
+import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
+import { listText, print, printable } from '../../output.ts';
+import { actionUrl } from './action-path.ts';
+
+function keyUrl(options: FleetOptions, name: string, key: string): string {
+  return `${actionUrl(options, name, 'state', 'value')}?${new URLSearchParams({ key })}`;
+}
+
+/** As JSON: a text has its quotes, so that it is told from a number. */
+function valueText({ value }: StateEntryDocument): string {
+  return printable(JSON.stringify(value));
+}
+
+/** @throws OperatorError */
+function parsedValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new OperatorError(`The value is not JSON. A text has quotes of its own: '"open"'.`);
+  }
+}
+
+async function listState(name: string, options: FleetOptions & ListOptions): Promise<void> {
+  const path = actionUrl(options, name, 'state');
+  const entries = await connect(options).list<StateEntryDocument>(path, options);
+  const items = entries.items.map((entry) => ({ ...entry, value: valueText(entry) }));
+  print(options, entries, listText({ ...entries, items }, ['key', 'value'], 'The state is empty.'));
+}
+
+async function showKey(name: string, key: string, options: FleetOptions): Promise<void> {
+  const entry = await connect(options).request<StateEntryDocument>('GET', keyUrl(options, name, key));
+  print(options, entry, valueText(entry));
+}
+
+async function setKey(name: string, key: string, text: string, options: FleetOptions): Promise<void> {
+  const json = { value: parsedValue(text) };
+  const path = keyUrl(options, name, key);
+  const entry = await connect(options).request<StateEntryDocument>('PUT', path, { json });
+  print(options, entry, printable(`${entry.key} is set to ${valueText(entry)}.`));
+}
+
+/** Deletes one key or, only with `--all`, all: a missing key must not mean all. */
+async function deleteState(
+  name: string,
+  key: string | undefined,
+  options: FleetOptions & { all?: boolean },
+): Promise<void> {
+  if ((key === undefined) === (options.all === undefined)) {
+    throw new OperatorError('Name one key, or all of them by --all.');
+  }
+  const path = key === undefined ? actionUrl(options, name, 'state') : keyUrl(options, name, key);
+  const answer = await connect(options).request<DeletedKeysDocument>('DELETE', path);
+  print(options, answer, `Deleted ${answer.deleted} ${answer.deleted === 1 ? 'key' : 'keys'}.`);
+}
+
+/** `action state list|get|set|delete`. */
+export function addActionStateCommands(group: Command): void {
+  const states = group.command('state').description('see and change what an action keeps between runs');
+  withListOptions(fleetCommand(states, 'list <name>', 'list the state of an action by its keys')).action(
+    listState,
+  );
+  fleetCommand(states, 'get <name> <key>', 'print the value of a key as JSON').action(showKey);
+  fleetCommand(
+    states,
+    'set <name> <key> <json>',
+    'set a key; runs under way that have read it start over',
+  ).action(setKey);
+  fleetCommand(states, 'delete <name> [key]', 'delete a key, or all of them')
+    .option('--all', 'the whole state')
+    .action(deleteState);
+}

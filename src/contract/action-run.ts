@@ -1,0 +1,122 @@
+import { type Static, Type } from 'typebox';
+import { actionStateKeyLengthMax } from '../core/bounds.ts';
+import { jsonObject, nullable, time } from './document.ts';
+
+/** README's table explains each. */
+export const runErrorCode = Type.Enum([
+  'invalid_code',
+  'unreadable_record',
+  'threw',
+  'cpu_time_exceeded',
+  'wall_time_exceeded',
+  'memory_exceeded',
+  'stack_exceeded',
+  'never_settled',
+  'invalid_call',
+  'too_many_mails',
+  'invalid_mail',
+  'state_full',
+  'state_conflict',
+  'mail_refused',
+  'thread_lost',
+]);
+const runError = Type.Object({ code: runErrorCode, msg: Type.String() });
+export type RunErrorDocument = Static<typeof runError>;
+export const runErrorOrNull = Type.Union([runError, Type.Null()]);
+
+/** What the runs for a record, or for those of a test, would have done. */
+export const trialDocument = Type.Object({
+  error: runErrorOrNull,
+  reason: nullable('string', { description: 'Why the test failed; null if it passed, or there is none.' }),
+  records: Type.Integer({ description: 'Records run; the last of them failed if there is an error.' }),
+  mails: Type.Array(
+    Type.Object({
+      record: Type.Integer({ description: 'Which record sends it, from 1.' }),
+      device: Type.String(),
+      name: Type.String(),
+      payload: jsonObject,
+      ttl_seconds: nullable('integer', { description: "Null: the fleet's default." }),
+    }),
+    { description: 'Tags are resolved to devices.' },
+  ),
+  state: Type.Array(
+    Type.Object({ key: Type.String(), removed: Type.Boolean(), value: Type.Optional(Type.Unknown()) }),
+  ),
+  log: Type.Array(Type.String()),
+  cpu_milliseconds: Type.Number(),
+  wall_milliseconds: Type.Number(),
+});
+export type TrialDocument = Static<typeof trialDocument>;
+
+export const runOutcome = Type.Enum(['done', 'failed', 'dead']);
+export const runDocument = Type.Object({
+  run: Type.Integer(),
+  record_id: Type.String(),
+  device: Type.String(),
+  name: Type.String(),
+  version: Type.Integer(),
+  attempt: Type.Integer(),
+  ended_at: time,
+  cpu_milliseconds: Type.Number(),
+  wall_milliseconds: Type.Number(),
+  outcome: runOutcome,
+  error: runErrorOrNull,
+  mails: Type.Integer({ description: 'Mails queued for delivery.' }),
+});
+export type RunDocument = Static<typeof runDocument>;
+
+export const logLineDocument = Type.Object({
+  line: Type.Integer(),
+  run: Type.Integer(),
+  device: Type.String(),
+  at: time,
+  text: Type.String(),
+});
+export type LogLineDocument = Static<typeof logLineDocument>;
+
+/** A run that failed for good. */
+export const deadRunDocument = Type.Object({
+  run: Type.Integer(),
+  record_id: Type.String(),
+  kind: Type.Enum(['message', 'datapoint']),
+  device: Type.String(),
+  name: Type.String(),
+  stored_at: time,
+  failed_at: time,
+  attempts: Type.Integer(),
+  error: runError,
+  refused: Type.Array(
+    Type.Object({
+      device: Type.String(),
+      name: Type.String(),
+      reason: Type.Enum(['mailbox_full', 'device_not_found', 'not_stored']),
+    }),
+    { description: 'Refused mails. The run itself is done; a replay sends only these.' },
+  ),
+});
+export type DeadRunDocument = Static<typeof deadRunDocument>;
+export const shownDeadRunDocument = Type.Interface([deadRunDocument], {
+  payload: Type.Object({}, { description: 'The payload as the device sent it.' }),
+});
+
+const stateKey = Type.String({ minLength: 1, maxLength: actionStateKeyLengthMax });
+
+/** In the query, as a path may have no key `..`. */
+export const stateKeyQuery = Type.Object({ key: stateKey });
+
+/** A page of a state. */
+export const stateQuery = { after: Type.Optional(stateKey) };
+
+export const stateEntryDocument = Type.Object({
+  key: Type.String(),
+  value: Type.Unknown({ description: 'Any JSON but null.' }),
+});
+export type StateEntryDocument = Static<typeof stateEntryDocument>;
+
+export const stateValueBody = Type.Object(
+  { value: Type.Unknown({ description: 'Any JSON but null.' }) },
+  { additionalProperties: false },
+);
+
+export const deletedKeysDocument = Type.Object({ deleted: Type.Integer() });
+export type DeletedKeysDocument = Static<typeof deletedKeysDocument>;

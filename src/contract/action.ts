@@ -1,0 +1,177 @@
+import { type Static, Type } from 'typebox';
+import { testRecordsPerActionMax, testsPerActionMax } from '../core/bounds.ts';
+import { runErrorOrNull } from './action-run.ts';
+import { jsonObject, nullable, time } from './document.ts';
+
+const language = Type.Enum(['javascript', 'typescript']);
+const trigger = Type.Object(
+  { kind: Type.Enum(['message', 'datapoint']), schema: Type.String() },
+  { additionalProperties: false },
+);
+export type ActionTriggerDocument = Static<typeof trigger>;
+const triggers = Type.Array(trigger, {
+  description: 'Schemas whose records run the action. The fleet must have them.',
+});
+const devices = Type.Array(Type.String(), { description: 'Device ids; the record comes from one of these.' });
+const tagList = Type.Array(Type.String(), { description: 'Tags; the device has one of these.' });
+const payloadSchema = Type.Unsafe<Record<string, unknown>>({
+  ...jsonObject,
+  description: 'JSON Schema 2020-12 that the payload must match.',
+});
+
+const testRecord = Type.Object(
+  {
+    device: Type.String({ description: 'Id of the device taken as the sender.' }),
+    kind: Type.Optional(Type.Enum(['message', 'datapoint'])),
+    name: Type.Optional(
+      Type.String({ description: 'Name of the schema. Like `kind`, defaults to the first trigger.' }),
+    ),
+    payload: jsonObject,
+  },
+  { additionalProperties: false },
+);
+const state = (description: string) =>
+  Type.Optional(Type.Unsafe<Record<string, unknown>>({ ...jsonObject, description }));
+const actionTest = Type.Object(
+  {
+    record: Type.Optional(testRecord),
+    records: Type.Optional(
+      Type.Array(testRecord, {
+        minItems: 1,
+        maxItems: testRecordsPerActionMax,
+        description:
+          'In place of one record: a sequence, each of which finds the state that those before it left.',
+      }),
+    ),
+    state: state('The state before the first record. Absent: empty.'),
+    mails: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { to: Type.String(), name: Type.String(), payload: jsonObject },
+          { additionalProperties: false },
+        ),
+        { description: 'The mails that all runs together must send, in this order, if present.' },
+      ),
+    ),
+    state_after: state('The whole state that the last run must leave, if present.'),
+  },
+  { additionalProperties: false, description: 'Has either `record` or `records`. All runs must succeed.' },
+);
+export type ActionTestDocument = Static<typeof actionTest>;
+const code = { source: Type.String({ description: 'An ES module.' }), language };
+
+export const actionChangeBody = Type.Partial(
+  Type.Object({
+    enabled: Type.Boolean(),
+    runs_per_second_max: nullable('integer', {
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Null: the configured default.',
+    }),
+  }),
+  { additionalProperties: false },
+);
+export type ActionChangeBody = Static<typeof actionChangeBody>;
+
+/** Beside the code. Absent fields are taken over from the current version. */
+const takenOver = Type.Partial(
+  Type.Object({
+    on: triggers,
+    filter: Type.Partial(
+      Type.Object({
+        devices: Type.Union([devices, Type.Null()]),
+        tags: Type.Union([tagList, Type.Null()]),
+        payload: Type.Union([payloadSchema, Type.Null()]),
+      }),
+      { additionalProperties: false, description: 'All conditions must hold. Null removes one.' },
+    ),
+    tests: Type.Array(actionTest, {
+      maxItems: testsPerActionMax,
+      description: 'Records that each version is tested with before it is deployed.',
+    }),
+  }),
+).properties;
+const draft = Type.Object({ ...code, ...takenOver }, { additionalProperties: false });
+export type ActionDraftBody = Static<typeof draft>;
+export const newVersionBody = Type.Object(
+  {
+    ...code,
+    ...takenOver,
+    ...actionChangeBody.properties,
+    force: Type.Optional(Type.Boolean({ description: 'Deploy even if a test fails.' })),
+  },
+  { additionalProperties: false, description: 'Absent fields stay as they are; the code is required.' },
+);
+export const rollbackBody = Type.Object(
+  { version: Type.Integer({ minimum: 1 }) },
+  { additionalProperties: false },
+);
+export const trialBody = Type.Object(
+  { record: Type.Optional(testRecord), test: Type.Optional(actionTest), draft: Type.Optional(draft) },
+  { additionalProperties: false, description: 'Has either a record, for the state as it is, or a test.' },
+);
+
+const filter = Type.Partial(Type.Object({ devices, tags: tagList, payload: payloadSchema }));
+export const actionVersionDocument = Type.Object({
+  version: Type.Integer(),
+  created_at: time,
+  language,
+  on: triggers,
+  filter,
+  tests: Type.Array(actionTest),
+  source: Type.String(),
+});
+export type ActionVersionDocument = Static<typeof actionVersionDocument>;
+
+export const actionDocument = Type.Object({
+  name: Type.String(),
+  enabled: Type.Boolean(),
+  version: Type.Integer({ description: 'The current version.' }),
+  versions: Type.Array(Type.Object({ version: Type.Integer(), created_at: time }), {
+    description: 'Retained versions, oldest first.',
+  }),
+  language,
+  on: triggers,
+  filter,
+  runs_per_second_max: Type.Integer(),
+  held: Type.Union(
+    [
+      Type.Literal('dead_letters_full'),
+      Type.Literal('devices_full'),
+      Type.Literal('limited'),
+      Type.Literal('disk_full'),
+      Type.Null(),
+    ],
+    { description: 'Why an enabled action takes no records now.' },
+  ),
+  in_hand: Type.Integer({ description: 'Records running, or waiting for a thread or another attempt.' }),
+  behind: Type.Integer({ description: 'Positions of the logs not scanned yet.' }),
+  lost: Type.Integer({
+    description: 'Positions trimmed by retention before the action read them, since it was enabled.',
+  }),
+  dead_letters: Type.Integer(),
+  devices_behind: Type.Integer({
+    description:
+      'Devices whose records wait while those of others pass: they have used their share of the records in hand or of the dead letters.',
+  }),
+  runs_last_minute: Type.Integer(),
+  failures: Type.Integer({
+    description: 'Failed attempts of the current version since the last that succeeded, as far as retained.',
+  }),
+  last_error: runErrorOrNull,
+  last_failed_at: nullable('string', { description: 'When an attempt failed with it.' }),
+  created_at: time,
+});
+export type ActionDocument = Static<typeof actionDocument>;
+
+export const deployedActionDocument = Type.Object({
+  ...actionDocument.properties,
+  tests: Type.Array(
+    Type.Object({
+      test: Type.Integer({ description: 'From 1.' }),
+      passed: Type.Boolean(),
+      reason: nullable('string', { description: 'Why the test failed.' }),
+    }),
+  ),
+});
+export type DeployedActionDocument = Static<typeof deployedActionDocument>;

@@ -1,0 +1,62 @@
+import { type Static, Type } from 'typebox';
+import { tagLengthMax } from '../core/bounds.ts';
+import { schemaNamePattern } from '../core/identity.ts';
+import { deviceId, nullable, time, wordOf } from './document.ts';
+import { mailSettings } from './mail.ts';
+
+const target = Type.Object(
+  {
+    devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
+    tag: Type.Optional(Type.String({ minLength: 1, maxLength: tagLengthMax })),
+    all: Type.Optional(Type.Literal(true)),
+  },
+  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+);
+export const newBroadcastBody = Type.Object(
+  {
+    name: Type.String({ pattern: schemaNamePattern.source }),
+    payload: Type.Optional(
+      Type.Unsafe<Record<string, unknown> | null>({
+        type: ['object', 'null'],
+        description: 'Delivered byte for byte as in the body. Default: {}.',
+      }),
+    ),
+    to: target,
+    ...mailSettings,
+    deliver_at: Type.Optional(
+      Type.String({ description: 'When to deliver it to the mailboxes: ISO 8601 with a time zone.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type NewBroadcastBody = Static<typeof newBroadcastBody>;
+
+export const broadcastDocument = Type.Object({
+  broadcast_id: Type.String(),
+  name: Type.String(),
+  to: Type.Object({
+    devices: Type.Optional(Type.Integer({ description: 'Number of devices in the list.' })),
+    tag: Type.Optional(Type.String()),
+    all: Type.Optional(Type.Literal(true)),
+  }),
+  payload_bytes: Type.Integer(),
+  ttl_seconds: nullable('integer'),
+  mailbox_mails_max: nullable('integer'),
+  requeues_max: nullable('integer'),
+  deliver_at: nullable('string'),
+  state: wordOf(['running', 'paused', 'done', 'cancelled']),
+  devices: nullable('integer', {
+    description: 'Number of target devices, counted at the start; null until known.',
+  }),
+  queued: Type.Integer(),
+  refused: Type.Integer(),
+  created_at: time,
+  ended_at: nullable('string'),
+});
+export type BroadcastDocument = Static<typeof broadcastDocument>;
+
+export const broadcastRefusalDocument = Type.Object({
+  device_id: deviceId,
+  reason: wordOf(['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored']),
+});
+export type BroadcastRefusalDocument = Static<typeof broadcastRefusalDocument>;

@@ -1,0 +1,86 @@
+import { type Static, Type } from 'typebox';
+import { nullable, time, timeText } from './document.ts';
+import { recordDocument, recordKind } from './record.ts';
+
+const filter = {
+  kinds: Type.Array(recordKind, {
+    maxItems: recordKind.enum.length,
+    description: 'Kinds of records to read; empty for all.',
+  }),
+  schemas: Type.Array(Type.String({ maxLength: 255 }), {
+    maxItems: 1_000,
+    description: 'Schemas of records to read; empty for all.',
+  }),
+};
+export const consumerBody = Type.Partial(
+  Type.Object({
+    ...filter,
+    lease_seconds: nullable('integer', {
+      minimum: 1,
+      maximum: 3_600,
+      description: 'Lease of a batch; null for 30 seconds.',
+    }),
+    start: Type.Union(
+      [Type.Enum(['earliest', 'latest']), timeText('At the first record stored then or later.')],
+      { description: 'Where a new consumer begins. Default: `earliest`. Ignored for an existing one.' },
+    ),
+  }),
+  { additionalProperties: false },
+);
+export type ConsumerBody = Static<typeof consumerBody>;
+
+export const consumerDocument = Type.Object({
+  name: Type.String(),
+  created_at: time,
+  ...filter,
+  lease_seconds: Type.Integer(),
+  behind: Type.Integer({ description: 'Positions of all logs, of all fleets, not done yet.' }),
+  seconds_behind: Type.Number({ description: 'Age of the oldest record among them.' }),
+  lost: Type.Integer({ description: 'Positions trimmed by retention before the consumer read them.' }),
+  shards: Type.Array(
+    Type.Object({
+      shard: Type.Integer(),
+      position: Type.Integer(),
+      behind: Type.Integer(),
+      seconds_behind: Type.Number(),
+      lost: Type.Integer(),
+      batch: Type.Union([
+        Type.Object({ worker: Type.String(), records: Type.Integer(), expires_at: time }),
+        Type.Null(),
+      ]),
+    }),
+    { description: 'Its cursor in the log of each shard, and the leased batch.' },
+  ),
+});
+export type ConsumerDocument = Static<typeof consumerDocument>;
+
+export const fetchBody = Type.Partial(
+  Type.Object({
+    max: Type.Integer({
+      minimum: 1,
+      maximum: 100_000,
+      description: 'Maximum number of records. Default: 100.',
+    }),
+    wait_seconds: Type.Integer({
+      minimum: 0,
+      maximum: 60,
+      description: 'How long to wait for records. Default: 0.',
+    }),
+    worker: Type.String({ maxLength: 100, description: 'Name of the worker, shown with the consumer.' }),
+  }),
+  { additionalProperties: false },
+);
+export const batchDocument = Type.Object({
+  batch_id: nullable('string', { description: 'Null if there were no records.' }),
+  shard: nullable('integer'),
+  expires_at: nullable('string', { description: 'End of the lease; then the batch is redelivered.' }),
+  records: Type.Array(recordDocument),
+});
+export const settleBatchBody = Type.Object(
+  { batch_id: Type.String({ maxLength: 64 }) },
+  { additionalProperties: false },
+);
+export const settledBatchDocument = Type.Object({
+  records: Type.Integer({ description: 'Number of records; 0 if the batch was acknowledged before.' }),
+});
+export type SettledBatchDocument = Static<typeof settledBatchDocument>;

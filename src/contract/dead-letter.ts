@@ -1,0 +1,84 @@
+import { type Static, Type } from 'typebox';
+import { deviceId, nullable, time } from './document.ts';
+
+const reason = Type.Enum(['rejected', 'expired', 'over_requeued', 'mailbox_full']);
+
+/** Filter of letters: the same in a query and in the bodies of `:replay` and `:drop`. */
+export const letterFilter = Type.Object(
+  {
+    device_id: Type.Optional(deviceId),
+    name: Type.Optional(Type.String({ maxLength: 255 })),
+    reason: Type.Optional(reason),
+    from: Type.Optional(
+      Type.String({ description: 'Died at that time or later, ISO 8601 with a time zone.' }),
+    ),
+    to: Type.Optional(Type.String({ description: 'Died before that time.' })),
+  },
+  { additionalProperties: false },
+);
+export type LetterFilter = Static<typeof letterFilter>;
+
+/** A mail that failed for good. */
+export const deadLetterDocument = Type.Object({
+  mail_id: Type.String(),
+  device_id: deviceId,
+  name: Type.String(),
+  reason,
+  died_at: time,
+  queued_at: nullable('string'),
+  fetch_count: Type.Integer(),
+  requeue_count: Type.Integer(),
+  payload_bytes: Type.Integer(),
+});
+export type DeadLetterDocument = Static<typeof deadLetterDocument>;
+
+/** Selects letters by id, or all that match a filter, some at a time. */
+export const letterSelectionBody = Type.Object(
+  {
+    letters: Type.Optional(
+      Type.Array(
+        Type.Object({ device_id: deviceId, mail_id: Type.String() }, { additionalProperties: false }),
+        { minItems: 1, maxItems: 1_000 },
+      ),
+    ),
+    filter: Type.Optional(letterFilter),
+    after: Type.Optional(
+      Type.String({
+        pattern: '^([0-9a-f]{68}([0-9a-f]{12})?)?$',
+        description: '`next` of the previous call. Letters that died since the first call are not selected.',
+      }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Maximum letters per call; 100 by default.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type LetterSelectionBody = Static<typeof letterSelectionBody>;
+
+const outcomeMembers = { mail_id: Type.String(), device_id: Type.String() };
+export const replayedLetterDocument = Type.Object({
+  ...outcomeMembers,
+  result: Type.Enum([
+    'replayed',
+    'not_found',
+    'mailbox_full',
+    'device_not_found',
+    'schema_mismatch',
+    'unavailable',
+  ]),
+  new_mail_id: Type.Optional(Type.String()),
+});
+export type ReplayedLetterDocument = Static<typeof replayedLetterDocument>;
+export const droppedLetterDocument = Type.Object({
+  ...outcomeMembers,
+  result: Type.Enum(['dropped', 'not_found', 'unavailable']),
+});
+export type DroppedLetterDocument = Static<typeof droppedLetterDocument>;
+
+/** How many dead letters of an action or a forwarder were replayed. */
+export const replayedDocument = Type.Object({ replayed: Type.Integer() });
+export type ReplayedDocument = Static<typeof replayedDocument>;
+/** How many dead letters of an action or a forwarder were dropped. */
+export const droppedDocument = Type.Object({ dropped: Type.Integer() });
+export type DroppedDocument = Static<typeof droppedDocument>;

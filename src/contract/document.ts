@@ -1,0 +1,78 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { tagLengthMax, tagsMax } from '../core/bounds.ts';
+import { deviceIdPattern, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
+import { plainCharacter } from '../core/plain-text.ts';
+
+/** What the documents and parameters of the admin API have in common, beginning with a member that may be null. */
+export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>
+  Type.Unsafe<(T extends 'string' ? string : number) | null>({ type: [type, 'null'], ...options });
+
+/** One of some words, with its type, which validators that compare the items of an array want to know. */
+export function wordOf<const T extends string>(words: readonly T[], options: object = {}) {
+  return Type.Unsafe<T>({ type: 'string', enum: [...words], ...options });
+}
+
+export const fleetId = Type.String({ pattern: fleetIdPattern.source });
+export const deviceId = Type.String({ pattern: deviceIdPattern.source });
+/** Pattern of names and tags. */
+export const plainPattern = `^${plainCharacter}*$`;
+export const name = Type.String({ maxLength: 255, pattern: plainPattern });
+export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax, pattern: plainPattern });
+export const tags = Type.Array(tag, { maxItems: tagsMax, uniqueItems: true });
+/** Any object; an answer omits members that its schema does not describe. */
+export const jsonObject = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  additionalProperties: true,
+});
+
+export const time = Type.String({ description: 'ISO 8601, UTC' });
+/** RFC 3339 with a time zone, without which a time is ambiguous. Seconds are optional. */
+export const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
+/** What a text that does not match one of the patterns of the contract must be, in words for its error. */
+export const patternWords: ReadonlyMap<string, string> = new Map([
+  [fleetIdPattern.source, 'must be 8 letters or digits'],
+  [deviceIdPattern.source, 'must be 10 letters or digits'],
+  [schemaNamePattern.source, 'must be 1 to 255 letters, digits, _ or -'],
+  [timePattern.source, 'must be a time in ISO 8601 with its zone, like 2026-01-31T08:00:00Z'],
+  [plainPattern, 'must have no control characters'],
+]);
+/** A time as input. */
+export function timeText(description: string) {
+  return Type.String({ pattern: timePattern.source, description: `${description} ISO 8601 with its zone.` });
+}
+export const expiresAt = Type.Optional(
+  nullable('string', { pattern: timePattern.source, description: 'Absent or null: never.' }),
+);
+
+export const fleetPath = Type.Object({ fleet_id: Type.String() });
+export const devicePath = Type.Object({ fleet_id: Type.String(), device_id: Type.String() });
+/** Path of what has a name in its fleet: an action, a consumer, a forwarder. */
+export const namedPath = Type.Object({ fleet_id: Type.String(), name: Type.String() });
+export const pageLimit = Type.Integer({ minimum: 1, maximum: 1_000, default: 100 });
+/** A query parameter that is repeated for each value. */
+export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, description: string) {
+  return Type.Optional(Type.Array(item, { minItems: 1, maxItems, description }));
+}
+
+export function listOf<T extends TSchema>(item: T) {
+  return Type.Object({
+    items: Type.Array(item),
+    next: nullable('string', { description: 'Pass as `after` for the next page; null on the last.' }),
+  });
+}
+/** A page of a list, as `listOf` describes it. */
+export interface ListDocument<T> {
+  items: T[];
+  next: string | null;
+}
+
+const errorDocument = Type.Object({
+  error: Type.String(),
+  msg: Type.String(),
+  errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), msg: Type.String() }))),
+  /** Of a server that is starting or stopping, as in /readyz. */
+  reasons: Type.Optional(Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() }))),
+});
+export type ErrorDocument = Static<typeof errorDocument>;
+/** Error answers of every route. */
+export const errorAnswers = { '4xx': errorDocument, '5xx': errorDocument };

@@ -1,0 +1,52 @@
+import { type Static, Type } from 'typebox';
+import { fleetBounds } from '../core/bounds.ts';
+import { fleetId, name, nullable, time } from './document.ts';
+
+const changeable = {
+  name,
+  /** Null resets a limit to that of the configuration. */
+  mailbox_mails_max: nullable('integer', fleetBounds.mailbox_mails_max),
+  mail_ttl_seconds: nullable('integer', fleetBounds.mail_ttl_seconds),
+  mail_requeues_max: nullable('integer', fleetBounds.mail_requeues_max),
+  requests_per_second_max: nullable('integer', fleetBounds.requests_per_second_max),
+  device_requests_per_second_max: nullable('integer', fleetBounds.device_requests_per_second_max),
+  device_bytes_per_second_max: nullable('integer', fleetBounds.device_bytes_per_second_max),
+  active_seconds: nullable('integer', fleetBounds.active_seconds),
+  log_retention_seconds: nullable('integer', fleetBounds.log_retention_seconds),
+  log_bytes_max: nullable('integer', fleetBounds.log_bytes_max),
+};
+export const newFleetBody = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }), {
+  additionalProperties: false,
+});
+export type NewFleetBody = Static<typeof newFleetBody>;
+export const fleetChangeBody = Type.Partial(Type.Object(changeable), { additionalProperties: false });
+export type FleetChangeBody = Static<typeof fleetChangeBody>;
+
+/** A fleet with its effective limits: its own, or those of the configuration. */
+export const fleetDocument = Type.Object({
+  fleet_id: fleetId,
+  name,
+  created_at: time,
+  deleting_since: nullable('string', {
+    description: 'When its deletion began; null unless it is being deleted.',
+  }),
+  mailbox_mails_max: Type.Integer(),
+  mail_ttl_seconds: Type.Integer(),
+  mail_requeues_max: nullable('integer', { description: 'Null: mail may be requeued any number of times.' }),
+  requests_per_second_max: Type.Integer(),
+  device_requests_per_second_max: Type.Integer(),
+  device_bytes_per_second_max: Type.Integer(),
+  active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
+  log_retention_seconds: Type.Integer(),
+  log_bytes_max: nullable('integer', { description: 'Null for no limit of its own.' }),
+});
+export type FleetDocument = Static<typeof fleetDocument>;
+
+export const fleetCountsDocument = Type.Object({
+  devices: Type.Integer(),
+  disabled: Type.Integer(),
+  connected: Type.Integer({ description: 'Devices with an open event stream.' }),
+  active: Type.Integer({ description: 'Devices seen within active_seconds, connected or not.' }),
+  counted_at: time,
+});
+export type FleetCountsDocument = Static<typeof fleetCountsDocument>;

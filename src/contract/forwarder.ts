@@ -1,0 +1,165 @@
+import { type Static, Type } from 'typebox';
+import { nullable, time } from './document.ts';
+import { recordKind } from './record.ts';
+
+const type = Type.Enum(['webhook', 'nats']);
+const closed = { additionalProperties: false };
+
+const signingSecret = Type.String({
+  maxLength: 200,
+  description: 'Webhook: signing key, whsec_ and 24 to 64 bytes in base64.',
+});
+
+/** Secrets are `writeOnly`: no response has them. */
+const destinationMembers = {
+  url: Type.String({ description: 'Webhook: where to POST. Visible to readers: put secrets into headers.' }),
+  servers: Type.Array(Type.String(), { description: 'NATS: nats://HOST:PORT or tls://HOST:PORT.' }),
+  subject: Type.String({
+    description: 'NATS: subject template with {fleet_id}, {device_id}, {kind} and {schema} of the record.',
+  }),
+  delivery: Type.Enum(['jetstream', 'at-most-once'], {
+    description: 'NATS: acknowledged by a JetStream stream, or not at all.',
+  }),
+};
+const secretMembers = {
+  secret: Type.Unsafe<string>({ ...signingSecret, writeOnly: true }),
+  headers: Type.Unsafe<Record<string, string> | null>({
+    type: ['object', 'null'],
+    additionalProperties: { type: 'string' },
+    writeOnly: true,
+    description: 'Webhook: headers of every request; null for none.',
+  }),
+  credentials: Type.Unsafe<{ token?: string; user?: string; password?: string; creds?: string } | null>({
+    type: ['object', 'null'],
+    properties: {
+      token: { type: 'string' },
+      user: { type: 'string' },
+      password: { type: 'string' },
+      creds: { type: 'string' },
+    },
+    additionalProperties: false,
+    writeOnly: true,
+    description: 'NATS: a token, a user with a password, or the text of a credentials file; null for none.',
+  }),
+  tls: Type.Unsafe<{ ca?: string; cert?: string; key?: string } | null>({
+    type: ['object', 'null'],
+    properties: { ca: { type: 'string' }, cert: { type: 'string' }, key: { type: 'string' } },
+    additionalProperties: false,
+    writeOnly: true,
+    description:
+      'PEM: certificates to trust instead of the usual ones, and a client certificate with its key; null for none.',
+  }),
+};
+const filter = Type.Object(
+  {
+    // States its type: otherwise uniqueItems would compare each pair.
+    kinds: Type.Optional(Type.Array(Type.Enum(recordKind.enum, { type: 'string' }), { uniqueItems: true })),
+    schemas: Type.Optional(Type.Array(Type.String())),
+  },
+  { ...closed, description: 'Records must match all members.' },
+);
+const batchMembers = {
+  batch_records_max: Type.Integer({
+    minimum: 1,
+    maximum: 1_000,
+    description: 'Maximum records per batch. Default: 100.',
+  }),
+  linger_milliseconds: Type.Integer({
+    minimum: 0,
+    maximum: 60_000,
+    description: 'Minimum time between two batches of a shard, unless the first was full. Default: 0.',
+  }),
+  timeout_seconds: Type.Integer({
+    minimum: 1,
+    maximum: 300,
+    description: 'Timeout of one attempt. Default: 30.',
+  }),
+};
+
+export const forwarderBody = Type.Interface(
+  [
+    Type.Partial(
+      Type.Object({
+        ...destinationMembers,
+        ...secretMembers,
+        ...batchMembers,
+        filter,
+        enabled: Type.Boolean(),
+      }),
+    ),
+  ],
+  {
+    type,
+    start: Type.Optional(
+      Type.Enum(['earliest', 'latest'], {
+        description: 'Where a new forwarder begins in the logs. Default: latest.',
+      }),
+    ),
+  },
+  { ...closed, description: 'Absent members stay as they are.' },
+);
+export type ForwarderBody = Static<typeof forwarderBody>;
+
+export const forwarderDocument = Type.Object({
+  name: Type.String(),
+  type,
+  ...Type.Partial(Type.Object(destinationMembers)).properties,
+  filter,
+  enabled: Type.Boolean(),
+  ...batchMembers,
+  headers: Type.Array(Type.String(), { description: 'Names of the headers.' }),
+  credentials: nullable('string', { description: 'Type of the credentials: token, user or creds.' }),
+  tls: Type.Array(Type.String(), { description: 'Which of ca, cert and key are set.' }),
+  created_at: time,
+  state: Type.Enum(['running', 'backing_off', 'dead_letters_full', 'paused']),
+  behind: Type.Integer({ description: 'Positions of the logs, of all fleets, not forwarded yet.' }),
+  lost: Type.Integer({ description: 'Positions trimmed by retention before the forwarder read them.' }),
+  dead_letters: Type.Integer(),
+  delivered: Type.Integer({ description: 'Records delivered since the server started.' }),
+  failed: Type.Integer({
+    description: 'Records in failed attempts since the server started; these are retried.',
+  }),
+  refused: Type.Integer({ description: 'Records that became dead letters since the server started.' }),
+  dropped: Type.Integer({
+    description: 'Refused records since the server started, of devices that may have no more dead letters.',
+  }),
+  last_delivered_at: nullable('string'),
+  last_error: Type.Union([Type.Object({ at: time, msg: Type.String() }), Type.Null()]),
+});
+export type ForwarderDocument = Static<typeof forwarderDocument>;
+export const declaredForwarderDocument = Type.Interface([forwarderDocument], {
+  secret: nullable('string', { description: 'Only when generated by this request; never shown again.' }),
+});
+export type DeclaredForwarderDocument = Static<typeof declaredForwarderDocument>;
+
+export const secretRotationBody = Type.Object(
+  {
+    secret: Type.Optional(signingSecret),
+    grace_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_592_000,
+        description: 'How long the previous secret is used too. Default: one day.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export const signingSecretDocument = Type.Object({ secret: signingSecret });
+export type SigningSecretDocument = Static<typeof signingSecretDocument>;
+
+/** A record that the destination refused. */
+export const refusedRecordDocument = Type.Object({
+  record_id: Type.String(),
+  device_id: Type.String(),
+  kind: Type.String(),
+  schema: Type.String(),
+  stored_at: time,
+  failed_at: time,
+  reason: Type.String(),
+  replayed: Type.Boolean({ description: 'Whether it is queued to be sent again.' }),
+});
+export type RefusedRecordDocument = Static<typeof refusedRecordDocument>;
+export const shownRefusedRecordDocument = Type.Interface([refusedRecordDocument], {
+  payload: Type.Object({}, { description: 'As it was sent.' }),
+});

@@ -1,0 +1,21 @@
+import { type Static, Type } from 'typebox';
+import { time } from './document.ts';
+
+export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
+
+export const recordDocument = Type.Object({
+  record_id: Type.String(),
+  device_id: Type.String(),
+  kind: Type.String(),
+  schema: Type.String(),
+  stored_at: time,
+  payload: Type.Object({}, { description: 'As it was sent.' }),
+});
+export type RecordDocument = Static<typeof recordDocument>;
+
+/** A line between records on request: how far the reader has come in the logs. */
+export interface RecordProgressLine {
+  cursor: string;
+  passed: number;
+  total: number;
+}

@@ -1,0 +1,68 @@
+import { type Static, Type } from 'typebox';
+import { nullable, time } from './document.ts';
+
+export const healthDocument = Type.Object({ ok: Type.Boolean() });
+export const notReadyDocument = Type.Object({
+  error: Type.String(),
+  msg: Type.String(),
+  reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
+});
+
+const count = Type.Integer({ minimum: 0 });
+/** Current activity of the server. Counts are cumulative: the difference of two answers gives rates. */
+export const topDocument = Type.Object({
+  time: Type.String(),
+  reasons: Type.Array(Type.String(), { description: 'Why the server is not ready; empty if it is.' }),
+  connections: count,
+  streams: count,
+  requests: Type.Array(
+    Type.Object(
+      { route: Type.String(), answered: count, failed: count },
+      { description: 'Since the server started.' },
+    ),
+  ),
+  latency: Type.Object({
+    bounds_seconds: Type.Array(Type.Number()),
+    counts: Type.Array(count, {
+      description: 'Since the server started, by bucket; the last for values beyond all bounds.',
+    }),
+  }),
+  shards: Type.Array(
+    Type.Object({
+      shard: count,
+      queue: count,
+      commits: count,
+      writes: count,
+      refused: count,
+      bytes: count,
+      log_bytes: count,
+      devices: count,
+      mails: count,
+    }),
+  ),
+  talkers: Type.Array(
+    Type.Object({ fleet_id: Type.String(), device_id: Type.String(), requests_per_second: Type.Number() }),
+  ),
+});
+export type TopDocument = Static<typeof topDocument>;
+
+export const newBackupBody = Type.Object(
+  {
+    folder: Type.String({
+      description: "Absolute path on the server's machine, of a folder that is empty or does not exist.",
+      pattern: '^/[^\\u0000]*$',
+      maxLength: 4_096,
+    }),
+  },
+  { additionalProperties: false },
+);
+export const backupDocument = Type.Object({
+  folder: Type.String(),
+  state: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('failed')]),
+  started_at: time,
+  ended_at: nullable('string'),
+  bytes: Type.Integer(),
+  bytes_total: Type.Integer({ description: 'Approximate while the state is running.' }),
+  reason: nullable('string', { description: 'Why it failed.' }),
+});
+export type BackupDocument = Static<typeof backupDocument>;

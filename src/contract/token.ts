@@ -1,0 +1,78 @@
+import { type Static, Type } from 'typebox';
+import { idPatternLengthMax } from '../core/bounds.ts';
+import { scopes } from '../core/scope.ts';
+import { expiresAt, fleetId, name, nullable, tags, time } from './document.ts';
+
+/** An API token. */
+export const tokenDocument = Type.Object({
+  token_id: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.Enum([...scopes])),
+  fleet_id: nullable('string', { description: 'The only fleet it is valid for; null for all.' }),
+  created_at: time,
+  expires_at: nullable('string'),
+  expired: Type.Boolean(),
+  last_used_at: nullable('string', { description: 'Since the server started.' }),
+});
+export type TokenDocument = Static<typeof tokenDocument>;
+export const createdTokenDocument = Type.Interface([tokenDocument], {
+  token: Type.String({ description: 'Shown once.' }),
+});
+export type CreatedTokenDocument = Static<typeof createdTokenDocument>;
+
+export const newTokenBody = Type.Object(
+  {
+    name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
+    // With a type, the validator checks uniqueness by hash instead of comparing all pairs.
+    scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
+    fleet_id: Type.Optional(
+      Type.Unsafe<string | null>({
+        anyOf: [fleetId, { type: 'null' }],
+        description: 'Absent or null: all fleets.',
+      }),
+    ),
+    expires_at: expiresAt,
+  },
+  { additionalProperties: false },
+);
+
+/** A token with which devices register themselves. */
+export const claimTokenDocument = Type.Object({
+  claim_token_id: Type.String(),
+  fleet_id: fleetId,
+  name,
+  devices_max: Type.Integer(),
+  devices_claimed: Type.Integer(),
+  created_at: time,
+  expires_at: nullable('string'),
+  expired: Type.Boolean(),
+  id_pattern: nullable('string'),
+  tags,
+});
+export type ClaimTokenDocument = Static<typeof claimTokenDocument>;
+export const createdClaimTokenDocument = Type.Interface([claimTokenDocument], {
+  claim_token: Type.String({ description: 'Shown once.' }),
+});
+export type CreatedClaimTokenDocument = Static<typeof createdClaimTokenDocument>;
+
+export const newClaimTokenBody = Type.Object(
+  {
+    name: Type.Optional(name),
+    devices_max: Type.Integer({
+      minimum: 1,
+      maximum: 100_000_000,
+      description: 'Maximum devices that may claim with it.',
+    }),
+    expires_at: expiresAt,
+    id_pattern: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: idPatternLengthMax,
+        description:
+          'RE2 pattern that the whole device id must match. With a pattern, a device must name its id.',
+      }),
+    ),
+    tags: Type.Optional(tags),
+  },
+  { additionalProperties: false },
+);

@@ -1,0 +1,19 @@
+/**
+ * Environment variables of the client commands. They are no configuration keys, though `FLEETPOST_ADMIN` is also the
+ * variable of the key `admin`: to commands it is a URL, to the server HOST:PORT, and either ignores the other's.
+ */
+export const tokenVariable = 'FLEETPOST_TOKEN';
+export const fleetVariable = 'FLEETPOST_FLEET';
+export const contextVariable = 'FLEETPOST_CONTEXT';
+export const adminVariable = 'FLEETPOST_ADMIN';
+
+/** Whether a value of `FLEETPOST_ADMIN` is the URL for commands. */
+export function isAdminUrl(text: string): boolean {
+  return /^https?:\/\//.test(text);
+}
+
+/** Whether a variable is for the client commands alone. */
+export function isClientVariable(name: string, value: string): boolean {
+  if (name === adminVariable) return isAdminUrl(value);
+  return name === tokenVariable || name === fleetVariable || name === contextVariable;
+}

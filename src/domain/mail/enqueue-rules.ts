@@ -1,0 +1,61 @@
+import type { Enqueue, Mail, MailOutcome, Replay } from './mail.ts';
+
+/** What is known when a mail is sent. */
+export interface EnqueueFacts<Mailbox> {
+  nowMs: number;
+  /** Now or past for a mail that is not to wait. */
+  deliverAtMs: number;
+  mailboxMailsMax: number;
+  delayedMailsMax: number;
+  /** The mail queued before under the same dedupe key. */
+  known: Uint8Array | undefined;
+  /** Undefined without a device. */
+  mailbox: Mailbox | undefined;
+  /** Delayed mails of the device; any number if this mail is not delayed. */
+  delayedMails: number;
+}
+
+/** What to do with a mail that is sent. */
+export type EnqueueDecision<Mailbox> =
+  | { does: 'repeat'; mailId: Uint8Array }
+  | { does: 'refuse'; outcome: Exclude<MailOutcome, { result: 'queued' }> }
+  | { does: 'admit'; mailbox: Mailbox; isDelayed: boolean };
+
+/**
+ * A dedupe key holds whatever became of the mail or the device. A full mailbox refuses the new mail and tells the
+ * sender (D16); a delayed mail takes no place in it until it is due, but one of the device's places for such mail.
+ */
+export function enqueueDecision<Mailbox extends { size: number }>(
+  facts: EnqueueFacts<Mailbox>,
+): EnqueueDecision<Mailbox> {
+  const { known, mailbox } = facts;
+  if (known !== undefined) return { does: 'repeat', mailId: known };
+  if (mailbox === undefined) return { does: 'refuse', outcome: { result: 'device_not_found' } };
+  if (facts.deliverAtMs > facts.nowMs) {
+    if (facts.delayedMails < facts.delayedMailsMax) return { does: 'admit', mailbox, isDelayed: true };
+    return { does: 'refuse', outcome: { result: 'delayed_full' } };
+  }
+  const { size: mailboxSize } = mailbox;
+  if (mailboxSize < facts.mailboxMailsMax) return { does: 'admit', mailbox, isDelayed: false };
+  return { does: 'refuse', outcome: { result: 'mailbox_full', mailboxSize } };
+}
+
+/** What a delayed mail becomes when it is due: a dead letter if its mailbox is full (D16). */
+export function deliveredAs(mailboxSize: number, mailboxMailsMax: number): 'queued' | 'mailbox_full' {
+  return mailboxSize < mailboxMailsMax ? 'queued' : 'mailbox_full';
+}
+
+/** When a mail expires (D16): its life begins when its mailbox accepts it. */
+export function expiryMs(acceptedAtMs: number, ttlSeconds: number): number {
+  return acceptedAtMs + ttlSeconds * 1_000;
+}
+
+/** The new mail that a dead letter is replayed as (D16). */
+export function replayedMail(
+  { device, ttlSeconds, mailboxMailsMax }: Replay,
+  { name, payload, requeuesMax }: Pick<Mail, 'name' | 'payload' | 'requeuesMax'>,
+): Enqueue {
+  const mail: Enqueue = { device, name, payload, ttlSeconds, mailboxMailsMax };
+  if (requeuesMax !== undefined) mail.requeuesMax = requeuesMax;
+  return mail;
+}

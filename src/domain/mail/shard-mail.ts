@@ -1,0 +1,72 @@
+import type { Awaitable } from '../../core/async.ts';
+import type { DeviceKey } from '../../core/identity.ts';
+import type { Page } from '../page.ts';
+import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
+import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
+import type {
+  DelayedMail,
+  Enqueue,
+  EnqueueOutcome,
+  Mail,
+  MailboxHead,
+  Replay,
+  ReplayOutcome,
+  Settle,
+  SettleOutcome,
+  Withdrawal,
+} from './mail.ts';
+
+/** The mailboxes of a shard's devices. */
+export interface ShardMail {
+  size(device: DeviceKey): Awaitable<number>;
+  head(device: DeviceKey): Awaitable<MailboxHead>;
+  /** In mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now. */
+  list(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
+  /**
+   * In order of delivery, then of mail id, with the number of all. A cursor is 44 hexadecimal digits: the delivery
+   * time, as the engine stores it, and the mail id.
+   */
+  listDelayed(
+    device: DeviceKey,
+    after: string,
+    limit: number,
+  ): Awaitable<Page<DelayedMail> & { total: number }>;
+  /** Undefined if the mail never existed, or its receipt is no longer retained. */
+  receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+
+  enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
+  settle(settle: Settle): Promise<SettleOutcome>;
+  /** Withdraws a queued or delayed mail. */
+  withdraw(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal>;
+  /** Mail for some dozens of devices in one write, which blocks all others. */
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
+}
+
+/** The dead letters of a shard's devices. */
+export interface ShardDeadLetters {
+  /**
+   * In order of mail id, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
+   * scans a bounded number: a page may have fewer than `limit`, or none, and still have a next one.
+   */
+  list(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Awaitable<Page<DeadLetter>>;
+  get(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
+
+  /** Queues a dead letter as a new mail and removes it, in one transaction. */
+  replay(replay: Replay): Promise<ReplayOutcome>;
+  /** Returns false if there is no such letter. */
+  drop(device: DeviceKey, mailId: Uint8Array): Promise<boolean>;
+}
+
+/** What a shard remembers of senders that repeat themselves. */
+export interface ShardDedupe {
+  /**
+   * Forgets the oldest dedupe keys: those whose UUIDv7 sorts before the 16 bytes, or any. One bounded write; returns
+   * the number removed, 0 when done.
+   */
+  prune(before: Uint8Array | undefined): Promise<number>;
+  /**
+   * Forgets which devices got mail of broadcasts, except where an active broadcast may still repeat it. One bounded
+   * write; returns the number removed, 0 when done.
+   */
+  pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
+}

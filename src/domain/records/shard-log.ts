@@ -1,0 +1,30 @@
+import type { Awaitable } from '../../core/async.ts';
+import type { Ingest, IngestOutcome, LogPage } from './record.ts';
+
+/** The records of a shard's devices, in the order they were stored. */
+export interface ShardLog {
+  /**
+   * In order of storage, starting at the position, or at the front if retention has trimmed past it. Positions only
+   * grow, with gaps where retention removed records. No record ever appears before one already read.
+   */
+  read(from: number): Awaitable<LogPage>;
+  /** The position of the next record to be appended. */
+  end(): Awaitable<number>;
+  /**
+   * The position from which on records were stored at that time or later, by the wall clock: some seconds early if
+   * the clock was corrected.
+   */
+  positionAt(timeMs: number): Awaitable<number>;
+  /** When the record at a position was stored; undefined if there is none from there on. */
+  timeAt(position: number): Awaitable<number | undefined>;
+  /**
+   * From this position on records are ordered by time; before it there may be records of shards that were removed.
+   */
+  reorderedUntil(): Awaitable<number>;
+
+  /**
+   * Copies the payload before returning. Does not check that the device exists. A remembered key is answered whatever
+   * its time; a forgotten one is too old, even if the window is raised later.
+   */
+  append(ingest: Ingest): Promise<IngestOutcome>;
+}

@@ -1,0 +1,98 @@
+import { Type } from 'typebox';
+import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import {
+  deletedKeysDocument,
+  type StateEntryDocument,
+  stateEntryDocument,
+  stateKeyQuery,
+  stateQuery,
+  stateValueBody,
+} from '../../contract/action-run.ts';
+import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
+import type { StateEntry } from './service.ts';
+
+function describeEntry({ key, value }: StateEntry): StateEntryDocument {
+  return { key, value: JSON.parse(value) as unknown };
+}
+
+const listing = {
+  summary: 'List the state of an action',
+  params: namedPath,
+  querystring: Type.Object({ ...stateQuery, limit: pageLimit }),
+  response: { 200: listOf(stateEntryDocument), ...errorAnswers },
+};
+
+const listState =
+  ({ actions }: AdminContext): Handler<typeof listing> =>
+  async ({ params: { fleet_id, name }, query: { after, limit } }) => {
+    const wanted = { limit, ...(after !== undefined && { after }) };
+    const { items, next } = await actions.listState(fleet_id, name, wanted);
+    return { items: items.map(describeEntry), next };
+  };
+
+const showing = {
+  summary: 'Show one key of the state of an action',
+  params: namedPath,
+  querystring: stateKeyQuery,
+  response: { 200: stateEntryDocument, ...errorAnswers },
+};
+
+const showKey =
+  ({ actions }: AdminContext): Handler<typeof showing> =>
+  async ({ params: { fleet_id, name }, query: { key } }) =>
+    describeEntry(await actions.getState(fleet_id, name, key));
+
+const setting = {
+  summary: 'Set one key of the state of an action',
+  description: 'A run that has read the key before, and has not ended, runs again.',
+  params: namedPath,
+  querystring: stateKeyQuery,
+  body: stateValueBody,
+  response: { 200: stateEntryDocument, ...errorAnswers },
+};
+
+const setKey =
+  ({ actions }: AdminContext): Handler<typeof setting> =>
+  async ({ params: { fleet_id, name }, query: { key }, body: { value }, audited }) => {
+    audited.about = { key };
+    return describeEntry(await actions.setState(fleet_id, name, key, value));
+  };
+
+const deletingKey = {
+  summary: 'Delete one key of the state of an action',
+  params: namedPath,
+  querystring: stateKeyQuery,
+  response: { 200: deletedKeysDocument, ...errorAnswers },
+};
+
+const deleteKey =
+  ({ actions }: AdminContext): Handler<typeof deletingKey> =>
+  async ({ params: { fleet_id, name }, query: { key }, audited }) => {
+    audited.about = { key };
+    return { deleted: await actions.deleteState(fleet_id, name, key) };
+  };
+
+const deletingAll = {
+  summary: 'Delete the whole state of an action',
+  params: namedPath,
+  response: { 200: deletedKeysDocument, ...errorAnswers },
+};
+
+const deleteAll =
+  ({ actions }: AdminContext): Handler<typeof deletingAll> =>
+  async ({ params: { fleet_id, name }, audited }) => {
+    const deleted = await actions.deleteState(fleet_id, name);
+    audited.about = { deleted };
+    return { deleted };
+  };
+
+/** `/fleets/{fleet_id}/actions/{name}/state`. */
+export function addActionStateRoutes(app: AdminApp, context: AdminContext): void {
+  const path = '/fleets/:fleet_id/actions/:name/state';
+  app.get(path, { config: { scope: 'read' }, schema: listing }, listState(context));
+  app.delete(path, { config: { scope: 'admin' }, schema: deletingAll }, deleteAll(context));
+  const ofKey = `${path}/value`;
+  app.get(ofKey, { config: { scope: 'read' }, schema: showing }, showKey(context));
+  app.put(ofKey, { config: { scope: 'admin' }, schema: setting }, setKey(context));
+  app.delete(ofKey, { config: { scope: 'admin' }, schema: deletingKey }, deleteKey(context));
+}

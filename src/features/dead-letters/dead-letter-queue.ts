@@ -1,0 +1,198 @@
+import { FairShare, isWithinShare } from '../../core/fair-share.ts';
+import { type DeviceKey, isDeviceKey } from '../../core/identity.ts';
+import { isUuid } from '../../core/uuid.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
+import { packed, type ValueCodec } from '../../storage/tables/codec.ts';
+import { Collection, type TableLayout } from '../../storage/tables/collection.ts';
+import type { Journal } from '../../storage/tables/journal.ts';
+
+/** What each dead letter has. It includes the record, as the log may be trimmed meanwhile. */
+export interface FailedRecord {
+  record: StoredRecord;
+  failedAtMs: number;
+}
+
+/** A page of letters; `next` is null on the last. */
+export interface LetterPage<Letter, Id> {
+  items: Letter[];
+  next: Id | null;
+}
+
+export interface LetterQuery<Id> {
+  /** The last one seen. */
+  after?: Id;
+  limit: number;
+}
+
+/** Letters as stored. Decoded from a copy: what is read is valid only until the next read. */
+export function letterCodec<Letter extends FailedRecord>(): ValueCodec<Letter> {
+  const { encode, decode } = packed<FailedRecord>(
+    ({ record, failedAtMs }) =>
+      record !== undefined &&
+      isDeviceKey(record.device) &&
+      isUuid(record.id) &&
+      record.payload.length > 0 &&
+      Number.isFinite(failedAtMs),
+  );
+  return { encode, decode: (bytes) => decode(Buffer.from(bytes)) as Letter };
+}
+
+export interface DeadLetterQueueOptions<Letter, Id> {
+  journal: Pick<Journal<string>, 'commit' | 'refresh' | 'rows'>;
+  /** An owner is an action or a forwarder. */
+  table: TableLayout<[owner: Buffer, id: Id], Letter>;
+  isNewestFirst: boolean;
+  /** Maximum letters of one owner, shared by its devices; may change. */
+  max(): number;
+}
+
+/** Letters changed in one transaction. */
+const changedMax = 1_000;
+
+/** What failed for good: the runs of an action, or the records of a forwarder. Kept to be replayed or dropped. */
+export class DeadLetterQueue<Letter extends FailedRecord, Id> {
+  readonly #options: DeadLetterQueueOptions<Letter, Id>;
+  readonly #letters: Collection<[owner: Buffer, id: Id], Letter>;
+  /** By owner, once they were counted on disk; from then on with those of transactions that are not durable yet. */
+  readonly #shares = new Map<string, FairShare>();
+  readonly #counts = new Map<string, number>();
+  /** Devices of the letters that the transaction being applied removes. */
+  #released: DeviceKey[] = [];
+
+  constructor(options: DeadLetterQueueOptions<Letter, Id>) {
+    this.#options = options;
+    this.#letters = new Collection(options.journal, options.table);
+  }
+
+  /** The letters that are durable. */
+  count(owner: Buffer): number {
+    const key = owner.toString('hex');
+    let count = this.#counts.get(key);
+    if (count === undefined) {
+      this.refresh();
+      count = this.#letters.count([owner]);
+      this.#counts.set(key, count);
+    }
+    return count;
+  }
+
+  isFull(owner: Buffer): boolean {
+    return this.#sharesOf(owner).used >= this.#options.max();
+  }
+
+  /** Whether the device may have one more, beside others that may still come. */
+  hasRoomFor(owner: Buffer, device: DeviceKey, others = 0): boolean {
+    const shares = this.#sharesOf(owner);
+    return isWithinShare(this.#options.max(), shares.used + others, shares.usedBy(device));
+  }
+
+  get(owner: Buffer, id: Id): Letter | undefined {
+    this.refresh();
+    return this.#letters.get([owner, id]);
+  }
+
+  list(owner: Buffer, { after, limit }: LetterQuery<Id>): LetterPage<[id: Id, letter: Letter], Id> {
+    const { isNewestFirst: reverse } = this.#options;
+    const last: [Buffer, Id] | undefined = after === undefined ? undefined : [owner, after];
+    const slice = reverse ? { before: last, reverse } : { after: last };
+    this.refresh();
+    const { rows, hasMore } = this.#letters.list([owner], { ...slice, limit });
+    const items = rows.map(([[, id], letter]): [Id, Letter] => [id, letter]);
+    return { items, next: hasMore ? (items.at(-1)?.[0] ?? null) : null };
+  }
+
+  /** The id of one letter, or those of all that there are. */
+  ids(owner: Buffer, id?: Id): Id[] {
+    if (id !== undefined) return [id];
+    this.refresh();
+    return [...this.#letters.keys([owner])].map(([, one]) => one);
+  }
+
+  /** The greatest id there is. Call inside `change`. */
+  protected lastId(owner: Buffer): Id | undefined {
+    const [last] = this.#letters.keys([owner], { reverse: true, limit: 1 });
+    return last?.[1];
+  }
+
+  /** Commits a transaction that may put or remove letters of an owner. @throws ApiError unavailable. */
+  async change(owner: Buffer, apply: () => void): Promise<void> {
+    const released: DeviceKey[] = [];
+    try {
+      await this.#options.journal.commit(() => {
+        released.length = 0;
+        this.#released = released;
+        apply();
+      });
+      // Only now: what a replayed letter becomes is counted elsewhere once this is durable, and none may fit in between.
+      const shares = this.#shares.get(owner.toString('hex'));
+      for (const device of released) shares?.release(device);
+    } catch (error) {
+      this.#shares.delete(owner.toString('hex'));
+      throw error;
+    } finally {
+      this.#counts.delete(owner.toString('hex'));
+    }
+  }
+
+  /** Call inside `change`. */
+  has(owner: Buffer, id: Id): boolean {
+    return this.#letters.has([owner, id]);
+  }
+
+  /** Adds a letter, or replaces it. Call inside `change`. */
+  put(owner: Buffer, id: Id, letter: Letter): void {
+    const shares = this.#sharesOf(owner);
+    if (!this.has(owner, id)) shares.hold(letter.record.device);
+    this.#letters.put([owner, id], letter);
+  }
+
+  /** Returns false if there is none. Call inside `change`. */
+  remove(owner: Buffer, id: Id): boolean {
+    const letter = this.#letters.get([owner, id]);
+    if (letter === undefined) return false;
+    // Counted before the row goes, if it was not yet.
+    this.#sharesOf(owner);
+    this.#released.push(letter.record.device);
+    return this.#letters.delete([owner, id]);
+  }
+
+  /** Removes one letter, or all; returns how many. @throws ApiError unavailable. */
+  drop(owner: Buffer, id?: Id): Promise<number> {
+    return this.changeEach(owner, id, (one) => this.remove(owner, one));
+  }
+
+  /** Removes everything of a deleted owner. */
+  async forget(owner: Buffer): Promise<void> {
+    await this.drop(owner);
+    this.#shares.delete(owner.toString('hex'));
+    this.#counts.delete(owner.toString('hex'));
+  }
+
+  /** Changes one letter, or all, some in each transaction; returns for how many `apply` was true. */
+  protected async changeEach(owner: Buffer, id: Id | undefined, apply: (id: Id) => boolean): Promise<number> {
+    const ids = this.ids(owner, id);
+    let changed = 0;
+    for (let at = 0; at < ids.length; at += changedMax) {
+      await this.change(owner, () => {
+        changed += ids.slice(at, at + changedMax).filter(apply).length;
+      });
+    }
+    return changed;
+  }
+
+  /** Call before reading outside `change`. */
+  protected refresh(): void {
+    this.#options.journal.refresh();
+  }
+
+  /** Counts by reading all letters. */
+  #sharesOf(owner: Buffer): FairShare {
+    const key = owner.toString('hex');
+    const known = this.#shares.get(key);
+    if (known !== undefined) return known;
+    const shares = new FairShare(Number.POSITIVE_INFINITY);
+    for (const [, { record }] of this.#letters.entries([owner])) shares.hold(record.device);
+    this.#shares.set(key, shares);
+    return shares;
+  }
+}

@@ -1,0 +1,175 @@
+import { SingleFlight, sleep } from '../../core/async.ts';
+import { deviceKeyOf } from '../../core/identity.ts';
+import { type Log, logFailure } from '../../core/telemetry/log.ts';
+import type { Shard } from '../../domain/shard.ts';
+import type { Declarations } from './declarations.ts';
+import type { RemoteServices } from './remote-services.ts';
+
+export interface FleetDeletionOptions extends Pick<Declarations, 'registry' | 'tokens' | 'claimTokens'> {
+  services: RemoteServices;
+  shards: readonly Shard[];
+  /** Nothing is removed meanwhile: a copy that has a device has its fleet too. */
+  isBackupRunning(): boolean;
+  log: Log;
+}
+
+const pollMs = 1_000;
+/** What was admitted before a fleet was marked, on another node too, has ended by then or is found by another pass. */
+const settledMs = 3_000;
+/** One write of a shard: so many devices, with so many mails unless it is one device. */
+const devicesMax = 32;
+const mailsMax = 2_000;
+const broadcastsMax = 100;
+/** Ends a run between two steps. */
+const heldBack = new Error('held back');
+/** Delay after a failed step. */
+const retryMs = 10_000;
+
+/**
+ * Removes the fleets that are marked as being deleted, one after the other, on the main thread of the leader: step by
+ * step, each a bounded write among those of others. Nothing else is remembered, so that a crash loses nothing: the next
+ * start finds the mark, which goes last.
+ */
+export class FleetDeletion {
+  readonly #options: FleetDeletionOptions;
+  readonly #running = new SingleFlight(() => this.#deleteAll());
+  readonly #timer: NodeJS.Timeout;
+  readonly #stopping = new AbortController();
+
+  constructor(options: FleetDeletionOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#running.run(), pollMs);
+  }
+
+  /** Ends after the current step; the rest is done after the next start. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopping.abort();
+    await this.#running.settled();
+  }
+
+  /** Called before each step. @throws heldBack: a later run, or the next start, goes on. */
+  #proceed(): void {
+    if (this.#stopping.signal.aborted || this.#options.isBackupRunning()) throw heldBack;
+  }
+
+  async #deleteAll(): Promise<void> {
+    const { registry, log } = this.#options;
+    for (const fleetId of registry.deleting()) {
+      try {
+        await this.#delete(fleetId);
+      } catch (error) {
+        if (error === heldBack) return;
+        // Others have their turn; the next run tries again.
+        logFailure(log, error, 'deleting a fleet failed; retrying');
+        await sleep(retryMs, this.#stopping.signal);
+      }
+    }
+  }
+
+  async #delete(fleetId: string): Promise<void> {
+    const { registry, log } = this.#options;
+    for (let removed = 1; removed > 0; ) {
+      const { deletingSinceMs = 0 } = registry.declared(fleetId);
+      removed = await this.#pass(fleetId);
+      const waitMs = deletingSinceMs + settledMs - Date.now();
+      // Something may still come: another pass.
+      if (waitMs > 0) {
+        removed = 1;
+        await sleep(Math.min(waitMs, settledMs), this.#stopping.signal);
+      }
+    }
+    this.#proceed();
+    await registry.removeFleet(fleetId);
+    log.info({ fleet: fleetId }, 'fleet deleted');
+  }
+
+  /** Removes whatever there is now; returns how much. What acts by itself goes before what it acts on. */
+  async #pass(fleetId: string): Promise<number> {
+    const parts = [this.#claimTokens, this.#forwarders, this.#actions, this.#consumers, this.#broadcasts];
+    let removed = 0;
+    for (const part of [...parts, this.#devices, this.#tokens]) {
+      removed += await part.call(this, fleetId);
+    }
+    return removed;
+  }
+
+  async #claimTokens(fleetId: string): Promise<number> {
+    const { claimTokens } = this.#options;
+    return this.#each(claimTokens.list(fleetId), ({ id }) => claimTokens.revoke(fleetId, id));
+  }
+
+  async #forwarders(fleetId: string): Promise<number> {
+    const { forwarders } = this.#options.services;
+    const found = await forwarders.list(fleetId);
+    return this.#each(found, ({ forwarder }) => forwarders.delete(fleetId, forwarder.name));
+  }
+
+  async #actions(fleetId: string): Promise<number> {
+    const { actions } = this.#options.services;
+    return this.#each(await actions.list(fleetId), ({ action }) => actions.delete(fleetId, action.name));
+  }
+
+  async #consumers(fleetId: string): Promise<number> {
+    const { consumers } = this.#options.services;
+    return this.#each(await consumers.list(fleetId), ({ name }) => consumers.delete(fleetId, name));
+  }
+
+  async #broadcasts(fleetId: string): Promise<number> {
+    const { broadcasts } = this.#options.services;
+    let removed = 0;
+    let after: string | undefined;
+    for (;;) {
+      const { items, next } = await broadcasts.list(fleetId, after, broadcastsMax);
+      removed += await this.#each(items, async ({ id, state }) => {
+        if (state === 'running' || state === 'paused') await broadcasts.cancel(fleetId, id);
+        await broadcasts.delete(fleetId, id);
+      });
+      if (next === null) return removed;
+      after = next;
+    }
+  }
+
+  async #devices(fleetId: string): Promise<number> {
+    const { shards } = this.#options;
+    const removed = await Promise.all(shards.map((shard) => this.#devicesOf(shard, fleetId)));
+    return removed.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Goes on by id, not from the start: a device that cannot be removed must not keep the others. */
+  async #devicesOf(shard: Shard, fleetId: string): Promise<number> {
+    let removed = 0;
+    let after = '';
+    for (;;) {
+      this.#proceed();
+      const ids = await shard.devices.ids(fleetId, after, devicesMax);
+      const taken: string[] = [];
+      let mails = 0;
+      for (const id of ids) {
+        mails += await shard.mail.size(deviceKeyOf(fleetId, id));
+        if (taken.length > 0 && mails > mailsMax) break;
+        taken.push(id);
+      }
+      const last = taken.at(-1);
+      if (last === undefined) return removed;
+      const found = await Promise.all(taken.map((id) => shard.devices.delete(deviceKeyOf(fleetId, id))));
+      removed += found.filter(Boolean).length;
+      after = last;
+    }
+  }
+
+  async #tokens(fleetId: string): Promise<number> {
+    const { tokens } = this.#options;
+    const found = tokens.list().filter((token) => token.fleetId === fleetId);
+    return this.#each(found, ({ id }) => tokens.revoke(id));
+  }
+
+  /** Removes one after the other, each in its own write; returns how many there were. */
+  async #each<T>(found: readonly T[], remove: (one: T) => Promise<void>): Promise<number> {
+    for (const one of found) {
+      this.#proceed();
+      await remove(one);
+    }
+    return found.length;
+  }
+}

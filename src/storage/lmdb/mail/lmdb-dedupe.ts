@@ -1,0 +1,38 @@
+import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import type { ShardDedupe } from '../../../domain/mail/shard-mail.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { Tables } from '../layout/tables.ts';
+import type { WriteQueue } from '../shard/write-queue.ts';
+import { prunable } from './broadcast-mail.ts';
+import { dedupeKeysBefore } from './dedupe-keys.ts';
+
+/** What a shard on LMDB remembers of senders: writes only where there is something to forget. */
+export class LmdbDedupe implements ShardDedupe {
+  readonly #environment: Environment;
+  readonly #tables: Tables;
+  readonly #queue: WriteQueue;
+
+  constructor(environment: Environment, tables: Tables, queue: WriteQueue) {
+    this.#environment = environment;
+    this.#tables = tables;
+    this.#queue = queue;
+  }
+
+  async prune(before: Uint8Array | undefined): Promise<number> {
+    this.#environment.refresh();
+    // A single step: before the next one, mail with an older dedupe key may have been sent.
+    const old = this.#tables.sent.getKeys({ ...dedupeKeysBefore(before), limit: 1 });
+    return isEmpty(old) ? 0 : this.#queue.write('pruneDedupeKeys', before);
+  }
+
+  async pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+    this.#environment.refresh();
+    const old = prunable(this.#tables.broadcast, active, 1);
+    return isEmpty(old) ? 0 : this.#queue.write('pruneBroadcasts', active);
+  }
+}
+
+function isEmpty(keys: Iterable<unknown>): boolean {
+  for (const _ of keys) return false;
+  return true;
+}

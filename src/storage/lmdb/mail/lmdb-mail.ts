@@ -1,0 +1,70 @@
+import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import type { Receipt } from '../../../domain/mail/ended-mail.ts';
+import { EngineMail } from '../../../domain/mail/engine-mail.ts';
+import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
+import type { ShardMail } from '../../../domain/mail/shard-mail.ts';
+import type { Page } from '../../../domain/page.ts';
+import type { Environment } from '../environment/environment.ts';
+import { keyOfDevice, keyOfMail, readSequence } from '../layout/keys.ts';
+import { decodeMail } from '../layout/mail-record.ts';
+import { readHead, readSize } from '../layout/mailbox-record.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
+import type { Tables } from '../layout/tables.ts';
+import type { WriteQueue } from '../shard/write-queue.ts';
+import { readDelayed } from './delayed-mail.ts';
+import { readReceipt } from './read-dead-letters.ts';
+
+/** The mailboxes of a shard on LMDB: reads in place, on whatever thread asks. */
+export class LmdbMail extends EngineMail implements ShardMail {
+  readonly #environment: Environment;
+  readonly #tables: Tables;
+
+  constructor(environment: Environment, tables: Tables, queue: WriteQueue) {
+    super(queue);
+    this.#environment = environment;
+    this.#tables = tables;
+  }
+
+  size(device: DeviceKey): number {
+    this.#environment.refresh();
+    const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    return mailbox === undefined ? 0 : readSize(mailbox);
+  }
+
+  head(device: DeviceKey): MailboxHead {
+    this.#environment.refresh();
+    const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    const size = mailbox === undefined ? 0 : readSize(mailbox);
+    if (mailbox === undefined || size === 0) return { size: 0, mail: undefined };
+    const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, readHead(mailbox)));
+    if (bytes === undefined) throw new Error('the head of a mailbox is missing');
+    return { size, mail: decodeMail(bytes) };
+  }
+
+  list(device: DeviceKey, after: string, limit: number): Page<Mail> {
+    this.#environment.refresh();
+    const start = Buffer.from(keyOfMail(device, after === '' ? 0 : Number(after) + 1));
+    const end = Buffer.from(keyOfMail(device, 2 ** 48 - 1));
+    const entries = [...this.#tables.mail.getRange({ start, end, limit: limit + 1 })];
+    const page = entries.slice(0, limit);
+    const last = page.at(-1);
+    const next = entries.length > limit && last ? String(readSequence(last.key, deviceKeyLength)) : null;
+    const jumpsMs = storedJumpsMs(this.#tables.times);
+    const items = page.map(({ value }) => {
+      const mail = decodeMail(value);
+      const acceptedAtMs = mail.acceptedAtMs + jumpsMs;
+      return { ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs };
+    });
+    return { items, next };
+  }
+
+  listDelayed(device: DeviceKey, after: string, limit: number): Page<DelayedMail> & { total: number } {
+    this.#environment.refresh();
+    return readDelayed(this.#tables, device, after, limit);
+  }
+
+  receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
+    this.#environment.refresh();
+    return readReceipt(this.#tables, device, mailId);
+  }
+}

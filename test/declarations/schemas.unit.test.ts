@@ -1,0 +1,434 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isNestedOver } from '../../src/core/json-depth.ts';
+import { checkSchema, Schema, unwatched } from '../../src/declarations/schemas/schema.ts';
+
+const manySteps = 1_000_000;
+
+function matches(schema: object, value: object): boolean {
+  try {
+    new Schema(JSON.stringify(schema), unwatched).check(value as Record<string, unknown>, 100);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Ajv by itself, without what was made of the schema for it. */
+const ajv = { strict: false, ownProperties: true, validateSchema: false, meta: false } as const;
+const vocabularies = [
+  'core',
+  'applicator',
+  'unevaluated',
+  'validation',
+  'meta-data',
+  'format-annotation',
+  'content',
+];
+const library = new Ajv2020();
+/** The keywords of 2020-12, from the library's copy of its meta-schemas. */
+const known = new Set(
+  vocabularies.flatMap((name) => {
+    const { schema } = library.getSchema(`https://json-schema.org/draft/2020-12/meta/${name}`) ?? {};
+    return Object.keys((schema as { properties: object }).properties);
+  }),
+);
+
+/** What the meta-schema has of earlier drafts, with what it wants behind it. */
+const reserved: Record<string, unknown> = Object.assign(Object.create(null), {
+  $recursiveRef: '#',
+  $recursiveAnchor: 'a',
+  dependencies: {},
+});
+const unknownKeyword = fc
+  .oneof(
+    fc.constantFrom(
+      '$async',
+      'nullable',
+      'discriminator',
+      '$recursiveRef',
+      '$recursiveAnchor',
+      'dependencies',
+    ),
+    fc.constantFrom(
+      'formatMinimum',
+      'additionalItems',
+      'id',
+      '$data',
+      '__proto__',
+      'constructor',
+      'toString',
+    ),
+    fc.string({ minLength: 1, maxLength: 6 }),
+  )
+  .filter((name) => !known.has(name) && name !== 'definitions' && !name.startsWith('x-'));
+
+type Wrap = (schema: object) => object;
+/** Every place that a subschema can have. */
+const places: Record<string, Wrap> = {
+  ...Object.fromEntries(
+    [
+      ...['items', 'contains', 'additionalProperties', 'propertyNames', 'unevaluatedItems', 'not', 'if'],
+      ...['unevaluatedProperties', 'then', 'else', 'contentSchema'],
+    ].map((keyword): [string, Wrap] => [`/${keyword}`, (schema) => ({ [keyword]: schema })]),
+  ),
+  ...Object.fromEntries(
+    ['prefixItems', 'allOf', 'anyOf', 'oneOf'].map((keyword): [string, Wrap] => [
+      `/${keyword}/1`,
+      (schema) => ({ [keyword]: [true, schema] }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['$defs', 'definitions', 'properties', 'patternProperties', 'dependentSchemas'].map(
+      (keyword): [string, Wrap] => [`/${keyword}/a~1b`, (schema) => ({ [keyword]: { 'a/b': schema } })],
+    ),
+  ),
+};
+const place = fc.constantFrom(...Object.entries(places));
+
+describe('only keywords of JSON Schema 2020-12 are taken', () => {
+  it('takes all of them', () => {
+    expect(known.size).toBeGreaterThan(50);
+    const samples: Record<string, unknown> = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: 'https://example.com/a',
+      $ref: '#',
+      $anchor: 'a',
+      $dynamicRef: '#d',
+      $dynamicAnchor: 'd',
+      $vocabulary: {},
+    };
+    const tried = [...known].filter((keyword) => !['$ref', '$dynamicRef'].includes(keyword));
+    for (const keyword of tried) {
+      const values = [samples[keyword], {}, [{}], 'object', 1, true, ['a'], { a: ['b'] }];
+      const isTaken = values.some((value) => {
+        try {
+          if (value === undefined) return false;
+          checkSchema({ [keyword]: value }, manySteps);
+          return true;
+        } catch {
+          return false;
+        }
+      });
+      expect([keyword, isTaken]).toEqual([keyword, true]);
+    }
+    checkSchema({ properties: { a: { $ref: '#' } } }, manySteps);
+    checkSchema({ $dynamicAnchor: 'd', properties: { a: { $dynamicRef: '#d' } } }, manySteps);
+  });
+
+  it('refuses any other, wherever there is a subschema, with its path', () => {
+    fc.assert(
+      fc.property(fc.array(place, { maxLength: 5 }), unknownKeyword, fc.jsonValue(), (way, keyword, any) => {
+        const value = reserved[keyword] ?? any;
+        const schema = way.reduceRight<object>((inner, [, wrap]) => wrap(inner), { a: 0 });
+        // By a function: a `$&` in the keyword would stand for what is replaced.
+        const text = JSON.stringify(schema).replace(
+          '"a":0',
+          () => `${JSON.stringify(keyword)}:${JSON.stringify(value)}`,
+        );
+        const path = way.map(([pointer]) => pointer).join('');
+        const shown = `${path}/${keyword.replaceAll('~', '~0').replaceAll('/', '~1')}`.replace(
+          /[^\x20-\x7e]/g,
+          '?',
+        );
+        expect(() => checkSchema(JSON.parse(text), manySteps)).toThrow(
+          `${shown.slice(0, 200)} is not a keyword`,
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('looks at no value and at no annotation', () => {
+    const value = { $async: true, nullable: true, not: { nonsense: 1 } };
+    for (const keyword of ['const', 'default', 'x-ours']) checkSchema({ [keyword]: value }, manySteps);
+    for (const keyword of ['enum', 'examples']) checkSchema({ [keyword]: [value] }, manySteps);
+    expect(matches({ properties: { a: { const: value } } }, { a: value })).toBe(true);
+    expect(matches({ properties: { $async: { type: 'string' } } }, { $async: 1 })).toBe(false);
+  });
+
+  it.each([
+    ['a value', { const: { $async: true }, properties: { a: { $ref: '#/const' } } }],
+    ['a list of values', { enum: [{ $async: true }], properties: { a: { $ref: '#/enum/0' } } }],
+    ['an annotation', { 'x-a': { $async: true }, properties: { a: { $ref: '#/x-a' } } }],
+    ['a map of subschemas', { properties: { $async: {}, a: { $ref: '#/properties' } } }],
+    ['an anchor that a value has', { const: { $anchor: 'v' }, properties: { a: { $ref: '#v' } } }],
+    ['an $id that a value has', { const: { $id: 'x:/v' }, properties: { a: { $ref: 'x:/v' } } }],
+    ['nothing', { properties: { a: { $ref: '#/$defs/a' } } }],
+    ['no dynamic anchor', { properties: { a: { $dynamicRef: '#nobody' } } }],
+    ['the meta-schema', { $ref: 'https://json-schema.org/draft/2020-12/schema' }],
+  ])('a reference to %s is refused', (_, schema) => {
+    expect(() => checkSchema(schema, manySteps)).toThrow(/does not lead to one of its subschemas/);
+  });
+
+  it.each([
+    [
+      { $schema: 'http://json-schema.org/draft-07/schema#' },
+      '/$schema names another dialect: leave it out, or use h',
+    ],
+    [
+      { type: 'strin' },
+      ': /type must be one of array, boolean, integer, null, number, object, string, or a list of',
+    ],
+    [{ items: { type: ['string', 'strin'] } }, ': /items/type/1 must be one of array, '],
+    [{ properties: { type: 1 } }, ': /properties/type must be object or boolean'],
+    [
+      { properties: { 'a/b': { pattern: '(?=x)' } } },
+      ': /properties/a~1b/pattern is not usable: invalid or unsupported',
+    ],
+    [
+      { allOf: [{}, { patternProperties: { a: {}, '(': {} } }] },
+      ': /allOf/1/patternProperties/( is not usable: missing',
+    ],
+    [
+      { properties: { a: { $ref: '#/$defs/b' } }, $defs: { b: { pattern: '[' } } },
+      ': /$defs/b/pattern is not usable',
+    ],
+    [{ required: 'a' }, ': /required must be array'],
+  ])('says what is wrong with %j, and where', (schema, sentence) => {
+    const start = 'This is not a usable JSON Schema 2020-12';
+    expect(() => checkSchema(schema, manySteps)).toThrow(sentence);
+    expect(() => checkSchema(schema, manySteps)).toThrow(start);
+  });
+
+  it('refuses another dialect, an $id that two have, and a dynamic reference that could lead to two', () => {
+    expect(() => checkSchema({ $schema: 'http://json-schema.org/draft-07/schema#' }, manySteps)).toThrow(
+      /dialect/,
+    );
+    expect(() =>
+      checkSchema({ $schema: 'https://json-schema.org/draft/2020-12/meta/core', properties: 1 }, manySteps),
+    ).toThrow();
+    const $defs = { a: { $id: 'x:/a' }, b: { $id: 'x:/a' } };
+    expect(() => checkSchema({ $defs }, manySteps)).toThrow(/another subschema/);
+    const dynamic = { $id: 'x:/a', $dynamicAnchor: 'n' };
+    expect(() =>
+      checkSchema(
+        { $dynamicAnchor: 'n', $defs: { dynamic }, properties: { a: { $dynamicRef: '#n' } } },
+        manySteps,
+      ),
+    ).toThrow(/the only one of its name/);
+  });
+});
+
+const primitive = fc.constantFrom<unknown>(
+  0,
+  1,
+  -0,
+  1.5,
+  1e21,
+  '',
+  'a',
+  '1',
+  'true',
+  '[1',
+  true,
+  false,
+  null,
+);
+const { value: json } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    primitive,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom('a', 'b', '1', '__proto__', 'a:1', ''), tie('value'), { maxKeys: 3 }),
+  ),
+}));
+
+/** Equality of JSON Schema Core 2020-12, 4.2.2. */
+function isEqual(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, index) => isEqual(item, other[index]));
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
+    return one === other;
+  const names = Object.keys(one);
+  const of = (object: object, name: string): unknown => Object.getOwnPropertyDescriptor(object, name)?.value;
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => Object.hasOwn(other, name) && isEqual(of(one, name), of(other, name)))
+  );
+}
+
+describe('uniqueItems', () => {
+  it('says of any list what comparing each item with each other says', () => {
+    fc.assert(
+      fc.property(
+        fc.array(json, { maxLength: 6 }),
+        fc.array(fc.nat(5), { maxLength: 2 }),
+        (items, repeated) => {
+          const again = repeated.flatMap((index) => (index < items.length ? [items[index]] : []));
+          // As from a body, where no two values are one object.
+          const body = JSON.parse(JSON.stringify({ a: [...items, ...again] }));
+          const isUnique = body.a.every((item: unknown, index: number) =>
+            body.a.slice(0, index).every((before: unknown) => !isEqual(item, before)),
+          );
+          expect(matches({ properties: { a: { uniqueItems: true } } }, body)).toBe(isUnique);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each([
+    ['1 and 1.0', '[1,1.0]', false],
+    ['0 and -0', '[0,-0]', false],
+    ['1 and "1"', '[1,"1"]', true],
+    ['members in another order', '[{"a":1,"b":2},{"b":2,"a":1}]', false],
+    ['a list and its text', '[[1],"[1"]', true],
+    ['an object and a list', '[{},[]]', true],
+    ['a name that has a colon', '[{"a:1":2},{"a":"1:2"}]', true],
+    ['false and null and 0', '[false,null,0,""]', true],
+  ])('%s', (_, items, isUnique) => {
+    expect(matches({ properties: { a: { uniqueItems: true } } }, JSON.parse(`{"a":${items}}`))).toBe(
+      isUnique,
+    );
+  });
+
+  it('says which items are the same, at whatever depth', () => {
+    const schema = {
+      $defs: { l: { uniqueItems: true, items: { $ref: '#/$defs/l' } } },
+      properties: { a: { $ref: '#/$defs/l' } },
+    };
+    const check = (): void =>
+      new Schema(JSON.stringify(schema), unwatched).check({ a: [[1], [[2], [3], [2]]] }, 30);
+    expect(check).toThrow(
+      expect.objectContaining({
+        options: {
+          errors: [{ path: '/a/1', msg: 'must NOT have duplicate items (items ## 0 and 2 are identical)' }],
+        },
+      }),
+    );
+  });
+});
+
+const having = <T>(keyword: string, value: fc.Arbitrary<T>): fc.Arbitrary<[string, T]> =>
+  value.map((any) => [keyword, any]);
+
+/** Schemas that refer to parts of themselves in all the ways there are. */
+const { schema: anySchema } = fc.letrec((tie) => ({
+  schema: fc.oneof(
+    { maxDepth: 4 },
+    fc.boolean(),
+    fc
+      .array(
+        fc.oneof(
+          having('type', fc.constantFrom('object', 'array', 'string', 'number', 'null')),
+          having('title', fc.constant('said')),
+          having('enum', fc.array(json, { minLength: 1, maxLength: 2 })),
+          having('minItems', fc.nat(2)),
+          having('maxLength', fc.nat(2)),
+          having('uniqueItems', fc.boolean()),
+          having('required', fc.constantFrom(['a'], ['b'])),
+          having('dependentRequired', fc.constantFrom({ a: ['b'] }, { b: ['a', '1'] })),
+          having(
+            '$ref',
+            fc.constantFrom('#/$defs/one', '#two', '#/$defs/three~1%C3%A9', '#/$defs/one/items'),
+          ),
+          ...['dependentSchemas', 'properties'].map((keyword) =>
+            having(keyword, fc.dictionary(fc.constantFrom('a', 'b', '1'), tie('schema'), { maxKeys: 2 })),
+          ),
+          having(
+            'patternProperties',
+            fc.dictionary(fc.constantFrom('^a', 'b'), tie('schema'), { maxKeys: 1 }),
+          ),
+          ...['prefixItems', 'allOf', 'anyOf', 'oneOf'].map((keyword) =>
+            having(keyword, fc.array(tie('schema'), { minLength: 1, maxLength: 2 })),
+          ),
+          ...['additionalProperties', 'unevaluatedProperties', 'propertyNames', 'items', 'contains'].map(
+            (keyword) => having(keyword, tie('schema')),
+          ),
+          ...['unevaluatedItems', 'not', 'if', 'then', 'else'].map((keyword) =>
+            having(keyword, tie('schema')),
+          ),
+        ),
+        { minLength: 1, maxLength: 4 },
+      )
+      .map((members) => Object.fromEntries(members)),
+  ),
+}));
+const part = fc.tuple(anySchema, fc.constantFrom('string', 'number', 'object'));
+
+it('what is left of a schema for the check says of any body what all of it says', () => {
+  let checked = 0;
+  fc.assert(
+    fc.property(anySchema, part, part, part, json, (root, [one, type], [two], [three], value) => {
+      const schema = {
+        ...(typeof root === 'object' ? root : { properties: { a: root } }),
+        $defs: {
+          one: { ...(one as object), items: { type } },
+          two: { ...(two as object), $anchor: 'two' },
+          'three/é': three,
+        },
+      };
+      try {
+        checkSchema(schema, manySteps);
+      } catch {
+        return;
+      }
+      const body = JSON.parse(JSON.stringify({ a: value, b: 1 }));
+      const whole = new Ajv2020(ajv).compile(schema);
+      let isMatch: boolean | PromiseLike<unknown>;
+      try {
+        isMatch = whole(body);
+      } catch {
+        // Ajv's own defect: see the test below.
+        expect(matches(schema, body)).toBe(false);
+        return;
+      }
+      checked += 1;
+      expect(matches(schema, body)).toBe(isMatch);
+    }),
+    { numRuns: 400 },
+  );
+  expect(checked).toBeGreaterThan(100);
+});
+
+it('a schema whose check fails in Ajv is disabled, and said to be', () => {
+  const reasons: string[] = [];
+  const { settings } = unwatched;
+  const text = JSON.stringify({
+    anyOf: [
+      {
+        patternProperties: { '^a': false },
+        anyOf: [true, { oneOf: [{ $ref: '#/$defs/b', type: 'object' }] }],
+      },
+    ],
+    prefixItems: [{ properties: {} }],
+    $defs: { b: { anyOf: [{ unevaluatedProperties: false, oneOf: [false] }], properties: {} } },
+  });
+  const schema = new Schema(text, { settings, onDisabled: (reason) => reasons.push(reason) });
+  for (let i = 0; i < 2; i += 1) {
+    expect(() => schema.check({ a: 0, b: 1 }, 10)).toThrow('This schema is disabled until it is put again');
+  }
+  expect(reasons).toEqual(['its check fails']);
+});
+
+it('nesting is counted in the text, outside of strings', () => {
+  const depthOf = (value: unknown): number =>
+    typeof value !== 'object' || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depthOf));
+  const text = fc.oneof(
+    fc.string({ maxLength: 4 }),
+    fc.constantFrom('[[[', '}}', '\\', '"', '\\"[', '{"a":['),
+  );
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 8 },
+      text,
+      fc.array(tie('value'), { maxLength: 2 }),
+      fc.dictionary(text, tie('value'), { maxKeys: 2 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(value, fc.nat(8), fc.constantFrom(undefined, 1), (any, levels, indent) => {
+      const bytes = Buffer.from(JSON.stringify(any, undefined, indent));
+      expect(isNestedOver(levels, bytes)).toBe(depthOf(any) > levels);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it('nesting in a member that another of its name replaces counts too', () => {
+  const deep = `${'['.repeat(9)}${']'.repeat(9)}`;
+  expect(isNestedOver(8, Buffer.from(`{"a":${deep},"a":1}`))).toBe(true);
+});

@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest';
+import { fuzz } from '../../fuzz/fuzzer.ts';
+import { shards } from '../../harness/server.ts';
+
+/** Other seeds, and for longer, by `npm run test:fuzz`. */
+const seconds = 15;
+
+it('spoilt requests and handshakes disturb nobody, leave nothing and store nothing', async () => {
+  const { answers, bursts } = await fuzz(seconds, 1, shards);
+  expect(bursts).toBeGreaterThan(2);
+  // Some got through the parser, and some did not: else there is nothing tested.
+  expect(Object.keys(answers)).toEqual(expect.arrayContaining(['200', '201', '400', '505']));
+}, 180_000);

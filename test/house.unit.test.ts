@@ -1,0 +1,223 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+
+const source = new URL('../src', import.meta.url).pathname;
+const names = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+);
+
+/**
+ * What each part of the house may import, besides itself: a part is the longest of these that a path begins with, and
+ * each feature is one of its own. `'*'` is everything.
+ */
+const mayImport: Record<string, readonly string[]> = {
+  core: [],
+  // The documents of the admin API, for both of its ends.
+  contract: ['core'],
+  domain: ['core'],
+  storage: ['core'],
+  'storage/tables': ['domain', 'core'],
+  'storage/lmdb': ['storage/tables', 'storage/config', 'domain', 'core'],
+  'storage/postgres': ['storage/config', 'domain', 'core'],
+  declarations: ['storage/tables', 'domain', 'core'],
+  features: [
+    'admin-api/request',
+    'contract',
+    'features/records',
+    'features/dead-letters',
+    'declarations',
+    'storage/tables',
+    'storage/config',
+    'domain',
+    'core',
+  ],
+  // Its log on a database is a table of its own, which no shard knows of.
+  'features/audit': [
+    'admin-api/request',
+    'contract',
+    'storage/postgres/connection',
+    'storage/tables',
+    'domain',
+    'core',
+  ],
+  // They copy the files of the data folder.
+  'features/backups': [
+    'admin-api/request',
+    'contract',
+    'storage/lmdb/environment',
+    'storage/config',
+    'domain',
+    'core',
+  ],
+  'device-api': ['declarations', 'storage/config', 'domain', 'core'],
+  'admin-api': ['features', 'declarations', 'contract', 'domain', 'core'],
+  threads: ['device-api', 'declarations', 'storage', 'domain', 'core'],
+  nodes: ['storage', 'domain', 'core'],
+  maintenance: ['features', 'declarations', 'storage', 'domain', 'core'],
+  server: ['*'],
+  cli: ['contract', 'core'],
+  '': ['*'],
+};
+/** Libraries that only these parts may touch. */
+const importersOf: Record<string, readonly string[]> = {
+  lmdb: ['storage/lmdb/environment'],
+  pg: ['storage/postgres/connection'],
+  msgpackr: ['storage/tables'],
+  'sorted-btree': ['nodes'],
+  fastify: ['admin-api'],
+  'node:worker_threads': ['threads', 'maintenance/reshard-folder'],
+  piscina: ['features/actions/pool'],
+  undici: ['features/forwarders/senders'],
+  '@nats-io/transport-node': ['features/forwarders/senders'],
+  '@nats-io/transport-node/lib/node_transport.js': ['features/forwarders/senders'],
+  '@nats-io/jetstream': ['features/forwarders/senders'],
+};
+/** Types for the authors of actions, whose world has names of its own. */
+const apiOfActions = 'features/actions/pool/api.ts';
+/** Handed to the sandbox as its source text, in one piece. */
+const glueOfSandbox = 'features/actions/sandbox/glue.ts';
+const filesMax = 15;
+const fileLinesMax = 400;
+const functionLinesMax = 70;
+
+interface Import {
+  from: string;
+  target: string;
+  typeOnly: boolean;
+}
+
+interface Source {
+  name: string;
+  tree: ts.SourceFile;
+  imports: Import[];
+}
+
+const sources: Source[] = names.map((name) => {
+  const text = readFileSync(join(source, name), 'utf8');
+  const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
+  const imports: Import[] = [];
+  const add = (specifier: ts.Node | undefined, typeOnly: boolean): void => {
+    if (specifier === undefined || !ts.isStringLiteral(specifier)) return;
+    const isOurs = specifier.text.startsWith('.');
+    const target = isOurs ? relative(source, resolve(source, dirname(name), specifier.text)) : specifier.text;
+    imports.push({ from: name, target, typeOnly });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node))
+      add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
+    if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0], false);
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return { name, tree, imports };
+});
+const imports = sources.flatMap((one) => one.imports);
+
+const isWithin = (path: string, part: string): boolean =>
+  part === '' || path === `${part}.ts` || path.startsWith(`${part}/`);
+const parts = Object.keys(mayImport).sort((a, b) => b.length - a.length);
+
+/** The part that a file is of; of features, each by itself. */
+function partOf(path: string): string {
+  const part = parts.find((one) => isWithin(path, one)) ?? '';
+  return part === 'features' ? path.split('/', 2).join('/') : part;
+}
+
+function isAllowed({ from, target }: Import): boolean {
+  const part = partOf(from);
+  const allowed = mayImport[part] ?? mayImport.features ?? [];
+  // Of a feature only its routes know what its documents look like.
+  if (isWithin(from, 'features') && isWithin(target, 'contract') && !from.endsWith('routes.ts')) return false;
+  return isWithin(target, part) || allowed.some((one) => one === '*' || isWithin(target, one));
+}
+
+it('each part imports only what the table allows it', () => {
+  expect(imports.filter((one) => one.target.endsWith('.ts') && !isAllowed(one))).toEqual([]);
+});
+
+it('the commands know of the contract its types, and load none of it', () => {
+  const loaded = imports.filter(
+    ({ from, target, typeOnly }) => isWithin(from, 'cli') && isWithin(target, 'contract') && !typeOnly,
+  );
+  expect(loaded).toEqual([]);
+});
+
+it('a library that belongs to some parts is imported by no other', () => {
+  const broken = imports.filter(({ from, target, typeOnly }) => {
+    const owners = importersOf[target];
+    return owners !== undefined && !owners.some((one) => isWithin(from, one)) && !typeOnly;
+  });
+  expect(broken).toEqual([]);
+});
+
+it('no import cycle, those of types included', () => {
+  const graph = new Map(sources.map(({ name, imports: own }) => [name, own.map(({ target }) => target)]));
+  const done = new Set<string>();
+  const visit = (name: string, path: string[]): void => {
+    expect(path, `cycle through ${name}`).not.toContain(name);
+    if (done.has(name)) return;
+    for (const target of graph.get(name) ?? []) if (graph.has(target)) visit(target, [...path, name]);
+    done.add(name);
+  };
+  for (const name of names) visit(name, []);
+});
+
+it('no folder is a drawer, or has more files than can be seen at once', () => {
+  const counts = new Map<string, number>();
+  for (const name of names) {
+    expect(name).not.toMatch(/(^|\/)(utils?|common|helpers?|types|interfaces|misc)(\/|\.ts$)/);
+    counts.set(dirname(name), (counts.get(dirname(name)) ?? 0) + 1);
+  }
+  expect([...counts].filter(([, count]) => count > filesMax)).toEqual([]);
+});
+
+it('files and functions are short enough to be read', () => {
+  const tooLong: string[] = [];
+  for (const { name, tree } of sources) {
+    const lineOf = (position: number): number => tree.getLineAndCharacterOfPosition(position).line;
+    if (lineOf(tree.end) > fileLinesMax) tooLong.push(`${name}: ${lineOf(tree.end)} lines`);
+    const visit = (node: ts.Node): void => {
+      const lines = lineOf(node.end) - lineOf(node.getStart()) + 1;
+      const isLong = lines > functionLinesMax && name !== glueOfSandbox;
+      if (ts.isFunctionLike(node) && 'body' in node && node.body && isLong)
+        tooLong.push(`${name}:${lineOf(node.getStart()) + 1}: a function of ${lines} lines`);
+      ts.forEachChild(node, visit);
+    };
+    visit(tree);
+  }
+  expect(tooLong).toEqual([]);
+});
+
+it('the documents name files that are there', () => {
+  const internals = new URL('../docs/internals/', import.meta.url).pathname;
+  const missing = readdirSync(internals).flatMap((document) => {
+    const text = readFileSync(join(internals, document), 'utf8');
+    const paths = [...text.matchAll(/`(?:src\/)?([a-z-]+(?:\/[a-z-]+)+\.ts)`/g)].map(([, path = '']) => path);
+    return paths.filter((path) => !names.includes(path)).map((path) => `${document}: ${path}`);
+  });
+  expect(missing).toEqual([]);
+});
+
+it('a name is exported once', () => {
+  const exporters = new Map<string, Set<string>>();
+  for (const { name, tree } of sources.filter((one) => one.name !== apiOfActions)) {
+    for (const statement of tree.statements) {
+      const isExported =
+        ts.canHaveModifiers(statement) &&
+        ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+      if (!isExported) continue;
+      const declared = ts.isVariableStatement(statement)
+        ? statement.declarationList.declarations.map(({ name: one }) => one.getText())
+        : 'name' in statement
+          ? [(statement.name as ts.Identifier).text]
+          : [];
+      for (const one of declared) exporters.set(one, (exporters.get(one) ?? new Set()).add(name));
+    }
+  }
+  const twice = [...exporters].filter(([, files]) => files.size > 1).map(([one, files]) => [one, ...files]);
+  expect(twice).toEqual([]);
+});

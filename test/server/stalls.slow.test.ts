@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { createFleet } from '../harness/device.ts';
+import { evaluate, inspected } from '../harness/inspector.ts';
+import { RawConnection } from '../harness/raw.ts';
+import { shards, TestServer } from '../harness/server.ts';
+import { datapoint, metric, pause, until } from '../harness/vitals.ts';
+
+const stalls = (server: TestServer): Promise<number[]> => metric(server, 'fleetpost_event_loop_stalls_total');
+
+it('a process that is stopped and goes on logs a stall, and lives', async () => {
+  await using server = await TestServer.start({ stallMilliseconds: 2_000, stallEndSeconds: 2 });
+  const device = await (await createFleet(server)).createDevice();
+  server.process.kill('SIGSTOP');
+  await pause(6_000);
+  server.process.kill('SIGCONT');
+  await until(async () => (await stalls(server)).every((count) => count >= 1));
+  expect(await stalls(server)).toHaveLength(shards + 1);
+  const [milliseconds] = /(?<="milliseconds":)\d+/.exec(server.stderr) ?? [];
+  expect(Number(milliseconds)).toBeGreaterThan(3_000);
+  for (const seconds of await metric(server, 'fleetpost_event_loop_stalled_seconds_total')) {
+    expect(seconds).toBeGreaterThan(3);
+  }
+  await pause(3_000);
+  expect((await device.heartbeat()).status).toBe(201);
+});
+
+it('a worker that stands still for a while is logged and counted, and goes on', async () => {
+  await using server = await TestServer.start({ stallMilliseconds: 1_000 }, undefined, inspected);
+  const device = await (await createFleet(server)).createDevice();
+  await evaluate(server, 0, 'for (const end = Date.now() + 3000; Date.now() < end; );');
+  await until(() => server.stderr.includes('event loop stalled'));
+  expect((await stalls(server)).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(1);
+  for (let i = 0; i < shards; i += 1) expect((await device.heartbeat()).status).toBe(201);
+});
+
+it('a worker that takes long over many requests, but goes on, does not end the process', async () => {
+  await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
+  const device = await (await createFleet(server)).createDevice();
+  const connections = await Promise.all(
+    Array.from({ length: 20 * shards }, () => RawConnection.open(server)),
+  );
+  // Of one turn: 6 s of bodies, each of which takes its time.
+  await evaluate(
+    server,
+    0,
+    'const parse = JSON.parse; JSON.parse = (text) => { for (const end = Date.now() + 300; Date.now() < end; ); return parse(text); }',
+  );
+  server.process.kill('SIGSTOP');
+  for (const connection of connections) connection.write(datapoint(device, '{"slow":1}'));
+  await pause(300);
+  server.process.kill('SIGCONT');
+  for (const connection of connections) {
+    expect((await connection.answer(false, 40_000)).status).toBe(201);
+    connection.destroy();
+  }
+  expect(server.isRunning).toBe(true);
+});
+
+it.each([0, 'main'] as const)(
+  'thread %s in an endless loop ends the process, with a reason',
+  async (thread) => {
+    await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
+    await evaluate(server, thread, 'for (;;);');
+    await server.ended();
+    expect(server.process.signalCode).toBe('SIGKILL');
+    const name = thread === 'main' ? 'the main thread' : 'worker [0-9]+';
+    expect(server.stderr).toMatch(new RegExp(`${name} stalled for 2 s \\(stallEndSeconds\\); process ends`));
+  },
+);
