@@ -40,12 +40,14 @@ it('so many exports are under way and no more, and none has all: those whose cli
   // More than the connection holds, so that an export of them does not end by itself.
   const tags = Array.from({ length: 16 }, (_, n) => `${n}-${'x'.repeat(60)}`);
   for (const path of [devices, others]) {
-    await (await ask(`${path}:import`, { count: 14_000, tags })).text();
+    await (await ask(`${path}:import`, { count: 6_000, tags })).text();
   }
   const leaving = [new AbortController(), new AbortController()] as const;
-  expect((await ask(`${devices}:export`, undefined, leaving[0].signal)).status).toBe(200);
+  // Held to the end: fetch() cancels the body of a response that the garbage collector takes.
+  const unread = [await ask(`${devices}:export`, undefined, leaving[0].signal)];
   expect((await ask(`${devices}:export`)).status).toBe(503);
-  expect((await ask(`${others}:export`, undefined, leaving[1].signal)).status).toBe(200);
+  unread.push(await ask(`${others}:export`, undefined, leaving[1].signal));
+  expect(unread.map(({ status }) => status)).toEqual([200, 200]);
   for (const path of [`${devices}:export?format=csv`, '/audit:export']) {
     const refused = await ask(path);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
@@ -65,6 +67,7 @@ it('so many exports are under way and no more, and none has all: those whose cli
   // An end of the server waits for none of them.
   expect(await own.stop()).toBe(0);
   leaving[1].abort();
+  expect(unread[1]?.bodyUsed).toBe(false);
 });
 
 it('the bootstrap token is turned off and on by the configuration, at a start and by SIGHUP', async () => {
