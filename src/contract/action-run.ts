@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
-import { jsonObject, nullable, time } from './document.ts';
+import { jsonObject, nullable, recordedAt, time } from './document.ts';
 
 /** README's table explains each. */
 export const runErrorCode = Type.Enum([
@@ -82,6 +82,7 @@ export const deadRunDocument = Type.Object({
   device: Type.String(),
   name: Type.String(),
   stored_at: time,
+  recorded_at: Type.Optional(recordedAt),
   failed_at: time,
   attempts: Type.Integer(),
   error: runError,

@@ -26,6 +26,10 @@ export const jsonObject = Type.Unsafe<Record<string, unknown>>({
 });
 
 export const time = Type.String({ description: 'ISO 8601, UTC' });
+/** Of a record whose device sent `Recorded-At` (D25). */
+export const recordedAt = Type.String({
+  description: 'When the device recorded it, if it said so. ISO 8601, UTC',
+});
 /** RFC 3339 with a time zone, without which a time is ambiguous. Seconds are optional. */
 export const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
 /** What a text that does not match one of the patterns of the contract must be, in words for its error. */

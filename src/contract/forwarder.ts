@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { nullable, time } from './document.ts';
+import { nullable, recordedAt, time } from './document.ts';
 import { recordKind } from './record.ts';
 
 const type = Type.Enum(['webhook', 'nats']);
@@ -155,6 +155,7 @@ export const refusedRecordDocument = Type.Object({
   kind: Type.String(),
   schema: Type.String(),
   stored_at: time,
+  recorded_at: Type.Optional(recordedAt),
   failed_at: time,
   reason: Type.String(),
   replayed: Type.Boolean({ description: 'Whether it is queued to be sent again.' }),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { time } from './document.ts';
+import { recordedAt, time } from './document.ts';
 
 export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
 
@@ -9,6 +9,7 @@ export const recordDocument = Type.Object({
   kind: Type.String(),
   schema: Type.String(),
   stored_at: time,
+  recorded_at: Type.Optional(recordedAt),
   payload: Type.Object({}, { description: 'As it was sent.' }),
 });
 export type RecordDocument = Static<typeof recordDocument>;

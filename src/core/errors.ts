@@ -11,6 +11,7 @@ export const deviceErrors = {
   schema_mismatch: { status: 400, msg: 'The body does not match its schema.' },
   invalid_mail_id: { status: 400, msg: 'A mail id is a UUIDv7.' },
   invalid_idempotency_key: { status: 400, msg: 'Idempotency-Key must be a recently generated UUIDv7.' },
+  invalid_recorded_at: { status: 400, msg: 'Recorded-At must be a recent time of RFC 3339 with its zone.' },
   idempotency_key_reused: { status: 400, msg: 'This Idempotency-Key was used for a different request.' },
   unauthorized: { status: 401, msg: 'The credentials were not accepted.' },
   route_not_found: { status: 404, msg: 'There is no such route.' },

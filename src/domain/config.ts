@@ -18,6 +18,14 @@ export const domainKeys = {
       'Maximum lead of an idempotency key over the clock (D18). Raise it for devices whose clocks are wrong.',
     ),
   ),
+  recordedAgeSecondsMax: reloadable(
+    integer(
+      2_592_000,
+      0,
+      315_360_000,
+      'Maximum age of the time that a device gives its datapoint or message by Recorded-At (D25). Raise it for devices that are offline longer.',
+    ),
+  ),
   mailboxMailsMax: reloadable(
     integer(1_000, 1, 65_535, 'Maximum mails per mailbox; a fleet can override it (D16).'),
   ),

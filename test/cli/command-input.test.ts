@@ -91,7 +91,10 @@ it('exports go to standard output, and replace no file', async () => {
   expect(JSON.parse(devices.stdout)).toMatchObject({ device_id: device.deviceId });
   expect(devices.stderr).toBe('Wrote 1 devices.\n');
   const csv = await plain(inFleet('export', '--kind', 'datapoint', '--format', 'csv', '--out', '-'));
-  expect(csv).toMatchObject({ status: 0, stdout: 'record_id,device_id,kind,schema,stored_at,payload\n' });
+  expect(csv).toMatchObject({
+    status: 0,
+    stdout: 'record_id,device_id,kind,schema,stored_at,recorded_at,payload\n',
+  });
   expect(csv.stderr).toBe('Wrote 0 records.\n');
   const lines = await plain(inFleet('export', '--kind', 'receipt', '--out', '-'));
   const records = lines.stdout.trimEnd().split('\n');

@@ -8,6 +8,8 @@ import { TestServer, temporaryFolder } from '../harness/server.ts';
 
 const out = temporaryFolder();
 const payload = '{"n": 12345678901234567890.10,\r\n "text": "a,\\"b\\" ä"}';
+// The device sent it late (D25).
+const recordedAt = new Date(Date.now() - 60_000).toISOString();
 const payloadOnOneLine = payload.replace('\r\n', '  ');
 
 let server: TestServer;
@@ -20,7 +22,7 @@ beforeAll(async () => {
   fleet = await createFleet(server);
   await fleet.putSchema('message', '-formula', { type: 'object' });
   device = await fleet.createDevice();
-  await device.request('POST', '/v1/datapoint/reading', payload);
+  await device.request('POST', '/v1/datapoint/reading', payload, { 'Recorded-At': recordedAt });
   for (let n = 0; n < 4; n += 1) await device.request('POST', '/v1/msg/-formula', `{"n":${n}}`);
 });
 afterAll(async () => {
@@ -43,7 +45,7 @@ it('an export is written as lines, as a table and as Parquet, with payloads as t
   expect(lines).toHaveLength(5);
   expect(lines[0]).toContain(`"payload":${payloadOnOneLine},"cursor":`);
   const [titles, first, second] = readFileSync(await exported('csv'), 'utf8').split('\n');
-  expect(titles).toBe('record_id,device_id,kind,schema,stored_at,payload');
+  expect(titles).toBe('record_id,device_id,kind,schema,stored_at,recorded_at,payload');
   expect(first).toContain(`"${payloadOnOneLine.replaceAll('"', '""')}"`);
   expect(second).toContain(`,message,'-formula,`);
   const bytes = readFileSync(await exported('parquet', '--kind', 'datapoint', '--since', '1h'));
@@ -53,7 +55,7 @@ it('an export is written as lines, as a table and as Parquet, with payloads as t
   expect(rows).toEqual([
     {
       ...{ record_id, device_id: device.deviceId, kind: 'datapoint', schema: 'reading' },
-      ...{ stored_at: time, payload: payloadOnOneLine },
+      ...{ stored_at: time, recorded_at: new Date(recordedAt), payload: payloadOnOneLine },
     },
   ]);
   const kinds = ['--kind', 'datapoint', '--kind', 'message', '--device', device.deviceId];

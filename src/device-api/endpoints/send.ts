@@ -1,6 +1,8 @@
 import { emptyPayload, isEmpty, parseDatapoint, parseMessage } from '../../declarations/schemas/payload.ts';
 import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/idempotency-key.ts';
 import type { Ingest, IngestKind, IngestOutcome } from '../../domain/records/record.ts';
+import { parseRecordedAt } from '../../domain/records/recorded-at.ts';
+import type { DeviceApiConfig } from '../config.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, replayed, storedReply } from '../server/reply.ts';
 
@@ -11,7 +13,7 @@ export const sendMessage: Endpoint = {
   takesBody: true,
   writes: true,
   handle: (request, context) =>
-    send(request, 'message', () => {
+    send(request, 'message', context.config, () => {
       const { body, parameter } = request.input;
       const message = parseMessage(body);
       const schema = context.fleets.schema(request.fleetId, 'message', parameter);
@@ -28,7 +30,7 @@ export const sendDatapoint: Endpoint = {
   takesBody: true,
   writes: true,
   handle: (request, context) =>
-    send(request, 'datapoint', () => {
+    send(request, 'datapoint', context.config, () => {
       const { body, parameter } = request.input;
       const datapoint = parseDatapoint(body);
       context.fleets.schema(request.fleetId, 'datapoint', parameter).check(datapoint, body.length);
@@ -48,17 +50,29 @@ function answer(outcome: IngestOutcome): Reply {
 }
 
 /**
- * Runs either send route from the body on: body (400), schema (404, 400), idempotency key (400), then store. `check`
- * parses the body, validates it against its schema and returns the payload to store.
+ * Runs either send route from the body on: body (400), schema (404, 400), device time and idempotency key (400), then
+ * store. `check` parses the body, validates it against its schema and returns the payload to store.
  */
-export function send(request: DeviceRequest, kind: IngestKind, check: () => Buffer): Promise<Reply> {
+export function send(
+  request: DeviceRequest,
+  kind: IngestKind,
+  { settings }: Pick<DeviceApiConfig, 'settings'>,
+  check: () => Buffer,
+): Promise<Reply> {
   const { device, shard } = request;
   const { headers, parameter: schema } = request.input;
   const payload = check();
   const ingest: Ingest = { device, kind, schema, payload };
+  let identity = `${kind}/${schema}`;
+  if (headers.recordedAt !== undefined) {
+    const { recordedAgeSecondsMax } = settings.current;
+    ingest.recordedAtMs = parseRecordedAt(headers.recordedAt, Date.now(), recordedAgeSecondsMax);
+    // No name has a space.
+    identity += ` ${ingest.recordedAtMs}`;
+  }
   if (headers.idempotencyKey !== undefined) {
     const key = parseIdempotencyKey(headers.idempotencyKey);
-    ingest.idempotency = { key, digest: requestDigest(`${kind}/${schema}`, payload) };
+    ingest.idempotency = { key, digest: requestDigest(identity, payload) };
   }
   return shard.log.append(ingest).then(answer);
 }

@@ -27,6 +27,8 @@ export class RequestHeaders {
   contentType = '';
   /** An empty value is a key too, an invalid one (D18). */
   idempotencyKey: string | undefined;
+  /** As for the key, an empty value is an invalid one (D25). */
+  recordedAt: string | undefined;
   traceparent = '';
   #connection: string | undefined;
   #length: string | undefined;
@@ -75,6 +77,7 @@ export class RequestHeaders {
         break;
       case 11:
         if (name === 'x-device-id') this.deviceId ||= value;
+        else if (name === 'recorded-at') this.recordedAt ??= value;
         else if (name === 'traceparent') this.traceparent ||= value;
         break;
       case 12:

@@ -15,6 +15,8 @@ export interface Ingest {
   kind: IngestKind;
   schema: string;
   payload: Uint8Array;
+  /** When the device recorded it, by `Recorded-At` (D25). */
+  recordedAtMs?: number;
   /** The key's 16 bytes, and SHA-256 of what must be identical when it repeats (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
@@ -31,6 +33,8 @@ export interface StoredRecord {
   kind: RecordKind;
   schema: string;
   payload: Buffer;
+  /** When the device recorded it, where it said so (D25). */
+  recordedAtMs?: number;
   /** By the wall clock. */
   storedAtMs: number;
   /** Whether it came from another shard's log when the shard count was lowered. */
@@ -49,7 +53,16 @@ export interface LogPage {
 /** Overhead per record besides schema and payload: device 18, kind 1, schema length 1, payload length 3. */
 export const recordHeaderBytes = deviceKeyLength + 1 + 1 + 3;
 
+/** Further bytes of a record that has a device time. */
+export const recordedAtBytes = 6;
+
 /** Size of a record in the log. */
-export function logRecordBytes({ schema, payload }: { schema: string; payload: Uint8Array }): number {
-  return recordHeaderBytes + schema.length + payload.length;
+export function logRecordBytes({
+  schema,
+  payload,
+  recordedAtMs,
+}: Pick<Ingest, 'schema' | 'payload' | 'recordedAtMs'>): number {
+  return (
+    recordHeaderBytes + schema.length + payload.length + (recordedAtMs === undefined ? 0 : recordedAtBytes)
+  );
 }

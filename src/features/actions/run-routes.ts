@@ -59,6 +59,7 @@ function describeLetter({ record, ...letter }: ActionDeadLetter): DeadRunDocumen
     device: deviceIdOf(record.device),
     name: record.schema,
     stored_at: timeTextOf(record.storedAtMs),
+    ...(record.recordedAtMs !== undefined && { recorded_at: timeTextOf(record.recordedAtMs) }),
     failed_at: timeTextOf(letter.failedAtMs),
     attempts: letter.attempts,
     error: letter.error,

@@ -215,6 +215,7 @@ function describeLetter({
     kind: record.kind,
     schema: record.schema,
     stored_at: timeTextOf(record.storedAtMs),
+    ...(record.recordedAtMs !== undefined && { recorded_at: timeTextOf(record.recordedAtMs) }),
     failed_at: timeTextOf(failedAtMs),
     reason,
     replayed: isReplayed,

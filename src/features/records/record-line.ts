@@ -7,9 +7,11 @@ const carriageReturn = 0x0d;
 const space = 0x20;
 
 /** The JSON of a record up to its payload, whose original bytes follow (D11). */
-function frontOf({ id, device, kind, schema, storedAtMs }: StoredRecord): string {
+function frontOf({ id, device, kind, schema, storedAtMs, recordedAtMs }: StoredRecord): string {
+  const recordedAt =
+    recordedAtMs === undefined ? '' : `,"recorded_at":"${new Date(recordedAtMs).toISOString()}"`;
   // Ids, kinds and names hold no character that JSON would escape.
-  return `{"record_id":"${formatUuid(id)}","device_id":"${deviceIdOf(device)}","kind":"${kind}","schema":"${schema}","stored_at":"${new Date(storedAtMs).toISOString()}","payload":`;
+  return `{"record_id":"${formatUuid(id)}","device_id":"${deviceIdOf(device)}","kind":"${kind}","schema":"${schema}","stored_at":"${new Date(storedAtMs).toISOString()}"${recordedAt},"payload":`;
 }
 
 /** A record as JSON, its payload byte for byte. */

@@ -17,7 +17,7 @@ const valuesMax = 100;
 
 const linesAnswer = {
   description:
-    'NDJSON: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `payload` as it was sent, and `cursor`.',
+    'NDJSON: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `recorded_at` if the device gave one, `payload` as it was sent, and `cursor`.',
   content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
 };
 const query = Type.Object({

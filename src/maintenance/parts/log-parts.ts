@@ -45,7 +45,8 @@ class RecordBatches {
   put(rows: readonly RecordRow[]): void {
     let batch: Batch | undefined;
     for (const row of rows) {
-      const bytes = encodeLogRecord(row);
+      const { recorded_at_ms: recordedAtMs, ...others } = row;
+      const bytes = encodeLogRecord({ ...others, ...(recordedAtMs !== null && { recordedAtMs }) });
       if (batch !== undefined && this.#hasPlace(batch, row, bytes)) {
         batch.records.push({ row, bytes });
         batch.byteLength += bytes.length;
@@ -114,12 +115,15 @@ function records({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.RecordRow> {
         if (!isSound(value)) throw new OperatorError('A batch of the log is damaged.');
         const first = readSequence(key, 0);
         const stored_at_ms = newestTimeMs(value) + jumpsMs;
-        const found = [...decodeBatch(value)].map(({ index, timeMs, isRelocated, ...record }) => ({
-          position: first + index,
-          stored_at_ms,
-          own_at_ms: isRelocated ? timeMs + jumpsMs : null,
-          ...record,
-        }));
+        const found = [...decodeBatch(value)].map(
+          ({ index, timeMs, isRelocated, recordedAtMs, ...record }) => ({
+            position: first + index,
+            stored_at_ms,
+            own_at_ms: isRelocated ? timeMs + jumpsMs : null,
+            recorded_at_ms: recordedAtMs ?? null,
+            ...record,
+          }),
+        );
         yield { key, rows: found };
       }
     },

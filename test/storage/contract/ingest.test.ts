@@ -24,11 +24,12 @@ describe.each(engines)('ingest on $name', (engine) => {
 
   const count = async (): Promise<number> => (await store.records()).length;
 
-  it('D11, D19: what is stored is a record as it was sent, byte for byte, also after a restart', async () => {
+  it('D11, D19, D25: what is stored is a record as it was sent, byte for byte, also after a restart', async () => {
     const sent: Partial<Ingest>[] = [
       { kind: 'datapoint', schema: 'reading', payload: Buffer.from('{ "a":1.50,"a" : 2 }') },
       { kind: 'message', schema: 'a'.repeat(255), payload: Buffer.from('{"é":12345678901234567890}') },
       { kind: 'message', schema: '_-0', payload: Buffer.from('{}'), device: second },
+      { kind: 'datapoint', schema: 'late', payload: Buffer.from('{}'), recordedAtMs: 1_700_000_000_123 },
       { kind: 'datapoint', schema: 'large', payload: randomBytes(65_536) },
     ];
     const beforeMs = Date.now();
@@ -40,6 +41,7 @@ describe.each(engines)('ingest on $name', (engine) => {
       for (const [index, { payload = Buffer.alloc(0), ...one }] of sent.entries()) {
         const record = records[index];
         expect(record).toMatchObject({ device, isRelocated: false, ...one });
+        expect(record?.recordedAtMs).toBe(one.recordedAtMs);
         expect(record?.payload.equals(payload)).toBe(true);
         expect(Math.abs((record?.storedAtMs ?? 0) - beforeMs)).toBeLessThan(hourMs);
         expect(record?.id.subarray(6, 7)[0]).toBeGreaterThanOrEqual(0x70);

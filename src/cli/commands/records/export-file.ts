@@ -17,7 +17,15 @@ export interface ExportFile {
 export const exportFormats = ['ndjson', 'csv', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-export const columns = ['record_id', 'device_id', 'kind', 'schema', 'stored_at', 'payload'] as const;
+export const columns = [
+  'record_id',
+  'device_id',
+  'kind',
+  'schema',
+  'stored_at',
+  'recorded_at',
+  'payload',
+] as const;
 /** More than any line can have. */
 const lineBytesMax = 256 * 1024;
 const newline = 0x0a;
@@ -96,21 +104,30 @@ const groupBytes = 32 * 1024 * 1024;
 
 const text = (name: string) =>
   ({ name, type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'REQUIRED' }) as const;
-const schema = [
-  { name: 'records', num_children: columns.length },
-  ...(['record_id', 'device_id', 'kind', 'schema'] as const).map(text),
-  {
-    name: 'stored_at',
+const timestamp = (name: string, repetition: 'REQUIRED' | 'OPTIONAL') =>
+  ({
+    name,
     type: 'INT64',
     converted_type: 'TIMESTAMP_MILLIS',
     logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
-    repetition_type: 'REQUIRED',
-  } as const,
+    repetition_type: repetition,
+  }) as const;
+const schema = [
+  { name: 'records', num_children: columns.length },
+  ...(['record_id', 'device_id', 'kind', 'schema'] as const).map(text),
+  timestamp('stored_at', 'REQUIRED'),
+  timestamp('recorded_at', 'OPTIONAL'),
   // As text: a JSON type would reformat numbers.
   text('payload'),
 ];
 
-/** Writes Parquet: text columns, `stored_at` a timestamp; Snappy. */
+/** Times are timestamps in Parquet, all else is text. */
+function cellOf(row: RecordFields, name: (typeof columns)[number]): string | Date | null {
+  const text = row[name] ?? null;
+  return text !== null && name.endsWith('_at') ? new Date(text) : text;
+}
+
+/** Writes Parquet, with Snappy. */
 export async function openParquet(path: string): Promise<ExportFile> {
   const { ParquetWriter, fileWriter } = await import('hyparquet-writer');
   // Create the file first: the library opens it and keeps its permissions.
@@ -122,7 +139,7 @@ export async function openParquet(path: string): Promise<ExportFile> {
     if (rows.length === 0) return;
     const columnData = columns.map((name) => ({
       name,
-      data: rows.map((row) => (name === 'stored_at' ? new Date(row[name]) : row[name])),
+      data: rows.map((row) => cellOf(row, name)),
       statistics: name !== 'payload',
     }));
     await writer.write({ columnData, rowGroupSize: groupRows });

@@ -26,8 +26,9 @@ interface TailOptions extends RecordLinesOptions {
 }
 
 function textOf(line: string): string {
-  const { stored_at, device_id, kind, schema, payload } = fieldsOf(line);
-  return printable(`${stored_at}  ${device_id}  ${kind}  ${schema}  ${payload}`);
+  const { stored_at, recorded_at, device_id, kind, schema, payload } = fieldsOf(line);
+  const recorded = recorded_at === undefined ? '' : `  recorded at ${recorded_at}`;
+  return printable(`${stored_at}  ${device_id}  ${kind}  ${schema}  ${payload}${recorded}`);
 }
 
 async function tail(options: TailOptions): Promise<void> {

@@ -22,6 +22,8 @@ export interface ActionRecord<Payload = JsonObject> {
   readonly payload: Payload;
   /** Time when it was stored: ISO 8601, UTC. */
   readonly time: string;
+  /** Time when the device recorded it, if it said so by `Recorded-At`: ISO 8601, UTC. */
+  readonly recordedAt?: string;
 }
 
 export interface Device {

@@ -63,7 +63,7 @@ export function limitsOf(config: ActionConfig): RunLimits {
 }
 
 function describeRecord(record: StoredRecord): RunRecord {
-  const { id, device, schema, payload, storedAtMs } = record;
+  const { id, device, schema, payload, storedAtMs, recordedAtMs } = record;
   return {
     id: formatUuid(id),
     kind: sentKind(record),
@@ -71,6 +71,7 @@ function describeRecord(record: StoredRecord): RunRecord {
     name: schema,
     payload: payload.toString('utf8'),
     time: new Date(storedAtMs).toISOString(),
+    ...(recordedAtMs !== undefined && { recordedAt: new Date(recordedAtMs).toISOString() }),
   };
 }
 

@@ -13,6 +13,8 @@ export interface RunRecord {
   payload: string;
   /** ISO 8601, UTC. */
   time: string;
+  /** When the device recorded it, if it said so. */
+  recordedAt?: string;
 }
 
 export interface RunLimits {

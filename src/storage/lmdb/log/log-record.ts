@@ -2,17 +2,23 @@ import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from 
 import {
   logRecordBytes,
   type RecordKind,
+  recordedAtBytes,
   recordHeaderBytes,
   recordKinds,
 } from '../../../domain/records/record.ts';
 import { readDevice } from '../layout/keys.ts';
 
-/** device 18, kind 1, schema length 1, schema, payload length 3, payload. */
+/** In the byte of the kind: a device time follows the payload length (D25). */
+const hasRecordedAt = 0x80;
+const kindMask = 0x7f;
+
+/** device 18, kind 1, schema length 1, schema, payload length 3, device time 6 if there is one, payload. */
 export interface NewLogRecord {
   device: DeviceKey;
   kind: RecordKind;
   schema: string;
   payload: Uint8Array;
+  recordedAtMs?: number;
 }
 
 /**
@@ -20,9 +26,13 @@ export interface NewLogRecord {
  * only copied, through the channel and into the batch.
  */
 export function encodeLogRecord(record: NewLogRecord): Buffer {
-  const { device, kind, schema, payload } = record;
+  const { device, kind, schema, payload, recordedAtMs } = record;
   const bytes = Buffer.allocUnsafe(logRecordBytes(record));
-  const at = writeHeader(bytes, device, kind, schema, payload.length);
+  let at = writeHeader(bytes, device, kind, schema, payload.length);
+  if (recordedAtMs !== undefined) {
+    bytes[deviceKeyLength] = recordKinds.indexOf(kind) | hasRecordedAt;
+    at = bytes.writeUIntBE(recordedAtMs, at, recordedAtBytes);
+  }
   bytes.set(payload, at);
   return bytes;
 }
@@ -55,6 +65,7 @@ export interface DecodedLogRecord {
   kind: RecordKind;
   schema: string;
   payload: Buffer;
+  recordedAtMs?: number;
   /** Offset of the next record. */
   end: number;
 }
@@ -68,23 +79,33 @@ function payloadLengthAtOf(bytes: Buffer, at: number): number {
   return schemaAt + bytes.readUInt8(schemaAt - 1);
 }
 
+function recordedAtBytesOf(bytes: Buffer, at: number): number {
+  return (bytes.readUInt8(at + deviceKeyLength) & hasRecordedAt) === 0 ? 0 : recordedAtBytes;
+}
+
+function kindOf(bytes: Buffer, at: number): RecordKind | undefined {
+  return recordKinds[bytes.readUInt8(at + deviceKeyLength) & kindMask];
+}
+
 /** The end of the record at `at`. */
 export function endOfLogRecord(bytes: Buffer, at: number): number {
   const payloadLengthAt = payloadLengthAtOf(bytes, at);
-  return payloadLengthAt + 3 + bytes.readUIntBE(payloadLengthAt, 3);
+  return payloadLengthAt + 3 + recordedAtBytesOf(bytes, at) + bytes.readUIntBE(payloadLengthAt, 3);
 }
 
 /** Decodes the record at `at`. */
 export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
   const schemaAt = at + deviceKeyLength + 2;
   const payloadLengthAt = payloadLengthAtOf(bytes, at);
-  const payloadAt = payloadLengthAt + 3;
+  const recordedAtAt = payloadLengthAt + 3;
+  const payloadAt = recordedAtAt + recordedAtBytesOf(bytes, at);
   const end = endOfLogRecord(bytes, at);
   return {
     device: readDevice(bytes, at),
-    kind: recordKinds[bytes.readUInt8(at + deviceKeyLength)] ?? 'datapoint',
+    kind: kindOf(bytes, at) ?? 'datapoint',
     schema: bytes.toString('latin1', schemaAt, payloadLengthAt),
     payload: Buffer.from(bytes.subarray(payloadAt, end)),
+    ...(payloadAt > recordedAtAt && { recordedAtMs: bytes.readUIntBE(recordedAtAt, recordedAtBytes) }),
     end,
   };
 }
@@ -94,6 +115,6 @@ export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; e
   const device = readDevice(bytes, at);
   const end = endOfLogRecord(bytes, at);
   const schema = bytes.toString('latin1', at + deviceKeyLength + 2, payloadLengthAtOf(bytes, at));
-  const isKnownKind = recordKinds[bytes.readUInt8(at + deviceKeyLength)] !== undefined;
+  const isKnownKind = kindOf(bytes, at) !== undefined;
   return { isSound: isKnownKind && isDeviceKey(device) && schemaNamePattern.test(schema), end };
 }

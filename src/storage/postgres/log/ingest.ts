@@ -9,12 +9,12 @@ export function ingestOperations(limits: IdempotencyLimits): Operations {
         if (idempotency === undefined) return;
         work.claims.preload(device, idempotency.key, idempotency.digest, limits);
       },
-      apply(work, { device, kind, schema, payload, idempotency }) {
+      apply(work, { idempotency, ...record }) {
         if (idempotency !== undefined) {
-          const claim = work.claims.claim(device, idempotency.key, idempotency.digest, work.nowMs);
+          const claim = work.claims.claim(record.device, idempotency.key, idempotency.digest, work.nowMs);
           if (claim !== 'stored') return claim;
         }
-        work.append({ device, kind, schema, payload });
+        work.append(record);
         return 'stored';
       },
     },

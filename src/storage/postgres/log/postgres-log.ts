@@ -19,7 +19,7 @@ const pageBytesMax = 1024 * 1024;
 const page = `
   SELECT * FROM (
     SELECT *, sum(length(payload)) OVER (ORDER BY position) AS bytes FROM (
-      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms FROM record
+      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms, recorded_at_ms FROM record
       WHERE position >= $1 ORDER BY position LIMIT ${pageRecordsMax}) p) r
   WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
   ORDER BY position`;
@@ -61,6 +61,7 @@ export class PostgresLog implements ShardLog {
         schema,
         payload,
         own_at_ms: ownMs,
+        recorded_at_ms: recordedAtMs,
       }): StoredRecord => ({
         position,
         id: copyUuid(id),
@@ -68,6 +69,7 @@ export class PostgresLog implements ShardLog {
         kind,
         schema,
         payload,
+        ...(recordedAtMs !== null && { recordedAtMs }),
         storedAtMs: ownMs ?? storedAtMs,
         isRelocated: ownMs !== null,
       }),

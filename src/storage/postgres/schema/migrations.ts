@@ -165,6 +165,8 @@ export const migrations: readonly string[] = [
     -- When the record itself was stored, if it came from the log of another shard and stands here by the time of newer
     -- ones.
     own_at_ms bigint,
+    -- When the device recorded it, where it said so (D25).
+    recorded_at_ms bigint,
     PRIMARY KEY (position, stored_at_ms)
   ) PARTITION BY RANGE (stored_at_ms);
 

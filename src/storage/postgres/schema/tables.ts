@@ -234,6 +234,7 @@ export type RecordRow = {
   schema: string;
   payload: Buffer;
   own_at_ms: number | null;
+  recorded_at_ms: number | null;
 };
 
 /** Appending to the log uses a statement of its own. */
@@ -248,6 +249,7 @@ export const record = new DatabaseTable<RecordRow>({
     schema: 'text',
     payload: 'bytea',
     own_at_ms: 'bigint',
+    recorded_at_ms: 'bigint',
   },
   key: ['position', 'stored_at_ms'],
 });
