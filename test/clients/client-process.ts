@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { until } from '../harness/vitals.ts';
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+
+/** The clients that this repository has: how their driver is started. A driver speaks JSON lines, as python-driver.py does. */
+export const clients = {
+  python: [
+    'python3',
+    '-B',
+    `${folder}python-driver.py`,
+    fileURLToPath(new URL('../../clients/python', import.meta.url)),
+  ],
+} as const;
+
+/** What a driver says. */
+export interface ClientEvent {
+  event: 'status' | 'mail' | 'queued' | 'flushed';
+  id?: string;
+  reason?: string;
+  queued?: number;
+  dropped?: number;
+  refused?: number;
+  doubtful?: number;
+  empty?: boolean;
+  payload?: { n?: number };
+}
+
+/** A client in a process of its own, so that it can be killed. */
+export class ClientProcess implements AsyncDisposable {
+  readonly events: ClientEvent[] = [];
+  readonly #process: ChildProcess;
+  readonly #exit: Promise<unknown>;
+  #stderr = '';
+
+  constructor(command: readonly string[], options: object, environment: NodeJS.ProcessEnv = {}) {
+    const [file = '', ...args] = command;
+    this.#process = spawn(file, args, { env: { ...process.env, ...environment } });
+    this.#exit = once(this.#process, 'exit');
+    this.#process.stderr?.on('data', (text) => {
+      this.#stderr = `${this.#stderr}${text}`.slice(-4_000);
+    });
+    this.#process.stdin?.on('error', () => {});
+    if (this.#process.stdout !== null) {
+      createInterface(this.#process.stdout).on('line', (line) => this.events.push(JSON.parse(line)));
+    }
+    this.#say(options);
+  }
+
+  #say(line: object): void {
+    this.#process.stdin?.write(`${JSON.stringify(line)}\n`);
+  }
+
+  takeMail(): void {
+    this.#say({ do: 'mail' });
+  }
+
+  send(kind: 'datapoint' | 'message', n: number, more: object = {}): void {
+    this.#say({ do: kind, name: kind === 'datapoint' ? 'reading' : 'note', payload: { n }, ...more });
+  }
+
+  /** Waits until the client has said that so many are in its queue: from there on none may be lost. */
+  async queued(count: number): Promise<void> {
+    await until(() => this.of('queued').length >= count, 60_000).catch(() => {
+      throw new Error(`only ${this.of('queued').length} of ${count} were queued: ${this.#stderr}`);
+    });
+  }
+
+  of(event: ClientEvent['event']): ClientEvent[] {
+    return this.events.filter((one) => one.event === event);
+  }
+
+  /** Waits until nothing waits in the queue any more. */
+  async flushed(seconds = 90): Promise<ClientEvent> {
+    const before = this.of('flushed').length;
+    this.#say({ do: 'flush', seconds });
+    await until(() => this.of('flushed').length > before, (seconds + 5) * 1_000);
+    const last = this.of('flushed').at(-1);
+    if (last?.empty !== true) throw new Error(`${JSON.stringify(last)} ${this.#stderr}`);
+    return last;
+  }
+
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#exit;
+  }
+
+  async close(): Promise<void> {
+    this.#say({ do: 'close' });
+    await this.#exit;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) await this.kill();
+  }
+}

@@ -1,0 +1,249 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
+import { FakedClock } from '../harness/faketime.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { pause, until } from '../harness/vitals.ts';
+import { ClientProcess, clients } from './client-process.ts';
+import { HostileRelay, type Weather } from './hostile-relay.ts';
+
+interface FoundRecord {
+  kind: string;
+  payload: { n: number };
+  stored_at: string;
+  recorded_at?: string;
+}
+
+interface FoundReceipt {
+  mail_id: string;
+  event: string;
+}
+
+describe.each(Object.entries(clients))('the %s client', (_, command) => {
+  const data = temporaryFolder();
+  let server: TestServer;
+  let relay: HostileRelay;
+  let fleet: TestFleet;
+  beforeAll(async () => {
+    server = await TestServer.start({ claiming: true }, data);
+    relay = await HostileRelay.open(server.port);
+    fleet = await createFleet(server);
+  });
+  afterAll(async () => {
+    await relay[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  const optionsOf = (device: TestDevice, more: object = {}): object => ({
+    url: `https://127.0.0.1:${relay.port}`,
+    fleet: device.fleetId,
+    id: device.deviceId,
+    secret: device.secret,
+    ca: server.report.cert_file,
+    queue: join(temporaryFolder(), 'queue.db'),
+    start_delay_seconds: 0,
+    retry_seconds_max: 0.5,
+    ...more,
+  });
+
+  async function recordsOf(device: TestDevice): Promise<FoundRecord[]> {
+    const url = `${server.report.admin_url}/admin/v1/fleets/${device.fleetId}/records?device=${device.deviceId}`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${server.token}` } });
+    const lines = (await answer.text()).split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  /** What devices sent, in the order of the log. */
+  const sentBy = async (device: TestDevice): Promise<number[]> =>
+    (await recordsOf(device)).filter(({ kind }) => kind !== 'receipt').map(({ payload: { n } }) => n);
+
+  const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+  async function restart(): Promise<void> {
+    await server.kill();
+    server = await TestServer.start({ claiming: true }, data);
+    relay.targetPort = server.port;
+    fleet.server = server;
+  }
+
+  it('nothing that was queued is lost or doubled, in any weather, across kill -9 of client and server', async () => {
+    const device = await fleet.createDevice();
+    const options = optionsOf(device);
+    const weathers: Weather[] = ['lose', 'cut', 'trickle', 'refuse', 'lose', 'pass'];
+    let n = 0;
+    for (const [round, weather] of weathers.entries()) {
+      await using client = new ClientProcess(command, options);
+      relay.weather = weather;
+      const first = n;
+      for (; n < first + 25; n += 1) client.send(n % 5 === 0 ? 'message' : 'datapoint', n);
+      await client.queued(25);
+      if (round % 3 === 1) await restart();
+      await pause(Math.random() * 800);
+      await client.kill();
+    }
+    relay.weather = 'pass';
+    await using client = new ClientProcess(command, options);
+    expect(await client.flushed()).toMatchObject({ dropped: 0, refused: 0, doubtful: 0 });
+    expect(await sentBy(device)).toEqual(upTo(n));
+  });
+
+  it('what was measured while the server was away keeps its time (D25)', async () => {
+    const device = await fleet.createDevice();
+    relay.weather = 'refuse';
+    await using client = new ClientProcess(command, optionsOf(device));
+    const at = new Date(Date.now() - 86_400_000).toISOString().replace('Z', '+00:00');
+    client.send('datapoint', 0, { at });
+    const queuedMs = Date.now();
+    client.send('datapoint', 1);
+    await client.queued(2);
+    await pause(1_500);
+    relay.weather = 'pass';
+    await client.flushed();
+    const [first, second] = await recordsOf(device);
+    expect(first?.recorded_at).toBe(at.replace('+00:00', 'Z'));
+    expect(Math.abs(Date.parse(second?.recorded_at ?? '') - queuedMs)).toBeLessThan(1_000);
+  });
+
+  it('a device whose clock is years off, or is set by days, sends all the same, each once', async () => {
+    const device = await fleet.createDevice();
+    const clock = new FakedClock();
+    const options = optionsOf(device);
+    for (const [round, days] of [-20 * 365, -2, 0, 2].entries()) {
+      clock.set(days * 86_400);
+      await using client = new ClientProcess(command, options, clock.environment);
+      client.send('datapoint', round);
+      expect(await client.flushed()).toMatchObject({ refused: 0 });
+      await client.close();
+    }
+    expect(await sentBy(device)).toEqual(upTo(4));
+  });
+
+  it('a full queue drops the oldest datapoints first and messages last, and counts them', async () => {
+    const device = await fleet.createDevice();
+    relay.weather = 'refuse';
+    await using client = new ClientProcess(command, optionsOf(device, { queue_entries_max: 10 }));
+    for (let n = 0; n < 6; n += 1) client.send('message', n);
+    for (let n = 6; n < 20; n += 1) client.send('datapoint', n);
+    await client.queued(20);
+    relay.weather = 'pass';
+    expect(await client.flushed()).toMatchObject({ dropped: 10 });
+    expect(await sentBy(device)).toEqual([0, 1, 2, 3, 4, 5, 16, 17, 18, 19]);
+  });
+
+  it('what the server refuses for good is reported and holds up nothing', async () => {
+    const device = await fleet.createDevice();
+    await using client = new ClientProcess(command, optionsOf(device));
+    client.send('datapoint', 0, { name: 'nosuch' });
+    client.send('datapoint', 1);
+    expect(await client.flushed()).toMatchObject({ refused: 1 });
+    expect(client.of('status').map(({ reason }) => reason)).toContainEqual(
+      expect.stringContaining('no schema of that name'),
+    );
+    expect(await sentBy(device)).toEqual([1]);
+  });
+
+  it('while a device is disabled nothing is thrown away', async () => {
+    const device = await fleet.createDevice();
+    await server.admin('PATCH', device.adminPath, { enabled: false });
+    await using client = new ClientProcess(command, optionsOf(device));
+    client.send('datapoint', 0);
+    await until(() => client.of('status').some(({ reason }) => reason?.includes('disabled')));
+    await server.admin('PATCH', device.adminPath, { enabled: true });
+    expect(await client.flushed()).toMatchObject({ refused: 0, dropped: 0 });
+    expect(await sentBy(device)).toEqual([0]);
+  });
+
+  it('a device that sends more than it may goes slower, and loses nothing (429)', async () => {
+    const slow = await createFleet(server, { device_requests_per_second_max: 10 });
+    const device = await slow.createDevice();
+    await using client = new ClientProcess(command, optionsOf(device));
+    for (let n = 0; n < 40; n += 1) client.send('datapoint', n);
+    await client.queued(40);
+    expect(await client.flushed()).toMatchObject({ refused: 0 });
+    expect(await sentBy(device)).toEqual(upTo(40));
+  });
+
+  it('mail is handled in order, once, and settled as the handler says, in any weather', async () => {
+    const device = await fleet.createDevice();
+    const ends = ['ack', 'reject', 'requeue', 'raise'] as const;
+    const expected = { ack: 'acked', reject: 'rejected', requeue: 'acked', raise: 'rejected' } as const;
+    await using client = new ClientProcess(command, optionsOf(device));
+    client.takeMail();
+    const mails = new Map<string, string>();
+    for (const weather of ['pass', 'lose', 'cut', 'trickle', 'refuse', 'pass'] as const) {
+      relay.weather = weather;
+      for (const verb of ends) {
+        const { mailId } = await device.sendMail('order', JSON.stringify({ verb }));
+        mails.set(mailId, expected[verb]);
+      }
+      await pause(500);
+    }
+    await until(async () => (await device.mails()).length === 0, 60_000);
+    const receipts = (await recordsOf(device))
+      .filter(({ kind }) => kind === 'receipt')
+      .map(({ payload }) => payload as unknown as FoundReceipt);
+    for (const [mailId, end] of mails) {
+      const events = receipts.filter(({ mail_id }) => mail_id === mailId).map(({ event }) => event);
+      expect(events.filter((event) => event === 'acked' || event === 'rejected')).toEqual([end]);
+    }
+    const handled = client.of('mail').map(({ id }) => id);
+    const times = [...mails.keys()].map((id) => handled.filter((one) => one === id).length);
+    expect(times).toEqual([...mails].map((_, index) => (ends[index % ends.length] === 'requeue' ? 2 : 1)));
+  });
+
+  it('mail that was handled when the client was killed is settled, and not handled again', async () => {
+    const device = await fleet.createDevice();
+    const options = optionsOf(device);
+    const { mailId } = await device.sendMail('order', '{"verb":"reject"}');
+    relay.weather = 'pass';
+    {
+      await using client = new ClientProcess(command, options);
+      client.takeMail();
+      await until(() => client.of('mail').length > 0);
+      relay.weather = 'refuse';
+      await client.kill();
+    }
+    relay.weather = 'pass';
+    await using client = new ClientProcess(command, options);
+    client.takeMail();
+    await until(async () => (await device.mails()).length === 0);
+    const handled = client.of('mail').length;
+    expect(handled).toBeLessThanOrEqual(1);
+    const { body } = await server.admin<{ status: string }>('GET', `${device.adminPath}/mail/${mailId}`);
+    expect(JSON.stringify(body)).toContain('rejected');
+  });
+
+  it('a device without a secret claims one of its own choice, and keeps it', async () => {
+    const { body } = await server.admin<{ claim_token: string }>(
+      'POST',
+      `/fleets/${fleet.fleetId}/claim-tokens`,
+      { name: 'hall', devices_max: 1 },
+    );
+    const options = {
+      ...optionsOf({ fleetId: fleet.fleetId, deviceId: 'CLAIMED001', secret: '' } as TestDevice),
+      secret: null,
+      claim: body.claim_token,
+    };
+    relay.weather = 'lose';
+    for (const n of [0, 1]) {
+      await using client = new ClientProcess(command, options);
+      client.send('datapoint', n);
+      await client.queued(1);
+      await pause(700);
+      relay.weather = 'pass';
+      await client.flushed();
+      await client.close();
+    }
+    expect(await sentBy({ fleetId: fleet.fleetId, deviceId: 'CLAIMED001' } as TestDevice)).toEqual([0, 1]);
+  });
+
+  it('a server that cannot prove its name gets no credentials', async () => {
+    const device = await fleet.createDevice();
+    for (const trust of [{ ca: undefined }, { ca: undefined, pins: [Buffer.alloc(32).toString('base64')] }]) {
+      await using client = new ClientProcess(command, optionsOf(device, trust));
+      client.send('datapoint', 0);
+      await until(() => client.of('status').some(({ reason }) => /certificate|pinned/i.test(reason ?? '')));
+    }
+    expect(await sentBy(device)).toEqual([]);
+  });
+});

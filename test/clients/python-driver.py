@@ -1,0 +1,53 @@
+"""Lets a test drive the Python client: commands come as JSON lines, what happens goes out as JSON lines."""
+
+import json
+import sys
+import threading
+import time
+from datetime import datetime
+
+sys.path.insert(0, sys.argv[1])
+import fleetpost  # noqa: E402
+
+lock = threading.Lock()
+
+
+def say(**event):
+    with lock:
+        print(json.dumps(event), flush=True)
+
+
+options = json.loads(sys.stdin.readline())
+fleetpost.RETRY_SECONDS_MAX = options.pop("retry_seconds_max", 60)
+fleetpost.STREAM_AGAIN_SECONDS = fleetpost.POLL_SECONDS_MIN = 1.0
+device = fleetpost.Device(**options, on_status=lambda status: say(event="status", **status._asdict()))
+
+
+def handle(mail):
+    say(event="mail", id=mail.id, name=mail.name, payload=mail.payload)
+    time.sleep(mail.payload.get("seconds", 0))
+    if mail.payload.get("verb") == "raise":
+        raise RuntimeError("told to")
+    if mail.payload.get("verb") == "requeue" and mail.id not in requeued:
+        requeued.add(mail.id)
+        return "requeue"
+    return mail.payload["verb"] if mail.payload.get("verb") in ("ack", "reject") else None
+
+
+requeued = set()
+for line in sys.stdin:
+    command = json.loads(line)
+    do = command.pop("do")
+    if do == "mail":
+        device.on_mail(handle)
+    elif do == "heartbeat":
+        device.heartbeat()
+    elif do == "flush":
+        say(event="flushed", empty=device.flush(command["seconds"]), **device.status._asdict())
+    elif do == "close":
+        device.close()
+        break
+    else:
+        at = command.pop("at", None)
+        getattr(device, do)(**command, at=datetime.fromisoformat(at) if at else None)
+        say(event="queued", payload=command["payload"])
