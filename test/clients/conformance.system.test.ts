@@ -1,3 +1,4 @@
+import { createHash, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
@@ -108,9 +109,13 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
     const device = await fleet.createDevice();
     const clock = new FakedClock();
     const options = optionsOf(device);
+    // Two days back the certificate is not valid yet, which a pinned key knows nothing of.
+    const spki = new X509Certificate(server.ca).publicKey.export({ type: 'spki', format: 'der' });
+    const pins = [createHash('sha256').update(spki).digest('base64')];
     for (const [round, days] of [-20 * 365, -2, 0, 2].entries()) {
       clock.set(days * 86_400);
-      await using client = new ClientProcess(command, options, clock.environment);
+      const trust = days === -2 ? { ca: undefined, pins } : {};
+      await using client = new ClientProcess(command, { ...options, ...trust }, clock.environment);
       client.send('datapoint', round);
       expect(await client.flushed()).toMatchObject({ refused: 0 });
       await client.close();
