@@ -1,6 +1,6 @@
 /**
- * The error catalogue: code, HTTP status, default message. `deviceErrors` is D7's list, word for word (a test holds
- * it against decisions.md and the README); `adminErrors` occur in the admin API only.
+ * The error catalogue: code, HTTP status, default message. `deviceErrors` is D7's list, word for word, and
+ * docs/reference/errors.md is made of them; `adminErrors` occur in the admin API only.
  */
 export const deviceErrors = {
   malformed_credentials: { status: 400, msg: 'A credential header is missing or has the wrong format.' },
