@@ -57,7 +57,7 @@ function readConfigFile(path: string): Record<string, unknown> {
   return parsed as Record<string, unknown>;
 }
 
-/** Every key with its default, bounds and help, grouped by reader; source of README's table and `fleetpost config`. */
+/** Every key with its default, bounds and help, grouped by reader; source of the reference and `fleetpost config`. */
 const keys = {
   ...deviceApiKeys,
   tlsCertFile: reloadable(
@@ -128,6 +128,11 @@ export function runningConfig(values: Config): RunningConfig {
 
 export function configDescription(key: ConfigKey): string {
   return keys[key].description;
+}
+
+/** Returns what a key may be set to. */
+export function configType(key: ConfigKey): Readonly<Key<unknown>> {
+  return keys[key];
 }
 
 /** Returns a key's environment variable: `FLEETPOST_MAILBOX_MAILS_MAX` for `mailboxMailsMax`. */
