@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
-import { tagLengthMax } from '../core/bounds.ts';
+import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
-import { deviceId, nullable, time, wordOf } from './document.ts';
+import { deviceId, nullable, oneOrSeveral, tag, time, wordOf } from './document.ts';
 import { mailSettings } from './mail.ts';
 
 const target = Type.Object(
   {
     devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
-    tag: Type.Optional(Type.String({ minLength: 1, maxLength: tagLengthMax })),
+    tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'To the devices that have all of these tags.')),
     all: Type.Optional(Type.Literal(true)),
   },
   { additionalProperties: false, minProperties: 1, maxProperties: 1 },
@@ -36,7 +36,7 @@ export const broadcastDocument = Type.Object({
   name: Type.String(),
   to: Type.Object({
     devices: Type.Optional(Type.Integer({ description: 'Number of devices in the list.' })),
-    tag: Type.Optional(Type.String()),
+    tag: Type.Optional(Type.Array(Type.String(), { description: 'Devices that have all of these tags.' })),
     all: Type.Optional(Type.Literal(true)),
   }),
   payload_bytes: Type.Integer(),

@@ -128,11 +128,12 @@ export interface ActionLogLine {
 export interface RunQuery {
   after?: number;
   limit: number;
-  device?: string;
+  /** Any of them. */
+  devices?: readonly string[];
   outcome?: Run['outcome'];
   text?: string;
 }
-export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'device' | 'text'> & { run?: number };
+export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'devices' | 'text'> & { run?: number };
 
 /**
  * Actions, as the admin API uses them. Every method but `all` throws ApiError fleet_not_found or action_not_found where

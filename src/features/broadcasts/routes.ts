@@ -86,7 +86,7 @@ function describe(status: BroadcastStatus): BroadcastDocument {
   return {
     broadcast_id: status.id,
     name: request.name,
-    to: 'listed' in to ? { devices: to.listed } : to,
+    to: 'listed' in to ? { devices: to.listed } : 'tags' in to ? { tag: [...to.tags] } : to,
     payload_bytes: status.payloadBytes,
     ttl_seconds: request.ttlSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
@@ -103,13 +103,13 @@ function describe(status: BroadcastStatus): BroadcastDocument {
 
 /** Describes a broadcast for the audit log. */
 function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<string, string | number> {
-  const target = 'listed' in to ? `${to.listed} devices` : 'tag' in to ? `tag ${to.tag}` : 'all';
+  const target = 'listed' in to ? `${to.listed} devices` : 'tags' in to ? `tag ${to.tags.join(', ')}` : 'all';
   return { broadcast_id: id, name: request.name, to: target, state, queued };
 }
 
 /** Deduplicates the devices of a list. */
 function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number): BroadcastTarget {
-  if (tag !== undefined) return { tag };
+  if (tag !== undefined) return { tags: [...new Set([tag].flat())] };
   if (devices === undefined) return { all: true };
   if (devices.length > devicesMax) {
     throw new ApiError('request_too_large', {
@@ -121,7 +121,8 @@ function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number):
 
 const starting = {
   summary: 'Start a broadcast',
-  description: 'Sends a mail to a list of devices, to those with a tag, or to the whole fleet.',
+  description:
+    'Sends a mail to a list of devices, to those that have all of some tags, or to the whole fleet.',
   params: fleetPath,
   headers: idempotencyHeaders,
   body: newBroadcastBody,

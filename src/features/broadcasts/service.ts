@@ -1,7 +1,8 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { Page } from '../../domain/page.ts';
 
-export type BroadcastTarget = { devices: readonly string[] } | { tag: string } | { all: true };
+/** `tags`: devices that have all of them. */
+export type BroadcastTarget = { devices: readonly string[] } | { tags: readonly string[] } | { all: true };
 
 /** A request whose payload has been checked against its schema. */
 export interface BroadcastRequest {
@@ -28,7 +29,7 @@ export interface BroadcastStatus {
   id: string;
   request: Omit<BroadcastRequest, 'payload' | 'to' | 'idempotency'>;
   payloadBytes: number;
-  to: { listed: number } | { tag: string } | { all: true };
+  to: { listed: number } | { tags: readonly string[] } | { all: true };
   state: BroadcastState;
   /** Number of target devices, counted at the start; undefined until known. */
   devices: number | undefined;

@@ -93,6 +93,17 @@ it('a tag, and a whole fleet, get it once each: also those that are disabled', a
   expect(metrics).toMatch(/fleetpost_broadcast_mails_total\{outcome="queued"\} \d+/);
 });
 
+it('several tags: only the devices that have all of them get it', async () => {
+  await importDevices(fleet, { count: 300, tags: ['hall'] });
+  const both = await importDevices(fleet, { count: 3, tags: ['lamp', 'hall'] });
+  await importDevices(fleet, { count: 2, tags: ['lamp'] });
+  const put = await broadcasts.put({ name: 'note', to: { tag: ['hall', 'lamp'] } });
+  expect(put.to).toEqual({ tag: ['hall', 'lamp'] });
+  expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ devices: 3, queued: 3 });
+  const reached = [...(await mailboxSizes(fleet))].filter(([, size]) => size > 0).map(([id]) => id);
+  expect(reached).toEqual(both);
+});
+
 it('delayed, no mailbox has it before its time', async () => {
   const device = await fleet.createDevice();
   const deliverAt = new Date(Date.now() + 2_000).toISOString();

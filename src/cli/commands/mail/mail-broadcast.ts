@@ -19,6 +19,7 @@ import {
   fleetCommand,
   idempotencyKeyHeaders,
   integerOption,
+  several,
   withIdempotencyKey,
 } from '../../options.ts';
 import { print } from '../../output.ts';
@@ -27,7 +28,7 @@ import { broadcastsPath, devicesIn, follow, summaryOf } from './broadcast.ts';
 interface BroadcastOptions extends FleetOptions, BulkOptions {
   name: string;
   payload?: string;
-  tag?: string;
+  tag?: string[];
   devices?: string;
   all?: boolean;
   ttlSeconds?: number;
@@ -40,7 +41,7 @@ interface BroadcastOptions extends FleetOptions, BulkOptions {
 /** To whom a broadcast goes: one of these. */
 interface Target {
   devices?: string[];
-  tag?: string;
+  tag?: string[];
   all?: true;
 }
 
@@ -97,7 +98,7 @@ export function addMailBroadcast(group: Command): void {
   const command = fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server')
     .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
     .option('--payload <json>', payloadHelp)
-    .option('--tag <tag>', 'send to all devices with this tag')
+    .option('--tag <tag>', 'send to all devices with this tag; repeat it to require several', several)
     .option(
       '--devices <file>',
       'send to the devices in a file: one id per line, or a CSV with a column device_id',
