@@ -23,7 +23,7 @@ import {
   withIdempotencyKey,
 } from '../../options.ts';
 import { print } from '../../output.ts';
-import { broadcastsPath, devicesIn, follow, summaryOf } from './broadcast.ts';
+import { broadcastsPath, checkRefusals, devicesIn, follow, followHelp, summaryOf } from './broadcast.ts';
 
 interface BroadcastOptions extends FleetOptions, BulkOptions {
   name: string;
@@ -91,6 +91,7 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
   );
   const broadcast = options.follow ? await follow(client, options, put) : put;
   print(options, broadcast, summaryOf(broadcast));
+  if (options.follow) checkRefusals(broadcast);
 }
 
 /** `mail broadcast`. */
@@ -115,6 +116,6 @@ export function addMailBroadcast(group: Command): void {
       'when to deliver it to the mailboxes: a time, or a duration from now like 2h',
       moment('ahead'),
     )
-    .option('--follow', 'wait until it has ended');
+    .option('--follow', followHelp);
   withConfirmation(withIdempotencyKey(command)).action(broadcastMail);
 }
