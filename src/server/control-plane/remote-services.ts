@@ -55,6 +55,7 @@ const remoteMethods = {
     list: true,
     get: true,
     put: true,
+    test: true,
     change: true,
     delete: true,
     rotateSecret: true,
