@@ -32,6 +32,7 @@ const remoteMethods = {
     rollback: true,
     delete: true,
     test: true,
+    check: true,
     listState: true,
     getState: true,
     setState: true,
