@@ -116,10 +116,11 @@ export class LocalActionService implements ActionService {
     const { actions, config, journal, fleet, types } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
     const { code, tests } = await this.#dispatcher.tests.admit(fleetId, async () => {
+      const compiled = await this.#trials.compile({ fleetId, name }, draft);
+      // After the compiler, whose errors say more of a source that is none.
       if (draft.language === 'typescript' && !force) {
         refuseFaults(await types.check(draft, fleet(fleetId).schemas));
       }
-      const compiled = await this.#trials.compile({ fleetId, name }, draft);
       return { code: compiled, tests: await this.#trials.test({ fleetId, name }, draft, compiled) };
     });
     const failed = tests.filter(({ reason }) => reason !== undefined);
