@@ -17,6 +17,7 @@ import { addDeadLetterCommands } from './commands/mail/dead-letter.ts';
 import { addMailCommands } from './commands/mail/mail.ts';
 import { addConsumerCommands } from './commands/records/consumer.ts';
 import { addExportCommand, addTailCommand } from './commands/records/export.ts';
+import { addRecordCommands } from './commands/records/record.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
@@ -57,6 +58,7 @@ export function createProgram(): Command {
   addActionCommands(program);
   addForwarderCommands(program);
   addTailCommand(program);
+  addRecordCommands(program);
   addExportCommand(program);
   addConsumerCommands(program);
   addTokenCommands(program);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { adminKeys } from '../../admin-api/config.ts';
 import { isClientVariable } from '../../core/config/client-variables.ts';
@@ -215,7 +216,11 @@ export function loadConfig(
     sources[key] = source;
   };
   for (const key of configKeys) set(key, configDefault(key), 'default');
-  for (const [key, value] of Object.entries(file)) set(key, value, 'file');
+  for (const [key, value] of Object.entries(file)) {
+    // Relative to the file: the same wherever the server is started from.
+    const isPath = key === 'data' && typeof value === 'string' && value !== '';
+    set(key, isPath ? resolve(dirname(filePath ?? ''), value) : value, 'file');
+  }
   const names = new Map(configKeys.map((key) => [environmentName(key), key]));
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('FLEETPOST_') || value === undefined) continue;

@@ -15,6 +15,7 @@ import { ActionExecutor } from '../runs/action-executor.ts';
 import { TestTurns } from '../runs/test-turns.ts';
 import type { ActionStatus } from '../service.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
+import type { TypeChecker } from '../types/type-checker.ts';
 import { ActionQueue } from './action-queue.ts';
 import type { PendingRun } from './in-hand.ts';
 import { storedProgress } from './queue-progress.ts';
@@ -47,6 +48,7 @@ export interface DispatcherOptions {
   fleets: Fleets;
   journal: ActionJournal;
   pool: ActionPool;
+  types: TypeChecker;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   follower: LogFollower;
   /** While a backup runs, no dedupe keys are pruned that the copy may still need. */
@@ -203,6 +205,7 @@ export class Dispatcher {
     });
     for (const queue of this.#queues.values()) queue.isStopped = true;
     await this.#options.pool.close();
+    await this.#options.types.close();
     this.tests.close();
     await this.#outbox.stop();
     await this.#options.journal.close();

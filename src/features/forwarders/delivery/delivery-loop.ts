@@ -13,7 +13,7 @@ import type { Source, SourceBatch } from './source.ts';
 /** Counters and errors of one forwarder since the server started. */
 export class ForwarderStats {
   readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
-  lastError: { atMs: number; msg: string } | undefined;
+  lastError: { atMs: number; msg: string; recoveredAtMs: number | undefined } | undefined;
   lastDeliveredAtMs: number | undefined;
   /** Some of the last accepted records, by device, to probe whether the destination accepts anything. */
   readonly accepted = new Map<string, StoredRecord>();
@@ -25,18 +25,23 @@ export class ForwarderStats {
   delivered(records: number): void {
     this.counts.delivered += records;
     this.lastDeliveredAtMs = Date.now();
+    if (this.lastError !== undefined) this.lastError.recoveredAtMs ??= this.lastDeliveredAtMs;
   }
 
   /** Counts an attempt that is retried. */
   failed(records: number, msg: string): void {
     this.counts.failed += records;
-    this.lastError = { atMs: Date.now(), msg };
+    this.#failedWith(msg);
   }
 
   /** Counts a record that is not sent again, dead-lettered or dropped. */
   dead(msg: string, isStored: boolean): void {
     this.counts[isStored ? 'dead' : 'dropped'] += 1;
-    this.lastError = { atMs: Date.now(), msg };
+    this.#failedWith(msg);
+  }
+
+  #failedWith(msg: string): void {
+    this.lastError = { atMs: Date.now(), msg, recoveredAtMs: undefined };
   }
 }
 
