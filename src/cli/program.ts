@@ -20,6 +20,7 @@ import { addExportCommand, addTailCommand } from './commands/records/export.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
+import { addReleaseCommand } from './commands/server/release.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
 import { printableLines } from './output.ts';
@@ -64,6 +65,7 @@ export function createProgram(): Command {
   addAuditCommands(program);
   addBackupCommand(program);
   addTopCommand(program);
+  addReleaseCommand(program);
   addDashboardCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);
