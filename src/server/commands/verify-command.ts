@@ -15,11 +15,10 @@ interface RestoreOptions {
   json?: boolean;
 }
 
-/** Holds a folder that no server has opened yet. */
-async function holdFolder(folder: string): Promise<void> {
+/** Holds the server of a folder before any has opened it. */
+async function holdRegistry(path: string): Promise<void> {
   const { openRegistry } = await import('../../maintenance/environments.ts');
   const { DeclaredHold } = await import('../../declarations/declared-hold.ts');
-  const path = join(folder, 'registry');
   const { size } = statSync(join(path, 'data.mdb'));
   const registry = openRegistry(path, { mapBytesMax: 2 * size + growthBytes, diskFreeBytesMin: 0 });
   try {
@@ -41,7 +40,7 @@ export function addRestoreCommand(program: Command): void {
     )
     .option('--json', 'print one JSON document')
     .action(async (dir: string, { data, quiet = false, json }: RestoreOptions) => {
-      const { makeEmptyFolder, readBackup, restoreBackup } = await import(
+      const { environmentsOf, makeEmptyFolder, readBackup, restoreBackup } = await import(
         '../../storage/lmdb/environment/backup.ts'
       );
       const source = resolve(dir);
@@ -63,7 +62,8 @@ export function addRestoreCommand(program: Command): void {
           restored += chunk;
           bar?.update(Math.ceil(restored / mebibyte));
         };
-        await restoreBackup(source, backup, folder, onBytes, quiet ? () => holdFolder(folder) : undefined);
+        const hold = (): Promise<void> => holdRegistry(environmentsOf(folder, backup).registryFolder);
+        await restoreBackup(source, backup, folder, onBytes, quiet ? hold : undefined);
       } catch (error) {
         throw new OperatorError(
           `Restoring failed: ${(error as Error).message}. ${folder} is not a usable data folder; empty it before the next try.`,
@@ -72,7 +72,9 @@ export function addRestoreCommand(program: Command): void {
         bar?.stop();
       }
       if (json)
-        return console.log(JSON.stringify({ data: folder, taken_at: backup.takenAt, bytes, held: quiet }));
+        return console.log(
+          JSON.stringify({ data: folder, taken_at: backup.takenAt, bytes, ...(quiet && { held: true }) }),
+        );
       console.log(`Restored ${bytes} bytes, as of ${backup.takenAt}, to ${folder}. Serve it with --data.`);
       if (quiet) console.log('It is held until "fleetpost release".');
     });
