@@ -21,6 +21,7 @@ import { addRecordCommands } from './commands/records/record.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
+import { addReleaseCommand } from './commands/server/release.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
 import { printableLines } from './output.ts';
@@ -66,6 +67,7 @@ export function createProgram(): Command {
   addAuditCommands(program);
   addBackupCommand(program);
   addTopCommand(program);
+  addReleaseCommand(program);
   addDashboardCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);

@@ -158,6 +158,7 @@ export const actionDocument = Type.Object({
       Type.Literal('devices_full'),
       Type.Literal('limited'),
       Type.Literal('disk_full'),
+      Type.Literal('server_held'),
       Type.Null(),
     ],
     { description: 'Why an enabled action takes no records now.' },

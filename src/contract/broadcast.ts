@@ -61,7 +61,9 @@ export const broadcastDocument = Type.Object({
   mailbox_mails_max: nullable('integer'),
   requeues_max: nullable('integer'),
   deliver_at: nullable('string'),
-  state: wordOf(['running', 'paused', 'done', 'cancelled']),
+  state: wordOf(['running', 'held', 'paused', 'done', 'cancelled'], {
+    description: 'Held: it goes on with the release of the held server.',
+  }),
   devices: nullable('integer', {
     description: 'Number of target devices, counted at the start; null until known.',
   }),

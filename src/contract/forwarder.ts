@@ -111,7 +111,7 @@ export const forwarderDocument = Type.Object({
   credentials: nullable('string', { description: 'Type of the credentials: token, user or creds.' }),
   tls: Type.Array(Type.String(), { description: 'Which of ca, cert and key are set.' }),
   created_at: time,
-  state: Type.Enum(['running', 'backing_off', 'dead_letters_full', 'paused']),
+  state: Type.Enum(['running', 'backing_off', 'dead_letters_full', 'held', 'paused']),
   behind: Type.Integer({ description: 'Positions of the logs, of all fleets, not forwarded yet.' }),
   lost: Type.Integer({ description: 'Positions trimmed by retention before the forwarder read them.' }),
   dead_letters: Type.Integer(),

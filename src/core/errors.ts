@@ -78,6 +78,7 @@ export const adminErrors = {
   forwarder_not_found: { status: 404, msg: 'This fleet has no forwarder of that name.' },
   invalid_forwarder: { status: 400, msg: 'This is not a usable forwarder.' },
   dead_letter_not_found: { status: 404, msg: 'There is no such dead letter.' },
+  server_held: { status: 409, msg: 'The server is held. Release it first (fleetpost release).' },
   action_test_failed: { status: 409, msg: 'A test of this version failed, so it was not deployed.' },
 } as const;
 

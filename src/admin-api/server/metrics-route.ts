@@ -207,8 +207,16 @@ function addShardMetrics(registry: Registry, context: AdminContext): void {
 }
 
 function addServerMetrics(registry: Registry, context: AdminContext): void {
-  const { audit, stalls } = context;
+  const { audit, hold, stalls } = context;
   const registers = [registry];
+  new Gauge({
+    name: 'fleetpost_held',
+    help: 'Whether forwarders, actions, broadcasts and delayed mail wait for a release.',
+    registers,
+    collect() {
+      this.set(Number(hold.isHeld));
+    },
+  });
   new Counter({
     name: 'fleetpost_audit_entries_lost_total',
     help: 'Entries of the audit log that could not be written.',

@@ -248,7 +248,7 @@ export class LocalActionService implements ActionService {
     return {
       action,
       current: this.#options.actions.current(action),
-      held: this.#options.journal.mayGrow() ? queue?.held : 'disk_full',
+      held: this.#heldBy(action),
       inHand: this.#dispatcher.inHand(action),
       ...this.#dispatcher.lag(action, logEnds),
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
@@ -256,6 +256,12 @@ export class LocalActionService implements ActionService {
       runsLastMinute: queue?.rate.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),
     };
+  }
+
+  #heldBy(action: Action): ActionStatus['held'] {
+    const { hold, journal } = this.#options;
+    if (action.enabled && hold.isHeld) return 'server_held';
+    return journal.mayGrow() ? this.#dispatcher.queue(action)?.held : 'disk_full';
   }
 
   async #restart(action: Action): Promise<void> {

@@ -19,9 +19,9 @@ export interface ActionStatus {
   current: ActionVersion;
   /**
    * Why an enabled action takes no records now: dead letters, devices behind, rate limit, or a full disk or map of the
-   * journal.
+   * journal, or the server is held.
    */
-  held: 'dead_letters_full' | 'devices_full' | 'limited' | 'disk_full' | undefined;
+  held: 'dead_letters_full' | 'devices_full' | 'limited' | 'disk_full' | 'server_held' | undefined;
   /** Records running, or waiting for a thread or another attempt. */
   inHand: number;
   /** Positions not scanned yet, in the logs of all shards. */

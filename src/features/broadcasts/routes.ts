@@ -80,7 +80,7 @@ const listedBytes = 24;
 const uuid = '^[0-9A-Fa-f-]{32,36}$';
 
 const broadcastPath = Type.Interface([fleetPath], { broadcast_id: Type.String() });
-function describe(status: CountedBroadcast): BroadcastDocument {
+function describe(status: CountedBroadcast, isHeld: boolean): BroadcastDocument {
   const { request, to, endedAtMs, outcomes } = status;
   const { isPartial, ...counts } = outcomes;
   const { deliverAtMs } = request;
@@ -93,7 +93,7 @@ function describe(status: CountedBroadcast): BroadcastDocument {
     mailbox_mails_max: request.mailboxMailsMax ?? null,
     requeues_max: request.requeuesMax ?? null,
     deliver_at: timeTextOf(deliverAtMs),
-    state: status.state,
+    state: isHeld && status.state === 'running' ? 'held' : status.state,
     devices: status.devices ?? null,
     queued: status.queued,
     refused: status.refused,
@@ -132,7 +132,7 @@ const starting = {
 };
 
 const startBroadcast =
-  ({ config, fleets, registry, broadcasts }: AdminContext): Handler<typeof starting> =>
+  ({ config, fleets, hold, registry, broadcasts }: AdminContext): Handler<typeof starting> =>
   async ({ params, headers, body, audited }, reply) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const {
@@ -166,7 +166,7 @@ const startBroadcast =
     if (isReplay) reply.header(...replayHeader);
     audited.about = aboutOf(status);
     reply.code(202);
-    return describe(status);
+    return describe(status, hold.isHeld);
   };
 
 const listing = {
@@ -178,11 +178,11 @@ const listing = {
 };
 
 const listBroadcasts =
-  ({ registry, broadcasts }: AdminContext): Handler<typeof listing> =>
+  ({ registry, hold, broadcasts }: AdminContext): Handler<typeof listing> =>
   async ({ params, query: { after, limit } }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { items, next } = await broadcasts.list(fleetId, after, limit);
-    return { items: items.map(describe), next };
+    return { items: items.map((status) => describe(status, hold.isHeld)), next };
   };
 
 const showing = {
@@ -192,10 +192,10 @@ const showing = {
 };
 
 const showBroadcast =
-  ({ registry, broadcasts }: AdminContext): Handler<typeof showing> =>
+  ({ registry, hold, broadcasts }: AdminContext): Handler<typeof showing> =>
   async ({ params }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    return describe(await broadcasts.get(fleetId, params.broadcast_id));
+    return describe(await broadcasts.get(fleetId, params.broadcast_id), hold.isHeld);
   };
 
 const listingRefusals = {
@@ -233,12 +233,12 @@ const changing = (change: Change) => ({
 });
 
 const changeBroadcast =
-  ({ registry, broadcasts }: AdminContext, change: Change): Handler<ReturnType<typeof changing>> =>
+  ({ registry, hold, broadcasts }: AdminContext, change: Change): Handler<ReturnType<typeof changing>> =>
   async ({ params, audited }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const status = await broadcasts[change](fleetId, params.broadcast_id);
     audited.about = aboutOf(status);
-    return describe(status);
+    return describe(status, hold.isHeld);
   };
 
 const forgetting = {

@@ -1,6 +1,7 @@
 import { EventLoopBudget, Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
+import type { Hold } from '../../domain/hold.ts';
 import { type ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
@@ -24,6 +25,7 @@ export interface ForwarderServiceOptions {
   forwarding: Forwarding;
   subscriptions: Subscriptions;
   letters: ForwarderDeadLetters;
+  hold: Hold;
 }
 
 /** Serves forwarders to the admin API. */
@@ -150,18 +152,20 @@ export class LocalForwarderService implements ForwarderService {
   }
 
   #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
-    const { forwarding, subscriptions, letters } = this.#options;
+    const { forwarding, subscriptions, letters, hold } = this.#options;
     const stats = forwarding.stats(forwarder);
     const { behind, lost } = subscriptions.open(forwarder)?.lag(logEnds) ?? { behind: 0, lost: 0 };
     return {
       forwarder,
       state: !forwarder.enabled
         ? 'paused'
-        : stats.blocked > 0
-          ? 'dead_letters_full'
-          : stats.backingOff > 0
-            ? 'backing_off'
-            : 'running',
+        : hold.isHeld
+          ? 'held'
+          : stats.blocked > 0
+            ? 'dead_letters_full'
+            : stats.backingOff > 0
+              ? 'backing_off'
+              : 'running',
       behind,
       lost,
       deadLetters: letters.count(forwarderKey(forwarder.id)),

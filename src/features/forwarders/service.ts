@@ -4,10 +4,10 @@ import type { SecretsInput } from './declaration/forwarder-secrets.ts';
 import type { Outcome } from './senders/sender.ts';
 
 /**
- * paused: by an operator. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
+ * paused: by an operator. held: with the whole server, until its release. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
  * attempt failed; a retry is due. running: everything else.
  */
-type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'paused';
+type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'held' | 'paused';
 
 /** A forwarder with its state, lag and counters. */
 export interface ForwarderStatus {

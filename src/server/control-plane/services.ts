@@ -15,7 +15,7 @@ import type { Declarations, DeclaredWork } from './declarations.ts';
 import { FleetDeletion } from './fleet-deletion.ts';
 
 export interface ServicesOptions {
-  declarations: Pick<Declarations, 'registry' | 'tokens' | 'claimTokens'>;
+  declarations: Pick<Declarations, 'registry' | 'tokens' | 'claimTokens' | 'hold'>;
   work: DeclaredWork;
   journal: Journal;
   /** Closed with the services. */
@@ -48,6 +48,8 @@ async function startParts(
 ) {
   const { actions, forwarders } = work;
   const { shards } = params;
+  const hold = declarations.hold.flag;
+  // Consumers and deletions go on while the server is held: the one is asked for, and so was the other.
   const consumerWork = await startConsumers(params);
   started.push(consumerWork);
   const { consumers } = consumerWork;
@@ -55,15 +57,17 @@ async function startParts(
     ...params,
     forwarders,
     consumers,
+    hold,
     shards: shards.all.length,
   });
   started.push(forwarderWork);
-  const broadcaster = new Broadcaster(params);
+  const broadcaster = new Broadcaster({ ...params, hold });
   started.push(broadcaster);
   const actionWork = startActions({
     ...params,
     journal: actionJournal,
     actions,
+    hold,
     fleet: (fleetId) => declarations.registry.fleet(fleetId),
   });
   const services = {

@@ -16,7 +16,7 @@ export function broadcastsPath(fleet: string): string {
   return pathOf('fleets', fleet, 'broadcasts');
 }
 
-/** Waits until the broadcast has ended or is paused; it also runs without being polled. */
+/** Waits until the broadcast has ended, is paused or is held; it also runs without being polled. */
 export async function follow(
   client: AdminClient,
   { fleet, json }: { fleet: string; json?: boolean },

@@ -2,6 +2,7 @@ import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
+import type { Hold } from '../../../domain/hold.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { DeadLetterOutcome } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
@@ -122,6 +123,7 @@ export interface DeliveryLoopOptions {
   log: Log;
   /** Stores a refused record. @throws ApiError unavailable. */
   deadLetter(record: StoredRecord, reason: string): Promise<DeadLetterOutcome>;
+  hold: Hold;
   signal: AbortSignal;
 }
 
@@ -157,11 +159,12 @@ export class DeliveryLoop {
 
   /** Runs until the signal aborts; never throws. */
   async run(): Promise<void> {
-    const { source, signal, log, forwarder } = this.#options;
+    const { source, hold, signal, log, forwarder } = this.#options;
     const { fleetId, name, batchRecordsMax } = forwarder;
     while (!signal.aborted) {
       try {
         await sleep(this.#resumeAtMs - performance.now(), signal);
+        await hold.released(signal);
         const batch = await source.fetch(this.#retryRecords ?? batchRecordsMax, signal);
         // Consumers stop a little before the signal.
         if (batch === undefined) await sleep(retryMs, signal);
@@ -215,9 +218,10 @@ export class DeliveryLoop {
     return false;
   }
 
-  /** Returns undefined when the server stops: the attempt counts neither way, and is repeated. */
+  /** Returns undefined when the server stops or is held: the attempt counts neither way, and is repeated. */
   async #send(records: readonly StoredRecord[]): Promise<Outcome | undefined> {
-    const { sender, stats, signal } = this.#options;
+    const { sender, stats, hold, signal } = this.#options;
+    if (hold.isHeld) return undefined;
     const outcome = await sender.send(records, signal);
     if (outcome.result === 'delivered') {
       stats.delivered(records.length);
