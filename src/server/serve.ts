@@ -2,7 +2,8 @@ import { sleep } from '../core/async.ts';
 import { createLog } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
-import { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
+import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';
+import { findCertificate } from './certificates/certificate.ts';
 import { type EffectiveConfig, type RunningConfig, runningConfig } from './configuration/config.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
@@ -46,7 +47,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const config = runningConfig(values);
   const log = createLog(config.settings.current.logLevel);
-  checkAdminAddress(config);
+  checkAdminAddress(config, tlsFolderIn(config.data));
   const { engine } = config.store;
   const folder = DataFolder.open(config.data, engine, config.shards);
   const openness = enteredByOthers(folder.path);
@@ -61,7 +62,8 @@ export async function startServer(
   };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
-    opened = await openAdminListener(config, readiness, log);
+    const tls = await findCertificate(config, folder.tlsFolder);
+    opened = await openAdminListener({ config, tlsFolder: folder.tlsFolder, readiness, log });
     const running = await startIn({
       folder,
       shards,
@@ -70,6 +72,7 @@ export async function startServer(
       signal,
       readiness,
       ...opened,
+      tls,
       wantsDemo,
     });
     return {
@@ -124,11 +127,11 @@ async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<Started
 }
 
 async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {
-  const { folder, shards, config, log, readiness, adminCertificate } = start;
+  const { folder, shards, config, log, readiness } = start;
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
   const { adminUrl, publishToken } = await startOperatorSide(start, devices);
-  const { url, certFile, controlPlane, cluster, certificate } = devices;
+  const { url, certFile, controlPlane, cluster, certificates } = devices;
   const { registry, audit } = controlPlane;
   publishToken();
   const limits = {
@@ -145,7 +148,6 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   outliveRejections(log);
   readiness.watch(cluster);
   cluster.watchStalls();
-  const certificates = adminCertificate === undefined ? [certificate] : [certificate, adminCertificate];
   const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificates, log };
   log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
   return {

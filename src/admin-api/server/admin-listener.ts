@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { TlsFiles } from '../../core/config/tls.ts';
 import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { hostRefusal } from './host-check.ts';
+import { certifiedHosts, configuredHosts, hostRefusal } from './host-check.ts';
 import { HttpListener, type ListenAddress, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
 import type { Probe } from './probe.ts';
@@ -27,9 +27,13 @@ export class AdminListener {
   readonly #inFlight = new Set<ServerResponse>();
   #listener: HttpListener | undefined;
   #handler: RequestListener | undefined;
+  #certifiedHosts: readonly string[] = [];
+  #onRenewal = (): void => {};
 
   private constructor(options: AdminListenerOptions) {
     this.#options = options;
+    const { tls } = options.address;
+    if (tls !== undefined) this.#certifiedHosts = certifiedHosts(tls);
   }
 
   /** @throws Error when it cannot listen on the address. */
@@ -49,9 +53,22 @@ export class AdminListener {
     return this.#options.address.tls === undefined ? 'http' : 'https';
   }
 
-  /** Uses the certificate for new connections. */
+  /** Host names that it answers to, besides loopback and its own address. */
+  get allowedHosts(): string[] {
+    const { adminHosts } = this.#options.config.settings.current;
+    return [...configuredHosts(adminHosts), ...this.#certifiedHosts];
+  }
+
+  /** Uses the certificate for new connections, and answers to the names in it. */
   renewCertificate(tls: TlsFiles): void {
     this.#opened.renewCertificate(tls);
+    this.#certifiedHosts = certifiedHosts(tls);
+    this.#onRenewal();
+  }
+
+  /** Calls back after each renewal of the certificate, which may have other names. */
+  onRenewal(callback: () => void): void {
+    this.#onRenewal = callback;
   }
 
   /** Routes every request to the admin server from now on, and makes metrics available. */
@@ -95,9 +112,9 @@ export class AdminListener {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    const { config, reasons } = this.#options;
+    const { reasons } = this.#options;
     const isHealth = request.url?.split('?', 1)[0] === '/healthz';
-    const refusal = hostRefusal(request, config.settings.current.adminHosts);
+    const refusal = hostRefusal(request, this.allowedHosts);
     const answer = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons());
     const { status, body } = refusal === undefined ? answer : { status: refusal.status, body: refusal };
     const head = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' };
