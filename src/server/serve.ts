@@ -1,5 +1,5 @@
 import { sleep } from '../core/async.ts';
-import { createLog } from '../core/telemetry/log.ts';
+import { createLog, type Log } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
 import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';
@@ -7,8 +7,8 @@ import { findCertificate } from './certificates/certificate.ts';
 import { type EffectiveConfig, type RunningConfig, runningConfig } from './configuration/config.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
-import { Lifecycle } from './lifecycle.ts';
-import { checkAdminAddress, type OpenedAdminListener, openAdminListener } from './open-admin-listener.ts';
+import { Lifecycle, type StopLimit } from './lifecycle.ts';
+import { checkAdminAddress, openAdminListener } from './open-admin-listener.ts';
 import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 import { type DevicesStart, startDeviceSide } from './start-devices.ts';
@@ -53,77 +53,52 @@ export async function startServer(
   const openness = enteredByOthers(folder.path);
   if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
-  let opened: OpenedAdminListener | undefined;
-  // Released last, whatever else has started by then.
-  const release = async (): Promise<void> => {
-    await opened?.adminCertificate?.close();
-    await opened?.adminListener.close();
-    folder.close();
+  const lifecycle = new Lifecycle();
+  lifecycle.start('data folder', () => folder.close());
+  const stop = async (): Promise<void> => {
+    readiness.phase = stopping;
+    await lifecycle.stop(stopLimit(config, log));
   };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
-    const tls = await findCertificate(config, folder.tlsFolder);
-    opened = await openAdminListener({ config, tlsFolder: folder.tlsFolder, readiness, log });
-    const running = await startIn({
-      folder,
-      shards,
-      config,
-      log,
-      signal,
-      readiness,
-      ...opened,
-      tls,
-      wantsDemo,
+    const { tlsFolder } = folder;
+    const tls = await findCertificate(config, tlsFolder);
+    const opened = await openAdminListener({ config, tlsFolder, readiness, log });
+    lifecycle.start('admin listener', async () => {
+      await opened.adminCertificate?.close();
+      await opened.adminListener.close();
     });
+    const common = { folder, shards, config, log, signal, readiness, lifecycle };
+    const running = await startParts({ ...common, ...opened, tls, wantsDemo });
     return {
       ...running,
       stop: async (cause, hurry) => {
-        log.info({ cause, drainSeconds: config.settings.current.drainSeconds }, 'stopping');
-        await running.stop(hurry);
-        await release();
-        log.info('stopped');
-      },
-    };
-  } catch (error) {
-    await release();
-    throw error;
-  }
-}
-
-type StartedParts = Omit<RunningServer, 'stop'> & { stop(hurry: AbortSignal): Promise<void> };
-
-/** Time for databases to close in order, after requests in flight; everything answered is already committed. */
-const databaseCloseSeconds = 10;
-
-/** Starts all parts within the folder and the listener. If a start fails, stops those already started. */
-async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<StartedParts> {
-  const { config, log, readiness } = params;
-  const lifecycle = new Lifecycle();
-  const stop = async (): Promise<void> => {
-    readiness.phase = stopping;
-    if (config.store.engine === 'postgres') {
-      const endMs = (config.settings.current.shutdownSeconds + databaseCloseSeconds) * 1_000;
-      setTimeout(() => {
-        const msg = 'database does not answer; exiting without closing it';
-        log.warn({ part: lifecycle.last }, msg);
-        process.exit();
-      }, endMs).unref();
-    }
-    await lifecycle.stop();
-  };
-  try {
-    return {
-      ...(await startParts({ ...params, lifecycle })),
-      stop: async (hurry) => {
+        const { drainSeconds } = config.settings.current;
+        log.info({ cause, drainSeconds }, 'stopping');
         readiness.phase = stopping;
-        await sleep(config.settings.current.drainSeconds * 1_000, hurry);
+        await sleep(drainSeconds * 1_000, hurry);
         await stop();
+        log.info('stopped');
       },
     };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Time to stop after requests in flight had theirs (shutdownSeconds); everything answered is already committed. */
+const stopSecondsMax = 10;
+
+/** Ends the process when a part does not stop: a database that does not answer, say, or a disk that hangs. */
+function stopLimit({ settings }: RunningConfig, log: Log): StopLimit {
+  return {
+    secondsMax: settings.current.shutdownSeconds + stopSecondsMax,
+    onLate: (part = 'process') => {
+      log.error({ part }, 'a part does not stop; exiting without it');
+      process.exit();
+    },
+  };
 }
 
 async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {

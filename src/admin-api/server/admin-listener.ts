@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { settlesWithin } from '../../core/async.ts';
 import type { TlsFiles } from '../../core/config/tls.ts';
 import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApiConfig } from '../config.ts';
@@ -9,6 +10,8 @@ import type { Probe } from './probe.ts';
 
 /** Time for requests in flight to end when the admin server closes. */
 const closeTimeoutMs = 2_000;
+/** Time for connections that were cut off to close. */
+const cutOffTimeoutMs = 1_000;
 
 export interface AdminListenerOptions {
   address: ListenAddress;
@@ -84,12 +87,11 @@ export class AdminListener {
     const ended = Promise.all(
       responses.map((response) => new Promise((resolve) => response.once('close', resolve))),
     );
+    if (await settlesWithin(closeTimeoutMs, ended)) return;
     // A client that neither reads nor disconnects must not delay the shutdown.
-    const timer = setTimeout(() => {
-      for (const { socket } of responses) socket?.destroy();
-    }, closeTimeoutMs);
-    await ended;
-    clearTimeout(timer);
+    for (const { socket } of responses) socket?.destroy();
+    // Nor must an answer that has lost its connection and never says so.
+    await settlesWithin(cutOffTimeoutMs, ended);
   }
 
   async close(): Promise<void> {
