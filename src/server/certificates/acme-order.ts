@@ -56,15 +56,15 @@ async function order({ terms, accountKey, signal }: AcmeOrder): Promise<KeyedCer
     identifiers: domains.map((value) => ({ type: 'dns', value })),
   });
   await authorize(client, created, terms, signal);
-  const isDone = (): Promise<Order> => client.getOrder(created);
-  const ready = await poll(isDone, ({ status }) => status !== 'pending', signal);
+  const readOrder = (): Promise<Order> => client.getOrder(created);
+  const ready = await poll(readOrder, ({ status }) => status !== 'pending', signal);
   checkOrder(ready);
   const [key, request] = await crypto.createCsr(
     { altNames: [...domains] },
     await crypto.createPrivateEcdsaKey('P-256'),
   );
   await client.finalizeOrder(ready, request);
-  const issued = await poll(isDone, ({ status }) => status === 'valid' || status === 'invalid', signal);
+  const issued = await poll(readOrder, ({ status }) => status === 'valid' || status === 'invalid', signal);
   checkOrder(issued);
   return checkIssued({ certificate: await client.getCertificate(issued), key: key.toString() }, domains);
 }

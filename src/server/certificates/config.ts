@@ -1,4 +1,4 @@
-import { address, boolean, type FixedOf, reloadable, text } from '../../core/config/config-key.ts';
+import { address, boolean, reloadable, text } from '../../core/config/config-key.ts';
 
 const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?';
 /** Its last label begins with a letter, so that it is no address. */
@@ -40,6 +40,3 @@ export const certificateKeys = {
     'Address for HTTP-01 challenges, plain HTTP, open only during an order. Change it where port 80 is forwarded to another.',
   ),
 };
-
-/** The configuration of ACME. */
-export type AcmeConfig = FixedOf<typeof certificateKeys>;
