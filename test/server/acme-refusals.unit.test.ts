@@ -25,7 +25,7 @@ let accountKey: string;
 
 /** A directory that does what pebble never does: limit rates, hang, answer nonsense. */
 beforeAll(async () => {
-  const hosts = { hosts: ['127.0.0.1'], days: 1 };
+  const hosts = { hosts: ['localhost', '127.0.0.1'], days: 1 };
   const authority = await createAuthority(hosts);
   const { certificate: cert, key } = await createServerCertificate(authority, hosts);
   const directoryCaFile = join(folder, 'ca.pem');
