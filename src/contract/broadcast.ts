@@ -31,23 +31,6 @@ export const newBroadcastBody = Type.Object(
 );
 export type NewBroadcastBody = Static<typeof newBroadcastBody>;
 
-const outcomes = Type.Object(
-  {
-    acked: Type.Integer(),
-    rejected: Type.Integer(),
-    expired: Type.Integer(),
-    withdrawn: Type.Integer(),
-    over_requeued: Type.Integer(),
-    mailbox_full: Type.Integer({ description: 'Delayed mails whose mailbox was full when they were due.' }),
-    waiting: Type.Integer({ description: 'Mails that have not ended, or whose device was deleted.' }),
-    partial: Type.Boolean({
-      description:
-        'More than 1,000,000 receipts would have to be read, or the first may have expired (receiptRetentionSeconds): what is missing counts as waiting.',
-    }),
-  },
-  { description: 'What became of the queued mails, by their receipts.' },
-);
-
 export const broadcastDocument = Type.Object({
   broadcast_id: Type.String(),
   name: Type.String(),
@@ -69,7 +52,6 @@ export const broadcastDocument = Type.Object({
   }),
   queued: Type.Integer(),
   refused: Type.Integer(),
-  outcomes,
   created_at: time,
   ended_at: nullable('string'),
 });

@@ -184,12 +184,9 @@ describe('changing many devices', () => {
     expect((await fleetpostJson(server, fits)).items).toHaveLength(5);
     const named = await server.admin('POST', path, { select: { tag: ['rest', 'new'] }, change });
     expect(named.body).toMatchObject({ changed: 0, unchanged: 0 });
-    const twice = ['mail', 'broadcast', ...args, '--name', 'a', '--tag', 'new', '--tag', 'rest'];
-    const refused = await fleetpost([...twice, '--data', server.report.data]);
-    expect(refused).toMatchObject({
-      status: 1,
-      stderr: "fleetpost: option '--tag <tag>' may be given only once\n",
-    });
+    const mail = ['mail', 'broadcast', ...args, '--name', 'a', '--tag', 'new', '--tag', 'rest', '--dry-run'];
+    const dry = await fleetpost([...mail, '--data', server.report.data]);
+    expect(dry).toMatchObject({ status: 0, stdout: expect.stringContaining('0 devices') });
     const unknown = await server.admin('POST', path, { select: { device_ids: ['NODEVICE00'] }, change });
     expect(unknown.body).toMatchObject({ changed: 0, refused: [{ error: 'device_not_found' }] });
     const tooMany = { add_tags: Array.from({ length: 32 }, (_, index) => `tag ${index}`) };

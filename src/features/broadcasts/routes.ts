@@ -18,7 +18,7 @@ import {
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
-import type { BroadcastStatus, BroadcastTarget, CountedBroadcast } from './service.ts';
+import type { BroadcastStatus, BroadcastTarget } from './service.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -80,9 +80,8 @@ const listedBytes = 24;
 const uuid = '^[0-9A-Fa-f-]{32,36}$';
 
 const broadcastPath = Type.Interface([fleetPath], { broadcast_id: Type.String() });
-function describe(status: CountedBroadcast, isHeld: boolean): BroadcastDocument {
-  const { request, to, endedAtMs, outcomes } = status;
-  const { isPartial, ...counts } = outcomes;
+function describe(status: BroadcastStatus, isHeld: boolean): BroadcastDocument {
+  const { request, to, endedAtMs } = status;
   const { deliverAtMs } = request;
   return {
     broadcast_id: status.id,
@@ -97,7 +96,6 @@ function describe(status: CountedBroadcast, isHeld: boolean): BroadcastDocument 
     devices: status.devices ?? null,
     queued: status.queued,
     refused: status.refused,
-    outcomes: { ...counts, partial: isPartial },
     created_at: timeTextOf(status.createdAtMs),
     ended_at: timeTextOf(endedAtMs),
   };

@@ -1,5 +1,4 @@
 import type { Awaitable } from '../../core/async.ts';
-import type { MailEnd } from '../../domain/mail/ended-mail.ts';
 import type { Page } from '../../domain/page.ts';
 
 /** `tags`: devices that have all of them. */
@@ -41,19 +40,6 @@ export interface BroadcastStatus {
   endedAtMs: number | undefined;
 }
 
-/** What became of the mail of a broadcast, by its receipts. */
-export interface BroadcastOutcomes extends Record<MailEnd, number> {
-  /** Mail that has not ended, or whose device was deleted with it. */
-  waiting: number;
-  /** There are too many receipts to scan, or the first may have expired: then what is missing counts as waiting. */
-  isPartial: boolean;
-}
-
-/** A broadcast with what became of its mail. */
-export interface CountedBroadcast extends BroadcastStatus {
-  outcomes: BroadcastOutcomes;
-}
-
 export interface BroadcastRefusalCount {
   deviceId: string;
   reason: RefusalReason;
@@ -68,19 +54,19 @@ export interface BroadcastService {
    * Settles once durable; the broadcast then runs by itself. `isReplay`: it was put before with the same key.
    * @throws ApiError limit_reached, unavailable, idempotency_key_reused, invalid_idempotency_key.
    */
-  put(fleetId: string, request: BroadcastRequest): Promise<{ status: CountedBroadcast; isReplay: boolean }>;
+  put(fleetId: string, request: BroadcastRequest): Promise<{ status: BroadcastStatus; isReplay: boolean }>;
   /** Lists broadcasts, newest first, after `after`. */
-  list(fleetId: string, after: string | undefined, limit: number): Awaitable<Page<CountedBroadcast>>;
+  list(fleetId: string, after: string | undefined, limit: number): Awaitable<Page<BroadcastStatus>>;
   /** @throws ApiError broadcast_not_found, as all methods with an id do. */
-  get(fleetId: string, id: string): Awaitable<CountedBroadcast>;
+  get(fleetId: string, id: string): Awaitable<BroadcastStatus>;
   /** Lists refusals by device id, after `after`. */
   refusals(fleetId: string, id: string, after: string, limit: number): Awaitable<Page<BroadcastRefusalCount>>;
   /** Nothing more is sent once it settles. @throws ApiError broadcast_ended. */
-  pause(fleetId: string, id: string): Promise<CountedBroadcast>;
+  pause(fleetId: string, id: string): Promise<BroadcastStatus>;
   /** @throws ApiError broadcast_ended. */
-  resume(fleetId: string, id: string): Promise<CountedBroadcast>;
+  resume(fleetId: string, id: string): Promise<BroadcastStatus>;
   /** Ends it for good; mail already sent stays. @throws ApiError broadcast_ended. */
-  cancel(fleetId: string, id: string): Promise<CountedBroadcast>;
+  cancel(fleetId: string, id: string): Promise<BroadcastStatus>;
   /** @throws ApiError broadcast_running. */
   delete(fleetId: string, id: string): Promise<void>;
   /** Number of running and paused broadcasts. */

@@ -4,7 +4,6 @@ import { startActions } from '../../features/actions/open.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
-import { OutcomeCounter } from '../../features/broadcasts/outcomes.ts';
 import { startConsumers } from '../../features/consumers/open.ts';
 import { startForwarders } from '../../features/forwarders/open.ts';
 import type { LogFollower } from '../../features/records/log-follower.ts';
@@ -76,7 +75,7 @@ async function startParts(
     consumers: consumerWork.control,
     forwarders: forwarderWork.control,
     forwarderDeadLetters: forwarderWork.deadLetters,
-    broadcasts: new LocalBroadcastService(broadcaster, new OutcomeCounter(shards.all, params.config)),
+    broadcasts: new LocalBroadcastService(broadcaster),
   };
   const deletion = new FleetDeletion({ ...params, ...declarations, services, shards: shards.all });
   return {

@@ -9,8 +9,6 @@ import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } fr
 import { fields, listText, print } from '../../output.ts';
 
 const pollIntervalMs = 500;
-export const followHelp =
-  'wait until it is sent, and fail if as many devices are refused the mail as get it, or more';
 
 export function broadcastsPath(fleet: string): string {
   return pathOf('fleets', fleet, 'broadcasts');
@@ -42,18 +40,13 @@ export async function follow(
   return last;
 }
 
-export function summaryOf({ broadcast_id, state, queued, refused, outcomes }: BroadcastDocument): string {
+export function summaryOf({ broadcast_id, state, queued, refused }: BroadcastDocument): string {
   const more = refused === 0 ? '' : ` (broadcast refusals ${broadcast_id} lists them)`;
-  const became = queued === 0 ? '' : ` Of those queued: ${outcomeText(outcomes)}.`;
-  return `Broadcast ${broadcast_id} is ${state}; mails queued: ${queued}, refused: ${refused}${more}.${became}`;
+  return `Broadcast ${broadcast_id} is ${state}; mails queued: ${queued}, refused: ${refused}${more}.`;
 }
 
-/** What became of the mail, without what became of none. */
-function outcomeText({ partial, ...counts }: BroadcastDocument['outcomes']): string {
-  const some = Object.entries(counts).filter(([, count]) => count > 0);
-  const text = some.map(([outcome, count]) => `${outcome} ${count}`).join(', ');
-  return partial ? `${text} (not all receipts were read)` : text;
-}
+export const followHelp =
+  'wait until it has ended, and fail if as many devices are refused the mail as get it, or more';
 
 /** @throws OperatorError if as many devices were refused the mail as got it, or more. */
 export function checkRefusals({ broadcast_id, queued, refused }: BroadcastDocument): void {
@@ -64,17 +57,7 @@ export function checkRefusals({ broadcast_id, queued, refused }: BroadcastDocume
   );
 }
 
-const columns = [
-  'broadcast_id',
-  'name',
-  'to',
-  'state',
-  'queued',
-  'refused',
-  'acked',
-  'waiting',
-  'created_at',
-] as const;
+const columns = ['broadcast_id', 'name', 'to', 'state', 'queued', 'refused', 'created_at'] as const;
 
 function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string {
   return `${broadcastsPath(fleet)}${pathOf(id, ...rest)}`;
@@ -82,17 +65,14 @@ function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string 
 
 async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
   const list = await connect(options).list<BroadcastDocument>(broadcastsPath(options.fleet), options);
-  const items = list.items.map((one) => ({ ...one, ...one.outcomes }));
-  print(options, list, listText({ ...list, items }, columns, 'There are no broadcasts.'));
+  print(options, list, listText(list, columns, 'There are no broadcasts.'));
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
   const client = connect(options);
-  const found = await client.request<BroadcastDocument>('GET', pathTo(options, id));
-  const broadcast = options.follow ? await follow(client, options, found) : found;
-  const { outcomes, ...shown } = broadcast;
-  const text = fields({ ...shown, outcomes: outcomeText(outcomes) });
-  print(options, broadcast, options.follow ? summaryOf(broadcast) : text);
+  const shown = await client.request<BroadcastDocument>('GET', pathTo(options, id));
+  const broadcast = options.follow ? await follow(client, options, shown) : shown;
+  print(options, broadcast, options.follow ? summaryOf(broadcast) : fields(broadcast));
   if (options.follow) checkRefusals(broadcast);
 }
 

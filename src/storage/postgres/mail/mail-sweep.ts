@@ -23,7 +23,7 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
       return broadcastOutcome(params, (device) => {
         const mark = { broadcast: viewOf(params.broadcast), device };
         if (work.marks.get(mark) !== undefined) return 'queued';
-        const { result } = enqueue(work, { ...params.mail, device, broadcast: params.broadcast }, limits);
+        const { result } = enqueue(work, { ...params.mail, device }, limits);
         if (result === 'queued') work.marks.put(mark);
         return result;
       });
