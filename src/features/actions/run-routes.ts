@@ -82,9 +82,9 @@ const listingRuns = {
 };
 
 const listRuns =
-  ({ actions }: AdminContext): Handler<typeof listingRuns> =>
+  ({ actionWork }: AdminContext): Handler<typeof listingRuns> =>
   async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.runs(fleet_id, name, definedOf(query));
+    const { items, next } = await actionWork.runs(fleet_id, name, definedOf(query));
     return { items: items.map(describeRun), next };
   };
 
@@ -97,9 +97,9 @@ const listingLines = {
 };
 
 const listLogLines =
-  ({ actions }: AdminContext): Handler<typeof listingLines> =>
+  ({ actionWork }: AdminContext): Handler<typeof listingLines> =>
   async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.logs(fleet_id, name, definedOf(query));
+    const { items, next } = await actionWork.logs(fleet_id, name, definedOf(query));
     return { items: items.map(describeLine), next };
   };
 

@@ -123,9 +123,9 @@ const listing = {
 };
 
 const listForwarders =
-  ({ forwarders }: AdminContext): Handler<typeof listing> =>
+  ({ forwarderWork }: AdminContext): Handler<typeof listing> =>
   async ({ params }) => ({
-    items: (await forwarders.list(params.fleet_id)).map(describeForwarder),
+    items: (await forwarderWork.list(params.fleet_id)).map(describeForwarder),
     next: null,
   });
 
@@ -141,11 +141,8 @@ const declareForwarder =
   ({ forwarders, registry }: AdminContext): Handler<typeof declaring> =>
   async ({ params: { fleet_id, name }, body }, reply) => {
     registry.fleet(fleet_id);
-    const known = (await forwarders.list(fleet_id)).find(({ forwarder }) => forwarder.name === name);
-    const { status, isNew, secret } = await forwarders.put(
-      fleet_id,
-      name,
-      forwarderDraftOf(body, known?.forwarder),
+    const { status, isNew, secret } = await forwarders.put(fleet_id, name, (known) =>
+      forwarderDraftOf(body, known),
     );
     reply.code(isNew ? 201 : 200);
     return { ...describeForwarder(status), secret: secret ?? null };
@@ -158,9 +155,9 @@ const showing = {
 };
 
 const showForwarder =
-  ({ forwarders }: AdminContext): Handler<typeof showing> =>
+  ({ forwarderWork }: AdminContext): Handler<typeof showing> =>
   async ({ params: { fleet_id, name } }) =>
-    describeForwarder(await forwarders.get(fleet_id, name));
+    describeForwarder(await forwarderWork.get(fleet_id, name));
 
 const changing = {
   summary: 'Pause or resume a forwarder',

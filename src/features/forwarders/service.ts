@@ -39,33 +39,13 @@ export interface ForwarderDraft {
   start: ForwarderStart;
 }
 
-/**
- * Forwarders for the admin API. Every method throws ApiError fleet_not_found or forwarder_not_found for unknown
- * names.
- */
-export interface ForwarderService {
+/** The forwarders at work on the leader. `list` and `get` throw ApiError fleet_not_found, forwarder_not_found. */
+export interface ForwarderWork {
   list(fleetId: string): Promise<ForwarderStatus[]>;
   /** Yields those of all fleets, a few per event loop turn, as there may be many. */
   all(): AsyncIterable<ForwarderStatus>;
+  /** Once everything that was declared before the call is in force. */
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
-  /** `secret` is set if a signing secret was generated. @throws ApiError invalid_forwarder, limit_reached. */
-  put(
-    fleetId: string,
-    name: string,
-    draft: ForwarderDraft,
-  ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }>;
-  /** Pauses or resumes it; a paused one keeps its cursors. */
-  change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus>;
-  /** Deletes its cursors and dead letters too. */
-  delete(fleetId: string, name: string): Promise<void>;
-  /**
-   * Signs with another secret and, for `graceSeconds`, with the previous one too. Returns the new one.
-   * @throws ApiError invalid_forwarder.
-   */
-  rotateSecret(
-    fleetId: string,
-    name: string,
-    secret: string | undefined,
-    graceSeconds: number,
-  ): Promise<string>;
+  /** Settles once everything that was declared before the call is in force. */
+  followed(): Promise<void>;
 }
