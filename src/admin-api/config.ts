@@ -63,4 +63,4 @@ export const adminKeys = {
 export type AdminApiConfig = ConfigOf<typeof adminKeys> &
   ActionConfig &
   BroadcastConfig &
-  ConsumerConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number }> };
+  ConsumerConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number; claiming: boolean }> };

@@ -17,9 +17,11 @@ import { addDeadLetterCommands } from './commands/mail/dead-letter.ts';
 import { addMailCommands } from './commands/mail/mail.ts';
 import { addConsumerCommands } from './commands/records/consumer.ts';
 import { addExportCommand, addTailCommand } from './commands/records/export.ts';
+import { addRecordCommands } from './commands/records/record.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
+import { addReleaseCommand } from './commands/server/release.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
 import { printableLines } from './output.ts';
@@ -57,6 +59,7 @@ export function createProgram(): Command {
   addActionCommands(program);
   addForwarderCommands(program);
   addTailCommand(program);
+  addRecordCommands(program);
   addExportCommand(program);
   addConsumerCommands(program);
   addTokenCommands(program);
@@ -64,6 +67,7 @@ export function createProgram(): Command {
   addAuditCommands(program);
   addBackupCommand(program);
   addTopCommand(program);
+  addReleaseCommand(program);
   addDashboardCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);

@@ -22,6 +22,8 @@ export interface RunningServer {
   shards: number;
   certFile: string;
   fleets: number;
+  /** Whether forwarders, actions, broadcasts and delayed mail wait for a release. */
+  held: boolean;
   /** Set only if requested, and if this start created the data folder. */
   demo: Demo | undefined;
   /** Configuration in use, whose settings `reload` changes. */
@@ -42,7 +44,7 @@ export interface RunningServer {
 export async function startServer(
   { values, sources }: EffectiveConfig,
   signal: AbortSignal,
-  wantsDemo: boolean,
+  wants: Pick<DevicesStart, 'wantsDemo' | 'wantsHold'>,
 ): Promise<RunningServer> {
   const config = runningConfig(values);
   const log = createLog(config.settings.current.logLevel);
@@ -70,7 +72,7 @@ export async function startServer(
       signal,
       readiness,
       ...opened,
-      wantsDemo,
+      ...wants,
     });
     return {
       ...running,
@@ -129,7 +131,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   const devices = await startDeviceSide(start);
   const { adminUrl, publishToken } = await startOperatorSide(start, devices);
   const { url, certFile, controlPlane, cluster, certificate } = devices;
-  const { registry, audit } = controlPlane;
+  const { registry, hold, audit } = controlPlane;
   publishToken();
   const limits = {
     ttlSeconds: config.settings.current.mailTtlSeconds,
@@ -140,7 +142,11 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
       ? await createDemo(registry, cluster.shards, limits)
       : undefined;
   if (folder.isNew) folder.complete();
-  audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
+  const held = hold.isHeld;
+  audit.note(
+    serverEvent('START', { shards, shards_before: shardsBefore, ...(held && { held: 'true' }) }),
+    done,
+  );
   readiness.phase = undefined;
   outliveRejections(log);
   readiness.watch(cluster);
@@ -148,6 +154,9 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   const certificates = adminCertificate === undefined ? [certificate] : [certificate, adminCertificate];
   const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificates, log };
   log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
+  if (held) {
+    log.warn('server held: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"');
+  }
   return {
     url,
     adminUrl,
@@ -155,6 +164,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
     shards: cluster.shards.all.length,
     certFile,
     fleets: registry.snapshots().length,
+    held,
     demo,
     config,
     reload: async (load) => {

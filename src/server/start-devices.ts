@@ -19,6 +19,8 @@ import { type TraceExport, traceExport } from './trace-export.ts';
 export interface DevicesStart extends Preparation, OpenedAdminListener {
   lifecycle: Lifecycle;
   wantsDemo: boolean;
+  /** Held until an operator releases it, also after later starts. */
+  wantsHold: boolean;
   log: Log;
 }
 
@@ -47,7 +49,7 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   const { lifecycle, folder, config, log, readiness } = start;
   const tls = await findCertificate(config, folder.tlsFolder);
   const { controlPlane, backups, databases } = await openState(start);
-  const { registry, claimTokens, audit } = controlPlane;
+  const { registry, claimTokens, audit, hold } = controlPlane;
   const disableSchema = (schema: DisabledSchema): void => {
     registry.disableSchema(schema).catch((error: unknown) => {
       log.error({ err: error, schema: schema.name }, 'disabling a schema on other threads failed');
@@ -63,9 +65,10 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   const cluster: WorkerPool = await WorkerPool.start({
     config,
     shardFolders: folder.shardFolders,
-    databases: await databases?.openMainDatabases({ config, fleets, log }),
+    databases: await databases?.openMainDatabases({ config, fleets, hold: hold.flag, log }),
     tls,
     fleets: registry.snapshots(),
+    hold: hold.flag,
     claim: (claim) => claims.claim(claim),
     onDisabledSchema: disableSchema,
     log,
@@ -106,5 +109,7 @@ async function openState(start: DevicesStart): Promise<OpenedState> {
       ? openLocal({ folder, config, isBackupRunning: () => backups.isRunning, log })
       : await databases.openSharedControlPlane({ config, signal, log });
   lifecycle.start('control plane', () => controlPlane.close());
+  // Before anything starts that acts.
+  if (start.wantsHold) await controlPlane.hold.begin();
   return { controlPlane, backups, databases };
 }

@@ -63,13 +63,14 @@ function contextOf(
   { config, log, readiness }: DevicesStart,
   { controlPlane, backups, fleets, cluster, traces }: DeviceSide,
 ): Omit<AdminContext, keyof RemoteServices | 'actions' | 'forwarders' | 'records' | 'bootstrap'> {
-  const { registry, tokens, claimTokens, audit } = controlPlane;
+  const { registry, tokens, claimTokens, hold, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {
     config,
     tokens,
     audit,
     claimTokens,
+    hold,
     registry,
     fleets,
     shards,

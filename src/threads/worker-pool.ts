@@ -21,6 +21,7 @@ import {
   uws,
 } from '../device-api/uws/uws.ts';
 import type { LockoutList } from '../domain/devices/lockout.ts';
+import type { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
@@ -40,6 +41,7 @@ export interface WorkerPoolOptions {
   databases: MainShards | undefined;
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
+  hold: Hold;
   /** Handles a device that registers itself, at any worker. */
   claim(claim: ClaimRequest): Promise<ClaimedDevice>;
   /** Called when a worker stops validating against a schema. */
@@ -121,6 +123,7 @@ export class WorkerPool {
           tls: options.tls,
           fleets: options.fleets,
           counters,
+          hold: options.hold.memory,
           metrics,
           mainPort: main.port1,
           peerPorts,

@@ -17,6 +17,7 @@ import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { ClaimTokens } from '../../declarations/claim-tokens.ts';
+import type { DeclaredHold } from '../../declarations/declared-hold.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
@@ -75,6 +76,7 @@ export interface AdminContext {
   bootstrap: Bootstrap;
   audit: AuditLog;
   claimTokens: ClaimTokens;
+  hold: DeclaredHold;
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;

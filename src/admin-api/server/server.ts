@@ -34,6 +34,7 @@ import { addDeviceChangeRoute } from '../routes/device-changes.ts';
 import { addDeviceRoutes } from '../routes/devices.ts';
 import { addFleetCountRoute } from '../routes/fleet-counts.ts';
 import { addFleetRoutes } from '../routes/fleets.ts';
+import { addHoldRoutes } from '../routes/hold.ts';
 import { addLockoutRoutes } from '../routes/lockouts.ts';
 import { addMailRoutes } from '../routes/mail.ts';
 import { addReceiptRoutes } from '../routes/receipts.ts';
@@ -199,6 +200,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addDeadLetterRoutes(documents, context);
     addBackupRoutes(documents, context);
     addTopRoute(documents, context);
+    addHoldRoutes(documents, context);
     addTokenRoutes(documents, context, open);
     addClaimTokenRoutes(documents, context);
     addAuditRoutes(documents, context, exports);

@@ -33,7 +33,8 @@ export class ActionDeclarations {
   }
 
   /**
-   * Deploys a new version. The code must compile even with `force`; a failing test refuses it only without.
+   * Deploys a new version. The code must compile even with `force`; errors in its types and a failing test refuse it only
+   * without.
    * @throws ApiError invalid_action, action_test_failed, limit_reached.
    */
   async put(
@@ -44,7 +45,7 @@ export class ActionDeclarations {
   ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }> {
     const { actions, config, fleet, follower, work } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
-    const { code, tests } = await work.prepare(fleetId, name, draft);
+    const { code, tests } = await work.prepare(fleetId, name, draft, { force });
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw trialFailureOf(failed);
     const { isNew } = await actions.put(fleetId, name, { ...draft, code }, await follower.ends(), change);

@@ -4,9 +4,10 @@ import { ActionPool } from './pool/pool.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
 import type { ActionDeadLetter } from './service.ts';
 import { actionKey } from './tables.ts';
+import { TypeChecker } from './types/type-checker.ts';
 import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './work.ts';
 
-export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'dispatcher'>;
+export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'types' | 'dispatcher'>;
 
 /** The action runtime, on the main thread. */
 export interface RunningActions {
@@ -23,7 +24,8 @@ export async function startActions(base: ActionsOptions): Promise<RunningActions
   const { actions, journal } = base;
   await forgetOthers(journal, actions);
   const pool = new ActionPool(base);
-  const options = { ...base, pool };
+  const types = new TypeChecker();
+  const options = { ...base, pool, types };
   const dispatcher = new Dispatcher(options);
   const work = new LocalActionWork({ ...options, dispatcher });
   await work.start();

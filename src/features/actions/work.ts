@@ -29,6 +29,8 @@ import type {
   TrialInput,
 } from './service.ts';
 import { type ActionJournal, actionKey, beginTable, behindTable } from './tables.ts';
+import type { TypeFault } from './types/type-check.ts';
+import { type CheckedCode, refuseFaults } from './types/type-checker.ts';
 
 /** Rows of one table removed per transaction. */
 const removedMax = 1_000;
@@ -155,10 +157,20 @@ export class LocalActionWork implements ActionWork {
     return this.#status(this.#options.actions.get(fleetId, name));
   }
 
-  async prepare(fleetId: string, name: string, draft: ActionDraft): Promise<PreparedDraft> {
+  async prepare(
+    fleetId: string,
+    name: string,
+    draft: ActionDraft,
+    { force }: { force: boolean },
+  ): Promise<PreparedDraft> {
+    const { fleet, types } = this.#options;
     const tried = { fleetId, name };
     return this.#dispatcher.tests.admit(fleetId, async () => {
       const code = await this.#trials.compile(tried, draft);
+      // After the compiler, whose errors say more of a source that is none.
+      if (draft.language === 'typescript' && !force) {
+        refuseFaults(await types.check(draft, fleet(fleetId).schemas));
+      }
       return { code, tests: await this.#trials.test(tried, draft, code) };
     });
   }
@@ -180,6 +192,12 @@ export class LocalActionWork implements ActionWork {
     }
     const version = actions.current(actions.get(fleetId, name));
     return tests.admit(fleetId, () => attempt(version, version.code));
+  }
+
+  async check(fleetId: string, code: CheckedCode): Promise<TypeFault[]> {
+    const { fleet, types } = this.#options;
+    const { schemas } = fleet(fleetId);
+    return this.#dispatcher.tests.admit(fleetId, () => types.check(code, schemas));
   }
 
   listState(fleetId: string, name: string, query: StateQuery): Page<StateEntry> {
@@ -247,7 +265,7 @@ export class LocalActionWork implements ActionWork {
     return {
       action,
       current: this.#options.actions.current(action),
-      held: this.#options.journal.mayGrow() ? queue?.held : 'disk_full',
+      held: this.#heldBy(action),
       inHand: this.#dispatcher.inHand(action),
       ...this.#dispatcher.lag(action, logEnds),
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
@@ -255,6 +273,12 @@ export class LocalActionWork implements ActionWork {
       runsLastMinute: queue?.rate.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),
     };
+  }
+
+  #heldBy(action: Action): ActionStatus['held'] {
+    const { hold, journal } = this.#options;
+    if (action.enabled && hold.isHeld) return 'server_held';
+    return journal.mayGrow() ? this.#dispatcher.queue(action)?.held : 'disk_full';
   }
 
   #idOf(fleetId: string, name: string): Buffer {

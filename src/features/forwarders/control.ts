@@ -6,7 +6,7 @@ import { checkForwarder, checkSigningSecret, parsedDestination } from './declara
 import { mergedSecrets } from './declaration/forwarder-secrets.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { generateSigningSecret } from './declaration/signing-secret.ts';
-import type { ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
+import type { DeclaredForwarder, ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
 
 export interface ForwarderDeclarationOptions {
   config: { readonly forwardHosts: string };
@@ -28,16 +28,13 @@ export class ForwarderDeclarations {
     this.#options = options;
   }
 
-  /**
-   * `draft` may be called more than once. `secret` is set if a signing secret was generated.
-   * @throws ApiError invalid_forwarder, limit_reached.
-   */
+  /** `draft` may be called more than once. @throws ApiError invalid_forwarder, limit_reached. */
   async put(
     fleetId: string,
     name: string,
     draft: (known: Forwarder | undefined) => ForwarderDraft,
-  ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }> {
-    const { forwarders, follower, config } = this.#options;
+  ): Promise<DeclaredForwarder> {
+    const { forwarders, follower, config, work } = this.#options;
     // Read before it is declared, so that no record is missed.
     const logEnds = await follower.ends();
     let generated: string | undefined;
@@ -59,7 +56,8 @@ export class ForwarderDeclarations {
       checkForwarder(forwarder, forwarder.secrets, config.forwardHosts);
       return forwarder;
     });
-    return { status: await this.#options.work.get(fleetId, name), isNew, secret: generated };
+    const status = await work.get(fleetId, name);
+    return { status, isNew, secret: generated, warning: await work.unreachable(fleetId, name) };
   }
 
   /** Pauses or resumes it; a paused one keeps its cursors. */

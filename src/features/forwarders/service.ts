@@ -1,12 +1,13 @@
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { Forwarder, ForwarderSettings, ForwarderStart } from './declaration/forwarder.ts';
 import type { SecretsInput } from './declaration/forwarder-secrets.ts';
+import type { Outcome } from './senders/sender.ts';
 
 /**
- * paused: by an operator. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
+ * paused: by an operator. held: with the whole server, until its release. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
  * attempt failed; a retry is due. running: everything else.
  */
-type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'paused';
+type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'held' | 'paused';
 
 /** A forwarder with its state, lag and counters. */
 export interface ForwarderStatus {
@@ -20,8 +21,10 @@ export interface ForwarderStatus {
   /** Records since the start: delivered, in failed attempts, refused and dead-lettered, refused and dropped. */
   counts: Readonly<Record<'delivered' | 'failed' | 'dead' | 'dropped', number>>;
   lastDeliveredAtMs: number | undefined;
-  /** Error of the last failed attempt, even if a later one succeeded. */
-  lastError: { readonly atMs: number; readonly msg: string } | undefined;
+  /** Error of the last failed attempt, and when one first succeeded after it. */
+  lastError:
+    | { readonly atMs: number; readonly msg: string; readonly recoveredAtMs: number | undefined }
+    | undefined;
 }
 
 /** A record that the destination refused. */
@@ -29,6 +32,14 @@ export interface ForwarderDeadLetter extends FailedRecord {
   reason: string;
   /** Whether it is queued to be sent again. */
   isReplayed: boolean;
+}
+
+/** What came of a test event. */
+export interface ForwarderTrial {
+  result: Outcome['result'];
+  /** Why it was not delivered. */
+  msg: string | undefined;
+  milliseconds: number;
 }
 
 /** A declaration as put. Absent secrets stay as they are as long as the destination does. */
@@ -39,7 +50,17 @@ export interface ForwarderDraft {
   start: ForwarderStart;
 }
 
-/** The forwarders at work on the leader. `list` and `get` throw ApiError fleet_not_found, forwarder_not_found. */
+/** What came of a declaration. */
+export interface DeclaredForwarder {
+  status: ForwarderStatus;
+  isNew: boolean;
+  /** Set if a signing secret was generated. */
+  secret: string | undefined;
+  /** Set if its destination takes no connections now. */
+  warning: string | undefined;
+}
+
+/** The forwarders at work on the leader. All but `all` and `followed` throw ApiError fleet_not_found, forwarder_not_found. */
 export interface ForwarderWork {
   list(fleetId: string): Promise<ForwarderStatus[]>;
   /** Yields those of all fleets, a few per event loop turn, as there may be many. */
@@ -48,4 +69,8 @@ export interface ForwarderWork {
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
   /** Settles once everything that was declared before the call is in force. */
   followed(): Promise<void>;
+  /** Why its destination takes no connections now; undefined if it does. Nothing is sent to it. */
+  unreachable(fleetId: string, name: string): Promise<string | undefined>;
+  /** Sends one test event, and says what came of it. @throws ApiError unavailable. */
+  test(fleetId: string, name: string): Promise<ForwarderTrial>;
 }

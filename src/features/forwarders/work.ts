@@ -1,18 +1,22 @@
+import { EventLoopBudget } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { Reconciler } from '../../declarations/reconciler.ts';
-import { EventLoopBudget } from '../records/event-loop-budget.ts';
+import type { Hold } from '../../domain/hold.ts';
 import { type ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
 import type { Forwarding } from './forwarding.ts';
-import type { ForwarderStatus, ForwarderWork } from './service.ts';
+import { unreachableReason } from './senders/reachability.ts';
+import type { ForwarderStatus, ForwarderTrial, ForwarderWork } from './service.ts';
 
 export interface ForwarderWorkOptions {
+  config: { readonly forwardHosts: string };
   forwarders: Forwarders;
   forwarding: Forwarding;
   subscriptions: Subscriptions;
   letters: ForwarderDeadLetters;
+  hold: Hold;
   log: Log;
 }
 
@@ -20,7 +24,6 @@ export interface ForwarderWorkOptions {
 export class LocalForwarderWork implements ForwarderWork {
   readonly #options: ForwarderWorkOptions;
   readonly #budget = new EventLoopBudget();
-
   readonly #reconciler: Reconciler<Forwarder>;
 
   constructor(options: ForwarderWorkOptions) {
@@ -69,19 +72,30 @@ export class LocalForwarderWork implements ForwarderWork {
     return this.#statusAt(this.#options.forwarders.get(fleetId, name), logEnds);
   }
 
+  async unreachable(fleetId: string, name: string): Promise<string | undefined> {
+    const { forwarders, config } = this.#options;
+    return unreachableReason(forwarders.get(fleetId, name).destination, config.forwardHosts);
+  }
+
+  async test(fleetId: string, name: string): Promise<ForwarderTrial> {
+    return this.#options.forwarding.test(this.#options.forwarders.get(fleetId, name));
+  }
+
   #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
-    const { forwarding, subscriptions, letters } = this.#options;
+    const { forwarding, subscriptions, letters, hold } = this.#options;
     const stats = forwarding.stats(forwarder);
     const { behind, lost } = subscriptions.open(forwarder)?.lag(logEnds) ?? { behind: 0, lost: 0 };
     return {
       forwarder,
       state: !forwarder.enabled
         ? 'paused'
-        : stats.blocked > 0
-          ? 'dead_letters_full'
-          : stats.backingOff > 0
-            ? 'backing_off'
-            : 'running',
+        : hold.isHeld
+          ? 'held'
+          : stats.blocked > 0
+            ? 'dead_letters_full'
+            : stats.backingOff > 0
+              ? 'backing_off'
+              : 'running',
       behind,
       lost,
       deadLetters: letters.count(forwarderKey(forwarder.id)),

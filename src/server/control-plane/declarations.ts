@@ -1,5 +1,6 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import { ClaimTokens } from '../../declarations/claim-tokens.ts';
+import { DeclaredHold } from '../../declarations/declared-hold.ts';
 import { Registry } from '../../declarations/registry.ts';
 import { Tokens } from '../../declarations/tokens.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
@@ -12,6 +13,7 @@ export interface Declarations {
   registry: Registry;
   tokens: Tokens;
   claimTokens: ClaimTokens;
+  hold: DeclaredHold;
   actions: Actions;
   forwarders: Forwarders;
   /** Applies what another node has declared; settles when every thread of this one has it. */
@@ -29,9 +31,12 @@ export function openDeclarations(stored: TableStore, config: RunningConfig, log:
   const claimTokens = new ClaimTokens(stored, registry, config.settings, (token) =>
     log.error({ token }, 'claim token record is damaged; token refused'),
   );
+  const hold = new DeclaredHold(stored);
   const actions = new Actions(stored, registry, config);
   const forwarders = new Forwarders(stored, registry, config);
   const follow = async (changes: readonly StoredChange[]): Promise<void> => {
+    // First: what is declared with a hold waits for its release.
+    hold.follow(changes);
     tokens.follow(changes);
     claimTokens.follow(changes);
     const published = registry.follow(changes);
@@ -41,9 +46,9 @@ export function openDeclarations(stored: TableStore, config: RunningConfig, log:
     await published;
   };
   const close = async (): Promise<void> => {
-    for (const part of [tokens, claimTokens, actions, forwarders]) await part.close();
+    for (const part of [tokens, claimTokens, hold, actions, forwarders]) await part.close();
     // Last, because it closes the tables.
     await registry.close();
   };
-  return { registry, tokens, claimTokens, actions, forwarders, follow, close };
+  return { registry, tokens, claimTokens, hold, actions, forwarders, follow, close };
 }

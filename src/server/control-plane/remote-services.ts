@@ -34,9 +34,10 @@ const remoteMethods = {
     list: true,
     get: true,
     followed: true,
-    // Sandboxes run there, in turns with the runs.
+    // Sandboxes and the type checker run there, in turns with the runs.
     prepare: true,
     test: true,
+    check: true,
     // A run that has read what is changed runs again: one transaction with the state.
     listState: true,
     getState: true,
@@ -59,7 +60,14 @@ const remoteMethods = {
   },
   // A declaration is one transaction with the cursors, and of no use without the leader, which lends the batches.
   consumers: { list: true, get: true, put: true, delete: true, acknowledge: true, release: true },
-  forwarderWork: { list: true, get: true, followed: true },
+  forwarderWork: {
+    list: true,
+    get: true,
+    followed: true,
+    // From where records are sent, which may reach other hosts than this node does.
+    unreachable: true,
+    test: true,
+  },
   forwarderDeadLetters: letterMethods,
 } satisfies {
   [N in keyof RemoteServices]: Record<

@@ -4,6 +4,7 @@ import { startActions } from '../../features/actions/open.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
+import { OutcomeCounter } from '../../features/broadcasts/outcomes.ts';
 import { startConsumers } from '../../features/consumers/open.ts';
 import { startForwarders } from '../../features/forwarders/open.ts';
 import type { LogFollower } from '../../features/records/log-follower.ts';
@@ -46,6 +47,8 @@ async function startParts(
 ) {
   const { actions, forwarders } = declarations;
   const { shards } = params;
+  const hold = declarations.hold.flag;
+  // Consumers and deletions go on while the server is held: the one is asked for, and so was the other.
   const consumerWork = await startConsumers(params);
   started.push(consumerWork);
   const { consumers } = consumerWork;
@@ -53,15 +56,17 @@ async function startParts(
     ...params,
     forwarders,
     consumers,
+    hold,
     shards: shards.all.length,
   });
   started.push(forwarderWork);
-  const broadcaster = new Broadcaster(params);
+  const broadcaster = new Broadcaster({ ...params, hold });
   started.push(broadcaster);
   const actionWork = await startActions({
     ...params,
     journal: actionJournal,
     actions,
+    hold,
     fleet: (fleetId) => declarations.registry.fleet(fleetId),
   });
   const services = {
@@ -70,7 +75,7 @@ async function startParts(
     consumers: consumerWork.control,
     forwarderWork: forwarderWork.work,
     forwarderDeadLetters: forwarderWork.deadLetters,
-    broadcasts: new LocalBroadcastService(broadcaster),
+    broadcasts: new LocalBroadcastService(broadcaster, new OutcomeCounter(shards.all, params.config)),
   };
   const deletion = new FleetDeletion({ ...params, ...declarations, services, shards: shards.all });
   return {

@@ -6,7 +6,7 @@ import type {
   ShownDeviceDocument,
 } from '../../../contract/device.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
+import { pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
 import {
@@ -18,6 +18,7 @@ import {
   withListOptions,
 } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
+import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';
 import { addDeviceDelete } from './device-delete.ts';
 import { addDeviceExport } from './device-export.ts';
@@ -66,6 +67,31 @@ function addDeviceSet(group: Command): void {
     .addOption(new Option('--clear-tags', 'remove all its tags').conflicts('tag'));
 }
 
+const latestMax = 20;
+
+/** Prints the payloads of its latest datapoints as they were sent, also with `--json` (D11). */
+async function showDevice(path: string, options: FleetOptions): Promise<void> {
+  const client = connect(options);
+  const device = await client.request<ShownDeviceDocument>('GET', path);
+  const query = queryOf({
+    device: device.device_id,
+    kind: 'datapoint',
+    per_schema: 'true',
+    limit: String(latestMax),
+  });
+  const records = `${pathOf('fleets', device.fleet_id, 'records')}:latest`;
+  const { lines, isPartial } = latestLines(await client.requestText('GET', `${records}?${query}`));
+  if (options.json) {
+    process.stdout.write(`${JSON.stringify(device).slice(0, -1)},"latest":[${lines.join(',')}]}\n`);
+    return;
+  }
+  const latest = lines.map(fieldsOf).map((one) => `${one.stored_at}  ${one.schema}  ${one.payload}`);
+  if (isPartial) latest.push('(older ones are further back in the log than is read here)');
+  const lockouts = device.lockouts.map(({ address, until }) => `${address} until ${until}`);
+  const shown = { ...device, lockouts: lockouts.join('\n') || null, latest: latest.join('\n') || null };
+  process.stdout.write(`${fields(shown)}\n`);
+}
+
 /** `device create|import|export|change|list|show|set|enable|disable|delete|rotate-secret`. */
 export function addDeviceCommands(program: Command): void {
   const group = program.command('device').description('create, list and change the devices of a fleet');
@@ -94,11 +120,7 @@ export function addDeviceCommands(program: Command): void {
     print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
 
-  deviceCommand(group, 'show', 'show a device', async (path, options) => {
-    const device = await connect(options).request<ShownDeviceDocument>('GET', path);
-    const lockouts = device.lockouts.map(({ address, until }) => `${address} until ${until}`);
-    print(options, device, fields({ ...device, lockouts: lockouts.join('\n') || null }));
-  });
+  deviceCommand(group, 'show', 'show a device, with its latest datapoint of each schema', showDevice);
 
   addDeviceSet(group);
 
