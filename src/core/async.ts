@@ -6,6 +6,16 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await elapse(ms, undefined, { signal }).catch(() => {});
 }
 
+/** Waits for a promise, but no longer than this; returns whether it settled. @throws what the promise throws in time. */
+export async function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const ended = new AbortController();
+  try {
+    return await Promise.race([promise.then(() => true), sleep(ms, ended.signal).then(() => false)]);
+  } finally {
+    ended.abort();
+  }
+}
+
 /** Settles in a later turn of the event loop, after what has arrived meanwhile, socket I/O included. */
 export function yieldToEventLoop(): Promise<void> {
   return nextTurn();

@@ -42,11 +42,13 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
     await work.stopWaiting();
     await Promise.all([adminListener.drain(), app.close()]);
   });
-  const adminUrl = `${adminListener.scheme}://${bracketed(adminHost(config))}:${adminListener.port}`;
+  const urlNow = (): string =>
+    `${adminListener.scheme}://${bracketed(adminHost(config, folder.tlsFolder))}:${adminListener.port}`;
   adminListener.attach(app.routing, scrape);
   const publishToken = (): void => {
     bootstrap.turn(config.settings.current.bootstrapToken);
     const { token } = bootstrap;
+    const adminUrl = urlNow();
     try {
       folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
     } catch (err) {
@@ -55,18 +57,21 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
     if (token !== undefined || controlPlane.tokens.hasAdmin) return;
     log.warn('nobody can manage this server: no API token has the scope admin, and bootstrapToken is false');
   };
-  return { adminUrl, publishToken };
+  // Its URL may name a host of the certificate.
+  adminListener.onRenewal(publishToken);
+  return { adminUrl: urlNow(), publishToken };
 }
 
 /** Builds the admin API's context from the device side. */
 function contextOf(
-  { config, log, readiness }: DevicesStart,
-  { controlPlane, backups, fleets, cluster, traces }: DeviceSide,
+  { config, adminListener, log, readiness }: DevicesStart,
+  { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
 ): Omit<AdminContext, keyof RemoteServices | 'actions' | 'forwarders' | 'records' | 'bootstrap'> {
   const { registry, tokens, claimTokens, hold, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {
     config,
+    allowedHosts: () => adminListener.allowedHosts,
     tokens,
     audit,
     claimTokens,
@@ -81,6 +86,8 @@ function contextOf(
     devicesOf: (shard) => shards.devicesOf(shard),
     stalls: () => cluster.stalls(),
     notReady: () => readiness.reasons(),
+    certificates,
+    acme,
     traces,
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
     lockouts: cluster.lockouts,

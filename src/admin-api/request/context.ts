@@ -71,6 +71,8 @@ export interface Bootstrap {
 /** Everything the admin server needs. */
 export interface AdminContext {
   config: AdminApiConfig;
+  /** Host names that the listener answers to, besides loopback and its own address (D27). */
+  allowedHosts(): readonly string[];
   /** API tokens, for `/admin/v1`. */
   tokens: Tokens;
   bootstrap: Bootstrap;
@@ -106,6 +108,10 @@ export interface AdminContext {
   notReady(): readonly NotReady[];
   activity: ActivityView;
   lockouts: LockoutList;
+  /** One for each listener in HTTPS. */
+  certificates: readonly { readonly listener: string; readonly endMs: number }[];
+  /** Undefined if no certificate is obtained from an ACME directory. */
+  acme: { readonly failures: number } | undefined;
   /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;

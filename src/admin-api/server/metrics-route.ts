@@ -251,6 +251,25 @@ function addServerMetrics(registry: Registry, context: AdminContext): void {
   );
 }
 
+function addCertificateMetrics(registry: Registry, { certificates, acme }: AdminContext): void {
+  addGauge(
+    registry,
+    'fleetpost_certificate_expiry_timestamp_seconds',
+    'When the certificate of a listener expires. A temporary one, until ACME has one, lasts a day.',
+    'listener',
+    () => certificates.map(({ listener, endMs }) => [listener, endMs / 1_000]),
+  );
+  if (acme === undefined) return;
+  new Gauge({
+    name: 'fleetpost_acme_failures',
+    help: 'Certificate orders that failed since the last one that succeeded.',
+    registers: [registry],
+    collect() {
+      this.set(acme.failures);
+    },
+  });
+}
+
 /**
  * Registers all metrics of the server. They are read from shared memory, so that a scrape disturbs no worker, but for
  * those of features, which `collect` reads before each scrape.
@@ -261,6 +280,7 @@ export function registerMetrics(context: AdminContext): { registry: Registry; co
   addDeviceApiMetrics(registry, context);
   addShardMetrics(registry, context);
   addServerMetrics(registry, context);
+  addCertificateMetrics(registry, context);
   addBroadcastMetrics(registry, context);
   addTraceMetrics(registry, context);
   const readActions = addActionMetrics(registry, context);

@@ -172,7 +172,7 @@ function newApp(context: AdminContext): AdminApp {
   logRequests(app, context.log);
   prepareAudit(app);
   app.addHook('onRequest', async ({ raw }) => {
-    const refusal = hostRefusal(raw, config.settings.current.adminHosts);
+    const refusal = hostRefusal(raw, context.allowedHosts());
     if (refusal !== undefined) throw refusal;
   });
   limitBodyTimes(app, config.settings);

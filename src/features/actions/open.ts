@@ -1,10 +1,10 @@
 import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
 import { describeDeadLetter } from './outbox/dead-letters.ts';
 import { ActionPool } from './pool/pool.ts';
+import { TypeChecker } from './pool/type-checker.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
 import type { ActionDeadLetter } from './service.ts';
 import { actionKey } from './tables.ts';
-import { TypeChecker } from './types/type-checker.ts';
 import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './work.ts';
 
 export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'types' | 'dispatcher'>;

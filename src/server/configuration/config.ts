@@ -10,7 +10,6 @@ import {
   type Key,
   reloadable,
   type SettingsOf,
-  text,
   type ValuesOf,
 } from '../../core/config/config-key.ts';
 import { LiveSettings } from '../../core/config/settings.ts';
@@ -28,6 +27,7 @@ import { consumerKeys } from '../../features/consumers/config.ts';
 import { forwarderKeys } from '../../features/forwarders/config.ts';
 import { type StoreSetting, storageKeys } from '../../storage/config.ts';
 import { threadKeys } from '../../threads/config.ts';
+import { certificateKeys } from '../certificates/config.ts';
 
 /** Parses JSON, or returns the text; validated later. */
 function jsonOrText(value: string): unknown {
@@ -61,10 +61,7 @@ function readConfigFile(path: string): Record<string, unknown> {
 /** Every key with its default, bounds and help, grouped by reader; source of the reference and `fleetpost config`. */
 const keys = {
   ...deviceApiKeys,
-  tlsCertFile: reloadable(
-    text('', 'Certificate chain, PEM. Empty: a self-signed one created in DATA/tls, for loopback only.'),
-  ),
-  tlsKeyFile: reloadable(text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.')),
+  ...certificateKeys,
   ...adminKeys,
   ...storageKeys,
   ...threadKeys,
