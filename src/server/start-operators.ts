@@ -22,13 +22,19 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   const bootstrap = new BootstrapToken(storedToken(folder), config.settings.current.bootstrapToken);
   // Imported here: it takes half of a start, and devices are served meanwhile.
   const { createAdminServer } = await import('../admin-api/server/server.ts');
+  const { ActionDeclarations } = await import('../features/actions/control.ts');
+  const { ForwarderDeclarations } = await import('../features/forwarders/control.ts');
   const follower = new LogFollower(cluster.shards.all, log);
   const work = await controlPlane.startWork({ fleets, shards: cluster.shards, follower });
   lifecycle.start('work', () => work.stop());
   lifecycle.start('backups', () => backups.close());
+  const { actions, forwarders, registry } = controlPlane;
+  const declaring = { config, follower, fleet: (fleetId: string) => registry.fleet(fleetId) };
   const { app, scrape } = await createAdminServer({
     ...contextOf(start, devices),
     ...work.services,
+    actions: new ActionDeclarations({ ...declaring, actions, work: work.services.actionWork }),
+    forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: work.services.forwarderWork }),
     bootstrap,
     records: new Records({ follower, shards: cluster.shards, config }),
   });
@@ -60,7 +66,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
 function contextOf(
   { config, adminListener, log, readiness }: DevicesStart,
   { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
-): Omit<AdminContext, keyof RemoteServices | 'records' | 'bootstrap'> {
+): Omit<AdminContext, keyof RemoteServices | 'actions' | 'forwarders' | 'records' | 'bootstrap'> {
   const { registry, tokens, claimTokens, hold, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {

@@ -49,6 +49,10 @@ it('D6: a flood of other pairs locks out no device that did not fail, in the mem
   expect(lockedForOthers).toBe(0);
   // Some sets were full, and forgot the oldest.
   expect(locked).toBeGreaterThan(29_000);
+  const addressesOf = (deviceId: string): string[] =>
+    lockouts.list({ fleetId: 'GARDEN01', deviceId }, '', 9).items.map(({ address }) => address);
+  expect(addressesOf('0000029999')).toEqual(['192.0.2.1']);
+  expect(addressesOf('0000050000')).toEqual([]);
 });
 
 it('D6: a lockout is twice as long as the one before, up to 15 minutes, and is forgotten as long after', () => {

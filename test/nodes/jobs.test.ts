@@ -3,6 +3,7 @@ import { Broadcasts, importDevices, mailboxSizes } from '../harness/broadcast.ts
 import { anyObject, createFleet } from '../harness/device.ts';
 import { queryDatabase } from '../harness/log.ts';
 import { at, holderOfJobs, numbers, numbersFrom0, relay, useNodes } from '../harness/nodes.ts';
+import { Receiver } from '../harness/receiver.ts';
 
 /** A node that has died is followed some 10 s later. */
 const patience = { timeout: 60_000, interval: 50 };
@@ -87,6 +88,51 @@ it('a node that stops gives the jobs away at once, and what is paused waits for 
   expect(new Set((await mailboxSizes(fleet)).values())).toEqual(new Set([1]));
   expect([first.stderr, second.stderr]).toEqual(['', '']);
 });
+
+it('what is declared while no node has the jobs is so at once: the next one skips just what was stored before', async () => {
+  const { first, second } = await startNodes();
+  const fleet = at(second, await createFleet(second));
+  await fleet.putSchema('message', 'opened', anyObject);
+  const [door, lock] = [await fleet.createDevice(), await fleet.createDevice()];
+  await fleet.putAction('relay', relay);
+  const path = `/fleets/${fleet.fleetId}`;
+  await using receiver = await Receiver.start();
+  const open = async (n: number): Promise<void> => {
+    const { status } = await door.request('POST', '/v1/msg/opened', { n, to: lock.deviceId });
+    expect(status).toBe(201);
+  };
+  await open(0);
+  await expect.poll(() => numbers(lock), patience).toEqual([0]);
+
+  await first.kill();
+  const answers: Promise<{ status: number }>[] = [];
+  // Answered by the next leader; declared in a moment.
+  const declare = async (method: string, of: string, body?: object): Promise<void> => {
+    answers.push(second.admin(method, `${path}/${of}`, body));
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  };
+  await declare('PATCH', 'actions/relay', { enabled: false });
+  await open(1);
+  await declare('PATCH', 'actions/relay', { enabled: true });
+  const hook = {
+    type: 'webhook',
+    url: receiver.url,
+    tls: { ca: receiver.ca },
+    filter: { kinds: ['message'] },
+  };
+  await declare('PUT', 'forwarders/hook', hook);
+  await open(2);
+  await declare('PATCH', 'actions/relay', { enabled: false });
+  await open(3);
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 201, 200]);
+  await vi.waitFor(() => expect(receiver.taken.map(({ payload }) => payload.n)).toEqual([2, 3]), patience);
+  expect((await second.admin('PATCH', `${path}/actions/relay`, { enabled: true })).status).toBe(200);
+  await open(4);
+  await expect.poll(async () => (await numbers(lock)).includes(4), patience).toBe(true);
+  // The third was stored while it was enabled, and not run before it was disabled again.
+  expect((await numbers(lock)).filter((n) => n !== 2)).toEqual([0, 4]);
+  expect(second.stderr).toBe('');
+}, 120_000);
 
 it('killed while it deletes a fleet, the node with the jobs is followed by the other, which deletes the rest', async () => {
   const { first, second } = await startNodes(2);

@@ -194,6 +194,37 @@ it('what the first node works at is put and steered through the second', async (
   expect(await numbers(lock)).toEqual([0, 1, 3, 4]);
 });
 
+it('what two nodes change of one forwarder at once is all there, and the limit of a fleet holds on both', async () => {
+  const { first, second } = nodes;
+  const { fleetId } = await createFleet(first);
+  const path = `/fleets/${fleetId}/forwarders`;
+  const hook = { type: 'webhook', url: 'https://localhost:9/' };
+  await expect.poll(async () => (await second.admin('GET', path)).status, soon).toBe(200);
+  expect((await second.admin('PUT', `${path}/hook`, hook)).status).toBe(201);
+  for (const n of numbersFrom0(5)) {
+    const enabled = n % 2 === 0;
+    const answers = await Promise.all([
+      first.admin('PATCH', `${path}/hook`, { enabled }),
+      second.admin('PUT', `${path}/hook`, { ...hook, batch_records_max: n + 1 }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    for (const server of [first, second]) {
+      expect((await server.admin('GET', `${path}/hook`)).body).toMatchObject({
+        enabled,
+        batch_records_max: n + 1,
+      });
+    }
+  }
+  // Nine more: `forwardersPerFleetMax` is 10.
+  const puts = numbersFrom0(12).map((n) =>
+    (n % 2 === 0 ? first : second).admin('PUT', `${path}/hook-${n}`, { ...hook, enabled: false }),
+  );
+  const refused = (await Promise.all(puts)).filter(({ status }) => status !== 201);
+  expect(refused.map(({ body }) => body)).toMatchObject(
+    numbersFrom0(3).map(() => ({ error: 'limit_reached' })),
+  );
+});
+
 it('how far an action is behind is told by either node', async () => {
   const { first, second } = nodes;
   const fleet = at(second, await createFleet(first));

@@ -4,6 +4,8 @@ import { createLog } from '../../src/core/telemetry/log.ts';
 import { ClaimTokens } from '../../src/declarations/claim-tokens.ts';
 import { Registry } from '../../src/declarations/registry.ts';
 import { Tokens } from '../../src/declarations/tokens.ts';
+import { Actions } from '../../src/features/actions/declaration/actions.ts';
+import { Forwarders } from '../../src/features/forwarders/declaration/forwarders.ts';
 import { registryTables } from '../../src/maintenance/environments.ts';
 import { FleetDeletion } from '../../src/server/control-plane/fleet-deletion.ts';
 import type { RemoteServices } from '../../src/server/control-plane/remote-services.ts';
@@ -20,6 +22,7 @@ const settings = {
     schemaStepsMax: 1_000,
     apiTokensMax: 9,
     claimTokensPerFleetMax: 9,
+    actionsPerFleetMax: 9,
   },
 };
 const fleetId = 'GONEFLET';
@@ -36,12 +39,9 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
 
   let isBackupRunning = true;
   let consumers = ['billing'];
-  const none = { list: async () => [] };
   // A part that fails keeps the fleet.
   let failure: Error | undefined = new Error('not now');
   const services = {
-    actions: none,
-    forwarders: none,
     broadcasts: { list: () => ({ items: [], next: null }) },
     consumers: {
       list: async () => consumers.map((name) => ({ name })),
@@ -57,6 +57,8 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
       registry,
       tokens,
       claimTokens,
+      actions: new Actions(stored, registry, { settings }),
+      forwarders: new Forwarders(stored, registry, { forwardersPerFleetMax: 9 }),
       services,
       shards: [],
       isBackupRunning: () => isBackupRunning,

@@ -24,11 +24,13 @@ import type { Tokens } from '../../declarations/tokens.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { ActionDeadLetter, ActionService } from '../../features/actions/service.ts';
+import type { ActionDeclarations } from '../../features/actions/control.ts';
+import type { ActionDeadLetter, ActionWork } from '../../features/actions/service.ts';
 import type { BroadcastService } from '../../features/broadcasts/service.ts';
 import type { ConsumerService } from '../../features/consumers/service.ts';
 import type { DeadLetterService } from '../../features/dead-letters/service.ts';
-import type { ForwarderDeadLetter, ForwarderService } from '../../features/forwarders/service.ts';
+import type { ForwarderDeclarations } from '../../features/forwarders/control.ts';
+import type { ForwarderDeadLetter, ForwarderWork } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
 
@@ -80,9 +82,11 @@ export interface AdminContext {
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
-  actions: ActionService;
+  actions: ActionDeclarations;
+  actionWork: ActionWork;
   actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;
-  forwarders: ForwarderService;
+  forwarders: ForwarderDeclarations;
+  forwarderWork: ForwarderWork;
   forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
   records: RecordService;
   consumers: ConsumerService;

@@ -1,7 +1,7 @@
 import { monotonicSeconds } from '../../core/clock.ts';
 import type { Settings } from '../../core/config/settings.ts';
 import { rateLimited } from '../../core/errors.ts';
-import { type DeviceKey, deviceKeyLength, fleetIdLength } from '../../core/identity.ts';
+import { type DeviceKey, deviceKeyLength, deviceKeyOf, fleetIdLength } from '../../core/identity.ts';
 import type { Lockout, LockoutFilter, LockoutList } from '../../domain/devices/lockout.ts';
 import type { Page } from '../../domain/page.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -23,6 +23,23 @@ const nameBytes = subjectBytes + 22;
 
 /** Guard cells, a power of two. Devices that share one are only checked in full more often. */
 const guardCount = 65_536;
+
+/** What a name must have at a place. */
+interface NameBytes {
+  from: number;
+  bytes: Buffer;
+}
+
+/** What the names of matching lockouts have. Ids that were checked at the edge fill their fields. */
+function wantedBytes({ fleetId, deviceId, address }: LockoutFilter): NameBytes[] {
+  const field = (text: string | undefined, from: number, to: number): NameBytes[] =>
+    text === undefined ? [] : [{ from, bytes: Buffer.from(text.padEnd(to - from, '\0'), 'latin1') }];
+  return [
+    ...field(deviceId, fleetIdLength, subjectBytes),
+    ...field(fleetId, 0, fleetIdLength),
+    ...field(address, subjectBytes, nameBytes),
+  ];
+}
 
 /** Shared by all workers, because a client's connections are spread over them. */
 export interface LockoutMemory {
@@ -145,18 +162,30 @@ export class Lockouts implements LockoutList {
     return lifted;
   }
 
-  /** Scans the whole table, at most a millisecond or two. */
+  /** A device that its guard says is free costs nothing; otherwise this scans the whole table, for about a millisecond. */
   *#each(filter: LockoutFilter, from: number): Generator<[at: number, lockout: Lockout]> {
+    const { fleetId, deviceId } = filter;
+    const isOfDevice = fleetId !== undefined && deviceId !== undefined;
+    if (isOfDevice && !this.isGuarded(this.fingerprint(deviceKeyOf(fleetId, deviceId)))) return;
+    const wanted = wantedBytes(filter);
     const now = monotonicSeconds();
     for (let at = from; at < this.#pairs.length; at += pairCells) {
       const left = (this.#pairs[at + lockedUntilAt] ?? 0) - now;
-      if (left <= 0) continue;
-      const lockout = { ...this.#readName(at), untilMs: Math.round(Date.now() + left * 1_000) };
-      if (filter.fleetId !== undefined && filter.fleetId !== lockout.fleetId) continue;
-      if (filter.deviceId !== undefined && filter.deviceId !== lockout.deviceId) continue;
-      if (filter.address !== undefined && filter.address !== lockout.address) continue;
-      yield [at, lockout];
+      if (left <= 0 || !this.#hasName(at, wanted)) continue;
+      yield [at, { ...this.#readName(at), untilMs: Math.round(Date.now() + left * 1_000) }];
     }
+  }
+
+  /** Compares bytes where they lie: making texts of a full table would take a tenth of a second. */
+  #hasName(at: number, wanted: readonly NameBytes[]): boolean {
+    const nameAt = (at / pairCells) * nameBytes;
+    for (const { from, bytes } of wanted) {
+      // Ids of one fleet differ at their ends.
+      for (let n = bytes.length - 1; n >= 0; n -= 1) {
+        if (this.#names[nameAt + from + n] !== bytes[n]) return false;
+      }
+    }
+    return true;
   }
 
   #writeName(at: number, subject: string, address: string): void {

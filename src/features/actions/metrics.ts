@@ -3,10 +3,10 @@ import type { AdminContext } from '../../admin-api/request/context.ts';
 import type { ActionStatus } from './service.ts';
 
 /**
- * Adds the metrics of all actions. Returns a function to call before a scrape, which collects all figures together,
+ * Adds the metrics of all actionWork. Returns a function to call before a scrape, which collects all figures together,
  * since the status of an action needs the end of every log.
  */
-export function addActionMetrics(metrics: Registry, { actions }: AdminContext): () => Promise<void> {
+export function addActionMetrics(metrics: Registry, { actionWork }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'action'];
   const registers = [metrics];
   const gauges: { gauge: Gauge; read(status: ActionStatus): number }[] = [];
@@ -49,7 +49,7 @@ export function addActionMetrics(metrics: Registry, { actions }: AdminContext): 
     // Removed actions are no longer reported.
     for (const { gauge } of gauges) gauge.reset();
     attempts.reset();
-    for await (const status of actions.all()) {
+    for await (const status of actionWork.all()) {
       const labels = { fleet: status.action.fleetId, action: status.action.name };
       for (const { gauge, read } of gauges) gauge.set(labels, read(status));
       for (const [outcome, count] of Object.entries(status.attempts)) {

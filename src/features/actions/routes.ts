@@ -25,7 +25,7 @@ import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
 import { sourceBytesMax } from './declaration/action-draft.ts';
-import type { ActionService, RunTrial, ShownAction } from './service.ts';
+import type { ActionWork, RunTrial, ShownAction } from './service.ts';
 
 const versionPath = Type.Interface([namedPath], { version: Type.Integer({ minimum: 1 }) });
 
@@ -35,13 +35,9 @@ function bodyLimitOf(config: ActionConfig): number {
 }
 
 /** The current version, to take absent fields from; undefined where there is no such action yet. */
-async function running(
-  actions: ActionService,
-  fleetId: string,
-  name: string,
-): Promise<ActionVersion | undefined> {
+async function running(work: ActionWork, fleetId: string, name: string): Promise<ActionVersion | undefined> {
   try {
-    return (await actions.get(fleetId, name)).current;
+    return (await work.get(fleetId, name)).current;
   } catch (error) {
     if (error instanceof ApiError && error.code === 'action_not_found') return undefined;
     throw error;
@@ -148,9 +144,9 @@ const listing = {
 };
 
 const listActions =
-  ({ config, actions }: AdminContext): Handler<typeof listing> =>
+  ({ config, actionWork }: AdminContext): Handler<typeof listing> =>
   async ({ params }) => {
-    const all = await actions.list(params.fleet_id);
+    const all = await actionWork.list(params.fleet_id);
     return { items: all.map((status) => describeAction(status, config)), next: null };
   };
 
@@ -163,7 +159,7 @@ const deployment = {
 };
 
 const deployAction =
-  ({ config, actions }: AdminContext): Handler<typeof deployment> =>
+  ({ config, actions, actionWork }: AdminContext): Handler<typeof deployment> =>
   async ({ params: { fleet_id, name }, body }, reply) => {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
@@ -171,7 +167,7 @@ const deployAction =
     const { status, isNew, tests } = await actions.put(
       fleet_id,
       name,
-      actionDraftOf(body, await running(actions, fleet_id, name)),
+      actionDraftOf(body, await running(actionWork, fleet_id, name)),
       { force: body.force ?? false, ...changeOf(body) },
     );
     reply.code(isNew ? 201 : 200);
@@ -192,9 +188,9 @@ const showing = {
 };
 
 const showAction =
-  ({ config, actions }: AdminContext): Handler<typeof showing> =>
+  ({ config, actionWork }: AdminContext): Handler<typeof showing> =>
   async ({ params: { fleet_id, name } }) =>
-    describeAction(await actions.get(fleet_id, name), config);
+    describeAction(await actionWork.get(fleet_id, name), config);
 
 const changing = {
   summary: 'Enable, disable or pace an action',
@@ -231,7 +227,7 @@ const showingVersion = {
 const showVersion =
   ({ actions }: AdminContext): Handler<typeof showingVersion> =>
   async ({ params: { fleet_id, name, version } }) =>
-    describeVersion(await actions.version(fleet_id, name, version));
+    describeVersion(actions.version(fleet_id, name, version));
 
 const rollback = {
   summary: 'Roll an action back to another version',
@@ -276,14 +272,14 @@ const trying = {
 };
 
 const tryAction =
-  ({ actions }: AdminContext): Handler<typeof trying> =>
+  ({ actionWork }: AdminContext): Handler<typeof trying> =>
   async ({ params: { fleet_id, name }, body: { record, test, draft } }) => {
-    const tried = draft && actionDraftOf(draft, await running(actions, fleet_id, name));
+    const tried = draft && actionDraftOf(draft, await running(actionWork, fleet_id, name));
     if ((record === undefined) === (test === undefined)) {
       throw new ApiError('invalid_body', { msg: 'The body has either a record or a test.' });
     }
     const input = record === undefined ? { test: testOf(test ?? {}) } : { record };
-    return describeTrial(await actions.test(fleet_id, name, input, tried));
+    return describeTrial(await actionWork.test(fleet_id, name, input, tried));
   };
 
 const checking = {
@@ -296,9 +292,9 @@ const checking = {
 };
 
 const checkCode =
-  ({ actions }: AdminContext): Handler<typeof checking> =>
+  ({ actionWork }: AdminContext): Handler<typeof checking> =>
   async ({ params: { fleet_id }, body: { source, on } }) => ({
-    items: await actions.check(fleet_id, { source, ...(on !== undefined && { on }) }),
+    items: await actionWork.check(fleet_id, { source, ...(on !== undefined && { on }) }),
   });
 
 /** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */

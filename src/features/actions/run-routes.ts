@@ -91,9 +91,9 @@ const listingRuns = {
 };
 
 const listRuns =
-  ({ actions }: AdminContext): Handler<typeof listingRuns> =>
+  ({ actionWork }: AdminContext): Handler<typeof listingRuns> =>
   async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
-    const { items, next } = await actions.runs(fleet_id, name, definedOf({ ...query, devices }));
+    const { items, next } = await actionWork.runs(fleet_id, name, definedOf({ ...query, devices }));
     return { items: items.map(describeRun), next };
   };
 
@@ -106,9 +106,9 @@ const listingLines = {
 };
 
 const listLogLines =
-  ({ actions }: AdminContext): Handler<typeof listingLines> =>
+  ({ actionWork }: AdminContext): Handler<typeof listingLines> =>
   async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
-    const { items, next } = await actions.logs(fleet_id, name, definedOf({ ...query, devices }));
+    const { items, next } = await actionWork.logs(fleet_id, name, definedOf({ ...query, devices }));
     return { items: items.map(describeLine), next };
   };
 

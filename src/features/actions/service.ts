@@ -137,36 +137,35 @@ export interface RunQuery {
 }
 export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'devices' | 'text'> & { run?: number };
 
+/** A draft that compiles, and how it does at its own tests. */
+export interface PreparedDraft {
+  /** The source compiled to JavaScript. */
+  code: string;
+  tests: readonly TestOutcome[];
+}
+
 /**
- * Actions, as the admin API uses them. Every method but `all` throws ApiError fleet_not_found or action_not_found where
- * its path names none.
+ * The actions at work on the leader. Every method but `all` and `followed` throws ApiError fleet_not_found or, but for
+ * `prepare` and `check`, action_not_found where its path names none.
  */
-export interface ActionService {
+export interface ActionWork {
   list(fleetId: string): Awaitable<ShownAction[]>;
   /** The actions of all fleets. */
   all(): AsyncIterable<ActionStatus>;
-  get(fleetId: string, name: string): Awaitable<ShownAction>;
-  /** @throws ApiError action_version_not_found. */
-  version(fleetId: string, name: string, number: number): Awaitable<ActionVersion>;
+  /** Once everything that was declared before the call is in force. */
+  get(fleetId: string, name: string): Promise<ShownAction>;
+  /** Settles once everything that was declared before the call is in force. */
+  followed(): Promise<void>;
   /**
-   * Deploys a new version. The code must compile even with `force`; a failing test refuses it only without.
-   * @throws ApiError invalid_action, action_test_failed, limit_reached.
+   * Compiles a checked draft, and tests it. Errors in its types refuse it unless `force`.
+   * @throws ApiError invalid_action, unavailable.
    */
-  put(
+  prepare(
     fleetId: string,
     name: string,
     draft: ActionDraft,
-    options: { force: boolean; enabled?: boolean; runsPerSecondMax?: number | null },
-  ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }>;
-  /** Null: the configured default. A disabled action skips records stored meanwhile. */
-  change(
-    fleetId: string,
-    name: string,
-    change: { enabled?: boolean; runsPerSecondMax?: number | null },
-  ): Promise<ShownAction>;
-  /** @throws ApiError action_version_not_found. */
-  rollback(fleetId: string, name: string, number: number): Promise<ShownAction>;
-  delete(fleetId: string, name: string): Promise<void>;
+    options: { force: boolean },
+  ): Promise<PreparedDraft>;
   /**
    * Runs a draft, or else the deployed version, without sending or writing anything: on a record with the state as it
    * is, or on the records of a test with the state that this gives.

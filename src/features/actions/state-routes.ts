@@ -23,10 +23,10 @@ const listing = {
 };
 
 const listState =
-  ({ actions }: AdminContext): Handler<typeof listing> =>
+  ({ actionWork }: AdminContext): Handler<typeof listing> =>
   async ({ params: { fleet_id, name }, query: { after, limit } }) => {
     const wanted = { limit, ...(after !== undefined && { after }) };
-    const { items, next } = await actions.listState(fleet_id, name, wanted);
+    const { items, next } = await actionWork.listState(fleet_id, name, wanted);
     return { items: items.map(describeEntry), next };
   };
 
@@ -38,9 +38,9 @@ const showing = {
 };
 
 const showKey =
-  ({ actions }: AdminContext): Handler<typeof showing> =>
+  ({ actionWork }: AdminContext): Handler<typeof showing> =>
   async ({ params: { fleet_id, name }, query: { key } }) =>
-    describeEntry(await actions.getState(fleet_id, name, key));
+    describeEntry(await actionWork.getState(fleet_id, name, key));
 
 const setting = {
   summary: 'Set one key of the state of an action',
@@ -52,10 +52,10 @@ const setting = {
 };
 
 const setKey =
-  ({ actions }: AdminContext): Handler<typeof setting> =>
+  ({ actionWork }: AdminContext): Handler<typeof setting> =>
   async ({ params: { fleet_id, name }, query: { key }, body: { value }, audited }) => {
     audited.about = { key };
-    return describeEntry(await actions.setState(fleet_id, name, key, value));
+    return describeEntry(await actionWork.setState(fleet_id, name, key, value));
   };
 
 const deletingKey = {
@@ -66,10 +66,10 @@ const deletingKey = {
 };
 
 const deleteKey =
-  ({ actions }: AdminContext): Handler<typeof deletingKey> =>
+  ({ actionWork }: AdminContext): Handler<typeof deletingKey> =>
   async ({ params: { fleet_id, name }, query: { key }, audited }) => {
     audited.about = { key };
-    return { deleted: await actions.deleteState(fleet_id, name, key) };
+    return { deleted: await actionWork.deleteState(fleet_id, name, key) };
   };
 
 const deletingAll = {
@@ -79,9 +79,9 @@ const deletingAll = {
 };
 
 const deleteAll =
-  ({ actions }: AdminContext): Handler<typeof deletingAll> =>
+  ({ actionWork }: AdminContext): Handler<typeof deletingAll> =>
   async ({ params: { fleet_id, name }, audited }) => {
-    const deleted = await actions.deleteState(fleet_id, name);
+    const deleted = await actionWork.deleteState(fleet_id, name);
     audited.about = { deleted };
     return { deleted };
   };

@@ -15,6 +15,7 @@ import { cursorTables } from '../records/cursor.ts';
 
 export const actionTables = [
   ...cursorTables,
+  'begins',
   'behind',
   'outbox',
   'state',
@@ -53,6 +54,13 @@ export const behindTable: TableLayout<
   name: 'behind',
   key: new KeyCodec(uuidField, shardField, deviceField),
   value: new KeyCodec(positionField),
+};
+
+/** begins: action → id of the last begin that its cursors were put at. */
+export const beginTable: TableLayout<[action: Buffer], [begin: Buffer]> = {
+  name: 'begins',
+  key: new KeyCodec(uuidField),
+  value: new KeyCodec(uuidField),
 };
 
 const numberBytes = 6;

@@ -10,7 +10,7 @@ import type { Action } from './declaration/action.ts';
 import { actionTable, versionTable } from './declaration/action-records.ts';
 import { actionDeadLetterTable } from './outbox/dead-letters.ts';
 import { decodeOutboxEntry } from './outbox/outbox-entry.ts';
-import { behindTable } from './tables.ts';
+import { beginTable, behindTable } from './tables.ts';
 
 /** action, number. */
 const numbered = new KeyCodec(uuidField, positionField);
@@ -50,6 +50,7 @@ const lineTable = {
 export function verifyActions(store: StoppedStore): number {
   checkTable(store, cursorTable);
   checkTable(store, cursorDoneTable);
+  checkTable(store, beginTable);
   checkTable(store, behindTable);
   checkTable(store, outboxTable);
   checkTable(store, stateTable);

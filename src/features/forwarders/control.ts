@@ -1,181 +1,106 @@
-import { EventLoopBudget, Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
-import type { Hold } from '../../domain/hold.ts';
-import { type ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
+import type { LogFollower } from '../records/log-follower.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
 import { mergedSecrets } from './declaration/forwarder-secrets.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { generateSigningSecret } from './declaration/signing-secret.ts';
-import type { Subscriptions } from './delivery/log-source.ts';
-import type { Forwarding } from './forwarding.ts';
-import { unreachableReason } from './senders/reachability.ts';
-import type {
-  DeclaredForwarder,
-  ForwarderDraft,
-  ForwarderService,
-  ForwarderStatus,
-  ForwarderTrial,
-} from './service.ts';
+import type { DeclaredForwarder, ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
 
-export interface ForwarderServiceOptions {
-  config: { readonly forwardHosts: string; readonly forwardDeadLettersMax: number };
+export interface ForwarderDeclarationOptions {
+  config: { readonly forwardHosts: string };
   forwarders: Forwarders;
-  forwarding: Forwarding;
-  subscriptions: Subscriptions;
-  letters: ForwarderDeadLetters;
-  hold: Hold;
+  follower: Pick<LogFollower, 'ends'>;
+  /** Of the leader, whichever node that is. */
+  work: ForwarderWork;
 }
 
-/** Serves forwarders to the admin API. */
-export class LocalForwarderService implements ForwarderService {
-  readonly #options: ForwarderServiceOptions;
-  readonly #budget = new EventLoopBudget();
-  readonly #changes = new Mutex();
+/**
+ * Declares forwarders for the admin API of any node. What is declared is so without the leader; its status is the
+ * leader's, which acts on every declaration before it tells of it. Every method throws ApiError fleet_not_found or, but for
+ * `put`, forwarder_not_found.
+ */
+export class ForwarderDeclarations {
+  readonly #options: ForwarderDeclarationOptions;
 
-  constructor(options: ForwarderServiceOptions) {
+  constructor(options: ForwarderDeclarationOptions) {
     this.#options = options;
   }
 
-  async list(fleetId: string): Promise<ForwarderStatus[]> {
-    return Promise.all(this.#options.forwarders.list(fleetId).map((one) => this.#status(one)));
-  }
-
-  async *all(): AsyncGenerator<ForwarderStatus> {
-    const logEnds = await this.#options.subscriptions.logEnds();
-    for (const forwarder of this.#options.forwarders.all()) {
-      await this.#budget.take();
-      yield this.#statusAt(forwarder, logEnds);
-    }
-  }
-
-  async get(fleetId: string, name: string): Promise<ForwarderStatus> {
-    return this.#status(this.#options.forwarders.get(fleetId, name));
-  }
-
+  /** `draft` may be called more than once. @throws ApiError invalid_forwarder, limit_reached. */
   async put(
     fleetId: string,
     name: string,
-    { settings: input, secrets, start }: ForwarderDraft,
+    draft: (known: Forwarder | undefined) => ForwarderDraft,
   ): Promise<DeclaredForwarder> {
-    const declared = await this.#changes.run(async () => {
-      const { forwarders, subscriptions, config } = this.#options;
+    const { forwarders, follower, config, work } = this.#options;
+    // Read before it is declared, so that no record is missed.
+    const logEnds = await follower.ends();
+    let generated: string | undefined;
+    const { isNew } = await forwarders.put(fleetId, name, (known) => {
+      const { settings: input, secrets, start } = draft(known);
       const settings = { ...input, destination: parsedDestination(input.destination) };
-      const known = forwarders.find(fleetId, name);
-      if (known === undefined) forwarders.checkNew(fleetId, name);
       const merged = mergedSecrets(settings.destination, secrets, known);
       const isSigned = settings.destination.type === 'webhook';
-      const generated = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
+      generated = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
       const forwarder: Forwarder = {
         id: known?.id ?? formatUuid(generateUuid()),
         fleetId,
         name,
         createdAtMs: known?.createdAtMs ?? Date.now(),
+        since: known?.since ?? (start === 'earliest' ? logEnds.map(() => 0) : logEnds),
         ...settings,
         secrets: generated === undefined ? merged : { ...merged, signing: [{ secret: generated }] },
       };
       checkForwarder(forwarder, forwarder.secrets, config.forwardHosts);
-      // The subscription is durable before the forwarder, so that no record is missed.
-      await subscriptions.put(forwarder, start);
-      await forwarders.put(forwarder).catch(async (error: unknown) => {
-        if (known === undefined) await subscriptions.delete(forwarder).catch(() => {});
-        throw error;
-      });
-      await this.#restart(forwarder);
-      return { status: await this.#status(forwarder), isNew: known === undefined, secret: generated };
+      return forwarder;
     });
-    // Outside of the lock: it may take some seconds.
-    return {
-      ...declared,
-      warning: await unreachableReason(
-        declared.status.forwarder.destination,
-        this.#options.config.forwardHosts,
-      ),
-    };
+    const status = await work.get(fleetId, name);
+    return { status, isNew, secret: generated, warning: await work.unreachable(fleetId, name) };
   }
 
-  test(fleetId: string, name: string): Promise<ForwarderTrial> {
-    return this.#options.forwarding.test(this.#options.forwarders.get(fleetId, name));
+  /** Pauses or resumes it; a paused one keeps its cursors. */
+  async change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus> {
+    await this.#options.forwarders.change(fleetId, name, (known) => ({ ...known, ...change }));
+    return this.#options.work.get(fleetId, name);
   }
 
-  change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus> {
-    return this.#changes.run(async () => {
-      const { forwarders } = this.#options;
-      const forwarder = { ...forwarders.get(fleetId, name), ...change };
-      await forwarders.put(forwarder);
-      await this.#restart(forwarder);
-      return this.#status(forwarder);
-    });
+  /** Deletes its cursors and dead letters too. */
+  async delete(fleetId: string, name: string): Promise<void> {
+    await this.#options.forwarders.delete(fleetId, name);
+    await this.#inForce();
   }
 
-  delete(fleetId: string, name: string): Promise<void> {
-    return this.#changes.run(async () => {
-      const { forwarders, forwarding, subscriptions, letters } = this.#options;
-      const forwarder = await forwarders.delete(fleetId, name);
-      await forwarding.end(forwarder);
-      forwarding.forget(forwarder);
-      await letters.forget(forwarderKey(forwarder.id));
-      // Last: by it the next start finds the rest of an interrupted deletion.
-      await subscriptions.delete(forwarder);
-    });
-  }
-
-  rotateSecret(
+  /**
+   * Signs with another secret and, for `graceSeconds`, with the previous one too. Returns the new one.
+   * @throws ApiError invalid_forwarder.
+   */
+  async rotateSecret(
     fleetId: string,
     name: string,
     input: string | undefined,
     graceSeconds: number,
   ): Promise<string> {
-    return this.#changes.run(async () => {
-      const { forwarders } = this.#options;
-      const known = forwarders.get(fleetId, name);
+    const secret = input ?? generateSigningSecret();
+    await this.#options.forwarders.change(fleetId, name, (known) => {
       if (known.destination.type !== 'webhook') {
         throw new ApiError('invalid_forwarder', {
           msg: 'Only webhooks are signed: this forwarder has no signing secret.',
         });
       }
-      const secret = input ?? generateSigningSecret();
       checkSigningSecret(secret);
       const [present] = known.secrets.signing;
       const untilMs = Date.now() + graceSeconds * 1_000;
       const before = present === undefined || graceSeconds === 0 ? [] : [{ secret: present.secret, untilMs }];
-      const forwarder = { ...known, secrets: { ...known.secrets, signing: [{ secret }, ...before] } };
-      await forwarders.put(forwarder);
-      await this.#restart(forwarder);
-      return secret;
+      return { ...known, secrets: { ...known.secrets, signing: [{ secret }, ...before] } };
     });
+    await this.#inForce();
+    return secret;
   }
 
-  async #status(forwarder: Forwarder): Promise<ForwarderStatus> {
-    return this.#statusAt(forwarder, await this.#options.subscriptions.logEnds());
-  }
-
-  #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
-    const { forwarding, subscriptions, letters, hold } = this.#options;
-    const stats = forwarding.stats(forwarder);
-    const { behind, lost } = subscriptions.open(forwarder)?.lag(logEnds) ?? { behind: 0, lost: 0 };
-    return {
-      forwarder,
-      state: !forwarder.enabled
-        ? 'paused'
-        : hold.isHeld
-          ? 'held'
-          : stats.blocked > 0
-            ? 'dead_letters_full'
-            : stats.backingOff > 0
-              ? 'backing_off'
-              : 'running',
-      behind,
-      lost,
-      deadLetters: letters.count(forwarderKey(forwarder.id)),
-      counts: stats.counts,
-      lastDeliveredAtMs: stats.lastDeliveredAtMs,
-      lastError: stats.lastError,
-    };
-  }
-
-  async #restart(forwarder: Forwarder): Promise<void> {
-    await this.#options.forwarding.restart(forwarder);
+  /** What is declared is so all the same: without a leader nothing runs. */
+  async #inForce(): Promise<void> {
+    await this.#options.work.followed().catch(() => {});
   }
 }

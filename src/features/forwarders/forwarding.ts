@@ -3,9 +3,11 @@ import { FairShare } from '../../core/fair-share.ts';
 import { deviceKeyOf } from '../../core/identity.ts';
 import { generateUuid } from '../../core/uuid.ts';
 import type { StoredRecord } from '../../domain/records/record.ts';
+import { forwarderKey } from './dead-letters.ts';
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { hostsOf } from './declaration/forwarder-draft.ts';
+import type { Forwarders } from './declaration/forwarders.ts';
 import { ForwarderStats } from './delivery/delivery-loop.ts';
 import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forwarder-worker.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
@@ -25,6 +27,7 @@ const testSchema = 'fleetpost-test';
 
 export interface ForwardingOptions extends ForwarderWorkerOptions {
   config: ForwarderWorkerOptions['config'] & { readonly forwardHosts: string };
+  forwarders: Forwarders;
   subscriptions: Subscriptions;
 }
 
@@ -48,14 +51,20 @@ export class Forwarding {
     return stats;
   }
 
-  /** Restarts a forwarder as declared now; stops a paused one. */
-  async restart(forwarder: Forwarder): Promise<void> {
-    await this.end(forwarder);
+  /** Restarts a forwarder as it is declared now, stops a paused one, and removes everything of a deleted one. */
+  async apply(declared: Forwarder): Promise<void> {
+    await this.#end(declared);
+    const { forwarders, subscriptions, letters, config } = this.#options;
+    const forwarder = forwarders.declared(declared);
+    if (forwarder === undefined) {
+      this.#stats.delete(declared.id);
+      await letters.forget(forwarderKey(declared.id));
+      // Last: by it the next start finds the rest of an interrupted deletion.
+      await subscriptions.delete(declared);
+      return;
+    }
+    await subscriptions.put(forwarder);
     if (!forwarder.enabled || this.#isStopping) return;
-    const { subscriptions, config } = this.#options;
-    // A forwarder created during a backup, which copies subscriptions first, has none: it starts at its creation.
-    if (subscriptions.open(forwarder) === undefined)
-      await subscriptions.put(forwarder, forwarder.createdAtMs);
     const subscription = subscriptions.open(forwarder);
     if (subscription === undefined) throw new Error('a forwarder has a subscription');
     const sender = await senderOf(forwarder, config.forwardHosts);
@@ -87,15 +96,10 @@ export class Forwarding {
   }
 
   /** Settles once nothing more is sent or written for it. */
-  async end({ id }: Forwarder): Promise<void> {
+  async #end({ id }: Forwarder): Promise<void> {
     const worker = this.#workers.get(id);
     this.#workers.delete(id);
     await worker?.stop();
-  }
-
-  /** Drops the stats of a deleted forwarder. */
-  forget({ id }: Forwarder): void {
-    this.#stats.delete(id);
   }
 
   async stop(): Promise<void> {

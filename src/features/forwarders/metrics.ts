@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { AdminContext } from '../../admin-api/request/context.ts';
 
 /** Adds the metrics of all forwarders. Returns what to call before a scrape, for all of them at once. */
-export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminContext): () => Promise<void> {
+export function addForwarderMetrics(metrics: Registry, { forwarderWork }: AdminContext): () => Promise<void> {
   const labelNames = ['fleet', 'forwarder'];
   const registers = [metrics];
   const records = new Counter({
@@ -32,7 +32,7 @@ export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminCont
   return async () => {
     // Deleted forwarders are no longer reported.
     for (const metric of [records, behind, deadLetters, held]) metric.reset();
-    for await (const { forwarder, state, counts, ...status } of forwarders.all()) {
+    for await (const { forwarder, state, counts, ...status } of forwarderWork.all()) {
       const labels = { fleet: forwarder.fleetId, forwarder: forwarder.name };
       for (const [outcome, count] of Object.entries(counts)) records.inc({ ...labels, outcome }, count);
       behind.set(labels, status.behind);

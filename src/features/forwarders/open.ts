@@ -4,13 +4,13 @@ import type { Journal } from '../../storage/tables/journal.ts';
 import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
 import type { Consumers } from '../records/consumers.ts';
 import type { ForwarderConfig } from './config.ts';
-import { LocalForwarderService } from './control.ts';
 import { ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { ByteBudget } from './delivery/byte-budget.ts';
 import { Subscriptions } from './delivery/log-source.ts';
 import { Forwarding } from './forwarding.ts';
 import type { ForwarderDeadLetter } from './service.ts';
+import { LocalForwarderWork } from './work.ts';
 
 export interface OpenForwardersOptions {
   journal: Journal;
@@ -24,7 +24,7 @@ export interface OpenForwardersOptions {
 
 /** Forwarders at work on the main thread. */
 export interface RunningForwarders {
-  control: LocalForwarderService;
+  work: LocalForwarderWork;
   deadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
   /** Abandons attempts under way, which are repeated after the next start. Call it before the consumers stop. */
   stop(): Promise<void>;
@@ -39,19 +39,12 @@ export async function startForwarders({
   const letters = new ForwarderDeadLetters(journal, input.config.forwardDeadLettersMax);
   const subscriptions = new Subscriptions(consumers);
   const budget = new ByteBudget(input.config.forwardBytesMax);
-  const options = { ...input, letters, subscriptions, budget };
+  const options = { ...input, forwarders, letters, subscriptions, budget };
   const forwarding = new Forwarding(options);
-  try {
-    for (const id of await subscriptions.deleteOthers(forwarders.all()))
-      await letters.forget(forwarderKey(id));
-    for (const forwarder of forwarders.all()) await forwarding.restart(forwarder);
-  } catch (error) {
-    // Some are running already.
-    await forwarding.stop();
-    throw error;
-  }
+  const work = new LocalForwarderWork({ ...options, forwarding });
+  await work.start();
   return {
-    control: new LocalForwarderService({ ...options, forwarders, forwarding }),
+    work,
     deadLetters: new LocalDeadLetterService({
       queue: letters,
       ownerOf: (fleetId, name) => forwarderKey(forwarders.get(fleetId, name).id),
@@ -63,6 +56,6 @@ export async function startForwarders({
         return replayed;
       },
     }),
-    stop: () => forwarding.stop(),
+    stop: () => work.stop(),
   };
 }

@@ -131,9 +131,9 @@ const listing = {
 };
 
 const listForwarders =
-  ({ forwarders }: AdminContext): Handler<typeof listing> =>
+  ({ forwarderWork }: AdminContext): Handler<typeof listing> =>
   async ({ params }) => ({
-    items: (await forwarders.list(params.fleet_id)).map(describeForwarder),
+    items: (await forwarderWork.list(params.fleet_id)).map(describeForwarder),
     next: null,
   });
 
@@ -149,11 +149,8 @@ const declareForwarder =
   ({ forwarders, registry }: AdminContext): Handler<typeof declaring> =>
   async ({ params: { fleet_id, name }, body }, reply) => {
     registry.fleet(fleet_id);
-    const known = (await forwarders.list(fleet_id)).find(({ forwarder }) => forwarder.name === name);
-    const { status, isNew, secret, warning } = await forwarders.put(
-      fleet_id,
-      name,
-      forwarderDraftOf(body, known?.forwarder),
+    const { status, isNew, secret, warning } = await forwarders.put(fleet_id, name, (known) =>
+      forwarderDraftOf(body, known),
     );
     reply.code(isNew ? 201 : 200);
     return { ...describeForwarder(status), secret: secret ?? null, warning: warning ?? null };
@@ -166,9 +163,9 @@ const showing = {
 };
 
 const showForwarder =
-  ({ forwarders }: AdminContext): Handler<typeof showing> =>
+  ({ forwarderWork }: AdminContext): Handler<typeof showing> =>
   async ({ params: { fleet_id, name } }) =>
-    describeForwarder(await forwarders.get(fleet_id, name));
+    describeForwarder(await forwarderWork.get(fleet_id, name));
 
 const testing = {
   summary: 'Test a forwarder',
@@ -179,9 +176,9 @@ const testing = {
 };
 
 const testForwarder =
-  ({ forwarders }: AdminContext): Handler<typeof testing> =>
+  ({ forwarderWork }: AdminContext): Handler<typeof testing> =>
   async ({ params: { fleet_id, name }, audited }) => {
-    const { result, msg, milliseconds } = await forwarders.test(fleet_id, name);
+    const { result, msg, milliseconds } = await forwarderWork.test(fleet_id, name);
     audited.about = { result };
     return { result, msg: msg ?? null, milliseconds };
   };

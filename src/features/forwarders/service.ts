@@ -50,6 +50,7 @@ export interface ForwarderDraft {
   start: ForwarderStart;
 }
 
+/** What came of a declaration. */
 export interface DeclaredForwarder {
   status: ForwarderStatus;
   isNew: boolean;
@@ -59,31 +60,17 @@ export interface DeclaredForwarder {
   warning: string | undefined;
 }
 
-/**
- * Forwarders for the admin API. Every method throws ApiError fleet_not_found or forwarder_not_found for unknown
- * names.
- */
-export interface ForwarderService {
+/** The forwarders at work on the leader. All but `all` and `followed` throw ApiError fleet_not_found, forwarder_not_found. */
+export interface ForwarderWork {
   list(fleetId: string): Promise<ForwarderStatus[]>;
   /** Yields those of all fleets, a few per event loop turn, as there may be many. */
   all(): AsyncIterable<ForwarderStatus>;
+  /** Once everything that was declared before the call is in force. */
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
-  /** @throws ApiError invalid_forwarder, limit_reached. */
-  put(fleetId: string, name: string, draft: ForwarderDraft): Promise<DeclaredForwarder>;
+  /** Settles once everything that was declared before the call is in force. */
+  followed(): Promise<void>;
+  /** Why its destination takes no connections now; undefined if it does. Nothing is sent to it. */
+  unreachable(fleetId: string, name: string): Promise<string | undefined>;
   /** Sends one test event, and says what came of it. @throws ApiError unavailable. */
   test(fleetId: string, name: string): Promise<ForwarderTrial>;
-  /** Pauses or resumes it; a paused one keeps its cursors. */
-  change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus>;
-  /** Deletes its cursors and dead letters too. */
-  delete(fleetId: string, name: string): Promise<void>;
-  /**
-   * Signs with another secret and, for `graceSeconds`, with the previous one too. Returns the new one.
-   * @throws ApiError invalid_forwarder.
-   */
-  rotateSecret(
-    fleetId: string,
-    name: string,
-    secret: string | undefined,
-    graceSeconds: number,
-  ): Promise<string>;
 }

@@ -22,6 +22,12 @@ export interface ConsumerSettings {
 /** Where a new consumer begins: at the first record, after the last one, or at a time in ms. */
 export type ConsumerStart = 'earliest' | 'latest' | number;
 
+/** Where a consumer begins that was declared elsewhere: at positions, unless there are other logs since. */
+export interface DeclaredStart {
+  since: readonly number[];
+  createdAtMs: number;
+}
+
 export interface FetchOptions extends BatchLimits {
   /** Name of the client, shown in the consumer's status. */
   worker: string;

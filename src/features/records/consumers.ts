@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { EventLoopBudget, Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
 import { Collection } from '../../storage/tables/collection.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
-import { Consumer, type ConsumerSettings, type ConsumerStart } from './consumer.ts';
+import { Consumer, type ConsumerSettings, type ConsumerStart, type DeclaredStart } from './consumer.ts';
 import { type ConsumerDeclaration, consumerTable } from './consumer-tables.ts';
 import { Cursors } from './cursor.ts';
 import type { LogFollower } from './log-follower.ts';
@@ -77,7 +78,7 @@ export class Consumers {
     fleetId: string,
     name: string,
     settings: Partial<ConsumerSettings>,
-    start: ConsumerStart,
+    start: ConsumerStart | DeclaredStart,
     mayAdd: () => void = () => {},
   ): Promise<{ consumer: Consumer; isNew: boolean }> {
     return this.#changes.run(async () => {
@@ -89,6 +90,9 @@ export class Consumers {
         ...defaultSettings,
       };
       const declaration: ConsumerDeclaration = { ...before, ...settings };
+      if (known !== undefined && isDeepStrictEqual(declaration, before)) {
+        return { consumer: known, isNew: false };
+      }
       const { journal, follower } = this.#options;
       const logEnds = await follower.ends();
       const positions = known === undefined ? await this.#positions(start, logEnds) : [];
@@ -151,7 +155,13 @@ export class Consumers {
     return consumer;
   }
 
-  async #positions(start: ConsumerStart, logEnds: readonly number[]): Promise<number[]> {
+  async #positions(start: ConsumerStart | DeclaredStart, logEnds: readonly number[]): Promise<number[]> {
+    if (typeof start === 'object') {
+      const { since, createdAtMs } = start;
+      if (since.length !== logEnds.length) return this.#positions(createdAtMs, logEnds);
+      // The logs of a backup may end before.
+      return logEnds.map((end, shard) => Math.min(end, since[shard] ?? end));
+    }
     if (start === 'earliest') return logEnds.map(() => 0);
     if (start === 'latest') return [...logEnds];
     return Promise.all(this.#options.follower.shards.map((shard) => shard.log.positionAt(start)));

@@ -5,8 +5,8 @@ import type { Shard } from '../../domain/shard.ts';
 import type { Declarations } from './declarations.ts';
 import type { RemoteServices } from './remote-services.ts';
 
-export interface FleetDeletionOptions extends Pick<Declarations, 'registry' | 'tokens' | 'claimTokens'> {
-  services: RemoteServices;
+export interface FleetDeletionOptions extends Omit<Declarations, 'hold' | 'close' | 'follow'> {
+  services: Pick<RemoteServices, 'consumers' | 'broadcasts'>;
   shards: readonly Shard[];
   /** Nothing is removed meanwhile: a copy that has a device has its fleet too. */
   isBackupRunning(): boolean;
@@ -105,14 +105,13 @@ export class FleetDeletion {
   }
 
   async #forwarders(fleetId: string): Promise<number> {
-    const { forwarders } = this.#options.services;
-    const found = await forwarders.list(fleetId);
-    return this.#each(found, ({ forwarder }) => forwarders.delete(fleetId, forwarder.name));
+    const { forwarders } = this.#options;
+    return this.#each(forwarders.list(fleetId), ({ name }) => forwarders.delete(fleetId, name));
   }
 
   async #actions(fleetId: string): Promise<number> {
-    const { actions } = this.#options.services;
-    return this.#each(await actions.list(fleetId), ({ action }) => actions.delete(fleetId, action.name));
+    const { actions } = this.#options;
+    return this.#each(actions.list(fleetId), ({ name }) => actions.delete(fleetId, name));
   }
 
   async #consumers(fleetId: string): Promise<number> {
@@ -171,7 +170,7 @@ export class FleetDeletion {
   }
 
   /** Removes one after the other, each in its own write; returns how many there were. */
-  async #each<T>(found: readonly T[], remove: (one: T) => Promise<void>): Promise<number> {
+  async #each<T>(found: readonly T[], remove: (one: T) => Promise<unknown>): Promise<number> {
     for (const one of found) {
       this.#proceed();
       await remove(one);

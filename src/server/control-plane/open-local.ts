@@ -4,7 +4,7 @@ import { openControl, openJournal, openRegistry } from '../../maintenance/enviro
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { openDeclarations, openDeclaredWork } from './declarations.ts';
+import { openDeclarations } from './declarations.ts';
 
 export interface OpenLocalOptions {
   folder: DataFolder;
@@ -17,7 +17,6 @@ export interface OpenLocalOptions {
 export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOptions): ControlPlane {
   const stored = openRegistry(folder.registryFolder, config);
   const declarations = openDeclarations(stored, config, log);
-  const { registry } = declarations;
   const journal = openControl(folder.journalFolder('control'), config);
   return {
     ...declarations,
@@ -27,7 +26,6 @@ export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOpt
       return startServices({
         ...params,
         declarations,
-        work: openDeclaredWork(stored, registry, config),
         journal,
         actionJournal: openJournal(folder.journalFolder('actions'), config),
         isBackupRunning,

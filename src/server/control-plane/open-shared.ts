@@ -16,7 +16,7 @@ import { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane, LeaderWork, LeaderWorkOptions } from './control-plane.ts';
-import { type Declarations, openDeclarations, openDeclaredWork } from './declarations.ts';
+import { type Declarations, openDeclarations } from './declarations.ts';
 import { methodsOf, type RemoteServices, remoteServices } from './remote-services.ts';
 import type { LocalServices } from './services.ts';
 
@@ -58,13 +58,7 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
     throw error;
   }
   const declarations = openDeclarations(stored, config, log);
-  const { registry, tokens, claimTokens, hold } = declarations;
-  stored.onChange(async (changes) => {
-    tokens.follow(changes);
-    claimTokens.follow(changes);
-    hold.follow(changes);
-    await registry.follow(changes);
-  });
+  stored.onChange((changes) => declarations.follow(changes));
   const audit = new PostgresAudit(database, config, log);
   const rpcClient = new RpcClient({ database, log });
   return {
@@ -119,6 +113,8 @@ async function openLeaderWork(
 ): Promise<RunningWork> {
   const { database, stored, declarations, node, config, log } = options;
   await stored.catchUp();
+  // This node may have missed some that it could not read: what they have done must not be taken for that of deleted ones.
+  for (const declared of [declarations.actions, declarations.forwarders]) declared.load();
   const leadership = { database, lease: { name: leaderLease, holder: node }, onLost };
   const control = await LeaderStore.open({ store: 'control', tables: controlTables, ...leadership });
   const actions = await LeaderStore.open({ store: 'actions', tables: actionTables, ...leadership }).catch(
@@ -127,7 +123,6 @@ async function openLeaderWork(
   const local = await startServices({
     ...params,
     declarations,
-    work: openDeclaredWork(stored, declarations.registry, config),
     journal: controlJournalOf(control),
     actionJournal: actionJournalOf(actions),
     isBackupRunning: () => false,
@@ -173,11 +168,11 @@ function servicesOf(find: () => RemoteServices): RemoteServices {
       },
     });
   return {
-    actions: of('actions'),
+    actionWork: of('actionWork'),
     actionDeadLetters: of('actionDeadLetters'),
     broadcasts: of('broadcasts'),
     consumers: of('consumers'),
-    forwarders: of('forwarders'),
+    forwarderWork: of('forwarderWork'),
     forwarderDeadLetters: of('forwarderDeadLetters'),
   };
 }

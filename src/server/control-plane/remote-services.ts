@@ -7,7 +7,7 @@ import type { Method } from '../../nodes/rpc-server.ts';
 /** The services that the leader provides to all nodes. */
 export type RemoteServices = Pick<
   AdminContext,
-  'actions' | 'actionDeadLetters' | 'broadcasts' | 'consumers' | 'forwarders' | 'forwarderDeadLetters'
+  'actionWork' | 'actionDeadLetters' | 'broadcasts' | 'consumers' | 'forwarderWork' | 'forwarderDeadLetters'
 >;
 
 /** Names of the methods that return a value or a promise, not a stream. */
@@ -21,18 +21,24 @@ type MethodName<T> = {
 
 const letterMethods = { list: true, get: true, replay: true, drop: true } as const;
 
-/** All methods that nodes may call on the leader. A fetch of a consumer is called in its own way. */
+/**
+ * All methods that nodes may call on the leader; a fetch of a consumer is called in its own way. Actions and forwarders
+ * are not put, changed or deleted by calls: any node declares them in the shared tables, and the leader follows. The rest
+ * stays a call because it reads or writes the leader's own stores: it commits to them at every run, batch and chunk, from
+ * the only copy that is current. If others wrote to them too, each of its commits would wait for a lock and a look at
+ * what they changed, and every node would hold all runs, letters and payloads in memory.
+ */
 const remoteMethods = {
-  actions: {
+  actionWork: {
+    // Queues, rates and failures are in its memory; so is what it has followed.
     list: true,
     get: true,
-    version: true,
-    put: true,
-    change: true,
-    rollback: true,
-    delete: true,
+    followed: true,
+    // Sandboxes and the type checker run there, in turns with the runs.
+    prepare: true,
     test: true,
     check: true,
+    // A run that has read what is changed runs again: one transaction with the state.
     listState: true,
     getState: true,
     setState: true,
@@ -41,6 +47,7 @@ const remoteMethods = {
     logs: true,
   },
   actionDeadLetters: letterMethods,
+  // `pause` and `cancel` are answered once nothing more is sent, `put` within limits that count what runs.
   broadcasts: {
     put: true,
     list: true,
@@ -51,15 +58,15 @@ const remoteMethods = {
     cancel: true,
     delete: true,
   },
+  // A declaration is one transaction with the cursors, and of no use without the leader, which lends the batches.
   consumers: { list: true, get: true, put: true, delete: true, acknowledge: true, release: true },
-  forwarders: {
+  forwarderWork: {
     list: true,
     get: true,
-    put: true,
+    followed: true,
+    // From where records are sent, which may reach other hosts than this node does.
+    unreachable: true,
     test: true,
-    change: true,
-    delete: true,
-    rotateSecret: true,
   },
   forwarderDeadLetters: letterMethods,
 } satisfies {
@@ -117,7 +124,7 @@ export function remoteServices(
   };
   const consumers = of('consumers');
   return {
-    actions: { ...of('actions'), all: none },
+    actionWork: { ...of('actionWork'), all: none },
     actionDeadLetters: of('actionDeadLetters'),
     broadcasts: {
       ...of('broadcasts'),
@@ -142,7 +149,7 @@ export function remoteServices(
         return { ...sent, release };
       },
     },
-    forwarders: { ...of('forwarders'), all: none },
+    forwarderWork: { ...of('forwarderWork'), all: none },
     forwarderDeadLetters: of('forwarderDeadLetters'),
   };
 }

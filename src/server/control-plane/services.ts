@@ -10,12 +10,11 @@ import type { LogFollower } from '../../features/records/log-follower.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 import type { MainShards } from '../../threads/shards.ts';
 import type { RunningConfig } from '../configuration/config.ts';
-import type { Declarations, DeclaredWork } from './declarations.ts';
+import type { Declarations } from './declarations.ts';
 import { FleetDeletion } from './fleet-deletion.ts';
 
 export interface ServicesOptions {
-  declarations: Pick<Declarations, 'registry' | 'tokens' | 'claimTokens' | 'hold'>;
-  work: DeclaredWork;
+  declarations: Omit<Declarations, 'close' | 'follow'>;
   journal: Journal;
   /** Closed with the services. */
   actionJournal: ActionJournal;
@@ -42,10 +41,10 @@ export async function startServices(options: ServicesOptions) {
 }
 
 async function startParts(
-  { declarations, work, actionJournal, ...params }: ServicesOptions,
+  { declarations, actionJournal, ...params }: ServicesOptions,
   started: { stop(): Promise<void> }[],
 ) {
-  const { actions, forwarders } = work;
+  const { actions, forwarders } = declarations;
   const { shards } = params;
   const hold = declarations.hold.flag;
   // Consumers and deletions go on while the server is held: the one is asked for, and so was the other.
@@ -62,7 +61,7 @@ async function startParts(
   started.push(forwarderWork);
   const broadcaster = new Broadcaster({ ...params, hold });
   started.push(broadcaster);
-  const actionWork = startActions({
+  const actionWork = await startActions({
     ...params,
     journal: actionJournal,
     actions,
@@ -70,10 +69,10 @@ async function startParts(
     fleet: (fleetId) => declarations.registry.fleet(fleetId),
   });
   const services = {
-    actions: actionWork.control,
+    actionWork: actionWork.work,
     actionDeadLetters: actionWork.deadLetters,
     consumers: consumerWork.control,
-    forwarders: forwarderWork.control,
+    forwarderWork: forwarderWork.work,
     forwarderDeadLetters: forwarderWork.deadLetters,
     broadcasts: new LocalBroadcastService(broadcaster),
   };
@@ -91,7 +90,6 @@ async function startParts(
       await consumerWork.stop();
       await actionWork.stop();
       await broadcaster.stop();
-      await work.close();
     },
   };
 }

@@ -28,6 +28,9 @@ function newPath(): string {
 
 const fleetId = 'ACTFLEET';
 
+/** Ends of the logs, when an action begins. */
+const ends = [7];
+
 interface Opened extends AsyncDisposable {
   environment: Environment;
   registry: Registry;
@@ -91,34 +94,36 @@ async function codeOf(call: () => unknown): Promise<ErrorCode | undefined> {
 
 it('actions, their versions and which of them runs are there when the folder is opened again', async () => {
   const path = newPath();
-  const id = '01890a5d-ac96-774b-bcce-b302099a8057';
+  let id = '';
   {
     await using opened = await open(path);
     const { actions } = opened;
-    expect(await actions.put(fleetId, 'lock-check', code('1'), { id, runsPerSecondMax: 5 })).toMatchObject({
+    const first = await actions.put(fleetId, 'lock-check', code('1'), ends, { runsPerSecondMax: 5 });
+    expect(first).toMatchObject({
       isNew: true,
-      action: { id, enabled: true, version: 1, runsPerSecondMax: 5 },
+      action: { enabled: true, begin: { logEnds: ends }, version: 1, runsPerSecondMax: 5 },
     });
-    const again = await actions.put(fleetId, 'lock-check', code('2'), { id: 'ignored', enabled: false });
+    id = first.action.id;
+    const again = await actions.put(fleetId, 'lock-check', code('2'), [8], { enabled: false });
     expect(again).toMatchObject({
       isNew: false,
-      action: { id, enabled: false, version: 2, runsPerSecondMax: 5 },
+      action: { id, enabled: false, begin: first.action.begin, version: 2, runsPerSecondMax: 5 },
     });
-    await actions.put(fleetId, 'another', code('A'));
+    await actions.put(fleetId, 'another', code('A'), ends);
     await actions.rollback(fleetId, 'lock-check', 1);
-    await actions.change(fleetId, 'lock-check', { enabled: true, runsPerSecondMax: null });
+    await actions.change(fleetId, 'lock-check', { enabled: true, runsPerSecondMax: null }, [9]);
   }
   await using opened = await open(path);
   const { actions } = opened;
   expect(actions.list(fleetId).map(({ name }) => name)).toEqual(['another', 'lock-check']);
   expect(actions.all()).toEqual(actions.list(fleetId));
   const action = actions.get(fleetId, 'lock-check');
-  expect(action).toMatchObject({ id, fleetId, enabled: true, version: 1 });
+  expect(action).toMatchObject({ id, fleetId, enabled: true, begin: { logEnds: [9] }, version: 1 });
   expect(action).not.toHaveProperty('runsPerSecondMax');
   expect(action.versions.map(({ number }) => number)).toEqual([1, 2]);
   expect(actions.current(action)).toMatchObject({ number: 1, code: '1' });
   expect(actions.version(fleetId, 'lock-check', 2)).toMatchObject({ number: 2, code: '2' });
-  expect((await actions.put(fleetId, 'lock-check', code('3'))).action.version).toBe(3);
+  expect((await actions.put(fleetId, 'lock-check', code('3'), ends)).action.version).toBe(3);
 });
 
 it('what was put is read back to the letter, whatever its members are called', async () => {
@@ -129,7 +134,7 @@ it('what was put is read back to the letter, whatever its members are called', a
   };
   {
     await using opened = await open(path);
-    await opened.actions.put(fleetId, 'odd', odd);
+    await opened.actions.put(fleetId, 'odd', odd, ends);
   }
   await using opened = await open(path);
   const current = opened.actions.current(opened.actions.get(fleetId, 'odd'));
@@ -142,13 +147,13 @@ it('the newest versions are kept, and an older one that runs until the next is p
   await using opened = await open(path);
   const { actions } = opened;
   const from = (first: number) => Array.from({ length: 10 }, (_, index) => first + index);
-  for (let n = 1; n <= 11; n += 1) await actions.put(fleetId, 'a', code(String(n)));
+  for (let n = 1; n <= 11; n += 1) await actions.put(fleetId, 'a', code(String(n)), ends);
   expect(actions.get(fleetId, 'a').versions.map(({ number }) => number)).toEqual(from(2));
   expect(await codeOf(() => actions.version(fleetId, 'a', 1))).toBe('action_version_not_found');
   expect(await codeOf(() => actions.rollback(fleetId, 'a', 1))).toBe('action_version_not_found');
   expect((await actions.rollback(fleetId, 'a', 2)).version).toBe(2);
   expect(actions.version(fleetId, 'a', 2).code).toBe('2');
-  const { action } = await actions.put(fleetId, 'a', code('12'));
+  const { action } = await actions.put(fleetId, 'a', code('12'), ends);
   expect(action).toMatchObject({ version: 12 });
   expect(action.versions.map(({ number }) => number)).toEqual(from(3));
   expect(opened.environment.sizeOf('actionVersions').records).toBe(10);
@@ -158,13 +163,13 @@ it('an action that is deleted leaves nothing, and is another when it is put agai
   const path = newPath();
   await using opened = await open(path);
   const { actions, environment } = opened;
-  const first = await actions.put(fleetId, 'a', code('1'));
-  await actions.put(fleetId, 'a', code('2'));
+  const first = await actions.put(fleetId, 'a', code('1'), ends);
+  await actions.put(fleetId, 'a', code('2'), ends);
   await actions.delete(fleetId, 'a');
   expect(environment.sizeOf('actions').records + environment.sizeOf('actionVersions').records).toBe(0);
   expect(await codeOf(() => actions.get(fleetId, 'a'))).toBe('action_not_found');
   expect(await codeOf(() => actions.delete(fleetId, 'a'))).toBe('action_not_found');
-  const second = await actions.put(fleetId, 'a', code('1'));
+  const second = await actions.put(fleetId, 'a', code('1'), ends);
   expect(second).toMatchObject({ isNew: true, action: { version: 1 } });
   expect(second.action.id).not.toBe(first.action.id);
   expect(await codeOf(() => actions.current(first.action))).toBe('action_not_found');
@@ -174,12 +179,14 @@ it('no fleet has more actions than it may, even when they are put at the same ti
   await using opened = await open(newPath(), 2);
   const { actions } = opened;
   const names = ['a', 'b', 'c', 'a'];
-  const codes = await Promise.all(names.map((name) => codeOf(() => actions.put(fleetId, name, code('1')))));
+  const codes = await Promise.all(
+    names.map((name) => codeOf(() => actions.put(fleetId, name, code('1'), ends))),
+  );
   expect(codes).toEqual([undefined, undefined, 'limit_reached', undefined]);
   expect(actions.get(fleetId, 'a').version).toBe(2);
-  expect(await codeOf(() => actions.put('NOFLEET1', 'a', code('1')))).toBe('fleet_not_found');
+  expect(await codeOf(() => actions.put('NOFLEET1', 'a', code('1'), ends))).toBe('fleet_not_found');
   expect(await codeOf(() => actions.list('NOFLEET1'))).toBe('fleet_not_found');
-  expect(await codeOf(() => actions.put(fleetId, '../a', code('1')))).toBe('invalid_action');
+  expect(await codeOf(() => actions.put(fleetId, '../a', code('1'), ends))).toBe('invalid_action');
 });
 
 it('verify reads every action and version, and finds what does not belong together', async () => {
@@ -191,9 +198,9 @@ it('verify reads every action and version, and finds what does not belong togeth
   };
   {
     await using opened = await open(path);
-    await opened.actions.put(fleetId, 'a', code('1'));
-    await opened.actions.put(fleetId, 'a', code('2'));
-    await opened.actions.put(fleetId, 'b', code('1'));
+    await opened.actions.put(fleetId, 'a', code('1'), ends);
+    await opened.actions.put(fleetId, 'a', code('2'), ends);
+    await opened.actions.put(fleetId, 'b', code('1'), ends);
   }
   expect(verify(path)).toEqual({ actions: 2, findings: [] });
   await write(({ environment }, id) => {

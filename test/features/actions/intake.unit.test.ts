@@ -60,6 +60,7 @@ class Subject {
     name: 'any',
     createdAtMs: 0,
     enabled: true,
+    begin: { id: formatUuid(generateUuid()), logEnds: [] },
     version: 1,
     versions: [],
   };

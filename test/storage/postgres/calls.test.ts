@@ -295,7 +295,7 @@ describe('calls between nodes', () => {
     ];
     // Of what the controls do, that which this test asks for.
     const controls = {
-      actions: { list: (fleetId: string) => [{ fleetId }] },
+      actionWork: { list: (fleetId: string) => [{ fleetId }] },
       broadcasts: {
         put: async (_fleetId: string, request: unknown) => ({ status: request, isReplay: false }),
       },
@@ -316,14 +316,14 @@ describe('calls between nodes', () => {
           return 1;
         },
       },
-      forwarders: {},
+      forwarderWork: {},
     } as unknown as RemoteServices;
     newAnswerer(Object.fromEntries(methodsOf(controls)));
     const remote = remoteServices(caller, {
       current: { requestTimeoutSeconds: timeoutMilliseconds / 1_000 },
     });
 
-    expect(await remote.actions.list('FLEET001')).toEqual([{ fleetId: 'FLEET001' }]);
+    expect(await remote.actionWork.list('FLEET001')).toEqual([{ fleetId: 'FLEET001' }]);
     const request = { name: 'go', payload: new Uint8Array([1]), to: { all: true as const } };
     const { status } = await remote.broadcasts.put('FLEET001', request);
     expect(status).toEqual({ ...request, payload: Buffer.from([1]) });

@@ -22,6 +22,8 @@ export const actionTable: TableLayout<ActionKey, Action> = {
       parseUuid(action.id ?? '') !== undefined &&
       typeof action.createdAtMs === 'number' &&
       typeof action.enabled === 'boolean' &&
+      parseUuid(action.begin?.id ?? '') !== undefined &&
+      Array.isArray(action.begin?.logEnds) &&
       Number.isInteger(action.version) &&
       Array.isArray(action.versions) &&
       action.versions.every((one) => Number.isInteger(one?.number) && typeof one.createdAtMs === 'number'),

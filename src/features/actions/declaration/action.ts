@@ -58,6 +58,14 @@ export interface ActionVersion extends ActionDraft {
   code: string;
 }
 
+/** Where an action begins in the logs, which the leader makes so once for each id. */
+export interface ActionBegin {
+  /** UUIDv7. */
+  id: string;
+  /** Ends of the logs, as the node that declared it saw them. */
+  logEnds: readonly number[];
+}
+
 export interface Action {
   /** UUIDv7; an action that is deleted and created again gets a new one. */
   id: string;
@@ -66,6 +74,8 @@ export interface Action {
   name: string;
   createdAtMs: number;
   enabled: boolean;
+  /** When it was last enabled, or created as it is. */
+  begin: ActionBegin;
   /** Absent: the configured default. */
   runsPerSecondMax?: number;
   /** The current version. */

@@ -109,7 +109,6 @@ export class Dispatcher {
     this.#upkeepTimer = setInterval(() => {
       this.#upkeep().catch((error: unknown) => logFailure(options.log, error, 'actions: upkeep failed'));
     }, upkeepMs);
-    for (const action of options.actions.all()) this.restart(action);
   }
 
   queue(action: Action): ActionQueue | undefined {

@@ -16,6 +16,7 @@ export const forwarderTable: TableLayout<ForwarderName, Forwarder> = {
     return (
       parseUuid(forwarder.id ?? '') !== undefined &&
       typeof forwarder.createdAtMs === 'number' &&
+      forwarder.since?.every(Number.isSafeInteger) === true &&
       typeof forwarder.enabled === 'boolean' &&
       typeof forwarder.filter === 'object' &&
       ['batchRecordsMax', 'lingerMilliseconds', 'timeoutSeconds'].every((key) =>

@@ -76,5 +76,7 @@ export interface Forwarder extends ForwarderSettings {
   /** Same pattern as schema names (D2). */
   name: string;
   createdAtMs: number;
+  /** Positions, one of each log, where a new one begins: as the node that declared it saw them. */
+  since: readonly number[];
   secrets: ForwarderSecrets;
 }

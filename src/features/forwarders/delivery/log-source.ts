@@ -1,7 +1,7 @@
 import { recordKinds } from '../../../domain/records/record.ts';
 import type { Consumer } from '../../records/consumer.ts';
 import type { Consumers } from '../../records/consumers.ts';
-import type { Forwarder, ForwarderStart } from '../declaration/forwarder.ts';
+import type { Forwarder } from '../declaration/forwarder.ts';
 import type { Source } from './source.ts';
 
 /** Payload bytes of one batch; the first record is exempt. */
@@ -44,11 +44,11 @@ export class Subscriptions {
     this.#consumers = consumers;
   }
 
-  /** Settles once durable. An existing subscription keeps its cursors. `start` may be a time in ms. */
-  async put(forwarder: Forwarder, start: ForwarderStart | number): Promise<void> {
+  /** Settles once durable. An existing subscription keeps its cursors. */
+  async put(forwarder: Forwarder): Promise<void> {
     const { kinds = [], schemas = [] } = forwarder.filter;
     const settings = { kinds: recordKinds.filter((kind) => kinds.includes(kind)), schemas, leaseSeconds };
-    await this.#consumers.put(forwarder.fleetId, consumerName(forwarder), settings, start);
+    await this.#consumers.put(forwarder.fleetId, consumerName(forwarder), settings, forwarder);
   }
 
   /** Log end of every shard. */

@@ -1,4 +1,3 @@
-import type { Awaitable } from '../../../core/async.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
 import type { DeviceCredentials, DeviceStatus, FleetCounts } from '../../../domain/devices/device.ts';
 import type {
@@ -67,8 +66,8 @@ export class LmdbDevices extends EngineDevices implements ShardDevices {
     return bytes && this.#status(device, bytes);
   }
 
-  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number> {
-    if (by === 'connected') return this.#presence.connectedCount(filter.fleetId);
+  async countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Promise<number> {
+    if (by === 'connected') return Math.min(max, await this.#presence.connectedCount(filter.fleetId));
     this.#environment.refresh();
     return countEntries(this.#tables, by, filter, max);
   }
