@@ -1,4 +1,5 @@
 import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
+import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import type { AdminContext } from '../admin-api/request/context.ts';
 import { bracketed } from '../core/address.ts';
 import { LogFollower } from '../features/records/log-follower.ts';
@@ -7,6 +8,9 @@ import type { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
 import { adminHost } from './certificates/certificate.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
+
+/** Where the build puts the console. */
+const consoleFolder = new URL('../console/', import.meta.url).pathname;
 
 /** The parts of a server that serve operators. */
 export interface OperatorSide {
@@ -78,6 +82,7 @@ function contextOf(
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
     lockouts: cluster.lockouts,
     backups,
+    consoleFiles: config.console ? ConsoleFiles.read(consoleFolder) : undefined,
     log,
   };
 }

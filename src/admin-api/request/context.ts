@@ -30,6 +30,7 @@ import type { DeadLetterService } from '../../features/dead-letters/service.ts';
 import type { ForwarderDeadLetter, ForwarderService } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
+import type { ConsoleFiles } from '../console/console-files.ts';
 
 /** A backup, running or ended. */
 export interface Backup {
@@ -103,6 +104,8 @@ export interface AdminContext {
   /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;
+  /** Undefined if the console is off. */
+  consoleFiles: ConsoleFiles | undefined;
   log: Log;
 }
 

@@ -22,6 +22,7 @@ import { addRecordRoutes } from '../../features/records/routes.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
 import { requireToken } from '../auth/authorization.ts';
 import { addTokenRoutes } from '../auth/tokens.ts';
+import { addConsoleRoutes } from '../console/console-routes.ts';
 import { addExportRoute } from '../import-export/device-export.ts';
 import { addImportRoute } from '../import-export/import.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
@@ -139,6 +140,7 @@ export async function createAdminServer(
   await app.register(async (open) => {
     addHealthRoutes(open, context);
     addMetricsRoute(open, scrape);
+    if (context.consoleFiles !== undefined) addConsoleRoutes(open, context.consoleFiles);
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   });
   await app.register((admin) => addAdminRoutes(admin, context), { prefix: '/admin/v1' });
