@@ -4,6 +4,7 @@ import { OperatorError } from '../core/errors.ts';
 import { RefusedError } from './admin-client.ts';
 import { addActionCommands } from './commands/actions/action.ts';
 import { addCompletionCommand } from './commands/client/completion.ts';
+import { addConsoleCommand } from './commands/client/console.ts';
 import { addContextCommands } from './commands/client/context.ts';
 import { addDeviceCommands } from './commands/devices/device.ts';
 import { addLockoutCommands } from './commands/devices/lockout.ts';
@@ -65,6 +66,7 @@ export function createProgram(): Command {
   addBackupCommand(program);
   addTopCommand(program);
   addDashboardCommand(program);
+  addConsoleCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);
   return program;

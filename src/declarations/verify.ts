@@ -24,10 +24,17 @@ export function verifyRegistry(registry: StoppedStore): RegistryCounts {
     const wrong = fleets.has(key[0]) ? wrongWithSchema(value) : ofNoFleet;
     if (wrong !== undefined) report(wrong);
   }
-  for (const table of [tokenTable, claimTokenTable]) {
-    for (const { value, report } of checkRows<[string], { fleetId: string | null }>(registry, table)) {
-      if (value.fleetId !== null && !fleets.has(value.fleetId)) report(ofNoFleet);
+  // A session is younger than its parent, and so comes after it.
+  const tokens = new Set<string | null>([null]);
+  for (const { value, report } of checkRows(registry, tokenTable)) {
+    tokens.add(value.id);
+    if (value.fleetId !== null && !fleets.has(value.fleetId)) report(ofNoFleet);
+    if (value.session !== null && !tokens.has(value.session.parentId)) {
+      report('is a session of a token that does not exist');
     }
+  }
+  for (const { value, report } of checkRows(registry, claimTokenTable)) {
+    if (!fleets.has(value.fleetId)) report(ofNoFleet);
   }
   return { fleets, schemas };
 }

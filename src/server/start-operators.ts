@@ -1,10 +1,14 @@
 import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
+import { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import type { AdminContext } from '../admin-api/request/context.ts';
+import { bootstrapPrincipal } from '../admin-api/request/scope.ts';
 import { bracketed } from '../core/address.ts';
+import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
 import type { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
+import type { WorkerPool } from '../threads/worker-pool.ts';
 import { adminHost } from './certificates/certificate.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
@@ -12,11 +16,16 @@ import type { DeviceSide, DevicesStart } from './start-devices.ts';
 /** Where the build puts the console. */
 const consoleFolder = new URL('../console/', import.meta.url).pathname;
 
+/** Lifetime of the link printed at a first start, for a person who reads what is around it. */
+const linkSeconds = 600;
+
 /** The parts of a server that serve operators. */
 export interface OperatorSide {
   adminUrl: string;
   /** Writes the address and the token to the data folder, where commands on this machine find them. */
   publishToken(): void;
+  /** Makes a link to the console that works once, as the bootstrap token; undefined if there is none to make. */
+  consoleLink(): string | undefined;
 }
 
 /** Starts the background work and the admin API. */
@@ -30,8 +39,11 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   const work = await controlPlane.startWork({ fleets, shards: cluster.shards, follower });
   lifecycle.start('work', () => work.stop());
   lifecycle.start('backups', () => backups.close());
+  const consoleCodes = new ConsoleCodes();
+  const context = contextOf(start, devices);
   const { app, scrape } = await createAdminServer({
-    ...contextOf(start, devices),
+    ...context,
+    consoleCodes,
     ...work.services,
     bootstrap,
     records: new Records({ follower, shards: cluster.shards, config }),
@@ -45,6 +57,11 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   const publishToken = (): void => {
     bootstrap.turn(config.settings.current.bootstrapToken);
     const { token } = bootstrap;
+    if (token === undefined) {
+      controlPlane.tokens.revokeBootstrapSessions().catch((err: unknown) => {
+        log.error({ err }, 'removing the sessions of the bootstrap token failed; they are refused');
+      });
+    }
     try {
       folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
     } catch (err) {
@@ -53,14 +70,19 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
     if (token !== undefined || controlPlane.tokens.hasAdmin) return;
     log.warn('nobody can manage this server: no API token has the scope admin, and bootstrapToken is false');
   };
-  return { adminUrl, publishToken };
+  const consoleLink = (): string | undefined => {
+    if (!bootstrap.isOn || (context.consoleFiles?.isEmpty ?? true)) return undefined;
+    const { code } = consoleCodes.create(bootstrapPrincipal, linkSeconds);
+    return `${adminUrl}/console/#code=${code}`;
+  };
+  return { adminUrl, publishToken, consoleLink };
 }
 
 /** Builds the admin API's context from the device side. */
 function contextOf(
   { config, log, readiness }: DevicesStart,
   { controlPlane, backups, fleets, cluster, traces }: DeviceSide,
-): Omit<AdminContext, keyof RemoteServices | 'records' | 'bootstrap'> {
+): Omit<AdminContext, keyof RemoteServices | 'records' | 'bootstrap' | 'consoleCodes'> {
   const { registry, tokens, claimTokens, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {
@@ -81,9 +103,19 @@ function contextOf(
     traces,
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
     lockouts: cluster.lockouts,
+    refusals: refusalLog(cluster),
     backups,
     consoleFiles: config.console ? ConsoleFiles.read(consoleFolder) : undefined,
     log,
+  };
+}
+
+/** Joins what the workers have refused with what the admin API itself has. */
+function refusalLog(cluster: WorkerPool): RefusalLog {
+  const own = new Refusals();
+  return {
+    of: async (device) => joinRefusals([...(await cluster.refusalsOf(device)), ...own.of(device)]),
+    note: (device, refused) => own.note(device, refused),
   };
 }
 

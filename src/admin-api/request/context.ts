@@ -22,6 +22,7 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
+import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActionDeadLetter, ActionService } from '../../features/actions/service.ts';
 import type { BroadcastService } from '../../features/broadcasts/service.ts';
@@ -30,6 +31,7 @@ import type { DeadLetterService } from '../../features/dead-letters/service.ts';
 import type { ForwarderDeadLetter, ForwarderService } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
 import type { AdminApiConfig } from '../config.ts';
+import type { ConsoleCodes } from '../console/console-codes.ts';
 import type { ConsoleFiles } from '../console/console-files.ts';
 
 /** A backup, running or ended. */
@@ -62,6 +64,7 @@ export interface ActivityView {
 
 /** The token in DATA/admin.json, for those who can read the data folder. */
 export interface Bootstrap {
+  readonly isOn: boolean;
   /** Returns `off` if the bearer is that token but it is turned off. */
   check(bearer: string): 'accepted' | 'off' | 'unknown';
 }
@@ -101,11 +104,13 @@ export interface AdminContext {
   notReady(): readonly NotReady[];
   activity: ActivityView;
   lockouts: LockoutList;
+  refusals: RefusalLog;
   /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;
   /** Undefined if the console is off. */
   consoleFiles: ConsoleFiles | undefined;
+  consoleCodes: ConsoleCodes;
   log: Log;
 }
 
