@@ -7,6 +7,7 @@ import { bracketed } from '../core/address.ts';
 import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
+import { DeviceSeries } from '../features/series/device-series.ts';
 import type { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
 import type { WorkerPool } from '../threads/worker-pool.ts';
 import { adminHost } from './certificates/certificate.ts';
@@ -46,6 +47,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
     consoleCodes,
     ...work.services,
     bootstrap,
+    series: new DeviceSeries({ follower, shards: cluster.shards }),
     records: new Records({ follower, shards: cluster.shards, config }),
   });
   lifecycle.start('admin API', async () => {
@@ -82,7 +84,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
 function contextOf(
   { config, log, readiness }: DevicesStart,
   { controlPlane, backups, fleets, cluster, traces }: DeviceSide,
-): Omit<AdminContext, keyof RemoteServices | 'records' | 'bootstrap' | 'consoleCodes'> {
+): Omit<AdminContext, keyof RemoteServices | 'records' | 'series' | 'bootstrap' | 'consoleCodes'> {
   const { registry, tokens, claimTokens, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {

@@ -30,6 +30,7 @@ import type { ConsumerService } from '../../features/consumers/service.ts';
 import type { DeadLetterService } from '../../features/dead-letters/service.ts';
 import type { ForwarderDeadLetter, ForwarderService } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
+import type { SeriesService } from '../../features/series/service.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { ConsoleCodes } from '../console/console-codes.ts';
 import type { ConsoleFiles } from '../console/console-files.ts';
@@ -85,6 +86,7 @@ export interface AdminContext {
   forwarders: ForwarderService;
   forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
   records: RecordService;
+  series: SeriesService;
   consumers: ConsumerService;
   broadcasts: BroadcastService;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };

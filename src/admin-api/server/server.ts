@@ -19,6 +19,7 @@ import { addClaimTokenRoutes } from '../../features/claiming/routes.ts';
 import { addConsumerRoutes } from '../../features/consumers/routes.ts';
 import { addForwarderRoutes } from '../../features/forwarders/routes.ts';
 import { addRecordRoutes } from '../../features/records/routes.ts';
+import { addSeriesRoute } from '../../features/series/routes.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
 import { requireToken } from '../auth/authorization.ts';
 import { addTokenRoutes } from '../auth/tokens.ts';
@@ -223,6 +224,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addActionStateRoutes(documents, context);
     addForwarderRoutes(documents, context);
     addRecordRoutes(documents, context);
+    addSeriesRoute(documents, context);
     addConsumerRoutes(documents, context);
     addBroadcastRoutes(documents, context);
   });
