@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
+import { fleetpost } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
 
@@ -76,4 +77,34 @@ it('nothing is noted of a device that does not exist', async () => {
   expect((await server.admin('GET', `${device.adminPath}/refusals`)).body).toMatchObject({
     error: 'device_not_found',
   });
+});
+
+it('why a device is stuck is said in a sentence, by the API and by the command', async () => {
+  const fleet = await createFleet(server);
+  const device = await fleet.createDevice();
+  const diagnosis = async () => {
+    const { body } = await server.admin<Record<string, unknown>>('GET', `${device.adminPath}/diagnosis`);
+    return `${body.kind}: ${body.sentence}`;
+  };
+  expect(await diagnosis()).toMatch(/^never_seen: Has never called\. It was created /);
+  await server.admin('POST', `${device.adminPath}/mail/hello`, {});
+  await device.heartbeat();
+  await expect.poll(diagnosis, { timeout: 10_000 }).toMatch(/^ok: Last called .*; 1 mail waits\.$/);
+  const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
+  await device.request('POST', '/v1/heartbeat', undefined, wrong);
+  expect(await diagnosis()).toMatch(/^wrong_secret: Calls, and is refused: wrong secret since /);
+  await server.admin('PATCH', device.adminPath, { enabled: false });
+  const shown = await fleetpost([
+    'device',
+    'show',
+    device.deviceId,
+    '--fleet',
+    fleet.fleetId,
+    '--data',
+    server.report.data,
+  ]);
+  expect(shown.stdout).toMatch(/^diagnosis +Disabled: every call is refused until it is enabled\.$/m);
+  expect((await server.admin('GET', `/fleets/${fleet.fleetId}/devices/NOWHERE001/diagnosis`)).status).toBe(
+    404,
+  );
 });

@@ -27,6 +27,7 @@ import { addConsoleRoutes } from '../console/console-routes.ts';
 import { addConsoleCodeRoute, addConsoleSessionRoute, authenticateByCode } from '../console/login-routes.ts';
 import { addExportRoute } from '../import-export/device-export.ts';
 import { addImportRoute } from '../import-export/import.ts';
+import { addDiagnosisRoute } from '../insight/diagnosis.ts';
 import { addRefusalRoute } from '../insight/refusals.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
@@ -208,6 +209,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addDeviceRoutes(documents, context);
     addDeviceChangeRoute(documents, context);
     addRefusalRoute(documents, context);
+    addDiagnosisRoute(documents, context);
     addLockoutRoutes(documents, context);
     const exports = new Exports(documents, context.config);
     addExportRoute(documents, context, exports);

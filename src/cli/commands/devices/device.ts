@@ -5,6 +5,7 @@ import type {
   RotatedSecretDocument,
   ShownDeviceDocument,
 } from '../../../contract/device.ts';
+import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -94,10 +95,14 @@ export function addDeviceCommands(program: Command): void {
     print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
 
-  deviceCommand(group, 'show', 'show a device', async (path, options) => {
-    const device = await connect(options).request<ShownDeviceDocument>('GET', path);
+  deviceCommand(group, 'show', 'show a device, and why it is stuck', async (path, options) => {
+    const client = connect(options);
+    const device = await client.request<ShownDeviceDocument>('GET', path);
+    const diagnosis = await client.request<DiagnosisDocument>('GET', `${path}/diagnosis`);
     const lockouts = device.lockouts.map(({ address, until }) => `${address} until ${until}`);
-    print(options, device, fields({ ...device, lockouts: lockouts.join('\n') || null }));
+    const sentences = diagnosis.findings.map(({ sentence }) => sentence).join('\n');
+    const shown = { ...device, lockouts: lockouts.join('\n') || null, diagnosis: sentences };
+    print(options, { ...device, diagnosis }, fields(shown));
   });
 
   addDeviceSet(group);
