@@ -27,6 +27,7 @@ import { addConsoleRoutes } from '../console/console-routes.ts';
 import { addConsoleCodeRoute, addConsoleSessionRoute, authenticateByCode } from '../console/login-routes.ts';
 import { addExportRoute } from '../import-export/device-export.ts';
 import { addImportRoute } from '../import-export/import.ts';
+import { addAttentionRoute } from '../insight/attention.ts';
 import { addDiagnosisRoute } from '../insight/diagnosis.ts';
 import { addRefusalRoute } from '../insight/refusals.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
@@ -208,6 +209,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addFleetCountRoute(documents, context);
     addDeviceRoutes(documents, context);
     addDeviceChangeRoute(documents, context);
+    addAttentionRoute(documents, context);
     addRefusalRoute(documents, context);
     addDiagnosisRoute(documents, context);
     addLockoutRoutes(documents, context);
