@@ -14,6 +14,12 @@ export const recordDocument = Type.Object({
 });
 export type RecordDocument = Static<typeof recordDocument>;
 
+/** A line between records that `max_per_second` has skipped. */
+export interface RecordSkippedLine {
+  skipped: number;
+  cursor: string;
+}
+
 /** A line between records on request: how far the reader has come in the logs. */
 export interface RecordProgressLine {
   cursor: string;
