@@ -128,9 +128,11 @@ export class DeviceSeries implements SeriesService {
 function take(record: StoredRecord, query: SeriesQuery, buckets: Buckets): void {
   const { device, schema, fields, fromMs, toMs } = query;
   const { storedAtMs } = record;
+  const timeMs = record.recordedAtMs ?? storedAtMs;
   if (record.device !== device || record.kind !== 'datapoint' || record.schema !== schema) return;
-  if (storedAtMs < fromMs || storedAtMs >= toMs) return;
+  // Found by when it was stored, and shown where the device says that it was.
+  if (storedAtMs >= toMs || timeMs < fromMs || timeMs >= toMs) return;
   for (const [field, value] of payloadNumbers(record.payload, fields)) {
-    buckets.add(field, storedAtMs, value);
+    buckets.add(field, timeMs, value);
   }
 }

@@ -14,7 +14,7 @@ const dayMs = 86_400_000;
 const reading = {
   summary: 'Chart the numbers in the datapoints of a device',
   description:
-    'Minimum, mean, maximum and count by bucket of time, computed from the log, newest records first: up to 64 MiB or 500,000 records of all devices of its shard, or 2 seconds.',
+    'Minimum, mean, maximum and count by bucket of time, computed from the log, newest records first: up to 64 MiB or 500,000 records of all devices of its shard, or 2 seconds. A record counts at its recorded_at, if it has one and was stored before `to`.',
   params: devicePath,
   querystring: seriesQuery,
   response: { 200: seriesDocument, ...errorAnswers },

@@ -36,6 +36,11 @@ it('the numbers of one device and one schema are charted', async () => {
   const [celsius] = long.fields;
   expect(celsius?.count.reduce((sum, count) => sum + count, 0)).toBe(40);
   expect(Date.parse(long.to) - Date.parse(long.from)).toBeLessThanOrEqual(long.bucket_ms * 1_000);
+  const recorded = new Date(Date.now() - 3_600_000).toISOString();
+  const late = await device.request('POST', '/v1/datapoint/power', { watts: 7 }, { 'Recorded-At': recorded });
+  expect(late.status).toBe(201);
+  const power = await seriesOf(device, 'schema=power&points=24');
+  expect(power.fields).toMatchObject([{ mean: [7, 9], count: [1, 1] }]);
   const past = await seriesOf(device, `schema=climate&to=${encodeURIComponent(whole.from)}`);
   expect(past).toMatchObject({ fields: [], partial: false });
 });
