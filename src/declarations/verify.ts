@@ -24,12 +24,11 @@ export function verifyRegistry(registry: StoppedStore): RegistryCounts {
     const wrong = fleets.has(key[0]) ? wrongWithSchema(value) : ofNoFleet;
     if (wrong !== undefined) report(wrong);
   }
-  // A session is younger than its parent, and so comes after it.
-  const tokens = new Set<string | null>([null]);
-  for (const { value, report } of checkRows(registry, tokenTable)) {
-    tokens.add(value.id);
+  const tokens = [...checkRows(registry, tokenTable)];
+  const parents = new Set<string | null>([null, ...tokens.map(({ value }) => value.id)]);
+  for (const { value, report } of tokens) {
     if (value.fleetId !== null && !fleets.has(value.fleetId)) report(ofNoFleet);
-    if (value.session !== null && !tokens.has(value.session.parentId)) {
+    if (value.session !== null && !parents.has(value.session.parentId)) {
       report('is a session of a token that does not exist');
     }
   }

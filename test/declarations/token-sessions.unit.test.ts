@@ -1,13 +1,18 @@
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { isExpired, Tokens } from '../../src/declarations/tokens.ts';
+import { isExpired, Tokens, tokenTable } from '../../src/declarations/tokens.ts';
+import { verifyRegistry } from '../../src/declarations/verify.ts';
 import { registryTables } from '../../src/maintenance/environments.ts';
+import { DatabaseFile } from '../../src/storage/lmdb/environment/database-file.ts';
+import { Collection } from '../../src/storage/tables/collection.ts';
+import { Findings } from '../../src/storage/tables/findings.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const settings = { current: { apiTokensMax: 2 } };
 const ignore = (): void => {};
 const hourMs = 3_600_000;
-const stored = openEnvironment(temporaryFolder(), registryTables);
+const folder = temporaryFolder();
+const stored = openEnvironment(folder, registryTables);
 const description = { name: 'operator', scopes: ['read'], fleetId: null } as const;
 
 beforeEach(() => {
@@ -62,4 +67,22 @@ it('sessions of the bootstrap token end when it is turned off', async () => {
   await tokens.revokeBootstrapSessions();
   expect(tokens.find(ofBootstrap.secret)).toBeUndefined();
   expect(tokens.find(own.secret)?.id).toBe(own.token.id);
+});
+
+it('verify reports a session of a token that does not exist', async () => {
+  const tokens = new Tokens(stored, settings, ignore);
+  const [parent = null] = tokens.list().filter(({ session }) => session === null);
+  await tokens.createSession({ ...description, parent });
+  const findingsOf = (): readonly string[] => {
+    const file = new DatabaseFile(folder);
+    const findings = new Findings(20);
+    verifyRegistry({ part: 'registry', tables: file.tables(), findings, onRecord: ignore });
+    file.close();
+    return findings.sentences;
+  };
+  expect(findingsOf()).toEqual([]);
+  const table = new Collection(stored, tokenTable);
+  await stored.write(() => void table.delete([parent?.id ?? '']));
+  const [first] = findingsOf();
+  expect(first).toContain('is a session of a token that does not exist');
 });
