@@ -27,6 +27,9 @@ try_server() {
     -H "X-Device-Secret: $secret" https://localhost:8443/v1/heartbeat -o /dev/null
   kill "$server"
   wait "$server" || true
+  local page
+  page=$("$fleetpost" help configuration)
+  [ "${page%%$'\n'*}" = '# Configuration' ]
 }
 
 dpkg --install "fleetpost_${version}_amd64.deb"

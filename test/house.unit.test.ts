@@ -192,16 +192,6 @@ it('files and functions are short enough to be read', () => {
   expect(tooLong).toEqual([]);
 });
 
-it('the documents name files that are there', () => {
-  const internals = new URL('../docs/internals/', import.meta.url).pathname;
-  const missing = readdirSync(internals).flatMap((document) => {
-    const text = readFileSync(join(internals, document), 'utf8');
-    const paths = [...text.matchAll(/`(?:src\/)?([a-z-]+(?:\/[a-z-]+)+\.ts)`/g)].map(([, path = '']) => path);
-    return paths.filter((path) => !names.includes(path)).map((path) => `${document}: ${path}`);
-  });
-  expect(missing).toEqual([]);
-});
-
 it('a name is exported once', () => {
   const exporters = new Map<string, Set<string>>();
   for (const { name, tree } of sources.filter((one) => one.name !== apiOfActions)) {

@@ -12,7 +12,7 @@ const ofRules = ['test/**/*.rules*.test.ts'];
 /** What every engine behind `Shard` must pass, and what the engine of databases does beyond. */
 const ofStores = 'test/storage/{contract,postgres}/**/*.test.ts';
 /** Of several servers on one store. */
-const ofNodes = ['test/nodes/{nodes,jobs}.*test.ts'];
+const ofNodes = ['test/nodes/{nodes,jobs,hold}.*test.ts'];
 /** Of the data folder itself: what becomes of it, damage in it, and what its disk, threads, kills and first start do. */
 const ofFolders = [
   'test/{maintenance,storage/lmdb,features/backups}/**/*.test.ts',
@@ -23,7 +23,7 @@ const ofDatabases = ['test/nodes/{faults,cut-off}.*test.ts'];
 /** Of whole stores that are moved, and killed meanwhile: minutes. */
 const ofTransfer = ['test/storage/postgres/{copy,copy-kills,rebalance}.*test.ts'];
 /** What says most of an engine, in the time that there is for each change; the rest by `npm run test:postgres`. */
-const ofDatabasesMost = ['test/domain/*.rules*.test.ts', 'test/nodes/nodes.*test.ts'];
+const ofDatabasesMost = ['test/domain/*.rules*.test.ts', 'test/nodes/{nodes,hold}.*test.ts'];
 const isWhole = process.env.POSTGRES_TESTS === 'all';
 
 /** Of tests that start servers again and again: a machine that others use needs some seconds for each. */

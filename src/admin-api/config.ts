@@ -22,7 +22,7 @@ export const adminKeys = {
   adminHosts: reloadable(
     text(
       '',
-      'Allowed host names of the admin API, separated by commas, besides loopback and its own address: those of its certificate, or of a proxy that passes them on. Requests for others are answered 403.',
+      'Allowed host names of the admin API, separated by commas, besides loopback, its own address and the names in its certificate: names below a wildcard, say, or those of a proxy that passes them on. Requests for others are answered 403.',
     ),
   ),
   console: boolean(
@@ -67,4 +67,4 @@ export const adminKeys = {
 export type AdminApiConfig = ConfigOf<typeof adminKeys> &
   ActionConfig &
   BroadcastConfig &
-  ConsumerConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number }> };
+  ConsumerConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number; claiming: boolean }> };

@@ -9,6 +9,16 @@ import { type Fetch, fetchTrusting } from './trusting-fetch.ts';
 /** Query parameters of a list; one with several values is repeated. */
 export type ListFilter = Readonly<Record<string, string | readonly string[]>>;
 
+/** The parameters that are defined. */
+export function definedOf(
+  parameters: Readonly<Record<string, string | number | readonly string[] | undefined>>,
+): ListFilter {
+  const defined = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, typeof value === 'number' ? String(value) : value]],
+  );
+  return Object.fromEntries(defined) as ListFilter;
+}
+
 export function queryOf(filter: ListFilter): URLSearchParams {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(filter)) {

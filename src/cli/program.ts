@@ -18,9 +18,11 @@ import { addDeadLetterCommands } from './commands/mail/dead-letter.ts';
 import { addMailCommands } from './commands/mail/mail.ts';
 import { addConsumerCommands } from './commands/records/consumer.ts';
 import { addExportCommand, addTailCommand } from './commands/records/export.ts';
+import { addRecordCommands } from './commands/records/record.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
+import { addReleaseCommand } from './commands/server/release.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
 import { printableLines } from './output.ts';
@@ -58,6 +60,7 @@ export function createProgram(): Command {
   addActionCommands(program);
   addForwarderCommands(program);
   addTailCommand(program);
+  addRecordCommands(program);
   addExportCommand(program);
   addConsumerCommands(program);
   addTokenCommands(program);
@@ -65,6 +68,7 @@ export function createProgram(): Command {
   addAuditCommands(program);
   addBackupCommand(program);
   addTopCommand(program);
+  addReleaseCommand(program);
   addDashboardCommand(program);
   addConsoleCommand(program);
   addContextCommands(program);

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
 import { jsonObject, nullable, recordedAt, time } from './document.ts';
 
-/** README's table explains each. */
+/** docs/actions/operating.md explains each. */
 export const runErrorCode = Type.Enum([
   'invalid_code',
   'unreadable_record',

@@ -98,10 +98,28 @@ export const newVersionBody = Type.Object(
     ...code,
     ...takenOver,
     ...actionChangeBody.properties,
-    force: Type.Optional(Type.Boolean({ description: 'Deploy even if a test fails.' })),
+    force: Type.Optional(Type.Boolean({ description: 'Deploy even if a test fails or types are wrong.' })),
   },
   { additionalProperties: false, description: 'Absent fields stay as they are; the code is required.' },
 );
+/** Code to type-check. */
+export const checkBody = Type.Object(
+  { source: Type.String(), on: Type.Optional(triggers) },
+  { additionalProperties: false },
+);
+/** Type errors, in order; lines and columns count from 1. */
+export const checkDocument = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      line: Type.Integer(),
+      column: Type.Integer(),
+      length: Type.Integer({ description: 'Characters of the faulty text.' }),
+      msg: Type.String(),
+    }),
+  ),
+});
+export type CheckDocument = Static<typeof checkDocument>;
+
 export const rollbackBody = Type.Object(
   { version: Type.Integer({ minimum: 1 }) },
   { additionalProperties: false },
@@ -140,6 +158,7 @@ export const actionDocument = Type.Object({
       Type.Literal('devices_full'),
       Type.Literal('limited'),
       Type.Literal('disk_full'),
+      Type.Literal('server_held'),
       Type.Null(),
     ],
     { description: 'Why an enabled action takes no records now.' },

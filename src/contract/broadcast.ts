@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
-import { tagLengthMax } from '../core/bounds.ts';
+import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
-import { deviceId, nullable, time, wordOf } from './document.ts';
+import { deviceId, nullable, oneOrSeveral, tag, time, wordOf } from './document.ts';
 import { mailSettings } from './mail.ts';
 
 const target = Type.Object(
   {
     devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
-    tag: Type.Optional(Type.String({ minLength: 1, maxLength: tagLengthMax })),
+    tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'To the devices that have all of these tags.')),
     all: Type.Optional(Type.Literal(true)),
   },
   { additionalProperties: false, minProperties: 1, maxProperties: 1 },
@@ -31,12 +31,29 @@ export const newBroadcastBody = Type.Object(
 );
 export type NewBroadcastBody = Static<typeof newBroadcastBody>;
 
+const outcomes = Type.Object(
+  {
+    acked: Type.Integer(),
+    rejected: Type.Integer(),
+    expired: Type.Integer(),
+    withdrawn: Type.Integer(),
+    over_requeued: Type.Integer(),
+    mailbox_full: Type.Integer({ description: 'Delayed mails whose mailbox was full when they were due.' }),
+    waiting: Type.Integer({ description: 'Mails that have not ended, or whose device was deleted.' }),
+    partial: Type.Boolean({
+      description:
+        'More than 1,000,000 receipts would have to be read, or the first may have expired (receiptRetentionSeconds): what is missing counts as waiting.',
+    }),
+  },
+  { description: 'What became of the queued mails, by their receipts.' },
+);
+
 export const broadcastDocument = Type.Object({
   broadcast_id: Type.String(),
   name: Type.String(),
   to: Type.Object({
     devices: Type.Optional(Type.Integer({ description: 'Number of devices in the list.' })),
-    tag: Type.Optional(Type.String()),
+    tag: Type.Optional(Type.Array(Type.String(), { description: 'Devices that have all of these tags.' })),
     all: Type.Optional(Type.Literal(true)),
   }),
   payload_bytes: Type.Integer(),
@@ -44,12 +61,15 @@ export const broadcastDocument = Type.Object({
   mailbox_mails_max: nullable('integer'),
   requeues_max: nullable('integer'),
   deliver_at: nullable('string'),
-  state: wordOf(['running', 'paused', 'done', 'cancelled']),
+  state: wordOf(['running', 'held', 'paused', 'done', 'cancelled'], {
+    description: 'Held: it goes on with the release of the held server.',
+  }),
   devices: nullable('integer', {
     description: 'Number of target devices, counted at the start; null until known.',
   }),
   queued: Type.Integer(),
   refused: Type.Integer(),
+  outcomes,
   created_at: time,
   ended_at: nullable('string'),
 });

@@ -1,14 +1,16 @@
 import { type Static, Type } from 'typebox';
-import { deviceId, nullable, time } from './document.ts';
+import { deviceId, nullable, oneOrSeveral, repeatedParameter, time } from './document.ts';
 
-const reason = Type.Enum(['rejected', 'expired', 'over_requeued', 'mailbox_full']);
+const reasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;
+const reason = Type.Enum([...reasons]);
+const anyReason = 'It died for any of these reasons.';
 
-/** Filter of letters: the same in a query and in the bodies of `:replay` and `:drop`. */
+/** Filter of letters in the bodies of `:replay` and `:drop`; all members must match. */
 export const letterFilter = Type.Object(
   {
     device_id: Type.Optional(deviceId),
     name: Type.Optional(Type.String({ maxLength: 255 })),
-    reason: Type.Optional(reason),
+    reason: Type.Optional(oneOrSeveral(reason, reasons.length, anyReason)),
     from: Type.Optional(
       Type.String({ description: 'Died at that time or later, ISO 8601 with a time zone.' }),
     ),
@@ -17,6 +19,11 @@ export const letterFilter = Type.Object(
   { additionalProperties: false },
 );
 export type LetterFilter = Static<typeof letterFilter>;
+/** The same filter in a query. */
+export const letterFilterQuery = Type.Object({
+  ...letterFilter.properties,
+  reason: repeatedParameter(reason, reasons.length, anyReason),
+});
 
 /** A mail that failed for good. */
 export const deadLetterDocument = Type.Object({

@@ -6,6 +6,7 @@ import {
   fleetId,
   name,
   nullable,
+  oneOrSeveral,
   repeatedParameter,
   tag,
   tags,
@@ -101,7 +102,7 @@ export const deviceSelection = Type.Object(
     device_ids: Type.Optional(Type.Array(deviceId, { minItems: 1, maxItems: devicesPerChangeMax })),
     all: Type.Optional(Type.Literal(true)),
     ...deviceFilter.properties,
-    tag: Type.Optional(Type.Union([tag, Type.Array(tag, { minItems: 1, maxItems: tagsMax })])),
+    tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'The device has all of these tags.')),
   },
   { additionalProperties: false, minProperties: 1, description: 'Ids, the filters of a list, or all.' },
 );

@@ -58,6 +58,11 @@ export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, 
   return Type.Optional(Type.Array(item, { minItems: 1, maxItems, description }));
 }
 
+/** A member of a body that is one value or several, as its query parameter may be repeated. */
+export function oneOrSeveral<T extends TSchema>(item: T, maxItems: number, description: string) {
+  return Type.Union([item, Type.Array(item, { minItems: 1, maxItems })], { description });
+}
+
 export function listOf<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),

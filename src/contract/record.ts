@@ -20,6 +20,14 @@ export interface RecordSkippedLine {
   cursor: string;
 }
 
+/** The newest records, each on a line of its own. */
+export const latestRecordsDocument = Type.Object({
+  items: Type.Array(recordDocument),
+  partial: Type.Boolean({
+    description: 'Older records may match: the logs were not read to their beginning.',
+  }),
+});
+
 /** A line between records on request: how far the reader has come in the logs. */
 export interface RecordProgressLine {
   cursor: string;

@@ -8,11 +8,21 @@ export const notReadyDocument = Type.Object({
   reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
 });
 
+export const holdDocument = Type.Object({
+  held: Type.Boolean(),
+  since: nullable('string', { description: 'When it began; null if it is not held.' }),
+});
+export const releaseDocument = Type.Object({
+  released: Type.Boolean({ description: 'False if the server was not held.' }),
+});
+export type ReleaseDocument = Static<typeof releaseDocument>;
+
 const count = Type.Integer({ minimum: 0 });
 /** Current activity of the server. Counts are cumulative: the difference of two answers gives rates. */
 export const topDocument = Type.Object({
   time: Type.String(),
   reasons: Type.Array(Type.String(), { description: 'Why the server is not ready; empty if it is.' }),
+  held: Type.Boolean({ description: 'Whether what acts by itself waits for a release.' }),
   connections: count,
   streams: count,
   requests: Type.Array(

@@ -71,6 +71,9 @@ export const claimTokenDocument = Type.Object({
 export type ClaimTokenDocument = Static<typeof claimTokenDocument>;
 export const createdClaimTokenDocument = Type.Interface([claimTokenDocument], {
   claim_token: Type.String({ description: 'Shown once.' }),
+  claiming: Type.Boolean({
+    description: 'Whether devices may claim now: the key `claiming` of the configuration.',
+  }),
 });
 export type CreatedClaimTokenDocument = Static<typeof createdClaimTokenDocument>;
 

@@ -6,6 +6,16 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await elapse(ms, undefined, { signal }).catch(() => {});
 }
 
+/** Waits for a promise, but no longer than this; returns whether it settled. @throws what the promise throws in time. */
+export async function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const ended = new AbortController();
+  try {
+    return await Promise.race([promise.then(() => true), sleep(ms, ended.signal).then(() => false)]);
+  } finally {
+    ended.abort();
+  }
+}
+
 /** Settles in a later turn of the event loop, after what has arrived meanwhile, socket I/O included. */
 export function yieldToEventLoop(): Promise<void> {
   return nextTurn();
@@ -236,3 +246,20 @@ export class Batcher<I, O> {
 
 /** A value, or a promise of it where an engine must ask across the network. */
 export type Awaitable<T> = T | Promise<T>;
+
+/** Time per event loop turn for all log readers together: this thread accepts connections too. */
+const turnMsMax = 4;
+
+/** Lets all log readers of this thread share a few milliseconds of each event loop turn. */
+export class EventLoopBudget {
+  #sinceMs = Number.NEGATIVE_INFINITY;
+  readonly #next = new SingleFlight(async () => {
+    await yieldToEventLoop();
+    this.#sinceMs = performance.now();
+  });
+
+  /** Settles when the caller may read one more page; at once while there is time left. */
+  async take(): Promise<void> {
+    while (performance.now() - this.#sinceMs > turnMsMax) await this.#next.run();
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * The error catalogue: code, HTTP status, default message. `deviceErrors` is D7's list, word for word (a test holds
- * it against decisions.md and the README); `adminErrors` occur in the admin API only.
+ * The error catalogue: code, HTTP status, default message. `deviceErrors` is D7's list, word for word, and
+ * docs/reference/errors.md is made of them; `adminErrors` occur in the admin API only.
  */
 export const deviceErrors = {
   malformed_credentials: { status: 400, msg: 'A credential header is missing or has the wrong format.' },
@@ -26,13 +26,14 @@ export const deviceErrors = {
 } as const;
 
 /** Errors of `POST /v1/claim` only, besides D7's codes and `already_exists`. */
-const claimErrors = {
+export const claimErrors = {
   claim_expired: { status: 403, msg: 'This claim token has expired.' },
   claim_limit_reached: { status: 403, msg: 'All devices have claimed that may claim with this claim token.' },
   claim_id_refused: { status: 403, msg: 'This claim token is not for a device of this id.' },
 } as const;
 
-const adminErrors = {
+/** Errors of the admin API only, besides D7's codes. */
+export const adminErrors = {
   invalid_token: { status: 401, msg: 'The admin API needs a bearer token.' },
   forbidden: { status: 403, msg: 'This token may not do this.' },
   host_refused: {
@@ -77,6 +78,7 @@ const adminErrors = {
   forwarder_not_found: { status: 404, msg: 'This fleet has no forwarder of that name.' },
   invalid_forwarder: { status: 400, msg: 'This is not a usable forwarder.' },
   dead_letter_not_found: { status: 404, msg: 'There is no such dead letter.' },
+  server_held: { status: 409, msg: 'The server is held. Release it first (fleetpost release).' },
   action_test_failed: { status: 409, msg: 'A test of this version failed, so it was not deployed.' },
 } as const;
 

@@ -1,6 +1,7 @@
 import { ApiError } from '../core/errors.ts';
-import { checkRows, type StoppedStore } from '../storage/tables/check-rows.ts';
+import { checkRows, checkTable, type StoppedStore } from '../storage/tables/check-rows.ts';
 import { claimTokenTable } from './claim-token.ts';
+import { holdTable } from './declared-hold.ts';
 import { fleetTable, schemaTable } from './fleet-tables.ts';
 import { checkSchema } from './schemas/schema.ts';
 import { tokenTable } from './tokens.ts';
@@ -14,7 +15,7 @@ export interface RegistryCounts {
 /** What is wrong with a declaration without its fleet. */
 export const ofNoFleet = 'is of a fleet that does not exist';
 
-/** Verifies fleets, schemas and tokens, compiling each schema. Features verify their own declarations. */
+/** Verifies fleets, schemas, tokens and the hold, compiling each schema. Features verify their own declarations. */
 export function verifyRegistry(registry: StoppedStore): RegistryCounts {
   const fleets = new Set<string>();
   for (const { key } of checkRows(registry, fleetTable)) fleets.add(key[0]);
@@ -35,6 +36,7 @@ export function verifyRegistry(registry: StoppedStore): RegistryCounts {
   for (const { value, report } of checkRows(registry, claimTokenTable)) {
     if (!fleets.has(value.fleetId)) report(ofNoFleet);
   }
+  checkTable(registry, holdTable);
   return { fleets, schemas };
 }
 

@@ -42,10 +42,10 @@ export interface ShardWrites {
   deleteDevice: { params: DeviceKey; answer: boolean };
   noteActivity: { params: readonly Activity[]; answer: undefined };
   /**
-   * `due`: mail and old secrets that are due; `old`: whatever is not urgent. Returns whether more is left than one
-   * round may handle.
+   * `due`: mail and old secrets that are due; `expired`: the same without delayed mail; `old`: whatever is not urgent.
+   * Returns whether more is left than one round may handle.
    */
-  sweep: { params: 'due' | 'old'; answer: boolean };
+  sweep: { params: 'due' | 'expired' | 'old'; answer: boolean };
 }
 
 /** Takes the writes of one shard, and refuses what is beyond its bounds. */

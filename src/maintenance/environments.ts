@@ -1,4 +1,5 @@
 import { claimTokenTable } from '../declarations/claim-token.ts';
+import { holdTable } from '../declarations/declared-hold.ts';
 import { fleetTable, schemaTable } from '../declarations/fleet-tables.ts';
 import { tokenTable } from '../declarations/tokens.ts';
 import { actionTable, versionTable } from '../features/actions/declaration/action-records.ts';
@@ -24,6 +25,7 @@ export const registryTables: readonly string[] = [
   schemaTable,
   tokenTable,
   claimTokenTable,
+  holdTable,
   actionTable,
   versionTable,
   forwarderTable,

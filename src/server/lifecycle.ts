@@ -1,5 +1,12 @@
 type Stop = () => void | Promise<void>;
 
+/** Bound of a whole stop. */
+export interface StopLimit {
+  secondsMax: number;
+  /** Called with the part that is being stopped, or with undefined if something else keeps the process alive. */
+  onLate(part: string | undefined): void;
+}
+
 /** The parts of a server in start order: each may use those before it. */
 export class Lifecycle {
   readonly #running: { name: string; stop: Stop }[] = [];
@@ -9,13 +16,13 @@ export class Lifecycle {
     this.#running.push({ name, stop });
   }
 
-  /** Name of the last part started, or the one being stopped. */
-  get last(): string | undefined {
-    return this.#running.at(-1)?.name;
-  }
-
-  /** Stops the parts in reverse. If one fails to stop, those before it keep running, because it may still use them. */
-  async stop(): Promise<void> {
+  /**
+   * Stops the parts in reverse. If one fails to stop, those before it keep running, because it may still use them; so do
+   * they if one is late, which leaves the caller to end the process.
+   */
+  async stop({ secondsMax, onLate }: StopLimit): Promise<void> {
+    // Not cleared at the end: what keeps the process alive after it is late, too.
+    setTimeout(() => onLate(this.#running.at(-1)?.name), secondsMax * 1_000).unref();
     for (let last = this.#running.at(-1); last !== undefined; last = this.#running.at(-1)) {
       await last.stop();
       this.#running.pop();

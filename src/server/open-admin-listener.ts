@@ -4,7 +4,7 @@ import { parseHostPort } from '../core/address.ts';
 import type { TlsFiles } from '../core/config/tls.ts';
 import { OperatorError } from '../core/errors.ts';
 import type { Log } from '../core/telemetry/log.ts';
-import { adminCertificateFiles, checkCertificate } from './certificates/certificate.ts';
+import { adminCertificateFiles, checkConfigured } from './certificates/certificate.ts';
 import { CertificateRenewal } from './certificates/certificate-renewal.ts';
 import type { RunningConfig } from './configuration/config.ts';
 import type { Readiness } from './readiness.ts';
@@ -16,19 +16,23 @@ export interface OpenedAdminListener {
 }
 
 /** @throws OperatorError for an admin address that other machines can reach in plain HTTP, or a bad certificate. */
-export function checkAdminAddress(config: RunningConfig): TlsFiles | undefined {
-  const files = adminCertificateFiles(config);
-  return files === undefined ? undefined : checkCertificate(files);
+export function checkAdminAddress(config: RunningConfig, tlsFolder: string): TlsFiles | undefined {
+  const files = adminCertificateFiles(config, tlsFolder);
+  return files === undefined ? undefined : checkConfigured(config, files);
+}
+
+export interface AdminListenerStart {
+  config: RunningConfig;
+  tlsFolder: string;
+  readiness: Readiness;
+  log: Log;
 }
 
 /** Opens before a reshard, which may take minutes, so that a port in use fails at once and health is answered meanwhile. */
-export async function openAdminListener(
-  config: RunningConfig,
-  readiness: Readiness,
-  log: Log,
-): Promise<OpenedAdminListener> {
+export async function openAdminListener(start: AdminListenerStart): Promise<OpenedAdminListener> {
+  const { config, tlsFolder, readiness, log } = start;
   const reasons = () => readiness.reasons();
-  const tls = checkAdminAddress(config);
+  const tls = checkAdminAddress(config, tlsFolder);
   const address = { ...parseHostPort(config.admin), tls };
   const probe =
     config.probe === ''
@@ -43,7 +47,7 @@ export async function openAdminListener(
         ? undefined
         : await CertificateRenewal.start({
             listener: 'admin API',
-            files: () => adminCertificateFiles(config) ?? tls,
+            files: () => adminCertificateFiles(config, tlsFolder) ?? tls,
             renew: (files) => adminListener.renewCertificate(files),
             log,
           });

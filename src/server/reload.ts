@@ -1,6 +1,6 @@
 import type { Log } from '../core/telemetry/log.ts';
 import type { WorkerPool } from '../threads/worker-pool.ts';
-import { adminCertificateFiles, certificateFiles, checkCertificate } from './certificates/certificate.ts';
+import { adminCertificateFiles, certificateFiles, checkConfigured } from './certificates/certificate.ts';
 import type { CertificateRenewal } from './certificates/certificate-renewal.ts';
 import {
   type Config,
@@ -51,11 +51,14 @@ export async function reload(load: () => EffectiveConfig, options: ReloadOptions
   return changed;
 }
 
-/** @throws OperatorError if a listener, which stays where it is, could not use the certificate of these values. */
+/**
+ * Checks the certificates that these values name, for the listeners and the ACME directory of the start.
+ * @throws OperatorError if one cannot be used.
+ */
 function checkCertificates(values: Config, config: RunningConfig, tlsFolder: string): void {
-  const { listen, admin, adminTlsCertFile, adminTlsKeyFile } = config;
-  const wanted = runningConfig({ ...values, listen, admin, adminTlsCertFile, adminTlsKeyFile });
-  const adminFiles = adminCertificateFiles(wanted);
-  if (adminFiles !== undefined) checkCertificate(adminFiles);
-  checkCertificate(certificateFiles(wanted, tlsFolder));
+  const { settings } = runningConfig(values);
+  const wanted: RunningConfig = { ...config, settings };
+  const adminFiles = adminCertificateFiles(wanted, tlsFolder);
+  if (adminFiles !== undefined) checkConfigured(wanted, adminFiles);
+  checkConfigured(wanted, certificateFiles(wanted, tlsFolder));
 }

@@ -1,13 +1,14 @@
 import { sleep } from '../core/async.ts';
-import { createLog } from '../core/telemetry/log.ts';
+import { createLog, type Log } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
-import { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
+import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';
+import { findCertificate } from './certificates/certificate.ts';
 import { type EffectiveConfig, type RunningConfig, runningConfig } from './configuration/config.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
-import { Lifecycle } from './lifecycle.ts';
-import { checkAdminAddress, type OpenedAdminListener, openAdminListener } from './open-admin-listener.ts';
+import { Lifecycle, type StopLimit } from './lifecycle.ts';
+import { checkAdminAddress, openAdminListener } from './open-admin-listener.ts';
 import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 import { type DevicesStart, startDeviceSide } from './start-devices.ts';
@@ -22,6 +23,8 @@ export interface RunningServer {
   shards: number;
   certFile: string;
   fleets: number;
+  /** Whether forwarders, actions, broadcasts and delayed mail wait for a release. */
+  held: boolean;
   /** Set only if requested, and if this start created the data folder. */
   demo: Demo | undefined;
   /** A link to the console that works once. Set only with `--demo`, in a build with the console. */
@@ -44,79 +47,42 @@ export interface RunningServer {
 export async function startServer(
   { values, sources }: EffectiveConfig,
   signal: AbortSignal,
-  wantsDemo: boolean,
+  wants: Pick<DevicesStart, 'wantsDemo' | 'wantsHold'>,
 ): Promise<RunningServer> {
   const config = runningConfig(values);
   const log = createLog(config.settings.current.logLevel);
-  checkAdminAddress(config);
+  checkAdminAddress(config, tlsFolderIn(config.data));
   const { engine } = config.store;
   const folder = DataFolder.open(config.data, engine, config.shards);
   const openness = enteredByOthers(folder.path);
   if (openness !== undefined) log.warn(openness);
   const readiness = new Readiness();
-  let opened: OpenedAdminListener | undefined;
-  // Released last, whatever else has started by then.
-  const release = async (): Promise<void> => {
-    await opened?.adminCertificate?.close();
-    await opened?.adminListener.close();
-    folder.close();
+  const lifecycle = new Lifecycle();
+  lifecycle.start('data folder', () => folder.close());
+  const stop = async (): Promise<void> => {
+    readiness.phase = stopping;
+    await lifecycle.stop(stopLimit(config, log));
   };
   try {
     const shards = sources.shards === 'default' && engine === 'lmdb' ? folder.shards : config.shards;
-    opened = await openAdminListener(config, readiness, log);
-    const running = await startIn({
-      folder,
-      shards,
-      config,
-      log,
-      signal,
-      readiness,
-      ...opened,
-      wantsDemo,
+    const { tlsFolder } = folder;
+    const tls = await findCertificate(config, tlsFolder);
+    const opened = await openAdminListener({ config, tlsFolder, readiness, log });
+    lifecycle.start('admin listener', async () => {
+      await opened.adminCertificate?.close();
+      await opened.adminListener.close();
     });
+    const common = { folder, shards, config, log, signal, readiness, lifecycle };
+    const running = await startParts({ ...common, ...opened, ...wants, tls });
     return {
       ...running,
       stop: async (cause, hurry) => {
-        log.info({ cause, drainSeconds: config.settings.current.drainSeconds }, 'stopping');
-        await running.stop(hurry);
-        await release();
-        log.info('stopped');
-      },
-    };
-  } catch (error) {
-    await release();
-    throw error;
-  }
-}
-
-type StartedParts = Omit<RunningServer, 'stop'> & { stop(hurry: AbortSignal): Promise<void> };
-
-/** Time for databases to close in order, after requests in flight; everything answered is already committed. */
-const databaseCloseSeconds = 10;
-
-/** Starts all parts within the folder and the listener. If a start fails, stops those already started. */
-async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<StartedParts> {
-  const { config, log, readiness } = params;
-  const lifecycle = new Lifecycle();
-  const stop = async (): Promise<void> => {
-    readiness.phase = stopping;
-    if (config.store.engine === 'postgres') {
-      const endMs = (config.settings.current.shutdownSeconds + databaseCloseSeconds) * 1_000;
-      setTimeout(() => {
-        const msg = 'database does not answer; exiting without closing it';
-        log.warn({ part: lifecycle.last }, msg);
-        process.exit();
-      }, endMs).unref();
-    }
-    await lifecycle.stop();
-  };
-  try {
-    return {
-      ...(await startParts({ ...params, lifecycle })),
-      stop: async (hurry) => {
+        const { drainSeconds } = config.settings.current;
+        log.info({ cause, drainSeconds }, 'stopping');
         readiness.phase = stopping;
-        await sleep(config.settings.current.drainSeconds * 1_000, hurry);
+        await sleep(drainSeconds * 1_000, hurry);
         await stop();
+        log.info('stopped');
       },
     };
   } catch (error) {
@@ -125,13 +91,27 @@ async function startIn(params: Omit<DevicesStart, 'lifecycle'>): Promise<Started
   }
 }
 
+/** Time to stop after requests in flight had theirs (shutdownSeconds); everything answered is already committed. */
+const stopSecondsMax = 10;
+
+/** Ends the process when a part does not stop: a database that does not answer, say, or a disk that hangs. */
+function stopLimit({ settings }: RunningConfig, log: Log): StopLimit {
+  return {
+    secondsMax: settings.current.shutdownSeconds + stopSecondsMax,
+    onLate: (part = 'process') => {
+      log.error({ part }, 'a part does not stop; exiting without it');
+      process.exit();
+    },
+  };
+}
+
 async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {
-  const { folder, shards, config, log, readiness, adminCertificate } = start;
+  const { folder, shards, config, log, readiness } = start;
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
   const { adminUrl, publishToken, consoleLink } = await startOperatorSide(start, devices);
-  const { url, certFile, controlPlane, cluster, certificate } = devices;
-  const { registry, audit } = controlPlane;
+  const { url, certFile, controlPlane, cluster, certificates } = devices;
+  const { registry, hold, audit } = controlPlane;
   publishToken();
   const limits = {
     ttlSeconds: config.settings.current.mailTtlSeconds,
@@ -142,14 +122,20 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
       ? await createDemo(registry, cluster.shards, limits)
       : undefined;
   if (folder.isNew) folder.complete();
-  audit.note(serverEvent('START', { shards, shards_before: shardsBefore }), done);
+  const held = hold.isHeld;
+  audit.note(
+    serverEvent('START', { shards, shards_before: shardsBefore, ...(held && { held: 'true' }) }),
+    done,
+  );
   readiness.phase = undefined;
   outliveRejections(log);
   readiness.watch(cluster);
   cluster.watchStalls();
-  const certificates = adminCertificate === undefined ? [certificate] : [certificate, adminCertificate];
   const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificates, log };
   log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
+  if (held) {
+    log.warn('server held: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"');
+  }
   return {
     url,
     adminUrl,
@@ -157,6 +143,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
     shards: cluster.shards.all.length,
     certFile,
     fleets: registry.snapshots().length,
+    held,
     demo,
     consoleLink: start.wantsDemo ? consoleLink() : undefined,
     config,

@@ -1,11 +1,16 @@
 import { bracketed, parseHostPort } from '../core/address.ts';
+import type { TlsFiles } from '../core/config/tls.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { logDisabled } from '../declarations/disabled-schemas.ts';
 import { type DisabledSchema, Fleets } from '../declarations/fleet.ts';
 import { BackupRunner, NoBackups } from '../features/backups/backups.ts';
 import { Claims } from '../features/claiming/claims.ts';
 import { WorkerPool } from '../threads/worker-pool.ts';
-import { certificateFiles, findCertificate, hostToName } from './certificates/certificate.ts';
+import { AcmeFiles } from './certificates/acme-files.ts';
+import { AcmeRenewal } from './certificates/acme-renewal.ts';
+import { acmeTerms } from './certificates/acme-terms.ts';
+import { certificateFiles } from './certificates/certificate.ts';
+import { hostToName } from './certificates/certificate-content.ts';
 import { CertificateRenewal } from './certificates/certificate-renewal.ts';
 import type { ControlPlane } from './control-plane/control-plane.ts';
 import { openLocal } from './control-plane/open-local.ts';
@@ -18,7 +23,11 @@ import { type TraceExport, traceExport } from './trace-export.ts';
 /** Parameters of a server's start. */
 export interface DevicesStart extends Preparation, OpenedAdminListener {
   lifecycle: Lifecycle;
+  /** Certificate of the device API. */
+  tls: TlsFiles;
   wantsDemo: boolean;
+  /** Held until an operator releases it, also after later starts. */
+  wantsHold: boolean;
   log: Log;
 }
 
@@ -38,16 +47,18 @@ export interface DeviceSide {
   backups: OpenedState['backups'];
   fleets: Fleets;
   cluster: WorkerPool;
-  certificate: CertificateRenewal;
+  /** Of the device API; and of the admin API where it has one. */
+  certificates: readonly CertificateRenewal[];
+  /** Undefined if ACME is off. */
+  acme: AcmeRenewal | undefined;
   traces: TraceExport | undefined;
 }
 
 /** Starts everything up to serving devices. */
 export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> {
-  const { lifecycle, folder, config, log, readiness } = start;
-  const tls = await findCertificate(config, folder.tlsFolder);
+  const { lifecycle, folder, config, tls, log, readiness } = start;
   const { controlPlane, backups, databases } = await openState(start);
-  const { registry, claimTokens, audit } = controlPlane;
+  const { registry, claimTokens, audit, hold } = controlPlane;
   const disableSchema = (schema: DisabledSchema): void => {
     registry.disableSchema(schema).catch((error: unknown) => {
       log.error({ err: error, schema: schema.name }, 'disabling a schema on other threads failed');
@@ -63,9 +74,10 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   const cluster: WorkerPool = await WorkerPool.start({
     config,
     shardFolders: folder.shardFolders,
-    databases: await databases?.openMainDatabases({ config, fleets, log }),
+    databases: await databases?.openMainDatabases({ config, fleets, hold: hold.flag, log }),
     tls,
     fleets: registry.snapshots(),
+    hold: hold.flag,
     claim: (claim) => claims.claim(claim),
     onDisabledSchema: disableSchema,
     log,
@@ -76,6 +88,21 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
     fleets.put(snapshot);
     await cluster.putFleet(snapshot);
   });
+  const { certificates, acme } = await startCertificates(start, cluster);
+  const traces = traceExport(config, cluster, log);
+  lifecycle.start('trace export', () => traces?.close());
+  // It samples the shards from the end of the start on.
+  lifecycle.start('readiness', () => readiness.close());
+  const host = hostToName(parseHostPort(config.listen).host, tls.certFile);
+  const url = `https://${bracketed(host)}:${cluster.listen()}`;
+  return { url, certFile: tls.certFile, controlPlane, backups, fleets, cluster, certificates, acme, traces };
+}
+
+/** Follows the certificates that are in use, and renews that of an ACME directory. */
+async function startCertificates(
+  { lifecycle, config, folder, adminCertificate, log }: DevicesStart,
+  cluster: WorkerPool,
+): Promise<Pick<DeviceSide, 'certificates' | 'acme'>> {
   const certificate = await CertificateRenewal.start({
     listener: 'device API',
     files: () => certificateFiles(config, folder.tlsFolder),
@@ -83,13 +110,14 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
     log,
   });
   lifecycle.start('certificate renewal', () => certificate.close());
-  const traces = traceExport(config, cluster, log);
-  lifecycle.start('trace export', () => traces?.close());
-  // It samples the shards from the end of the start on.
-  lifecycle.start('readiness', () => readiness.close());
-  const host = hostToName(parseHostPort(config.listen).host, tls.certFile);
-  const url = `https://${bracketed(host)}:${cluster.listen()}`;
-  return { url, certFile: tls.certFile, controlPlane, backups, fleets, cluster, certificate, traces };
+  const certificates = adminCertificate === undefined ? [certificate] : [certificate, adminCertificate];
+  const terms = acmeTerms(config);
+  if (terms === undefined) return { certificates, acme: undefined };
+  const files = new AcmeFiles(terms, folder.tlsFolder);
+  const renew = () => Promise.all(certificates.map((one) => one.poll()));
+  const acme = await AcmeRenewal.start({ terms, files, renew, log });
+  lifecycle.start('ACME', () => acme.close());
+  return { certificates, acme };
 }
 
 /** Opens the state in a data folder, after bringing it to the shard count and format of this start; or in databases. */
@@ -106,5 +134,7 @@ async function openState(start: DevicesStart): Promise<OpenedState> {
       ? openLocal({ folder, config, isBackupRunning: () => backups.isRunning, log })
       : await databases.openSharedControlPlane({ config, signal, log });
   lifecycle.start('control plane', () => controlPlane.close());
+  // Before anything starts that acts.
+  if (start.wantsHold) await controlPlane.hold.begin();
   return { controlPlane, backups, databases };
 }

@@ -54,7 +54,8 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
     await work.stopWaiting();
     await Promise.all([adminListener.drain(), app.close()]);
   });
-  const adminUrl = `${adminListener.scheme}://${bracketed(adminHost(config))}:${adminListener.port}`;
+  const urlNow = (): string =>
+    `${adminListener.scheme}://${bracketed(adminHost(config, folder.tlsFolder))}:${adminListener.port}`;
   adminListener.attach(app.routing, scrape);
   const publishToken = (): void => {
     bootstrap.turn(config.settings.current.bootstrapToken);
@@ -64,6 +65,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
         log.error({ err }, 'removing the sessions of the bootstrap token failed; they are refused');
       });
     }
+    const adminUrl = urlNow();
     try {
       folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
     } catch (err) {
@@ -75,23 +77,27 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   const consoleLink = (): string | undefined => {
     if (!bootstrap.isOn || (context.consoleFiles?.isEmpty ?? true)) return undefined;
     const { code } = consoleCodes.create(bootstrapPrincipal, linkSeconds);
-    return `${adminUrl}/console/#code=${code}`;
+    return `${urlNow()}/console/#code=${code}`;
   };
-  return { adminUrl, publishToken, consoleLink };
+  // Its URL may name a host of the certificate.
+  adminListener.onRenewal(publishToken);
+  return { adminUrl: urlNow(), publishToken, consoleLink };
 }
 
 /** Builds the admin API's context from the device side. */
 function contextOf(
-  { config, log, readiness }: DevicesStart,
-  { controlPlane, backups, fleets, cluster, traces }: DeviceSide,
+  { config, adminListener, log, readiness }: DevicesStart,
+  { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
 ): Omit<AdminContext, keyof RemoteServices | 'records' | 'series' | 'bootstrap' | 'consoleCodes'> {
-  const { registry, tokens, claimTokens, audit } = controlPlane;
+  const { registry, tokens, claimTokens, hold, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {
     config,
+    allowedHosts: () => adminListener.allowedHosts,
     tokens,
     audit,
     claimTokens,
+    hold,
     registry,
     fleets,
     shards,
@@ -102,6 +108,8 @@ function contextOf(
     devicesOf: (shard) => shards.devicesOf(shard),
     stalls: () => cluster.stalls(),
     notReady: () => readiness.reasons(),
+    certificates,
+    acme,
     traces,
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
     lockouts: cluster.lockouts,

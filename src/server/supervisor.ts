@@ -20,7 +20,7 @@ const restartDelaysMs = [0, 100, 200, 400, 800];
  */
 class Parent {
   readonly #file: string;
-  readonly #arguments: readonly string[];
+  #arguments: readonly string[];
   #child: ChildProcess | undefined;
   #restart: NodeJS.Timeout | undefined;
   #restartFlags: readonly string[] = [];
@@ -54,6 +54,8 @@ class Parent {
       this.#wasReady = true;
       // Later starts run with these flags already.
       this.#restartFlags = restartFlags;
+      // The hold is stored by now; a release must outlive a crash.
+      this.#arguments = this.#arguments.filter((arg) => arg !== '--paused');
       process.stdout.write(`${greeting}\n`);
     }
     if (this.#reloads) this.#reload();

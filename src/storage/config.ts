@@ -33,7 +33,7 @@ const store: Key<StoreSetting> = {
 
 /** Configuration of storage. */
 export const storageKeys = {
-  data: text('./data', 'Data folder.', { minLength: 1 }),
+  data: text('./data', 'Data folder. In a configuration file, relative to its folder.', { minLength: 1 }),
   store,
   databaseConnectionsMax: integer(
     4,

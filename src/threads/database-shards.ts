@@ -3,6 +3,7 @@ import type { DeviceKey } from '../core/identity.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../declarations/fleet.ts';
+import type { Hold } from '../domain/hold.ts';
 import { shardFor } from '../domain/placement.ts';
 import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
 import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
@@ -19,6 +20,7 @@ export interface DatabaseShardsOptions {
   urls: readonly string[];
   config: ThreadConfig;
   fleets: Fleets;
+  hold: Hold;
   metrics: CommitMetrics & LetterMetrics;
   log: Log;
 }
@@ -42,7 +44,7 @@ export class DatabaseShards implements MainShards {
 
   /** @throws OperatorError for tables of another version, ApiError unavailable */
   static async open(options: DatabaseShardsOptions): Promise<DatabaseShards> {
-    const { urls, config, fleets, metrics, log } = options;
+    const { urls, config, fleets, hold, metrics, log } = options;
     const opened: PostgresShard[] = [];
     let shards: DatabaseShards | undefined;
     try {
@@ -58,6 +60,7 @@ export class DatabaseShards implements MainShards {
             retention: retentionOf(fleets, urls.length, config, 0),
             bytesElsewhere: () => shards?.bytesElsewhere(shard) ?? new Map(),
           },
+          hold,
           metrics,
           log,
         };

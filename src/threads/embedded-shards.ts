@@ -100,7 +100,7 @@ async function answer(
 /** Opens this worker's own shard; `collect` drains the writes that other threads have queued for it. */
 function openOwner(
   environments: readonly Environment[],
-  { start, config, fleets, metrics, log }: WorkerShardsOptions,
+  { start, config, fleets, hold, metrics, log }: WorkerShardsOptions,
   collect: () => void,
 ): ShardOwner {
   const { counters, index, logBytesByDisk } = start;
@@ -113,7 +113,7 @@ function openOwner(
     retention: retentionOf(fleets, environments.length, config, logBytesByDisk),
     bytesElsewhere: () => sumOfBytes(others.map(logBytesOf)),
   };
-  return new ShardOwner(own, versions, depth, config, retention, metrics, log, collect);
+  return new ShardOwner(own, versions, depth, { ...config, hold }, retention, metrics, log, collect);
 }
 
 /** Bytes of limited fleets' records, as the owner last counted them. */

@@ -22,6 +22,7 @@ import {
 } from '../device-api/uws/uws.ts';
 import type { LockoutList } from '../domain/devices/lockout.ts';
 import type { Refusal } from '../domain/devices/refusals.ts';
+import type { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
@@ -41,6 +42,7 @@ export interface WorkerPoolOptions {
   databases: MainShards | undefined;
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
+  hold: Hold;
   /** Handles a device that registers itself, at any worker. */
   claim(claim: ClaimRequest): Promise<ClaimedDevice>;
   /** Called when a worker stops validating against a schema. */
@@ -122,6 +124,7 @@ export class WorkerPool {
           tls: options.tls,
           fleets: options.fleets,
           counters,
+          hold: options.hold.memory,
           metrics,
           mainPort: main.port1,
           peerPorts,

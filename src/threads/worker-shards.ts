@@ -1,6 +1,7 @@
 import type { Log } from '../core/telemetry/log.ts';
 import type { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../declarations/fleet.ts';
+import type { Hold } from '../domain/hold.ts';
 import type { FleetRetention, LogRetention } from '../domain/log-retention.ts';
 import type { Completion } from '../domain/write.ts';
 import type { ThreadConfig } from './config.ts';
@@ -43,6 +44,7 @@ export interface WorkerShardsOptions {
   start: WorkerStart;
   config: ThreadConfig;
   fleets: Fleets;
+  hold: Hold;
   metrics: WorkerMetrics;
   log: Log;
 }

@@ -17,6 +17,7 @@ import { RequestRates } from '../device-api/limits/request-rates.ts';
 import { TopTalkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
 import { Refusals } from '../domain/devices/refusals.ts';
+import { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
 import { openEmbeddedShards } from './embedded-shards.ts';
@@ -36,7 +37,7 @@ const fleets = new Fleets(start.fleets, { settings, onDisabled: reportDisabled }
 if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;
 
-const options = { start, config, fleets, metrics, log };
+const options = { start, config, fleets, hold: new Hold(start.hold), metrics, log };
 const { store } = config;
 // Loaded on demand: a worker on LMDB has no use for the PostgreSQL library.
 const shardAccess =

@@ -52,7 +52,7 @@ beforeAll(async () => {
     admin: '0.0.0.0:0',
     adminTlsCertFile: certFile,
     adminTlsKeyFile: keyFile,
-    adminHosts: 'fleet.example',
+    adminHosts: 'proxy.example',
     bodyTimeoutSeconds,
   });
   port = Number(new URL(server.report.admin_url).port);
@@ -268,8 +268,8 @@ describe('D26: the probe', () => {
 describe('D27: whose page, and under which name, also in HTTPS', () => {
   const routes = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/nowhere', '/admin/v1/fleets'];
 
-  it('D27: every route refuses a Host that is no loopback name, no address of the listener and not in adminHosts', async () => {
-    for (const host of ['localhost', '127.0.0.1', '[::1]', own, 'fleet.example', 'FLEET.example.'])
+  it('D27: every route refuses a Host that is no loopback name, no address of the listener, not in adminHosts and not in its certificate', async () => {
+    for (const host of ['localhost', '127.0.0.1', '[::1]', own, 'proxy.example', 'PROXY.example.'])
       for (const name of [host, `${host}:${port}`])
         expect((await ask('/readyz', { Host: name })).status, name).toBe(200);
     for (const path of routes) {
@@ -278,6 +278,47 @@ describe('D27: whose page, and under which name, also in HTTPS', () => {
         expect([status, JSON.parse(body).error], `${path} as ${host}`).toEqual([403, 'host_refused']);
       }
     }
+  });
+
+  it('D27: names in the certificate of the listener are hosts that it answers to, but none below a wildcard, and a renewal changes them', async () => {
+    const [nextCert, nextKey] = [join(folder, 'named.pem'), join(folder, 'named-key.pem')];
+    const certifyFor = async (...names: string[]): Promise<void> => {
+      const certificate = await createServerCertificate(authority, { hosts: names, days: 1 });
+      writeFileSync(nextKey, certificate.key);
+      writeFileSync(nextCert, certificate.certificate);
+    };
+    await certifyFor('fleet.example', own, '*.fleet.example');
+    await using named = await TestServer.start({
+      admin: '0.0.0.0:0',
+      adminTlsCertFile: nextCert,
+      adminTlsKeyFile: nextKey,
+    });
+    const namedPort = Number(new URL(named.report.admin_url).port);
+    const statusFor = async (host: string): Promise<number> => {
+      const connection = await open({ port: namedPort });
+      connection.write(
+        requestText('GET', '/admin/v1/fleets', { Authorization: `Bearer ${named.token}`, Host: host }),
+      );
+      const { status } = await connection.answer();
+      connection.destroy();
+      return status;
+    };
+    const adminUrl = (): string =>
+      JSON.parse(readFileSync(join(named.report.data, 'admin.json'), 'utf8')).url;
+    expect(adminUrl()).toBe(`https://fleet.example:${namedPort}`);
+    const hosts = [
+      'fleet.example',
+      'FLEET.example.',
+      `fleet.example:${namedPort}`,
+      'a.fleet.example',
+      'next.example',
+    ];
+    expect(await Promise.all(hosts.map(statusFor))).toEqual([200, 200, 200, 403, 403]);
+    await certifyFor('sub.fleet.example', own);
+    named.process.kill('SIGHUP');
+    await until(async () => (await statusFor('sub.fleet.example')) === 200, renewalMs);
+    expect(await statusFor('fleet.example')).toBe(403);
+    await until(() => adminUrl() === `https://sub.fleet.example:${namedPort}`);
   });
 
   it('D27: every route refuses a Sec-Fetch-Site of cross-site or same-site', async () => {
@@ -309,7 +350,7 @@ describe('D27: whose page, and under which name, also in HTTPS', () => {
     const dualPort = Number(new URL(dual.report.admin_url).port);
     for (const [host, status] of [
       [own, 200],
-      ['fleet.example', 403],
+      ['elsewhere.example', 403],
     ] as const) {
       const connection = await open({ port: dualPort });
       connection.write(requestText('GET', '/readyz', { Host: host }));

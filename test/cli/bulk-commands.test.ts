@@ -46,6 +46,8 @@ it('--dry-run tells the count and the first ten, and changes nothing', async () 
   expect(await run('device', 'delete', String(ids[0]), '--dry-run')).toEqual(tagged);
   expect(await run('device', 'change', '--all', '--disable', '--dry-run')).toEqual(all);
   expect(await run('mail', 'broadcast', '--tag', 'old', '--name', 'a', '--dry-run')).toEqual(tagged);
+  const both = ['--tag', 'old', '--tag', 'new', '--name', 'a', '--dry-run'];
+  expect(await run('mail', 'broadcast', ...both)).toEqual({ dry_run: true, count: 0, first: [] });
   expect(await run('mail', 'broadcast', '--all', '--name', 'a', '--dry-run')).toEqual(all);
   expect(await run('dead-letter', 'drop', '--all', '--dry-run')).toEqual({
     dry_run: true,

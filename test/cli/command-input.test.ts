@@ -19,6 +19,22 @@ const inFleet = (...args: string[]): string[] => [...args, '--fleet', fleet.flee
 const ofDevice = (...args: string[]): string[] => [...inFleet(...args), '--device', device.deviceId];
 const plain = (args: string[]) => fleetpost([...args, '--data', server.report.data]);
 
+it('a broadcast that as many devices refuse as take fails with --follow', async () => {
+  const ids = (...refusing: string[]): string => {
+    const file = join(folder, 'ids.txt');
+    writeFileSync(file, [device.deviceId, ...refusing].join('\n'));
+    return file;
+  };
+  const send = (file: string) =>
+    plain(inFleet('mail', 'broadcast', '--name', 'c', '--devices', file, '--yes', '--follow'));
+  expect(await send(ids())).toMatchObject({ status: 0, stderr: '' });
+  const failed = await send(ids('NOBODY0001'));
+  expect(failed.status).toBe(1);
+  expect(failed.stdout).toMatch(/is done; mails queued: 1, refused: 1 .* Of those queued: waiting 1\.\n$/);
+  expect(failed.stderr).toMatch(/^fleetpost: 1 of 2 devices were refused the mail: broadcast refusals /);
+  for (const _ of [1, 2]) await device.settle('ack', String((await device.next()).headers.get('x-mail-id')));
+});
+
 it('a payload comes from a file, byte for byte', async () => {
   const file = join(folder, 'payload.json');
   writeFileSync(file, '{"n": 1.50}\n');

@@ -35,6 +35,11 @@ it('D16, D17: a mail is sent, followed, withdrawn, and as a dead letter shown, r
   });
   const list = await command('dead-letter', 'list', '--fleet', fleet.fleetId, '--reason', 'over_requeued');
   expect(list.items).toMatchObject([{ mail_id: sent.mail_id, name: 'order', payload_bytes: 10 }]);
+  const reasons = ['--reason', 'expired', '--reason', 'over_requeued'];
+  const inFleet = ['--fleet', fleet.fleetId, ...reasons];
+  expect((await command('dead-letter', 'list', ...inFleet)).items).toEqual(list.items);
+  const tried = await command('dead-letter', 'drop', '--all', '--dry-run', ...inFleet);
+  expect(tried).toMatchObject({ dry_run: true, count: 1 });
   const shown = await fleetpost([
     'dead-letter',
     'show',
@@ -58,6 +63,10 @@ it('D16, D17: a mail is sent, followed, withdrawn, and as a dead letter shown, r
     fleet.fleetId,
     '--name',
     'order',
+    '--reason',
+    'rejected',
+    '--reason',
+    'expired',
   );
   expect(dropped).toEqual({ counts: { dropped: 1 }, failed: [] });
 

@@ -74,10 +74,17 @@ it('an option that is given twice counts twice, or is refused: every option of e
   }
   expect(found.replaced).toEqual([]);
   expect(found.refused).toEqual(
-    expect.arrayContaining(['fleetpost serve --listen', 'mail broadcast --tag', 'device change --state']),
+    expect.arrayContaining(['fleetpost serve --listen', 'mail send --device', 'device change --state']),
   );
   expect(found.collected).toEqual(
-    expect.arrayContaining(['device change --device', 'fleetpost copy --from', 'token create --scopes']),
+    expect.arrayContaining([
+      'device change --device',
+      'mail broadcast --tag',
+      'dead-letter drop --reason',
+      'action logs --device',
+      'fleetpost copy --from',
+      'token create --scopes',
+    ]),
   );
   expect(found.refused.length + found.collected.length).toBeGreaterThan(400);
 });

@@ -114,3 +114,31 @@ it('consumers are kept and read from on the command line', async () => {
   expect((await consumer('list')).items).toMatchObject([{ name: 'hall' }]);
   expect(await consumer('delete', 'hall')).toEqual({ ok: true });
 });
+
+it('the newest records are listed first, and a device is shown with its latest datapoints, as they were sent', async () => {
+  const other = await createFleet(server);
+  const sensor = await other.createDevice();
+  const listed = (...more: string[]) =>
+    fleetpostJson(server, ['record', 'list', '--fleet', other.fleetId, ...more]);
+  expect(await listed()).toEqual({ items: [], partial: false });
+  for (const schema of ['water', 'heat']) await other.putSchema('datapoint', schema, { type: 'object' });
+  for (const n of ['1', '2', '12345678901234567890']) {
+    for (const schema of ['water', 'heat']) {
+      await sensor.request('POST', `/v1/datapoint/${schema}`, `{"n":${n}}`);
+    }
+  }
+  await sensor.request('POST', '/v1/msg/note', '{"n":4}');
+  await device.request('POST', '/v1/datapoint/reading', '{"n":5}');
+  const schemas = async (...more: string[]): Promise<string[]> =>
+    (await listed(...more)).items.map((one: { schema: string }) => one.schema);
+  expect(await schemas('--limit', '3')).toEqual(['note', 'heat', 'water']);
+  expect(await schemas('--per-schema', '--kind', 'datapoint')).toEqual(['heat', 'water']);
+  expect(await schemas('--schema', 'water', '--device', sensor.deviceId)).toHaveLength(3);
+  const data = ['--data', server.report.data];
+  const table = await fleetpost(['record', 'list', '--fleet', other.fleetId, '--limit', '2', ...data]);
+  expect(table.stdout).toMatch(/^\S+ {2}\w{10} {2}message {2}note {2}\{"n":4\}\n.*12345678901234567890\}\n$/);
+  const show = ['device', 'show', sensor.deviceId, '--fleet', other.fleetId];
+  const { stdout } = await fleetpost([...show, ...data]);
+  expect(stdout).toMatch(/^latest {2,}\S+ {2}heat {2}\{"n":12345678901234567890\}\n +\S+ {2}water {2}/m);
+  expect((await fleetpost([...show, '--json', ...data])).stdout).toContain('"n":12345678901234567890');
+});

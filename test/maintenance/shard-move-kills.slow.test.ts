@@ -6,7 +6,7 @@ import { killInMove, type MovePhase, manifestOf, phaseOf, reached, startMove } f
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { fillShards, readShardRecords, type ShardRecords } from '../harness/shard-records.ts';
 
-/** More of them by `SHARD_MOVE_KILLS=200`, as the README has it. */
+/** More of them by `SHARD_MOVE_KILLS=200`. */
 const kills = Number(process.env.SHARD_MOVE_KILLS ?? 3);
 const killsPerCheck = 6;
 const devicesCount = 2_000;

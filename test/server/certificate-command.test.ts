@@ -53,6 +53,14 @@ it('a device that trusts the authority alone reaches the server by each of its h
   }
 });
 
+it('a certificate of addresses alone is one that its authority vouches for', async () => {
+  const folder = join(temporaryFolder(), 'certificates');
+  await created(folder, '--host', '127.0.0.1');
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  const pair = { cert: read('server.pem'), key: read('server-key.pem') };
+  expect(await verdictOf(pair, read('ca.pem'), '')).toBe('trusted');
+});
+
 it('an authority vouches for its own hosts and for nobody else', async () => {
   const folder = join(temporaryFolder(), 'certificates');
   await created(folder, '--host', 'fleet.lan', '--host', '192.168.1.10', '--ca-key');

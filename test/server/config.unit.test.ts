@@ -35,6 +35,13 @@ it('flags win over the environment, that over the file, that over defaults', () 
   });
 });
 
+it('the data folder of a file is relative to the file, of a flag or the environment to where one stands', () => {
+  const path = file('{"data":"kept"}');
+  expect(loadConfig(path, {}, {}).values.data).toBe(join(path, '..', 'kept'));
+  expect(loadConfig(path, { FLEETPOST_DATA: 'here' }, {}).values.data).toBe('here');
+  expect(loadConfig(path, {}, { data: 'here' }).values.data).toBe('here');
+});
+
 it('text from the environment takes the type of its key', () => {
   const { values } = loadConfig(undefined, { FLEETPOST_STRICT_STATUSES: 'true', FLEETPOST_SHARDS: '3' }, {});
   expect(values).toMatchObject({ strictStatuses: true, shards: 3 });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { TestDevice } from '../harness/device.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
@@ -87,11 +88,18 @@ function demoDevice({ report }: Supervised): TestDevice {
   return new TestDevice(server, demo.fleet_id, demo.device_id, demo.device_secret);
 }
 
+/** Asks the admin API for the hold, or to end it. */
+async function hold({ data, report }: Supervised, method: 'GET' | 'DELETE'): Promise<unknown> {
+  const { token } = JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8'));
+  const headers = { authorization: `Bearer ${token}` };
+  return (await fetch(`${report.admin_url}/admin/v1/hold`, { method, headers })).json();
+}
+
 it('a server that is killed is started again where it was, and says once on stdout that it is ready', {
   timeout: 120_000,
 }, async () => {
   // Any port, and after a restart the same one: which `--listen` cannot say twice.
-  const server = new Supervised(undefined, ['--listen', '127.0.0.1:0', '--admin=127.0.0.1:0']);
+  const server = new Supervised(undefined, ['--listen', '127.0.0.1:0', '--admin=127.0.0.1:0', '--paused']);
   await server.ready();
   const device = demoDevice(server);
   expect(await isAnswered(device)).toBe(true);
@@ -103,6 +111,9 @@ it('a server that is killed is started again where it was, and says once on stdo
     await until(() => isAnswered(device), 60_000);
     expect(server.stderr.split('; restarting')).toHaveLength(kill + 1);
     await until(() => server.stderr.split('"msg":"ready"').length === kill + 2);
+    // Started paused, it is held until it is released, and then for good.
+    expect(await hold(server, 'GET')).toMatchObject({ held: kill === 1 });
+    expect(await hold(server, 'DELETE')).toEqual({ released: kill === 1 });
   }
   const child = server.child ?? 0;
   expect(await server.end('SIGTERM')).toEqual([0, null]);

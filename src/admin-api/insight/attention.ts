@@ -46,6 +46,7 @@ const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> 
   dead_letters_full: 'it has too many dead letters',
   devices_full: 'it is behind for too many devices',
   limited: 'it has reached its rate',
+  server_held: 'the server holds them back until it is released',
   disk_full: 'the disk or the map of its journal is full',
 };
 

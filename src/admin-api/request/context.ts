@@ -17,6 +17,7 @@ import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { ClaimTokens } from '../../declarations/claim-tokens.ts';
+import type { DeclaredHold } from '../../declarations/declared-hold.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
@@ -73,11 +74,14 @@ export interface Bootstrap {
 /** Everything the admin server needs. */
 export interface AdminContext {
   config: AdminApiConfig;
+  /** Host names that the listener answers to, besides loopback and its own address (D27). */
+  allowedHosts(): readonly string[];
   /** API tokens, for `/admin/v1`. */
   tokens: Tokens;
   bootstrap: Bootstrap;
   audit: AuditLog;
   claimTokens: ClaimTokens;
+  hold: DeclaredHold;
   registry: Registry;
   /** The registry's fleets with compiled schemas, for checking mail. */
   fleets: Fleets;
@@ -107,6 +111,10 @@ export interface AdminContext {
   activity: ActivityView;
   lockouts: LockoutList;
   refusals: RefusalLog;
+  /** One for each listener in HTTPS. */
+  certificates: readonly { readonly listener: string; readonly endMs: number }[];
+  /** Undefined if no certificate is obtained from an ACME directory. */
+  acme: { readonly failures: number } | undefined;
   /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;

@@ -82,7 +82,7 @@ export function deadLetterFilterOf(
   return {
     ...(id !== undefined && { device: deviceKeyOf(fleetId, id) }),
     ...(name !== undefined && { name }),
-    ...(reason !== undefined && { reason }),
+    ...(reason !== undefined && { reasons: [reason].flat() }),
     ...(from !== undefined && { fromMs: parseTime('from', from) }),
     ...(to !== undefined && { toMs: parseTime('to', to) }),
   };

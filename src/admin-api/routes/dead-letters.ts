@@ -4,7 +4,7 @@ import {
   deadLetterDocument,
   droppedLetterDocument,
   type LetterSelectionBody,
-  letterFilter,
+  letterFilterQuery,
   letterSelectionBody,
   type ReplayedLetterDocument,
   replayedLetterDocument,
@@ -154,7 +154,7 @@ const listing = {
   description:
     'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short or empty and still have a next one.',
   params: fleetPath,
-  querystring: Type.Object({ ...letterFilter.properties, after: letterCursor, limit: pageLimit }),
+  querystring: Type.Object({ ...letterFilterQuery.properties, after: letterCursor, limit: pageLimit }),
   response: { 200: listOf(deadLetterDocument), ...errorAnswers },
 };
 

@@ -1,14 +1,17 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { settlesWithin } from '../../core/async.ts';
 import type { TlsFiles } from '../../core/config/tls.ts';
 import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { hostRefusal } from './host-check.ts';
+import { certifiedHosts, configuredHosts, hostRefusal } from './host-check.ts';
 import { HttpListener, type ListenAddress, type ListenerLimits } from './http-listener.ts';
 import type { Scrape } from './metrics-route.ts';
 import type { Probe } from './probe.ts';
 
 /** Time for requests in flight to end when the admin server closes. */
 const closeTimeoutMs = 2_000;
+/** Time for connections that were cut off to close. */
+const cutOffTimeoutMs = 1_000;
 
 export interface AdminListenerOptions {
   address: ListenAddress;
@@ -27,9 +30,13 @@ export class AdminListener {
   readonly #inFlight = new Set<ServerResponse>();
   #listener: HttpListener | undefined;
   #handler: RequestListener | undefined;
+  #certifiedHosts: readonly string[] = [];
+  #onRenewal = (): void => {};
 
   private constructor(options: AdminListenerOptions) {
     this.#options = options;
+    const { tls } = options.address;
+    if (tls !== undefined) this.#certifiedHosts = certifiedHosts(tls);
   }
 
   /** @throws Error when it cannot listen on the address. */
@@ -49,9 +56,22 @@ export class AdminListener {
     return this.#options.address.tls === undefined ? 'http' : 'https';
   }
 
-  /** Uses the certificate for new connections. */
+  /** Host names that it answers to, besides loopback and its own address. */
+  get allowedHosts(): string[] {
+    const { adminHosts } = this.#options.config.settings.current;
+    return [...configuredHosts(adminHosts), ...this.#certifiedHosts];
+  }
+
+  /** Uses the certificate for new connections, and answers to the names in it. */
   renewCertificate(tls: TlsFiles): void {
     this.#opened.renewCertificate(tls);
+    this.#certifiedHosts = certifiedHosts(tls);
+    this.#onRenewal();
+  }
+
+  /** Calls back after each renewal of the certificate, which may have other names. */
+  onRenewal(callback: () => void): void {
+    this.#onRenewal = callback;
   }
 
   /** Routes every request to the admin server from now on, and makes metrics available. */
@@ -67,12 +87,11 @@ export class AdminListener {
     const ended = Promise.all(
       responses.map((response) => new Promise((resolve) => response.once('close', resolve))),
     );
+    if (await settlesWithin(closeTimeoutMs, ended)) return;
     // A client that neither reads nor disconnects must not delay the shutdown.
-    const timer = setTimeout(() => {
-      for (const { socket } of responses) socket?.destroy();
-    }, closeTimeoutMs);
-    await ended;
-    clearTimeout(timer);
+    for (const { socket } of responses) socket?.destroy();
+    // Nor must an answer that has lost its connection and never says so.
+    await settlesWithin(cutOffTimeoutMs, ended);
   }
 
   async close(): Promise<void> {
@@ -95,9 +114,9 @@ export class AdminListener {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    const { config, reasons } = this.#options;
+    const { reasons } = this.#options;
     const isHealth = request.url?.split('?', 1)[0] === '/healthz';
-    const refusal = hostRefusal(request, config.settings.current.adminHosts);
+    const refusal = hostRefusal(request, this.allowedHosts);
     const answer = isHealth ? { status: 200, body: { ok: true } } : readyAnswer(reasons());
     const { status, body } = refusal === undefined ? answer : { status: refusal.status, body: refusal };
     const head = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' };

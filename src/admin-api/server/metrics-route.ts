@@ -36,6 +36,7 @@ class SharedHistogram {
   readonly aggregator = 'sum';
   readonly name: string;
   readonly help: string;
+  readonly labelNames: readonly string[];
   readonly #bounds: readonly number[];
   readonly #label: string;
   readonly #read: () => Buckets[];
@@ -45,6 +46,7 @@ class SharedHistogram {
     this.name = name;
     this.help = help;
     this.#bounds = bounds;
+    this.labelNames = [label];
     this.#label = label;
     this.#read = read;
   }
@@ -205,8 +207,16 @@ function addShardMetrics(registry: Registry, context: AdminContext): void {
 }
 
 function addServerMetrics(registry: Registry, context: AdminContext): void {
-  const { audit, stalls } = context;
+  const { audit, hold, stalls } = context;
   const registers = [registry];
+  new Gauge({
+    name: 'fleetpost_held',
+    help: 'Whether forwarders, actions, broadcasts and delayed mail wait for a release.',
+    registers,
+    collect() {
+      this.set(Number(hold.isHeld));
+    },
+  });
   new Counter({
     name: 'fleetpost_audit_entries_lost_total',
     help: 'Entries of the audit log that could not be written.',
@@ -241,31 +251,57 @@ function addServerMetrics(registry: Registry, context: AdminContext): void {
   );
 }
 
-/** Registers all metrics of the server. They are read from shared memory, so that a scrape disturbs no worker. */
-function createMetrics(context: AdminContext): Registry {
+function addCertificateMetrics(registry: Registry, { certificates, acme }: AdminContext): void {
+  addGauge(
+    registry,
+    'fleetpost_certificate_expiry_timestamp_seconds',
+    'When the certificate of a listener expires. A temporary one, until ACME has one, lasts a day.',
+    'listener',
+    () => certificates.map(({ listener, endMs }) => [listener, endMs / 1_000]),
+  );
+  if (acme === undefined) return;
+  new Gauge({
+    name: 'fleetpost_acme_failures',
+    help: 'Certificate orders that failed since the last one that succeeded.',
+    registers: [registry],
+    collect() {
+      this.set(acme.failures);
+    },
+  });
+}
+
+/**
+ * Registers all metrics of the server. They are read from shared memory, so that a scrape disturbs no worker, but for
+ * those of features, which `collect` reads before each scrape.
+ */
+export function registerMetrics(context: AdminContext): { registry: Registry; collect(): Promise<void> } {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addDeviceApiMetrics(registry, context);
   addShardMetrics(registry, context);
   addServerMetrics(registry, context);
-  return registry;
+  addCertificateMetrics(registry, context);
+  addBroadcastMetrics(registry, context);
+  addTraceMetrics(registry, context);
+  const readActions = addActionMetrics(registry, context);
+  const readForwarders = addForwarderMetrics(registry, context);
+  const readConsumers = addConsumerMetrics(registry, context);
+  const collect = async (): Promise<void> => {
+    await readActions();
+    await readForwarders();
+    await readConsumers();
+  };
+  return { registry, collect };
 }
 
 /** Returns all current metrics in Prometheus' text format. */
 export type Scrape = () => Promise<{ type: string; text: string }>;
 
 export function createScrape(context: AdminContext): Scrape {
-  const registry = createMetrics(context);
-  addBroadcastMetrics(registry, context);
-  addTraceMetrics(registry, context);
-  const readActions = addActionMetrics(registry, context);
-  const readForwarders = addForwarderMetrics(registry, context);
-  const readConsumers = addConsumerMetrics(registry, context);
+  const { registry, collect } = registerMetrics(context);
   // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {
-    await readActions();
-    await readForwarders();
-    await readConsumers();
+    await collect();
     return { type: registry.contentType, text: await registry.metrics() };
   });
   return () => scraping.run();

@@ -40,6 +40,7 @@ import { addDeviceChangeRoute } from '../routes/device-changes.ts';
 import { addDeviceRoutes } from '../routes/devices.ts';
 import { addFleetCountRoute } from '../routes/fleet-counts.ts';
 import { addFleetRoutes } from '../routes/fleets.ts';
+import { addHoldRoutes } from '../routes/hold.ts';
 import { addLockoutRoutes } from '../routes/lockouts.ts';
 import { addMailRoutes } from '../routes/mail.ts';
 import { addReceiptRoutes } from '../routes/receipts.ts';
@@ -180,7 +181,7 @@ function newApp(context: AdminContext): AdminApp {
   logRequests(app, context.log);
   prepareAudit(app);
   app.addHook('onRequest', async ({ raw }) => {
-    const refusal = hostRefusal(raw, config.settings.current.adminHosts);
+    const refusal = hostRefusal(raw, context.allowedHosts());
     if (refusal !== undefined) throw refusal;
   });
   limitBodyTimes(app, config.settings);
@@ -219,6 +220,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addDeadLetterRoutes(documents, context);
     addBackupRoutes(documents, context);
     addTopRoute(documents, context);
+    addHoldRoutes(documents, context);
     addTokenRoutes(documents, context, open);
     if (context.config.console) addConsoleCodeRoute(documents, context);
     addClaimTokenRoutes(documents, context);

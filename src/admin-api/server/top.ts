@@ -10,7 +10,7 @@ const showing = {
 };
 
 const showTop =
-  ({ metrics, connections, queueDepth, notReady, activity }: AdminContext): Handler<typeof showing> =>
+  ({ metrics, connections, queueDepth, notReady, hold, activity }: AdminContext): Handler<typeof showing> =>
   async () => {
     const talkers = await activity.topTalkers();
     const sizes = activity.sizes();
@@ -30,6 +30,7 @@ const showTop =
     return {
       time: new Date().toISOString(),
       reasons: notReady().map(({ reason }) => reason),
+      held: hold.isHeld,
       connections: connections.open,
       streams: metrics.reduce((sum, { openStreams }) => sum + openStreams, 0),
       requests: [...routes.values()],

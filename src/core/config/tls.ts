@@ -1,3 +1,5 @@
+import type { X509Certificate } from 'node:crypto';
+
 /** Certificate chain and private key of a listener, PEM. */
 export interface TlsFiles {
   certFile: string;
@@ -13,3 +15,8 @@ export const tlsCiphers: readonly string[] = [
   'ECDHE-ECDSA-CHACHA20-POLY1305',
   'ECDHE-RSA-CHACHA20-POLY1305',
 ];
+
+/** The host names and addresses of a certificate, in its order. */
+export function certificateHosts({ subjectAltName = '' }: X509Certificate): string[] {
+  return [...subjectAltName.matchAll(/(?:DNS|IP Address):([^,\s]+)/g)].map(([, host = '']) => host);
+}

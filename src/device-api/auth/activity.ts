@@ -1,4 +1,5 @@
 import { SingleFlight } from '../../core/async.ts';
+import { isUnavailable } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { copyUuid, formatUuid } from '../../core/uuid.ts';
@@ -107,11 +108,7 @@ export class ActivityNotes {
     if (notes.size === 0) return;
     this.#notes = new Map();
     for (const note of notes.values()) note.isOpen = false;
-    try {
-      await this.#write(notes);
-    } catch (error) {
-      this.#log.warn({ err: error }, 'activity flush failed; some last-seen times are lost');
-    }
+    await this.#write(notes);
   }
 
   #dropOldest(): void {
@@ -120,6 +117,48 @@ export class ActivityNotes {
     const [device, note] = oldest;
     note.isOpen = false;
     this.#notes.delete(device);
+  }
+
+  /**
+   * Writes a batch. What a shard cannot take now is kept for the next flush, so that no fetch is lost for good; of a
+   * batch that fails for another reason, a damaged record say, the rest is written without the one at fault.
+   */
+  async #writeBatch(shard: Shard, batch: readonly Activity[]): Promise<void> {
+    try {
+      await shard.devices.noteActivity(batch);
+    } catch (error) {
+      if (isUnavailable(error)) {
+        this.#log.warn({ err: error, devices: batch.length }, 'activity flush failed; retrying');
+        for (const activity of batch) this.#keep(activity);
+      } else if (batch.length > 1) {
+        const half = Math.ceil(batch.length / 2);
+        await this.#writeBatch(shard, batch.slice(0, half));
+        await this.#writeBatch(shard, batch.slice(half));
+      } else {
+        const [activity] = batch;
+        this.#log.warn(
+          { err: error, device: activity?.device },
+          'activity of a device cannot be stored; dropped',
+        );
+      }
+    }
+  }
+
+  /** Adds activity that was not written to the device's next note. */
+  #keep({ device, lastSeenMs, address, fetches }: Activity): void {
+    let note = this.#notes.get(device);
+    if (note === undefined) {
+      if (this.#notes.size >= notesMax) this.#dropOldest();
+      note = { isOpen: true, lastSeenMs, address, fetches: undefined };
+      this.#notes.set(device, note);
+    }
+    note.address ??= address;
+    for (const { mailId, count, firstMs } of fetches) {
+      note.fetches ??= new Map();
+      const id = formatUuid(mailId);
+      const later = note.fetches.get(id)?.count ?? 0;
+      note.fetches.set(id, { mailId: copyUuid(mailId), count: count + later, firstMs });
+    }
   }
 
   async #write(notes: ReadonlyMap<DeviceKey, Note>): Promise<void> {
@@ -135,7 +174,7 @@ export class ActivityNotes {
       // In key order, neighbouring devices share a page, which is then written once.
       activity.sort((a, b) => (a.device < b.device ? -1 : 1));
       for (let start = 0; start < activity.length; start += notesPerWrite) {
-        await shard.devices.noteActivity(activity.slice(start, start + notesPerWrite));
+        await this.#writeBatch(shard, activity.slice(start, start + notesPerWrite));
       }
     }
   }

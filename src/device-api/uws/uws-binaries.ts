@@ -12,8 +12,8 @@ export interface UwsBinary {
 }
 
 /**
- * Known binaries, newest library first: v20.69.0, then v20.51.0. The README says how to compare a digest with the
- * vendor's own, and how to add a vendor's binary for another platform.
+ * Known binaries, newest library first: v20.69.0, then v20.51.0. `docs/start/install.md` says how to compare a digest
+ * with the vendor's own, and how to add a vendor's binary for another platform.
  */
 export const uwsBinaries: readonly UwsBinary[] = [
   {

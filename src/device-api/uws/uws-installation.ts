@@ -38,7 +38,7 @@ export function checkBinaries(): void {
     const found = createHash('sha256').update(readFileSync(path)).digest('hex');
     if (found !== sha256) {
       throw new OperatorError(
-        `${path} is not loaded: its SHA-256 is ${found}, not ${sha256} as src/device-api/uws/uws-binaries.ts has it for ${file}. Run npm ci again; see "Which HTTP library" in the README.`,
+        `${path} is not loaded: its SHA-256 is ${found}, not ${sha256} as src/device-api/uws/uws-binaries.ts has it for ${file}. Run npm ci again; see docs/start/install.md.`,
       );
     }
   }
@@ -71,7 +71,7 @@ export function explainMissing(
 ): string {
   const ofPlatform = uwsBinaries.filter((one) => one.platform === platform);
   if (ofPlatform.length === 0) {
-    return `There is no uWebSockets.js binary for ${platform} whose SHA-256 is known: install the vendor's own, see "Which HTTP library" in the README.`;
+    return `There is no uWebSockets.js binary for ${platform} whose SHA-256 is known: install the vendor's own, see docs/start/install.md.`;
   }
   const major = Number(node.split('.')[0]);
   const ofNode = ofPlatform.filter((one) => one.node === major);

@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
+import type { MailEnd } from './ended-mail.ts';
 import type { Enqueue, MailOutcome } from './mail.ts';
 
 /** One mail for many devices. */
@@ -6,7 +7,7 @@ export interface Broadcast {
   /** UUIDv7, 16 bytes. Each device gets the mail once, however often it is listed. */
   broadcast: Uint8Array;
   devices: readonly DeviceKey[];
-  mail: Omit<Enqueue, 'device' | 'dedupeKey' | 'idempotency'>;
+  mail: Omit<Enqueue, 'device' | 'dedupeKey' | 'idempotency' | 'broadcast'>;
 }
 
 /** Why a device did not get the mail. */
@@ -22,6 +23,26 @@ export interface BroadcastOutcome {
 export interface BroadcastProgress {
   broadcast: Uint8Array;
   after: string;
+}
+
+/** One step of counting how the mail of a broadcast ended. */
+export interface BroadcastEndsQuery {
+  broadcast: Uint8Array;
+  /** When its mail was sent, by the wall clock; `untilMs` exclusive. */
+  fromMs: number;
+  untilMs: number;
+  /** The position to continue after; '' is the beginning. */
+  after: string;
+  /** Maximum receipts to scan. */
+  scanMax: number;
+}
+
+/** How mail of a broadcast ended, by the receipts that are retained. */
+export interface BroadcastEnds {
+  ends: Partial<Record<MailEnd, number>>;
+  scanned: number;
+  /** The last position scanned; undefined at the end. */
+  reached: string | undefined;
 }
 
 /** Sends to each device in turn, and sums up what came of it. */

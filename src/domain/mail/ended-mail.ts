@@ -51,19 +51,20 @@ export interface DeadLetterWithPayload extends DeadLetter {
 export interface DeadLetterFilter {
   device?: DeviceKey;
   name?: string;
-  reason?: DeathReason;
+  /** Any of them. */
+  reasons?: readonly DeathReason[];
   fromMs?: number;
   toMs?: number;
 }
 
 export function isWanted(
   letter: DeadLetter,
-  { device, name, reason, fromMs, toMs }: DeadLetterFilter,
+  { device, name, reasons, fromMs, toMs }: DeadLetterFilter,
 ): boolean {
   return (
     (device === undefined || letter.device === device) &&
     (name === undefined || letter.name === name) &&
-    (reason === undefined || letter.reason === reason) &&
+    (reasons === undefined || reasons.includes(letter.reason)) &&
     (fromMs === undefined || letter.diedAtMs >= fromMs) &&
     (toMs === undefined || letter.diedAtMs < toMs)
   );

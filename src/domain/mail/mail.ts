@@ -81,6 +81,8 @@ export interface Enqueue {
   dedupeKey?: Uint8Array;
   /** The sender's key, and SHA-256 of what must be identical when it repeats, as in `Ingest` (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
+  /** The id of the broadcast that it is a mail of. */
+  broadcast?: Uint8Array;
 }
 
 /** The outcome of sending a mail. */

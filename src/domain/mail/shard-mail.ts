@@ -1,7 +1,13 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Page } from '../page.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
+import type {
+  Broadcast,
+  BroadcastEnds,
+  BroadcastEndsQuery,
+  BroadcastOutcome,
+  BroadcastProgress,
+} from './broadcast.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type {
   DelayedMail,
@@ -33,6 +39,8 @@ export interface ShardMail {
   ): Awaitable<Page<DelayedMail> & { total: number }>;
   /** Undefined if the mail never existed, or its receipt is no longer retained. */
   receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  /** One step of counting: scans a bounded number of receipts, whatever it finds. */
+  broadcastEnds(query: BroadcastEndsQuery): Awaitable<BroadcastEnds>;
 
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;

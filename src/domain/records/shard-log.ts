@@ -8,6 +8,11 @@ export interface ShardLog {
    * grow, with gaps where retention removed records. No record ever appears before one already read.
    */
   read(from: number): Awaitable<LogPage>;
+  /**
+   * The last records before a position, at most one commit's, in order of storage. `next` is where to go on: the
+   * position to read before; the requested one if nothing is stored before it.
+   */
+  readBefore(before: number): Awaitable<LogPage>;
   /** The position of the next record to be appended. */
   end(): Awaitable<number>;
   /**

@@ -28,6 +28,8 @@ import type {
   TrialInput,
 } from './service.ts';
 import { type ActionJournal, actionKey, behindTable } from './tables.ts';
+import type { TypeFault } from './types/type-check.ts';
+import { type CheckedCode, refuseFaults } from './types/type-checker.ts';
 
 /** Rows of one table removed per transaction. */
 const removedMax = 1_000;
@@ -111,10 +113,14 @@ export class LocalActionService implements ActionService {
     draft: ActionDraft,
     { force, ...change }: ActionChange & { force: boolean },
   ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }> {
-    const { actions, config, journal, fleet } = this.#options;
+    const { actions, config, journal, fleet, types } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
     const { code, tests } = await this.#dispatcher.tests.admit(fleetId, async () => {
       const compiled = await this.#trials.compile({ fleetId, name }, draft);
+      // After the compiler, whose errors say more of a source that is none.
+      if (draft.language === 'typescript' && !force) {
+        refuseFaults(await types.check(draft, fleet(fleetId).schemas));
+      }
       return { code: compiled, tests: await this.#trials.test({ fleetId, name }, draft, compiled) };
     });
     const failed = tests.filter(({ reason }) => reason !== undefined);
@@ -137,6 +143,12 @@ export class LocalActionService implements ActionService {
       await this.#restart(action);
       return { status: await this.#status(action), isNew, tests };
     });
+  }
+
+  check(fleetId: string, code: CheckedCode): Promise<TypeFault[]> {
+    const { fleet, types } = this.#options;
+    const { schemas } = fleet(fleetId);
+    return this.#dispatcher.tests.admit(fleetId, () => types.check(code, schemas));
   }
 
   async change(fleetId: string, name: string, change: ActionChange): Promise<ShownAction> {
@@ -236,7 +248,7 @@ export class LocalActionService implements ActionService {
     return {
       action,
       current: this.#options.actions.current(action),
-      held: this.#options.journal.mayGrow() ? queue?.held : 'disk_full',
+      held: this.#heldBy(action),
       inHand: this.#dispatcher.inHand(action),
       ...this.#dispatcher.lag(action, logEnds),
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
@@ -244,6 +256,12 @@ export class LocalActionService implements ActionService {
       runsLastMinute: queue?.rate.lastMinute ?? 0,
       attempts: this.#dispatcher.attempts.of(action),
     };
+  }
+
+  #heldBy(action: Action): ActionStatus['held'] {
+    const { hold, journal } = this.#options;
+    if (action.enabled && hold.isHeld) return 'server_held';
+    return journal.mayGrow() ? this.#dispatcher.queue(action)?.held : 'disk_full';
   }
 
   async #restart(action: Action): Promise<void> {

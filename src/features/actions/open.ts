@@ -5,8 +5,9 @@ import { ActionPool } from './pool/pool.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
 import type { ActionDeadLetter } from './service.ts';
 import { actionKey } from './tables.ts';
+import { TypeChecker } from './types/type-checker.ts';
 
-export type ActionsOptions = Omit<ActionServiceOptions, 'pool' | 'dispatcher'>;
+export type ActionsOptions = Omit<ActionServiceOptions, 'pool' | 'types' | 'dispatcher'>;
 
 /** The action runtime, on the main thread. */
 export interface RunningActions {
@@ -21,7 +22,8 @@ export interface RunningActions {
 
 export function startActions(base: ActionsOptions): RunningActions {
   const pool = new ActionPool(base);
-  const options = { ...base, pool };
+  const types = new TypeChecker();
+  const options = { ...base, pool, types };
   const dispatcher = new Dispatcher(options);
   const { actions } = base;
   return {

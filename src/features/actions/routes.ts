@@ -10,6 +10,8 @@ import {
   actionChangeBody,
   actionDocument,
   actionVersionDocument,
+  checkBody,
+  checkDocument,
   deployedActionDocument,
   newVersionBody,
   rollbackBody,
@@ -284,10 +286,30 @@ const tryAction =
     return describeTrial(await actions.test(fleet_id, name, input, tried));
   };
 
+const checking = {
+  summary: 'Type-check the code of an action',
+  description:
+    'Checks TypeScript against the API of actions and the payload types of the schemas in `on`. Ends after 5 seconds or with 256 MB.',
+  params: fleetPath,
+  body: checkBody,
+  response: { 200: checkDocument, ...errorAnswers },
+};
+
+const checkCode =
+  ({ actions }: AdminContext): Handler<typeof checking> =>
+  async ({ params: { fleet_id }, body: { source, on } }) => ({
+    items: await actions.check(fleet_id, { source, ...(on !== undefined && { on }) }),
+  });
+
 /** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
 export function addActionRoutes(app: AdminApp, context: AdminContext): void {
   const bodyLimit = bodyLimitOf(context.config);
   app.get('/fleets/:fleet_id/actions', { config: { scope: 'read' }, schema: listing }, listActions(context));
+  app.post(
+    '/fleets/:fleet_id/actions::check',
+    { config: { scope: 'admin' }, bodyLimit, schema: checking },
+    checkCode(context),
+  );
   app.put(
     '/fleets/:fleet_id/actions/:name',
     { config: { scope: 'admin' }, bodyLimit, schema: deployment },

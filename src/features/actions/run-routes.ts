@@ -11,7 +11,14 @@ import {
   runOutcome,
   shownDeadRunDocument,
 } from '../../contract/action-run.ts';
-import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
+import {
+  deviceId,
+  errorAnswers,
+  listOf,
+  namedPath,
+  pageLimit,
+  repeatedParameter,
+} from '../../contract/document.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';
@@ -25,7 +32,9 @@ const after = Type.Integer({
   description: '`next` of the previous page.',
 });
 const page = { after: Type.Optional(after), limit: pageLimit };
-const device = Type.Optional(Type.String({ description: 'Only of this device.' }));
+/** Devices in one query. */
+const devicesMax = 100;
+const device = repeatedParameter(deviceId, devicesMax, 'Of any of these devices.');
 const text = Type.Optional(
   Type.String({ maxLength: 1_000, description: 'Only those containing this text, ignoring case.' }),
 );
@@ -83,8 +92,8 @@ const listingRuns = {
 
 const listRuns =
   ({ actions }: AdminContext): Handler<typeof listingRuns> =>
-  async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.runs(fleet_id, name, definedOf(query));
+  async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
+    const { items, next } = await actions.runs(fleet_id, name, definedOf({ ...query, devices }));
     return { items: items.map(describeRun), next };
   };
 
@@ -98,8 +107,8 @@ const listingLines = {
 
 const listLogLines =
   ({ actions }: AdminContext): Handler<typeof listingLines> =>
-  async ({ params: { fleet_id, name }, query }) => {
-    const { items, next } = await actions.logs(fleet_id, name, definedOf(query));
+  async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
+    const { items, next } = await actions.logs(fleet_id, name, definedOf({ ...query, devices }));
     return { items: items.map(describeLine), next };
   };
 

@@ -3,6 +3,8 @@ import type { Page } from '../../domain/page.ts';
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
 import type { RunError } from './sandbox/run.ts';
+import type { TypeFault } from './types/type-check.ts';
+import type { CheckedCode } from './types/type-checker.ts';
 
 /** How the attempts of an action's current version fail, as far as they are retained. */
 export interface ActionFailures {
@@ -17,9 +19,9 @@ export interface ActionStatus {
   current: ActionVersion;
   /**
    * Why an enabled action takes no records now: dead letters, devices behind, rate limit, or a full disk or map of the
-   * journal.
+   * journal, or the server is held.
    */
-  held: 'dead_letters_full' | 'devices_full' | 'limited' | 'disk_full' | undefined;
+  held: 'dead_letters_full' | 'devices_full' | 'limited' | 'disk_full' | 'server_held' | undefined;
   /** Records running, or waiting for a thread or another attempt. */
   inHand: number;
   /** Positions not scanned yet, in the logs of all shards. */
@@ -128,11 +130,12 @@ export interface ActionLogLine {
 export interface RunQuery {
   after?: number;
   limit: number;
-  device?: string;
+  /** Any of them. */
+  devices?: readonly string[];
   outcome?: Run['outcome'];
   text?: string;
 }
-export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'device' | 'text'> & { run?: number };
+export type LogQuery = Pick<RunQuery, 'after' | 'limit' | 'devices' | 'text'> & { run?: number };
 
 /**
  * Actions, as the admin API uses them. Every method but `all` throws ApiError fleet_not_found or action_not_found where
@@ -169,6 +172,8 @@ export interface ActionService {
    * is, or on the records of a test with the state that this gives.
    */
   test(fleetId: string, name: string, input: TrialInput, draft?: ActionDraft): Promise<RunTrial>;
+  /** The errors in the types of a source, by the schemas of the fleet. @throws ApiError invalid_action. */
+  check(fleetId: string, code: CheckedCode): Promise<TypeFault[]>;
   listState(fleetId: string, name: string, query: StateQuery): Awaitable<Page<StateEntry>>;
   /** @throws ApiError state_key_not_found. */
   getState(fleetId: string, name: string, key: string): Awaitable<StateEntry>;

@@ -3,43 +3,53 @@ import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Page } from '../../domain/page.ts';
 import type { ActiveJob } from './delivery/active-job.ts';
 import type { Broadcaster } from './delivery/broadcaster.ts';
+import { newScanBudget, type OutcomeCounter } from './outcomes.ts';
 import type {
   BroadcastCounts,
   BroadcastRefusalCount,
   BroadcastRequest,
   BroadcastService,
   BroadcastStatus,
+  CountedBroadcast,
 } from './service.ts';
 import type { JobKey } from './tables.ts';
 
 /** Serves broadcasts to the admin API. */
 export class LocalBroadcastService implements BroadcastService {
   readonly #broadcaster: Broadcaster;
+  readonly #outcomes: OutcomeCounter;
 
-  constructor(broadcaster: Broadcaster) {
+  constructor(broadcaster: Broadcaster, outcomes: OutcomeCounter) {
     this.#broadcaster = broadcaster;
+    this.#outcomes = outcomes;
   }
 
   async put(
     fleetId: string,
     request: BroadcastRequest,
-  ): Promise<{ status: BroadcastStatus; isReplay: boolean }> {
+  ): Promise<{ status: CountedBroadcast; isReplay: boolean }> {
     const { key, isReplay } = await this.#broadcaster.put(fleetId, request);
-    return { status: this.#status(key), isReplay };
+    return { status: await this.#counted(this.#status(key)), isReplay };
   }
 
-  list(fleetId: string, after: string | undefined, limit: number): Page<BroadcastStatus> {
+  async list(fleetId: string, after: string | undefined, limit: number): Promise<Page<CountedBroadcast>> {
     const before = after === undefined ? undefined : parseUuid(after);
     const { keys, hasMore } = this.#broadcaster.store.newest(fleetId, before, limit);
     const last = keys.at(-1);
+    const budget = newScanBudget();
+    const items: CountedBroadcast[] = [];
+    for (const key of keys) {
+      const status = this.#broadcaster.status(key);
+      if (status !== undefined) items.push(await this.#counted(status, budget));
+    }
     return {
-      items: keys.flatMap((key) => this.#broadcaster.status(key) ?? []),
+      items,
       next: hasMore && last !== undefined ? formatUuid(last[1]) : null,
     };
   }
 
-  get(fleetId: string, id: string): BroadcastStatus {
-    return this.#status(keyOf(fleetId, id));
+  async get(fleetId: string, id: string): Promise<CountedBroadcast> {
+    return this.#counted(this.#status(keyOf(fleetId, id)));
   }
 
   refusals(fleetId: string, id: string, after: string, limit: number): Page<BroadcastRefusalCount> {
@@ -48,17 +58,17 @@ export class LocalBroadcastService implements BroadcastService {
     return this.#broadcaster.store.refusals(key, after, limit);
   }
 
-  pause(fleetId: string, id: string): Promise<BroadcastStatus> {
+  pause(fleetId: string, id: string): Promise<CountedBroadcast> {
     return this.#change(fleetId, id, 'paused');
   }
 
-  resume(fleetId: string, id: string): Promise<BroadcastStatus> {
+  resume(fleetId: string, id: string): Promise<CountedBroadcast> {
     return this.#change(fleetId, id, 'running');
   }
 
-  async cancel(fleetId: string, id: string): Promise<BroadcastStatus> {
+  async cancel(fleetId: string, id: string): Promise<CountedBroadcast> {
     // Idempotent: the first answer may have been lost.
-    const status = this.get(fleetId, id);
+    const status = await this.get(fleetId, id);
     return status.state === 'cancelled' ? status : this.#change(fleetId, id, 'cancelled');
   }
 
@@ -81,13 +91,17 @@ export class LocalBroadcastService implements BroadcastService {
     fleetId: string,
     id: string,
     state: 'running' | 'paused' | 'cancelled',
-  ): Promise<BroadcastStatus> {
+  ): Promise<CountedBroadcast> {
     const key = keyOf(fleetId, id);
     this.#status(key);
     const active: ActiveJob | undefined = this.#broadcaster.job(key);
     if (active === undefined) throw new ApiError('broadcast_ended');
     await this.#broadcaster.change(active, state);
-    return this.#status(key);
+    return this.#counted(this.#status(key));
+  }
+
+  async #counted(status: BroadcastStatus, budget = newScanBudget()): Promise<CountedBroadcast> {
+    return { ...status, outcomes: await this.#outcomes.outcomesOf(status, budget) };
   }
 
   #status(key: JobKey): BroadcastStatus {

@@ -18,7 +18,7 @@ import {
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
-import type { BroadcastStatus, BroadcastTarget } from './service.ts';
+import type { BroadcastStatus, BroadcastTarget, CountedBroadcast } from './service.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -80,22 +80,24 @@ const listedBytes = 24;
 const uuid = '^[0-9A-Fa-f-]{32,36}$';
 
 const broadcastPath = Type.Interface([fleetPath], { broadcast_id: Type.String() });
-function describe(status: BroadcastStatus): BroadcastDocument {
-  const { request, to, endedAtMs } = status;
+function describe(status: CountedBroadcast, isHeld: boolean): BroadcastDocument {
+  const { request, to, endedAtMs, outcomes } = status;
+  const { isPartial, ...counts } = outcomes;
   const { deliverAtMs } = request;
   return {
     broadcast_id: status.id,
     name: request.name,
-    to: 'listed' in to ? { devices: to.listed } : to,
+    to: 'listed' in to ? { devices: to.listed } : 'tags' in to ? { tag: [...to.tags] } : to,
     payload_bytes: status.payloadBytes,
     ttl_seconds: request.ttlSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
     requeues_max: request.requeuesMax ?? null,
     deliver_at: timeTextOf(deliverAtMs),
-    state: status.state,
+    state: isHeld && status.state === 'running' ? 'held' : status.state,
     devices: status.devices ?? null,
     queued: status.queued,
     refused: status.refused,
+    outcomes: { ...counts, partial: isPartial },
     created_at: timeTextOf(status.createdAtMs),
     ended_at: timeTextOf(endedAtMs),
   };
@@ -103,13 +105,13 @@ function describe(status: BroadcastStatus): BroadcastDocument {
 
 /** Describes a broadcast for the audit log. */
 function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<string, string | number> {
-  const target = 'listed' in to ? `${to.listed} devices` : 'tag' in to ? `tag ${to.tag}` : 'all';
+  const target = 'listed' in to ? `${to.listed} devices` : 'tags' in to ? `tag ${to.tags.join(', ')}` : 'all';
   return { broadcast_id: id, name: request.name, to: target, state, queued };
 }
 
 /** Deduplicates the devices of a list. */
 function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number): BroadcastTarget {
-  if (tag !== undefined) return { tag };
+  if (tag !== undefined) return { tags: [...new Set([tag].flat())] };
   if (devices === undefined) return { all: true };
   if (devices.length > devicesMax) {
     throw new ApiError('request_too_large', {
@@ -121,7 +123,8 @@ function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number):
 
 const starting = {
   summary: 'Start a broadcast',
-  description: 'Sends a mail to a list of devices, to those with a tag, or to the whole fleet.',
+  description:
+    'Sends a mail to a list of devices, to those that have all of some tags, or to the whole fleet.',
   params: fleetPath,
   headers: idempotencyHeaders,
   body: newBroadcastBody,
@@ -129,7 +132,7 @@ const starting = {
 };
 
 const startBroadcast =
-  ({ config, fleets, registry, broadcasts }: AdminContext): Handler<typeof starting> =>
+  ({ config, fleets, hold, registry, broadcasts }: AdminContext): Handler<typeof starting> =>
   async ({ params, headers, body, audited }, reply) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const {
@@ -163,7 +166,7 @@ const startBroadcast =
     if (isReplay) reply.header(...replayHeader);
     audited.about = aboutOf(status);
     reply.code(202);
-    return describe(status);
+    return describe(status, hold.isHeld);
   };
 
 const listing = {
@@ -175,11 +178,11 @@ const listing = {
 };
 
 const listBroadcasts =
-  ({ registry, broadcasts }: AdminContext): Handler<typeof listing> =>
+  ({ registry, hold, broadcasts }: AdminContext): Handler<typeof listing> =>
   async ({ params, query: { after, limit } }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { items, next } = await broadcasts.list(fleetId, after, limit);
-    return { items: items.map(describe), next };
+    return { items: items.map((status) => describe(status, hold.isHeld)), next };
   };
 
 const showing = {
@@ -189,10 +192,10 @@ const showing = {
 };
 
 const showBroadcast =
-  ({ registry, broadcasts }: AdminContext): Handler<typeof showing> =>
+  ({ registry, hold, broadcasts }: AdminContext): Handler<typeof showing> =>
   async ({ params }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    return describe(await broadcasts.get(fleetId, params.broadcast_id));
+    return describe(await broadcasts.get(fleetId, params.broadcast_id), hold.isHeld);
   };
 
 const listingRefusals = {
@@ -230,12 +233,12 @@ const changing = (change: Change) => ({
 });
 
 const changeBroadcast =
-  ({ registry, broadcasts }: AdminContext, change: Change): Handler<ReturnType<typeof changing>> =>
+  ({ registry, hold, broadcasts }: AdminContext, change: Change): Handler<ReturnType<typeof changing>> =>
   async ({ params, audited }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const status = await broadcasts[change](fleetId, params.broadcast_id);
     audited.about = aboutOf(status);
-    return describe(status);
+    return describe(status, hold.isHeld);
   };
 
 const forgetting = {

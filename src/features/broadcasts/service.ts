@@ -1,7 +1,9 @@
 import type { Awaitable } from '../../core/async.ts';
+import type { MailEnd } from '../../domain/mail/ended-mail.ts';
 import type { Page } from '../../domain/page.ts';
 
-export type BroadcastTarget = { devices: readonly string[] } | { tag: string } | { all: true };
+/** `tags`: devices that have all of them. */
+export type BroadcastTarget = { devices: readonly string[] } | { tags: readonly string[] } | { all: true };
 
 /** A request whose payload has been checked against its schema. */
 export interface BroadcastRequest {
@@ -28,7 +30,7 @@ export interface BroadcastStatus {
   id: string;
   request: Omit<BroadcastRequest, 'payload' | 'to' | 'idempotency'>;
   payloadBytes: number;
-  to: { listed: number } | { tag: string } | { all: true };
+  to: { listed: number } | { tags: readonly string[] } | { all: true };
   state: BroadcastState;
   /** Number of target devices, counted at the start; undefined until known. */
   devices: number | undefined;
@@ -37,6 +39,19 @@ export interface BroadcastStatus {
   createdAtMs: number;
   /** When it was done or cancelled. */
   endedAtMs: number | undefined;
+}
+
+/** What became of the mail of a broadcast, by its receipts. */
+export interface BroadcastOutcomes extends Record<MailEnd, number> {
+  /** Mail that has not ended, or whose device was deleted with it. */
+  waiting: number;
+  /** There are too many receipts to scan, or the first may have expired: then what is missing counts as waiting. */
+  isPartial: boolean;
+}
+
+/** A broadcast with what became of its mail. */
+export interface CountedBroadcast extends BroadcastStatus {
+  outcomes: BroadcastOutcomes;
 }
 
 export interface BroadcastRefusalCount {
@@ -53,19 +68,19 @@ export interface BroadcastService {
    * Settles once durable; the broadcast then runs by itself. `isReplay`: it was put before with the same key.
    * @throws ApiError limit_reached, unavailable, idempotency_key_reused, invalid_idempotency_key.
    */
-  put(fleetId: string, request: BroadcastRequest): Promise<{ status: BroadcastStatus; isReplay: boolean }>;
+  put(fleetId: string, request: BroadcastRequest): Promise<{ status: CountedBroadcast; isReplay: boolean }>;
   /** Lists broadcasts, newest first, after `after`. */
-  list(fleetId: string, after: string | undefined, limit: number): Awaitable<Page<BroadcastStatus>>;
+  list(fleetId: string, after: string | undefined, limit: number): Awaitable<Page<CountedBroadcast>>;
   /** @throws ApiError broadcast_not_found, as all methods with an id do. */
-  get(fleetId: string, id: string): Awaitable<BroadcastStatus>;
+  get(fleetId: string, id: string): Awaitable<CountedBroadcast>;
   /** Lists refusals by device id, after `after`. */
   refusals(fleetId: string, id: string, after: string, limit: number): Awaitable<Page<BroadcastRefusalCount>>;
   /** Nothing more is sent once it settles. @throws ApiError broadcast_ended. */
-  pause(fleetId: string, id: string): Promise<BroadcastStatus>;
+  pause(fleetId: string, id: string): Promise<CountedBroadcast>;
   /** @throws ApiError broadcast_ended. */
-  resume(fleetId: string, id: string): Promise<BroadcastStatus>;
+  resume(fleetId: string, id: string): Promise<CountedBroadcast>;
   /** Ends it for good; mail already sent stays. @throws ApiError broadcast_ended. */
-  cancel(fleetId: string, id: string): Promise<BroadcastStatus>;
+  cancel(fleetId: string, id: string): Promise<CountedBroadcast>;
   /** @throws ApiError broadcast_running. */
   delete(fleetId: string, id: string): Promise<void>;
   /** Number of running and paused broadcasts. */

@@ -51,7 +51,7 @@ const creation = {
 };
 
 const createClaimToken =
-  ({ claimTokens }: AdminContext): Handler<typeof creation> =>
+  ({ claimTokens, config }: AdminContext): Handler<typeof creation> =>
   async ({ params, body, audited }, reply) => {
     const { token, secret } = await claimTokens.create({
       fleetId: params.fleet_id,
@@ -63,7 +63,7 @@ const createClaimToken =
     });
     audited.about.claim_token_id = token.id;
     reply.code(201);
-    return { ...describe(token), claim_token: secret };
+    return { ...describe(token), claim_token: secret, claiming: config.settings.current.claiming };
   };
 
 const revocation = {

@@ -1,7 +1,7 @@
-import { Mutex } from '../../core/async.ts';
+import { EventLoopBudget, Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
-import { EventLoopBudget } from '../records/event-loop-budget.ts';
+import type { Hold } from '../../domain/hold.ts';
 import { type ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
@@ -10,7 +10,14 @@ import type { Forwarders } from './declaration/forwarders.ts';
 import { generateSigningSecret } from './declaration/signing-secret.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
 import type { Forwarding } from './forwarding.ts';
-import type { ForwarderDraft, ForwarderService, ForwarderStatus } from './service.ts';
+import { unreachableReason } from './senders/reachability.ts';
+import type {
+  DeclaredForwarder,
+  ForwarderDraft,
+  ForwarderService,
+  ForwarderStatus,
+  ForwarderTrial,
+} from './service.ts';
 
 export interface ForwarderServiceOptions {
   config: { readonly forwardHosts: string; readonly forwardDeadLettersMax: number };
@@ -18,6 +25,7 @@ export interface ForwarderServiceOptions {
   forwarding: Forwarding;
   subscriptions: Subscriptions;
   letters: ForwarderDeadLetters;
+  hold: Hold;
 }
 
 /** Serves forwarders to the admin API. */
@@ -46,12 +54,12 @@ export class LocalForwarderService implements ForwarderService {
     return this.#status(this.#options.forwarders.get(fleetId, name));
   }
 
-  put(
+  async put(
     fleetId: string,
     name: string,
     { settings: input, secrets, start }: ForwarderDraft,
-  ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }> {
-    return this.#changes.run(async () => {
+  ): Promise<DeclaredForwarder> {
+    const declared = await this.#changes.run(async () => {
       const { forwarders, subscriptions, config } = this.#options;
       const settings = { ...input, destination: parsedDestination(input.destination) };
       const known = forwarders.find(fleetId, name);
@@ -77,6 +85,18 @@ export class LocalForwarderService implements ForwarderService {
       await this.#restart(forwarder);
       return { status: await this.#status(forwarder), isNew: known === undefined, secret: generated };
     });
+    // Outside of the lock: it may take some seconds.
+    return {
+      ...declared,
+      warning: await unreachableReason(
+        declared.status.forwarder.destination,
+        this.#options.config.forwardHosts,
+      ),
+    };
+  }
+
+  test(fleetId: string, name: string): Promise<ForwarderTrial> {
+    return this.#options.forwarding.test(this.#options.forwarders.get(fleetId, name));
   }
 
   change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus> {
@@ -132,18 +152,20 @@ export class LocalForwarderService implements ForwarderService {
   }
 
   #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
-    const { forwarding, subscriptions, letters } = this.#options;
+    const { forwarding, subscriptions, letters, hold } = this.#options;
     const stats = forwarding.stats(forwarder);
     const { behind, lost } = subscriptions.open(forwarder)?.lag(logEnds) ?? { behind: 0, lost: 0 };
     return {
       forwarder,
       state: !forwarder.enabled
         ? 'paused'
-        : stats.blocked > 0
-          ? 'dead_letters_full'
-          : stats.backingOff > 0
-            ? 'backing_off'
-            : 'running',
+        : hold.isHeld
+          ? 'held'
+          : stats.blocked > 0
+            ? 'dead_letters_full'
+            : stats.backingOff > 0
+              ? 'backing_off'
+              : 'running',
       behind,
       lost,
       deadLetters: letters.count(forwarderKey(forwarder.id)),

@@ -1,3 +1,8 @@
+import { unavailable } from '../../core/errors.ts';
+import { FairShare } from '../../core/fair-share.ts';
+import { deviceKeyOf } from '../../core/identity.ts';
+import { generateUuid } from '../../core/uuid.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import { hostsOf } from './declaration/forwarder-draft.ts';
@@ -5,12 +10,18 @@ import { ForwarderStats } from './delivery/delivery-loop.ts';
 import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forwarder-worker.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
 import type { Sender } from './senders/sender.ts';
+import type { ForwarderTrial } from './service.ts';
 
 /** Sender for a forwarder declared before its host was disallowed. */
 const forbidden: Sender = {
   send: async () => ({ result: 'failed', reason: 'The host is not allowed: add it to forwardHosts.' }),
   close: async () => {},
 };
+
+/** Tests at a time. */
+const testsMax = 16;
+const testDeviceId = '0000000000';
+const testSchema = 'fleetpost-test';
 
 export interface ForwardingOptions extends ForwarderWorkerOptions {
   config: ForwarderWorkerOptions['config'] & { readonly forwardHosts: string };
@@ -22,6 +33,9 @@ export class Forwarding {
   readonly #options: ForwardingOptions;
   readonly #workers = new Map<string, ForwarderWorker>();
   readonly #stats = new Map<string, ForwarderStats>();
+  readonly #tests = new FairShare(testsMax);
+  /** Ends tests under way. */
+  readonly #stopping = new AbortController();
   #isStopping = false;
 
   constructor(options: ForwardingOptions) {
@@ -52,6 +66,22 @@ export class Forwarding {
     );
   }
 
+  /** Sends one test event by a sender of its own, also for a paused forwarder. @throws ApiError unavailable. */
+  async test(forwarder: Forwarder): Promise<ForwarderTrial> {
+    if (!this.#tests.take(forwarder.fleetId)) throw unavailable('Too many tests of forwarders. Retry later.');
+    const startMs = performance.now();
+    try {
+      const sender = await senderOf(forwarder, this.#options.config.forwardHosts);
+      const outcome = await sender
+        .send([testRecord(forwarder)], this.#stopping.signal)
+        .finally(() => sender.close());
+      const msg = outcome.result === 'delivered' ? undefined : outcome.reason;
+      return { result: outcome.result, msg, milliseconds: Math.round(performance.now() - startMs) };
+    } finally {
+      this.#tests.release(forwarder.fleetId);
+    }
+  }
+
   wakeReplays({ id }: Forwarder): void {
     this.#workers.get(id)?.wakeReplays();
   }
@@ -70,8 +100,23 @@ export class Forwarding {
 
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.#stopping.abort();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
+}
+
+/** A record that no device has sent, and that is in no log. */
+function testRecord({ fleetId }: Forwarder): StoredRecord {
+  return {
+    position: 0,
+    id: generateUuid(),
+    device: deviceKeyOf(fleetId, testDeviceId),
+    kind: 'message',
+    schema: testSchema,
+    payload: Buffer.from('{"test":true}'),
+    storedAtMs: Date.now(),
+    isRelocated: false,
+  };
 }
 
 /** Loads the library of a sender when the first forwarder needs it. */

@@ -25,7 +25,7 @@ export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminCont
   });
   const held = new Gauge({
     name: 'fleetpost_forwarder_held',
-    help: 'Whether an enabled forwarder waits: in backoff, or because its dead letters are full.',
+    help: 'Whether an enabled forwarder waits: in backoff, because its dead letters are full, or with the held server.',
     labelNames,
     registers,
   });
@@ -37,7 +37,7 @@ export function addForwarderMetrics(metrics: Registry, { forwarders }: AdminCont
       for (const [outcome, count] of Object.entries(counts)) records.inc({ ...labels, outcome }, count);
       behind.set(labels, status.behind);
       deadLetters.set(labels, status.deadLetters);
-      held.set(labels, Number(state === 'backing_off' || state === 'dead_letters_full'));
+      held.set(labels, Number(state !== 'running' && state !== 'paused'));
     }
   };
 }

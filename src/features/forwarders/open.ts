@@ -1,4 +1,5 @@
 import type { Log } from '../../core/telemetry/log.ts';
+import type { Hold } from '../../domain/hold.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
 import type { Consumers } from '../records/consumers.ts';
@@ -16,6 +17,7 @@ export interface OpenForwardersOptions {
   forwarders: Forwarders;
   consumers: Consumers;
   shards: number;
+  hold: Hold;
   config: ForwarderConfig;
   log: Log;
 }

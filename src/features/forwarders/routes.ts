@@ -8,6 +8,7 @@ import {
   type ForwarderDocument,
   forwarderBody,
   forwarderDocument,
+  forwarderTrialDocument,
   type RefusedRecordDocument,
   refusedRecordDocument,
   secretRotationBody,
@@ -112,7 +113,14 @@ function describeForwarder(status: ForwarderStatus): ForwarderDocument {
     refused: counts.dead,
     dropped: counts.dropped,
     last_delivered_at: timeTextOf(lastDeliveredAtMs),
-    last_error: lastError === undefined ? null : { at: timeTextOf(lastError.atMs), msg: lastError.msg },
+    last_error:
+      lastError === undefined
+        ? null
+        : {
+            at: timeTextOf(lastError.atMs),
+            msg: lastError.msg,
+            recovered_at: timeTextOf(lastError.recoveredAtMs),
+          },
   };
 }
 
@@ -142,13 +150,13 @@ const declareForwarder =
   async ({ params: { fleet_id, name }, body }, reply) => {
     registry.fleet(fleet_id);
     const known = (await forwarders.list(fleet_id)).find(({ forwarder }) => forwarder.name === name);
-    const { status, isNew, secret } = await forwarders.put(
+    const { status, isNew, secret, warning } = await forwarders.put(
       fleet_id,
       name,
       forwarderDraftOf(body, known?.forwarder),
     );
     reply.code(isNew ? 201 : 200);
-    return { ...describeForwarder(status), secret: secret ?? null };
+    return { ...describeForwarder(status), secret: secret ?? null, warning: warning ?? null };
   };
 
 const showing = {
@@ -161,6 +169,22 @@ const showForwarder =
   ({ forwarders }: AdminContext): Handler<typeof showing> =>
   async ({ params: { fleet_id, name } }) =>
     describeForwarder(await forwarders.get(fleet_id, name));
+
+const testing = {
+  summary: 'Test a forwarder',
+  description:
+    'Sends one test event, a message of schema fleetpost-test and device 0000000000 that is in no log, and answers what came of it. Waits up to timeout_seconds.',
+  params: namedPath,
+  response: { 200: forwarderTrialDocument, ...errorAnswers },
+};
+
+const testForwarder =
+  ({ forwarders }: AdminContext): Handler<typeof testing> =>
+  async ({ params: { fleet_id, name }, audited }) => {
+    const { result, msg, milliseconds } = await forwarders.test(fleet_id, name);
+    audited.about = { result };
+    return { result, msg: msg ?? null, milliseconds };
+  };
 
 const changing = {
   summary: 'Pause or resume a forwarder',
@@ -248,6 +272,11 @@ export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/forwarders/:name',
     { config: { scope }, schema: deletion },
     deleteForwarder(context),
+  );
+  app.post(
+    '/fleets/:fleet_id/forwarders/:name/test',
+    { config: { scope }, schema: testing },
+    testForwarder(context),
   );
   app.post(
     '/fleets/:fleet_id/forwarders/:name/rotate-secret',

@@ -1,12 +1,13 @@
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { Forwarder, ForwarderSettings, ForwarderStart } from './declaration/forwarder.ts';
 import type { SecretsInput } from './declaration/forwarder-secrets.ts';
+import type { Outcome } from './senders/sender.ts';
 
 /**
- * paused: by an operator. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
+ * paused: by an operator. held: with the whole server, until its release. dead_letters_full: stopped until some are replayed or dropped. backing_off: the last
  * attempt failed; a retry is due. running: everything else.
  */
-type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'paused';
+type ForwarderState = 'running' | 'backing_off' | 'dead_letters_full' | 'held' | 'paused';
 
 /** A forwarder with its state, lag and counters. */
 export interface ForwarderStatus {
@@ -20,8 +21,10 @@ export interface ForwarderStatus {
   /** Records since the start: delivered, in failed attempts, refused and dead-lettered, refused and dropped. */
   counts: Readonly<Record<'delivered' | 'failed' | 'dead' | 'dropped', number>>;
   lastDeliveredAtMs: number | undefined;
-  /** Error of the last failed attempt, even if a later one succeeded. */
-  lastError: { readonly atMs: number; readonly msg: string } | undefined;
+  /** Error of the last failed attempt, and when one first succeeded after it. */
+  lastError:
+    | { readonly atMs: number; readonly msg: string; readonly recoveredAtMs: number | undefined }
+    | undefined;
 }
 
 /** A record that the destination refused. */
@@ -31,12 +34,29 @@ export interface ForwarderDeadLetter extends FailedRecord {
   isReplayed: boolean;
 }
 
+/** What came of a test event. */
+export interface ForwarderTrial {
+  result: Outcome['result'];
+  /** Why it was not delivered. */
+  msg: string | undefined;
+  milliseconds: number;
+}
+
 /** A declaration as put. Absent secrets stay as they are as long as the destination does. */
 export interface ForwarderDraft {
   settings: ForwarderSettings;
   secrets: SecretsInput;
   /** Where a new forwarder begins. */
   start: ForwarderStart;
+}
+
+export interface DeclaredForwarder {
+  status: ForwarderStatus;
+  isNew: boolean;
+  /** Set if a signing secret was generated. */
+  secret: string | undefined;
+  /** Set if its destination takes no connections now. */
+  warning: string | undefined;
 }
 
 /**
@@ -48,12 +68,10 @@ export interface ForwarderService {
   /** Yields those of all fleets, a few per event loop turn, as there may be many. */
   all(): AsyncIterable<ForwarderStatus>;
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
-  /** `secret` is set if a signing secret was generated. @throws ApiError invalid_forwarder, limit_reached. */
-  put(
-    fleetId: string,
-    name: string,
-    draft: ForwarderDraft,
-  ): Promise<{ status: ForwarderStatus; isNew: boolean; secret: string | undefined }>;
+  /** @throws ApiError invalid_forwarder, limit_reached. */
+  put(fleetId: string, name: string, draft: ForwarderDraft): Promise<DeclaredForwarder>;
+  /** Sends one test event, and says what came of it. @throws ApiError unavailable. */
+  test(fleetId: string, name: string): Promise<ForwarderTrial>;
   /** Pauses or resumes it; a paused one keeps its cursors. */
   change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ForwarderStatus>;
   /** Deletes its cursors and dead letters too. */

@@ -1,4 +1,4 @@
-import { Mutex } from '../../core/async.ts';
+import { EventLoopBudget, Mutex } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
@@ -7,7 +7,6 @@ import type { Journal } from '../../storage/tables/journal.ts';
 import { Consumer, type ConsumerSettings, type ConsumerStart } from './consumer.ts';
 import { type ConsumerDeclaration, consumerTable } from './consumer-tables.ts';
 import { Cursors } from './cursor.ts';
-import { EventLoopBudget } from './event-loop-budget.ts';
 import type { LogFollower } from './log-follower.ts';
 
 const storeIntervalMs = 5_000;

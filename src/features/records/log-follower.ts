@@ -1,8 +1,7 @@
-import { Condition } from '../../core/async.ts';
+import { Condition, EventLoopBudget } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { LogPage } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
-import { EventLoopBudget } from './event-loop-budget.ts';
 
 /** Pages cached per log, small ones only: readers at the end of a log read the same pages. */
 const cachedPagesMax = 2;
@@ -58,6 +57,12 @@ export class LogFollower {
       }
     }
     return page;
+  }
+
+  /** Reads the last page before a position; `next` equals `before` where there is none. */
+  async pageBefore(shard: number, before: number): Promise<LogPage> {
+    await this.#budget.take();
+    return this.#shard(shard).log.readBefore(before);
   }
 
   /** Take it before reading, so that `changed` misses nothing stored later. */

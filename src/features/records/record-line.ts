@@ -19,6 +19,11 @@ export function recordJson(record: StoredRecord): Buffer {
   return Buffer.concat([Buffer.from(frontOf(record)), record.payload, Buffer.from('}')]);
 }
 
+/** A record as JSON on one line. */
+export function recordOnOneLine(record: StoredRecord): string {
+  return `${frontOf(record)}${onOneLine(record.payload).toString('utf8')}}`;
+}
+
 /** A record as a line of NDJSON, with the cursor to continue after it. */
 export function recordLine(record: StoredRecord, cursor: string): Buffer {
   return Buffer.concat([

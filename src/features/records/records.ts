@@ -2,11 +2,12 @@ import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Shard } from '../../domain/shard.ts';
+import { type LatestRecords, readLatest } from './latest-records.ts';
 import type { LogFollower } from './log-follower.ts';
 import { isCursor, matcherOf, positionsOf, startsAt } from './record-cursor.ts';
 import { recordLine } from './record-line.ts';
 import { RecordStream } from './record-stream.ts';
-import type { RecordService, RecordsQuery } from './service.ts';
+import type { LatestQuery, RecordService, RecordsQuery } from './service.ts';
 
 /** Bytes written to the connection at once. */
 const chunkBytes = 65_536;
@@ -77,17 +78,35 @@ export class Records implements RecordService {
       throw new ApiError('bad_request', { msg: 'after must be the cursor of a record, or latest.' });
     }
     const { fleetId } = query;
-    if (!this.#streams.take(fleetId)) {
-      throw unavailable(
-        'Too many open record streams, of this fleet or of all (recordStreamsMax). Retry later.',
-      );
-    }
+    if (!this.#streams.take(fleetId)) throw tooManyStreams();
     try {
       return this.#counted(fleetId, this.#lines(query, await this.#open(query), signal), signal);
     } catch (error) {
       this.#streams.release(fleetId);
       throw error;
     }
+  }
+
+  async latest({ fleetId, kinds, schemas, devices, ...wanted }: LatestQuery): Promise<LatestRecords> {
+    if (!this.#streams.take(fleetId)) throw tooManyStreams();
+    try {
+      const filter = { ...(kinds && { kinds }), ...(schemas && { schemas }), ...(devices && { devices }) };
+      const matches = matcherOf(fleetId, filter);
+      return await readLatest(this.#options.follower, {
+        ...wanted,
+        shards: this.#shardsOf(devices),
+        matches,
+      });
+    } finally {
+      this.#streams.release(fleetId);
+    }
+  }
+
+  /** The number of shards to read: records from before the shard count grew are in the log of a lower shard. */
+  #shardsOf(devices: readonly DeviceKey[] | undefined): number {
+    const { follower, shards } = this.#options;
+    const all = follower.shards.length;
+    return Math.max(...(devices?.map((device) => follower.shards.indexOf(shards.of(device)) + 1) ?? [all]));
   }
 
   /** Releases the share at the end of the lines, or on abort if they are never read. */
@@ -110,7 +129,7 @@ export class Records implements RecordService {
   }
 
   async #open(query: RecordsQuery): Promise<RecordStream> {
-    const { follower, shards } = this.#options;
+    const { follower } = this.#options;
     const { fleetId, kinds, schemas, devices, fromMs, toMs, after, follow } = query;
     const ends = await follower.ends();
     const positions = await this.#positions(after, ends);
@@ -130,10 +149,7 @@ export class Records implements RecordService {
       starts: await startsAt(positions, follower),
       ...(!follow && { ends }),
       ...(toMs !== undefined && { toMs }),
-      // Records from before the shard count grew are in the log of a lower shard.
-      shards: Math.max(
-        ...(devices?.map((device) => follower.shards.indexOf(shards.of(device)) + 1) ?? [ends.length]),
-      ),
+      shards: this.#shardsOf(devices),
       matches,
     });
   }
@@ -185,6 +201,12 @@ export class Records implements RecordService {
 
 function skippedLine({ cursor }: RecordStream, skipped: number): Buffer {
   return Buffer.from(`{"skipped":${skipped},"cursor":"${cursor}"}\n`);
+}
+
+function tooManyStreams(): ApiError {
+  return unavailable(
+    'Too many open record streams, of this fleet or of all (recordStreamsMax). Retry later.',
+  );
 }
 
 function progressLine(stream: RecordStream, ends: readonly number[]): Buffer {

@@ -1,8 +1,8 @@
+import { EventLoopBudget } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Move } from '../../domain/placement.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 import { Cursors } from './cursor.ts';
-import { EventLoopBudget } from './event-loop-budget.ts';
 import { type Range, Ranges } from './ranges.ts';
 
 /** A record's position in its log, its device, and the shard that the reshard copies it to. */

@@ -7,9 +7,10 @@ import {
   type Handler,
 } from '../../admin-api/request/context.ts';
 import { parseTime } from '../../admin-api/request/times.ts';
-import { errorAnswers, fleetPath, repeatedParameter, timeText } from '../../contract/document.ts';
-import { recordKind } from '../../contract/record.ts';
+import { errorAnswers, fleetPath, pageLimit, repeatedParameter, timeText } from '../../contract/document.ts';
+import { latestRecordsDocument, recordKind } from '../../contract/record.ts';
 import { ApiError } from '../../core/errors.ts';
+import { recordOnOneLine } from './record-line.ts';
 import type { RecordsQuery } from './service.ts';
 
 /** Schemas or devices in the filter of one request. */
@@ -20,7 +21,7 @@ const linesAnswer = {
     'NDJSON: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `recorded_at` if the device gave one, `payload` as it was sent, and `cursor`.',
   content: { 'application/x-ndjson': { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
 };
-const query = Type.Object({
+const filter = {
   kind: repeatedParameter(recordKind, recordKind.enum.length, 'Records of these kinds.'),
   schema: repeatedParameter(
     Type.String({ maxLength: 255 }),
@@ -28,6 +29,9 @@ const query = Type.Object({
     'Records of these schemas; for receipts, the name of the mail.',
   ),
   device: repeatedParameter(Type.String(), valuesMax, 'Records of these devices.'),
+};
+const query = Type.Object({
+  ...filter,
   from: Type.Optional(timeText('Records stored at this time or later.')),
   to: Type.Optional(timeText('Records stored before this time.')),
   after: Type.Optional(
@@ -106,6 +110,39 @@ const readRecords =
     return reply.send(Readable.from(lines, { highWaterMark: 1 }));
   };
 
+const readingLatest = {
+  summary: 'List the newest records of a fleet',
+  description:
+    'Newest first. Reads the logs backwards, up to 8 MiB of records whether they match or not: `partial` says that older ones may match.',
+  params: fleetPath,
+  querystring: Type.Object({
+    ...filter,
+    per_schema: Type.Boolean({ default: false, description: 'Only the newest record of each schema.' }),
+    limit: pageLimit,
+  }),
+  // Describes the shape of the text.
+  response: { 200: Type.Unsafe<string>(latestRecordsDocument), ...errorAnswers },
+};
+
+/** Each record is on a line of its own, its payload the text that was sent (D11). */
+const readLatestRecords =
+  (context: AdminContext): Handler<typeof readingLatest> =>
+  async ({ params, query: { kind, schema, device, per_schema, limit } }, reply) => {
+    const { fleet } = context.registry.fleet(params.fleet_id);
+    const { records, isPartial } = await context.records.latest({
+      fleetId: fleet.fleetId,
+      isPerSchema: per_schema,
+      limit,
+      ...withoutUndefined({
+        kinds: kind,
+        schemas: schema,
+        devices: device?.map((device_id) => deviceOfRequest(context, { ...params, device_id })),
+      }),
+    });
+    const lines = records.map(recordOnOneLine).join(',\n');
+    return reply.type('application/json').send(`{"items":[\n${lines}\n],"partial":${isPartial}}`);
+  };
+
 /** `/fleets/{fleet_id}/records`. A stream that ends within a chunk is incomplete. */
 export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
   const open = new Set<AbortController>();
@@ -116,5 +153,10 @@ export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/records',
     { config: { scope: 'read' }, schema: reading },
     readRecords(context, open),
+  );
+  app.get(
+    '/fleets/:fleet_id/records::latest',
+    { config: { scope: 'read' }, schema: readingLatest },
+    readLatestRecords(context),
   );
 }

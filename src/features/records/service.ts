@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { RecordKind } from '../../domain/records/record.ts';
+import type { LatestRecords } from './latest-records.ts';
 
 /** Selects records of a fleet, and where to start. */
 export interface RecordsQuery {
@@ -23,6 +24,13 @@ export interface RecordsQuery {
   progress: boolean;
 }
 
+/** Selects the newest records of a fleet. */
+export interface LatestQuery extends Pick<RecordsQuery, 'fleetId' | 'kinds' | 'schemas' | 'devices'> {
+  limit: number;
+  /** Only the newest of each schema. */
+  isPerSchema: boolean;
+}
+
 /** Reads logs for the admin API. */
 export interface RecordService {
   /**
@@ -30,4 +38,6 @@ export interface RecordService {
    * @throws ApiError bad_request for an invalid cursor, unavailable for too many open streams.
    */
   read(query: RecordsQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>>;
+  /** The newest records, newest first, as far back as a bound of bytes. */
+  latest(query: LatestQuery): Promise<LatestRecords>;
 }

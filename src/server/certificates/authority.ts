@@ -41,7 +41,7 @@ export async function createSelfSigned(terms: CertificateTerms): Promise<KeyedCe
   const keys = await generateKeys();
   const certificate = await X509CertificateGenerator.createSelfSigned({
     ...validity(terms.days),
-    name: subjectOf(terms.hosts[0] ?? ''),
+    name: subjectOf(commonNameOf(terms.hosts)),
     keys,
     signingAlgorithm: algorithm,
     extensions: serverExtensions(terms.hosts),
@@ -89,7 +89,7 @@ export async function createServerCertificate(
     serialNumber: serialNumber(),
     notBefore,
     notAfter: notAfter < issuer.notAfter ? notAfter : issuer.notAfter,
-    subject: subjectOf(hosts[0] ?? ''),
+    subject: subjectOf(commonNameOf(hosts)),
     issuer: issuer.subject,
     publicKey: keys.publicKey,
     signingKey,
@@ -115,6 +115,14 @@ function validity(days: number): { notBefore: Date; notAfter: Date; serialNumber
 /** Positive: its first bit is 0. */
 function serialNumber(): string {
   return `01${randomBytes(15).toString('hex')}`;
+}
+
+/**
+ * Never an address: where a certificate names no host, OpenSSL takes its common name for one, which the constraints of
+ * the authority do not permit. A blank is in no host name.
+ */
+function commonNameOf(hosts: readonly string[]): string {
+  return hosts.find((host) => isIP(host) === 0) ?? 'Fleetpost server';
 }
 
 function subjectOf(commonName: string): { CN: string[] }[] {

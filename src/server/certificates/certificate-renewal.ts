@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Mutex } from '../../core/async.ts';
 import type { TlsFiles } from '../../core/config/tls.ts';
 import type { Log } from '../../core/telemetry/log.ts';
-import { checkCertificate } from './certificate.ts';
+import { certificateEndMs, checkCertificate } from './certificate-content.ts';
 
 const pollIntervalMs = 5_000;
 
@@ -26,17 +26,28 @@ export class CertificateRenewal {
   readonly #options: RenewalOptions;
   readonly #timer: NodeJS.Timeout;
   #digest: string;
+  #endMs: number;
   readonly #mutex = new Mutex();
 
   private constructor(options: RenewalOptions, digest: string) {
     this.#options = options;
     this.#digest = digest;
+    this.#endMs = certificateEndMs(options.files());
     this.#timer = setInterval(() => this.poll(), pollIntervalMs);
   }
 
   /** Assumes that the current files are those in use. */
   static async start(options: RenewalOptions): Promise<CertificateRenewal> {
     return new CertificateRenewal(options, await digestOf(options.files()));
+  }
+
+  get listener(): RenewalOptions['listener'] {
+    return this.#options.listener;
+  }
+
+  /** When the certificate in use expires. */
+  get endMs(): number {
+    return this.#endMs;
   }
 
   /** Checks the files for a change; one poll at a time. */
@@ -58,6 +69,7 @@ export class CertificateRenewal {
     this.#digest = digest;
     try {
       await renew(checkCertificate({ certFile, keyFile }));
+      this.#endMs = certificateEndMs({ certFile });
       log.info({ listener, certFile }, 'certificate renewed for new connections');
     } catch (error) {
       log.error(

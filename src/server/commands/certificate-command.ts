@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
+import { certificateHosts } from '../../core/config/tls.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { type Replacement, replaceFile } from '../../core/replace-file.ts';
-import { certificateHosts } from '../certificates/certificate.ts';
+import { orderFailureOf } from '../certificates/acme-files.ts';
 
 const authorityDays = 3_650;
 const hostsMax = 100;
@@ -48,7 +49,9 @@ export function addCertificateCommands(program: Command): void {
     .action(create);
   certificate
     .command('show <file>')
-    .description('print the hosts, the validity and the fingerprint of a certificate')
+    .description(
+      'print the hosts, the validity and the fingerprint of a certificate, and why its ACME renewal failed',
+    )
     .option('--json', 'print one JSON document')
     .action((file: string, { json }: { json?: boolean }) => {
       const shown = describe(file);
@@ -107,6 +110,7 @@ async function renew(dir: string, { days, json }: { days: string; json?: boolean
 
 function describe(file: string) {
   const certificate = readCertificate(file);
+  const failure = orderFailureOf(file);
   return {
     hosts: certificateHosts(certificate),
     subject: certificate.subject,
@@ -114,6 +118,11 @@ function describe(file: string) {
     not_before: new Date(certificate.validFrom).toISOString(),
     not_after: new Date(certificate.validTo).toISOString(),
     fingerprint_sha256: certificate.fingerprint256,
+    ...(failure !== undefined && {
+      order_failed_at: failure.failed_at,
+      order_failure: failure.reason,
+      order_retry_at: failure.retry_at,
+    }),
   };
 }
 

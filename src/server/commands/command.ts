@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addHelpCommand } from '../../cli/commands/client/help.ts';
 import { createProgram, runProgram } from '../../cli/program.ts';
 import { withoutPasswords } from '../../storage/config.ts';
 import { configDescription, configKeys, environmentName } from '../configuration/config.ts';
@@ -40,6 +41,8 @@ export function createWholeProgram(): Command {
   addRebalanceCommand(program);
   addRestoreCommand(program);
   addVerifyCommand(program);
+  // The last: it offers the names of all others.
+  addHelpCommand(program);
   return program;
 }
 

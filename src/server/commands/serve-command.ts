@@ -15,6 +15,7 @@ interface ServeFlags {
   json?: boolean;
   parent?: boolean;
   demo?: boolean;
+  paused?: boolean;
 }
 
 /** Adds the flags that `serve` and `config` share; each sets the key of its name. */
@@ -28,7 +29,7 @@ export function withConfigFlags(command: Command): Command {
 }
 
 export function effectiveConfig(flags: ServeFlags): EffectiveConfig {
-  const { config, json: _json, parent: _parent, demo: _demo, ...values } = flags;
+  const { config, json: _json, parent: _parent, demo: _demo, paused: _paused, ...values } = flags;
   return loadConfig(config, process.env, values);
 }
 
@@ -36,6 +37,10 @@ export function addServeCommand(program: Command): void {
   withConfigFlags(program.command('serve').description('run the server until SIGTERM or SIGINT'))
     .option('--json', 'print one JSON document when ready')
     .option('--demo', 'create a demo fleet in a new data folder, and print its device with the secret')
+    .option(
+      '--paused',
+      'start held, for good: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"',
+    )
     .option('--no-parent', 'serve in this process, without a parent that restarts it after a crash')
     .action(async (flags: ServeFlags) => {
       // Before anything starts, so that no signal ends the process midway; a second one cuts drainSeconds short.
@@ -100,14 +105,14 @@ function announce(server: RunningServer, text: string): void {
 async function startUnless(
   signal: AbortSignal,
   load: () => EffectiveConfig,
-  { demo = false }: ServeFlags,
+  { demo = false, paused = false }: ServeFlags,
 ): Promise<RunningServer | undefined> {
   // Imported here, so that other commands do not load the server's libraries.
   const { checkBinaries } = await import('../../device-api/uws/uws-installation.ts');
   checkBinaries();
   const { startServer } = await import('../serve.ts');
   try {
-    return await startServer(load(), signal, demo);
+    return await startServer(load(), signal, { wantsDemo: demo, wantsHold: paused });
   } catch (error) {
     if (error !== signal.reason) throw error;
     console.error('Stopped during a change of the shard count. The next start continues it.');
@@ -116,7 +121,7 @@ async function startUnless(
 }
 
 function report(server: RunningServer): string {
-  const { url, adminUrl, folder, shards, certFile, demo } = server;
+  const { url, adminUrl, folder, shards, certFile, held, demo } = server;
   return JSON.stringify({
     url,
     admin_url: adminUrl,
@@ -124,12 +129,13 @@ function report(server: RunningServer): string {
     shards,
     pid: process.pid,
     cert_file: certFile,
+    held,
     demo: demo ?? null,
   });
 }
 
 function greeting(server: RunningServer): string {
-  const { url, adminUrl, folder, config, shards, certFile, fleets, demo, consoleLink } = server;
+  const { url, adminUrl, folder, config, shards, certFile, fleets, held, demo, consoleLink } = server;
   const inDatabases = config.store.engine === 'postgres';
   const where = inDatabases ? '' : `${folder.path}: `;
   const stores = counted(shards, inDatabases ? 'database' : 'shard');
@@ -148,8 +154,11 @@ function greeting(server: RunningServer): string {
       '',
     );
   } else if (demo === undefined && fleets === 0) lines.push('Create a fleet with "fleetpost fleet create".');
+  if (held) lines.push(heldText);
   return lines.join('\n');
 }
+
+const heldText = 'Held: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release".';
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,10 +1,32 @@
-import { resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { OperatorError } from '../../core/errors.ts';
 import { enteredByOthers } from '../entered-by-others.ts';
 
 const mebibyte = 1024 ** 2;
+/** Room for one more record in a registry of any size. */
+const growthBytes = 16 * mebibyte;
+
+interface RestoreOptions {
+  data: string;
+  quiet?: boolean;
+  json?: boolean;
+}
+
+/** Holds the server of a folder before any has opened it. */
+async function holdRegistry(path: string): Promise<void> {
+  const { openRegistry } = await import('../../maintenance/environments.ts');
+  const { DeclaredHold } = await import('../../declarations/declared-hold.ts');
+  const { size } = statSync(join(path, 'data.mdb'));
+  const registry = openRegistry(path, { mapBytesMax: 2 * size + growthBytes, diskFreeBytesMin: 0 });
+  try {
+    await new DeclaredHold(registry).begin();
+  } finally {
+    await registry.close();
+  }
+}
 
 /** Adds `fleetpost restore`: offline, from a backup to a data folder for `serve`. */
 export function addRestoreCommand(program: Command): void {
@@ -12,9 +34,13 @@ export function addRestoreCommand(program: Command): void {
     .command('restore <dir>')
     .description('restore a backup to an empty data folder')
     .requiredOption('--data <dir>', 'data folder to create; empty or absent')
+    .option(
+      '--quiet',
+      'hold it when served: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"',
+    )
     .option('--json', 'print one JSON document')
-    .action(async (dir: string, { data, json }: { data: string; json?: boolean }) => {
-      const { makeEmptyFolder, readBackup, restoreBackup } = await import(
+    .action(async (dir: string, { data, quiet = false, json }: RestoreOptions) => {
+      const { environmentsOf, makeEmptyFolder, readBackup, restoreBackup } = await import(
         '../../storage/lmdb/environment/backup.ts'
       );
       const source = resolve(dir);
@@ -32,10 +58,12 @@ export function addRestoreCommand(program: Command): void {
       let restored = 0;
       bar?.start(Math.ceil(bytes / mebibyte), 0);
       try {
-        await restoreBackup(source, backup, folder, (chunk) => {
+        const onBytes = (chunk: number): void => {
           restored += chunk;
           bar?.update(Math.ceil(restored / mebibyte));
-        });
+        };
+        const hold = (): Promise<void> => holdRegistry(environmentsOf(folder, backup).registryFolder);
+        await restoreBackup(source, backup, folder, onBytes, quiet ? hold : undefined);
       } catch (error) {
         throw new OperatorError(
           `Restoring failed: ${(error as Error).message}. ${folder} is not a usable data folder; empty it before the next try.`,
@@ -43,8 +71,12 @@ export function addRestoreCommand(program: Command): void {
       } finally {
         bar?.stop();
       }
-      if (json) return console.log(JSON.stringify({ data: folder, taken_at: backup.takenAt, bytes }));
+      if (json)
+        return console.log(
+          JSON.stringify({ data: folder, taken_at: backup.takenAt, bytes, ...(quiet && { held: true }) }),
+        );
       console.log(`Restored ${bytes} bytes, as of ${backup.takenAt}, to ${folder}. Serve it with --data.`);
+      if (quiet) console.log('It is held until "fleetpost release".');
     });
 }
 

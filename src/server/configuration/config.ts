@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { adminKeys } from '../../admin-api/config.ts';
 import { isClientVariable } from '../../core/config/client-variables.ts';
@@ -9,7 +10,6 @@ import {
   type Key,
   reloadable,
   type SettingsOf,
-  text,
   type ValuesOf,
 } from '../../core/config/config-key.ts';
 import { LiveSettings } from '../../core/config/settings.ts';
@@ -27,6 +27,7 @@ import { consumerKeys } from '../../features/consumers/config.ts';
 import { forwarderKeys } from '../../features/forwarders/config.ts';
 import { type StoreSetting, storageKeys } from '../../storage/config.ts';
 import { threadKeys } from '../../threads/config.ts';
+import { certificateKeys } from '../certificates/config.ts';
 
 /** Parses JSON, or returns the text; validated later. */
 function jsonOrText(value: string): unknown {
@@ -57,13 +58,10 @@ function readConfigFile(path: string): Record<string, unknown> {
   return parsed as Record<string, unknown>;
 }
 
-/** Every key with its default, bounds and help, grouped by reader; source of README's table and `fleetpost config`. */
+/** Every key with its default, bounds and help, grouped by reader; source of the reference and `fleetpost config`. */
 const keys = {
   ...deviceApiKeys,
-  tlsCertFile: reloadable(
-    text('', 'Certificate chain, PEM. Empty: a self-signed one created in DATA/tls, for loopback only.'),
-  ),
-  tlsKeyFile: reloadable(text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.')),
+  ...certificateKeys,
   ...adminKeys,
   ...storageKeys,
   ...threadKeys,
@@ -128,6 +126,11 @@ export function runningConfig(values: Config): RunningConfig {
 
 export function configDescription(key: ConfigKey): string {
   return keys[key].description;
+}
+
+/** Returns what a key may be set to. */
+export function configType(key: ConfigKey): Readonly<Key<unknown>> {
+  return keys[key];
 }
 
 /** Returns a key's environment variable: `FLEETPOST_MAILBOX_MAILS_MAX` for `mailboxMailsMax`. */
@@ -210,7 +213,11 @@ export function loadConfig(
     sources[key] = source;
   };
   for (const key of configKeys) set(key, configDefault(key), 'default');
-  for (const [key, value] of Object.entries(file)) set(key, value, 'file');
+  for (const [key, value] of Object.entries(file)) {
+    // Relative to the file: the same wherever the server is started from.
+    const isPath = key === 'data' && typeof value === 'string' && value !== '';
+    set(key, isPath ? resolve(dirname(filePath ?? ''), value) : value, 'file');
+  }
   const names = new Map(configKeys.map((key) => [environmentName(key), key]));
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('FLEETPOST_') || value === undefined) continue;

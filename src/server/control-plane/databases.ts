@@ -4,6 +4,7 @@ import { ApiError, OperatorError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
+import type { Hold } from '../../domain/hold.ts';
 import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
 import { DatabaseShards } from '../../threads/database-shards.ts';
 import type { RunningConfig } from '../configuration/config.ts';
@@ -48,6 +49,7 @@ export async function openSharedControlPlane({ config, signal, log }: StartingNo
 export async function openMainDatabases(params: {
   config: RunningConfig;
   fleets: Fleets;
+  hold: Hold;
   log: Log;
 }): Promise<DatabaseShards> {
   const urls = urlsOf(params.config);

@@ -1,5 +1,6 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import { ClaimTokens } from '../../declarations/claim-tokens.ts';
+import { DeclaredHold } from '../../declarations/declared-hold.ts';
 import { Registry } from '../../declarations/registry.ts';
 import { Tokens } from '../../declarations/tokens.ts';
 import { Actions } from '../../features/actions/declaration/actions.ts';
@@ -12,6 +13,7 @@ export interface Declarations {
   registry: Registry;
   tokens: Tokens;
   claimTokens: ClaimTokens;
+  hold: DeclaredHold;
   /** Finishes changes in flight and closes the tables. */
   close(): Promise<void>;
 }
@@ -25,13 +27,15 @@ export function openDeclarations(stored: TableStore, config: RunningConfig, log:
   const claimTokens = new ClaimTokens(stored, registry, config.settings, (token) =>
     log.error({ token }, 'claim token record is damaged; token refused'),
   );
+  const hold = new DeclaredHold(stored);
   const close = async (): Promise<void> => {
     await tokens.close();
     await claimTokens.close();
+    await hold.close();
     // Last, because it closes the tables.
     await registry.close();
   };
-  return { registry, tokens, claimTokens, close };
+  return { registry, tokens, claimTokens, hold, close };
 }
 
 /** Declarations of background work, in the same tables; opened only where it runs. */

@@ -16,9 +16,14 @@ export interface FleetDeletionOptions extends Pick<Declarations, 'registry' | 't
 const pollMs = 1_000;
 /** What was admitted before a fleet was marked, on another node too, has ended by then or is found by another pass. */
 const settledMs = 3_000;
-/** One write of a shard: so many devices, with so many mails unless it is one device. */
-const devicesMax = 32;
-const mailsMax = 2_000;
+/**
+ * One write of a shard: so many devices, with so many mails unless it is one device. Some milliseconds of the shard's
+ * thread, for which devices wait.
+ */
+const devicesMax = 16;
+const mailsMax = 500;
+/** Pause between two writes of a shard, longer than one takes: most of its time is for devices. */
+const stepPauseMs = 10;
 const broadcastsMax = 100;
 /** Ends a run between two steps. */
 const heldBack = new Error('held back');
@@ -155,6 +160,7 @@ export class FleetDeletion {
       const found = await Promise.all(taken.map((id) => shard.devices.delete(deviceKeyOf(fleetId, id))));
       removed += found.filter(Boolean).length;
       after = last;
+      await sleep(stepPauseMs, this.#stopping.signal);
     }
   }
 

@@ -58,10 +58,11 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
     throw error;
   }
   const declarations = openDeclarations(stored, config, log);
-  const { registry, tokens, claimTokens } = declarations;
+  const { registry, tokens, claimTokens, hold } = declarations;
   stored.onChange(async (changes) => {
     tokens.follow(changes);
     claimTokens.follow(changes);
+    hold.follow(changes);
     await registry.follow(changes);
   });
   const audit = new PostgresAudit(database, config, log);

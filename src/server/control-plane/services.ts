@@ -4,6 +4,7 @@ import { startActions } from '../../features/actions/open.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
+import { OutcomeCounter } from '../../features/broadcasts/outcomes.ts';
 import { startConsumers } from '../../features/consumers/open.ts';
 import { startForwarders } from '../../features/forwarders/open.ts';
 import type { LogFollower } from '../../features/records/log-follower.ts';
@@ -14,7 +15,7 @@ import type { Declarations, DeclaredWork } from './declarations.ts';
 import { FleetDeletion } from './fleet-deletion.ts';
 
 export interface ServicesOptions {
-  declarations: Pick<Declarations, 'registry' | 'tokens' | 'claimTokens'>;
+  declarations: Pick<Declarations, 'registry' | 'tokens' | 'claimTokens' | 'hold'>;
   work: DeclaredWork;
   journal: Journal;
   /** Closed with the services. */
@@ -47,6 +48,8 @@ async function startParts(
 ) {
   const { actions, forwarders } = work;
   const { shards } = params;
+  const hold = declarations.hold.flag;
+  // Consumers and deletions go on while the server is held: the one is asked for, and so was the other.
   const consumerWork = await startConsumers(params);
   started.push(consumerWork);
   const { consumers } = consumerWork;
@@ -54,15 +57,17 @@ async function startParts(
     ...params,
     forwarders,
     consumers,
+    hold,
     shards: shards.all.length,
   });
   started.push(forwarderWork);
-  const broadcaster = new Broadcaster(params);
+  const broadcaster = new Broadcaster({ ...params, hold });
   started.push(broadcaster);
   const actionWork = startActions({
     ...params,
     journal: actionJournal,
     actions,
+    hold,
     fleet: (fleetId) => declarations.registry.fleet(fleetId),
   });
   const services = {
@@ -71,7 +76,7 @@ async function startParts(
     consumers: consumerWork.control,
     forwarders: forwarderWork.control,
     forwarderDeadLetters: forwarderWork.deadLetters,
-    broadcasts: new LocalBroadcastService(broadcaster),
+    broadcasts: new LocalBroadcastService(broadcaster, new OutcomeCounter(shards.all, params.config)),
   };
   const deletion = new FleetDeletion({ ...params, ...declarations, services, shards: shards.all });
   return {

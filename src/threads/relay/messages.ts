@@ -79,6 +79,8 @@ export interface WorkerStart {
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
   counters: SharedCounters;
+  /** Of a `Hold`. */
+  hold: SharedArrayBuffer;
   metrics: SharedArrayBuffer;
   /** Ports to the main thread and to every other worker; none under the worker's own index. */
   mainPort: MessagePort;

@@ -88,6 +88,10 @@ it('an action is tried, deployed, watched, changed, brought back and deleted by 
     { device: sensor.deviceId, name: 'opened', version: 1, outcome: 'done', mails: 1, error: null },
   ]);
   expect(logs.items).toMatchObject([{ device: sensor.deviceId, text: 'opened by guest' }]);
+  const others = ['--device', 'NOBODY0001', '--device', sensor.deviceId];
+  for (const what of ['logs', 'runs']) {
+    expect((await action(what, 'check', ...others)).items).toMatchObject([{ device: sensor.deviceId }]);
+  }
   expect((await ask('GET', '/check/runs?outcome=failed')).body.items).toEqual([]);
   expect((await ask('GET', '/check/logs?text=nobody')).body.items).toEqual([]);
 

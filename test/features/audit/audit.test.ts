@@ -161,9 +161,12 @@ it('pages and the export have the same entries, and a token of one fleet sees th
   expect(readFileSync(out, 'utf8').trimEnd().split('\n')).toEqual(own);
   const list = ['audit', 'list', '--limit', '3', '--data', server.report.data];
   const people = await fleetpost([...list, '--since', '1h']);
-  expect(people.stdout).toMatch(/time +by +what +about +outcome +from/);
+  expect(people.stdout).toMatch(/time +by +what +about +status +refusal/);
+  for (const line of people.stdout.split('\n')) {
+    if (!line.startsWith('More with')) expect(line.length).toBeLessThanOrEqual(120);
+  }
   const [, after = '', from = ''] = /--after (\S+) --since (\S+)/.exec(people.stdout) ?? [];
-  expect((await fleetpost([...list, '--after', after, '--since', from])).stdout).toContain('outcome');
+  expect((await fleetpost([...list, '--after', after, '--since', from])).stdout).toContain('refusal');
   expect((await fleetpost([...list, '--after', after, '--since', '1h'])).stderr).toContain(
     'not a `next` of this',
   );

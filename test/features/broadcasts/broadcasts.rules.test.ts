@@ -1,5 +1,7 @@
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { BroadcastDocument } from '../../../src/contract/broadcast.ts';
+import type { ListDocument } from '../../../src/contract/document.ts';
 import { Broadcasts, importDevices, mailboxSizes } from '../../harness/broadcast.ts';
 import { createFleet, type TestFleet } from '../../harness/device.ts';
 import { expectError } from '../../harness/routes.ts';
@@ -91,6 +93,46 @@ it('a tag, and a whole fleet, get it once each: also those that are disabled', a
   for (const [id, size] of await mailboxSizes(fleet)) expect(size).toBe(tagged.includes(id) ? 2 : 1);
   const metrics = await (await fetch(`${server.report.admin_url}/metrics`)).text();
   expect(metrics).toMatch(/fleetpost_broadcast_mails_total\{outcome="queued"\} \d+/);
+});
+
+it('what became of its mail is counted: in the document and in the list', async () => {
+  const devices = await Promise.all(Array.from({ length: 5 }, () => fleet.createDevice()));
+  const { broadcast_id: id } = await broadcasts.put({ name: 'note', to: { all: true }, requeues_max: 0 });
+  await broadcasts.done(id);
+  const [first, second, third, fourth] = devices;
+  for (const [device, verb] of [
+    [first, 'ack'],
+    [second, 'ack'],
+    [third, 'reject'],
+    [fourth, 'requeue'],
+  ] as const) {
+    await device?.settle(verb, String((await device.next()).headers.get('x-mail-id')));
+  }
+  await fleet.createDevice().then((device) => device.sendMail());
+  const outcomes = {
+    acked: 2,
+    rejected: 1,
+    expired: 0,
+    withdrawn: 0,
+    over_requeued: 1,
+    mailbox_full: 0,
+    waiting: 1,
+    partial: false,
+  };
+  expect((await broadcasts.get(id)).outcomes).toEqual(outcomes);
+  const list = await server.admin<ListDocument<BroadcastDocument>>('GET', broadcasts.path);
+  expect(list.body.items).toMatchObject([{ broadcast_id: id, outcomes }]);
+});
+
+it('several tags: only the devices that have all of them get it', async () => {
+  await importDevices(fleet, { count: 300, tags: ['hall'] });
+  const both = await importDevices(fleet, { count: 3, tags: ['lamp', 'hall'] });
+  await importDevices(fleet, { count: 2, tags: ['lamp'] });
+  const put = await broadcasts.put({ name: 'note', to: { tag: ['hall', 'lamp'] } });
+  expect(put.to).toEqual({ tag: ['hall', 'lamp'] });
+  expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ devices: 3, queued: 3 });
+  const reached = [...(await mailboxSizes(fleet))].filter(([, size]) => size > 0).map(([id]) => id);
+  expect(reached).toEqual(both);
 });
 
 it('delayed, no mailbox has it before its time', async () => {

@@ -51,6 +51,16 @@ it('forwarders are put, looked at, paused, and their dead letters dealt with by 
   // Whoever else may look into the data folder.
   if (engine === 'lmdb') expect(statSync(join(server.report.data, 'registry')).mode & 0o777).toBe(0o700);
 
+  expect(put.stdout).toContain('forwarder test hook');
+  expect((await shown('test', 'hook')).stdout).toMatch(/^The test event was delivered \(\d+ ms\)\.\n$/);
+  expect(JSON.stringify(receiver.taken)).toContain('fleetpost-test');
+  receiver.batches.splice(0);
+  const nothing = await shown('put', 'none', '--nats', 'nats://127.0.0.1:1', '--kind', 'receipt');
+  expect(nothing.stdout).toContain('Warning: 127.0.0.1:1 takes no connections (ECONNREFUSED).');
+  const failed = await shown('test', 'none');
+  expect(failed).toMatchObject({ status: 1, stderr: 'fleetpost: NATS is unreachable (ECONNREFUSED).\n' });
+  expect(await forwarder('delete', 'none')).toEqual({ ok: true });
+
   receiver.react = () => ({ status: 422 });
   await device.request('POST', '/v1/datapoint/reading', { n: 1 });
   await device.request('POST', '/v1/msg/note', '{"n":9007199254740993}');
@@ -70,6 +80,8 @@ it('forwarders are put, looked at, paused, and their dead letters dealt with by 
     expect((await server.admin('GET', path)).body).toMatchObject({ dead_letters: 0, delivered: 1 });
   }, patience);
   expect(receiver.taken.length).toBe(1);
+  expect((await shown('list')).stdout).not.toContain('422');
+  expect((await shown('show', 'hook')).stdout).toMatch(/last_error +\S+ .*422.* Recovered at /);
   expect(await forwarder('drop', 'hook', '--all', '--yes')).toEqual({ dropped: 0 });
   expect(await forwarder('pause', 'hook')).toMatchObject({ state: 'paused' });
   expect((await shown('rotate-secret', 'hook', '--grace', '60')).stdout).toContain('whsec_');

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { DeviceKey } from '../../../src/core/identity.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
 import { generateUuid } from '../../../src/core/uuid.ts';
+import { Hold } from '../../../src/domain/hold.ts';
 import type { StoredRecord } from '../../../src/domain/records/record.ts';
 import { isHostAllowed, isLinkLocal } from '../../../src/features/forwarders/declaration/forward-hosts.ts';
 import type { Forwarder } from '../../../src/features/forwarders/declaration/forwarder.ts';
@@ -175,6 +176,7 @@ it('a delivery loop in backoff releases its bytes to one that needs them, and se
       stats,
       log: createLog('silent'),
       deadLetter: async () => 'stored',
+      hold: new Hold(),
       signal: stop.signal,
     });
   const failing = new Records();

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../../src/core/uuid.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../src/domain/mail/broadcast.ts';
+import type {
+  Broadcast,
+  BroadcastEnds,
+  BroadcastOutcome,
+  BroadcastProgress,
+} from '../../../src/domain/mail/broadcast.ts';
+import type { MailEnd } from '../../../src/domain/mail/ended-mail.ts';
+import type { SettleVerb } from '../../../src/domain/mail/mail.ts';
 import { engines } from './engine.ts';
 import { fleetId, mailFor, NotingSink, newDevice, payloadOf, useStore } from './store.ts';
 
@@ -88,6 +95,43 @@ describe.each(engines)('broadcasts on $name', (engine) => {
     await store.shard.devices.create([newDevice(nobody)]);
     expect(await send(one, [nobody, second], limit)).toEqual({ queued: 2, refused: [] });
     expect(await store.shard.mail.size(second)).toBe(1);
+  });
+
+  it('how the mail of a broadcast ended is counted apart from all other mail, step by step', async () => {
+    await store.create(...devices);
+    const [one, other] = [generateUuid(), generateUuid()];
+    const settled = async (device: DeviceKey, verb: SettleVerb): Promise<void> => {
+      const { mail } = await store.shard.mail.head(device);
+      await store.settle(device, mail?.id ?? Buffer.alloc(16), verb);
+    };
+    await send(one, devices, { requeuesMax: 0 });
+    for (const [index, verb] of (['ack', 'ack', 'reject', 'requeue'] as const).entries()) {
+      await settled(devices[index] as DeviceKey, verb);
+    }
+    await send(other, [first, second]);
+    await settled(first, 'ack');
+    await store.settle(second, await store.send(second), 'ack');
+    const now = Date.now();
+    const count = async (broadcast: Uint8Array, scanMax: number, fromMs = now - 60_000) => {
+      const ends: Partial<Record<MailEnd, number>> = {};
+      let after: string | undefined = '';
+      while (after !== undefined) {
+        const query = { broadcast, fromMs, untilMs: now + 60_000, after, scanMax };
+        const page: BroadcastEnds = await store.shard.mail.broadcastEnds(query);
+        expect(page.scanned).toBeLessThanOrEqual(scanMax);
+        for (const [end, more] of Object.entries(page.ends)) {
+          ends[end as MailEnd] = (ends[end as MailEnd] ?? 0) + more;
+        }
+        after = page.reached;
+      }
+      return ends;
+    };
+    for (const scanMax of [1, 2, 100]) {
+      expect(await count(one, scanMax)).toEqual({ acked: 2, rejected: 1, over_requeued: 1 });
+      expect(await count(other, scanMax)).toEqual({ acked: 1 });
+    }
+    expect(await count(one, 100, now + 30_000)).toEqual({});
+    expect(await count(generateUuid(), 100)).toEqual({});
   });
 
   it('who has had it is forgotten up to where each broadcast has come, and with those that are over', async () => {

@@ -151,7 +151,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     expect(byId.reached).toBe(idOf(10));
     const asked = { fleetId, scanMax: 1_000, after: '' };
     const named = await store.shard.devices.find({ ...asked, by: 'name', namePrefix: 'A' });
-    const found = named.items.map(({ name }) => name);
+    const found = named.items.map(({ name }) => name.toLowerCase());
     expect(found).toEqual([...found].sort());
     const seen = await store.shard.devices.find({ ...asked, by: 'seen', seenAfterMs: 0 });
     const times = seen.items.map(({ lastSeenMs = 0 }) => lastSeenMs);

@@ -52,6 +52,24 @@ describe.each(engines)('records on $name', (engine) => {
     }
   });
 
+  it('read backwards, from the end or from any position, they are the same records', async () => {
+    expect(await store.shard.log.readBefore(0)).toMatchObject({ records: [], next: 0 });
+    await ingest(store, 0, 6);
+    await Promise.all([6, 7, 8, 9, 10].map((n) => ingest(store, n, 1)));
+    const records = await store.records();
+    const end = await store.shard.log.end();
+    for (const before of [end, ...records.map(({ position }) => position)]) {
+      const found: StoredRecord[] = [];
+      for (let at = before; ; ) {
+        const page = await store.shard.log.readBefore(at);
+        found.unshift(...page.records);
+        if (page.next === at) break;
+        at = page.next;
+      }
+      expect(found).toEqual(records.filter(({ position }) => position < before));
+    }
+  });
+
   it('the end of the log is where reading ends, and the position that the next record gets', async () => {
     for (let n = 0; n < 5; n += 1) {
       const end = await store.shard.log.end();

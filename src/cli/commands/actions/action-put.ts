@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { DeployedActionDocument } from '../../../contract/action.ts';
 import type { TrialDocument } from '../../../contract/action-run.ts';
 import { OperatorError } from '../../../core/errors.ts';
+import { RefusedError } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
@@ -67,8 +68,21 @@ async function put(name: string, file: string, options: PutOptions): Promise<voi
     force: options.force,
   };
   const path = actionUrl(options, name);
-  const deployed = await connect(options).request<DeployedActionDocument>('PUT', path, { json });
+  const deployed = await connect(options)
+    .request<DeployedActionDocument>('PUT', path, { json })
+    .catch((error: unknown) => {
+      throw withPlaces(error, file);
+    });
   print(options, deployed, deployedText(deployed));
+}
+
+const place = /^\d+:\d+$/;
+
+/** Type errors as a compiler prints them, each under its place in the file. */
+function withPlaces(error: unknown, file: string): unknown {
+  if (!(error instanceof RefusedError) || !error.fields.some(({ path }) => place.test(path))) return error;
+  const lines = error.fields.map(({ path, msg }) => `${file}:${path} ${printable(msg)}`);
+  return new OperatorError([error.summary, ...lines].join('\n'));
 }
 
 function deployedText({ name, version, enabled, tests }: DeployedActionDocument): string {
@@ -139,7 +153,7 @@ export function addActionPut(group: Command): void {
     .option('--test <file>', 'a test or a list of tests, as JSON, all of which must pass')
     .option('--runs-per-second <n>', 'rate limit, instead of the configured one', integerOption(1, 1_000_000))
     .option('--disabled', 'deploy it disabled')
-    .option('--force', 'deploy it even if a test fails')
+    .option('--force', 'deploy it even if a test fails or its types are wrong')
     .option('--reset', 'reset absent options to their defaults')
     .action(put);
 }

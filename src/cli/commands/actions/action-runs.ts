@@ -2,13 +2,14 @@ import { type Command, Option } from 'commander';
 import type { DeadRunDocument, LogLineDocument, RunDocument } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { sleep } from '../../../core/async.ts';
-import type { AdminClient } from '../../admin-client.ts';
+import { type AdminClient, definedOf, type ListFilter, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import {
   type FleetOptions,
   fleetCommand,
   integerOption,
   type ListOptions,
+  several,
   withListOptions,
 } from '../../options.ts';
 import { listText, print, printable } from '../../output.ts';
@@ -17,7 +18,7 @@ import { actionUrl } from './action-path.ts';
 import { reasonInLine, reasonText } from './run-error.ts';
 
 interface SearchOptions extends FleetOptions, ListOptions {
-  device?: string;
+  device?: string[];
   search?: string;
 }
 
@@ -30,16 +31,10 @@ const followIntervalMs = 1_000;
 const pageItemsMax = 1_000;
 const runsMax = 2 ** 48 - 2;
 
-/** The query parameters that are defined, as text. */
-function wantedOf(query: Record<string, string | number | undefined>): Record<string, string> {
-  const defined = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(defined.map(([key, value]) => [key, String(value)]));
-}
-
 async function listRuns(name: string, options: SearchOptions & { outcome?: string }): Promise<void> {
   const { device, outcome, search: text } = options;
   const path = actionUrl(options, name, 'runs');
-  const runs = await connect(options).list<RunDocument>(path, options, wantedOf({ device, outcome, text }));
+  const runs = await connect(options).list<RunDocument>(path, options, definedOf({ device, outcome, text }));
   const columns = [
     'run',
     'ended_at',
@@ -64,7 +59,7 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
   const { device, run, search: text } = options;
   const client = connect(options);
   const path = actionUrl(options, name, 'logs');
-  const wanted = wantedOf({ device, run, text });
+  const wanted = definedOf({ device, run, text });
   if (options.follow) return follow(client, path, wanted, options);
   const lines = await client.list<LogLineDocument>(path, options, wanted);
   const more = lines.next === null ? [] : [`There are more: continue with --after ${lines.next}`];
@@ -76,7 +71,7 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
 async function follow(
   client: AdminClient,
   path: string,
-  wanted: Record<string, string>,
+  wanted: ListFilter,
   options: LogOptions,
 ): Promise<void> {
   const newest = await client.request<ListDocument<LogLineDocument>>('GET', `${path}?limit=1`);
@@ -92,12 +87,12 @@ async function linesSince(
   last: number,
   client: AdminClient,
   path: string,
-  wanted: Record<string, string>,
+  wanted: ListFilter,
 ): Promise<LogLineDocument[]> {
   const found: LogLineDocument[] = [];
   let next: string | null = null;
   do {
-    const query = new URLSearchParams({ ...wanted, limit: String(pageItemsMax) });
+    const query = queryOf({ ...wanted, limit: String(pageItemsMax) });
     if (next !== null) query.set('after', next);
     const page: ListDocument<LogLineDocument> = await client.request('GET', `${path}?${query}`);
     found.push(...page.items.filter(({ line }) => line > last));
@@ -112,13 +107,13 @@ export function addActionRunCommands(group: Command): void {
     .addOption(
       new Option('--outcome <outcome>', 'only with this outcome').choices(['done', 'failed', 'dead']),
     )
-    .option('--device <id>', 'only for records of this device')
+    .option('--device <id>', 'only for records of this device; repeat it for any of several', several)
     .option('--search <text>', 'only with this text in the error, schema or record id')
     .action(listRuns);
 
   withListOptions(fleetCommand(group, 'logs <name>', 'print what an action has logged, newest first'))
     .option('--run <n>', 'only of this run', integerOption(1, runsMax))
-    .option('--device <id>', 'only for records of this device')
+    .option('--device <id>', 'only for records of this device; repeat it for any of several', several)
     .option('--search <text>', 'only lines with this text')
     .option('--follow', 'print new lines as they come')
     .action(listLogs);

@@ -12,6 +12,8 @@ interface Completed {
   /** Its words after `fleetpost`. */
   path: string;
   commands: { name: string; description: string }[];
+  /** What its arguments may be. */
+  choices: readonly string[];
   options: CompletedOption[];
 }
 
@@ -24,12 +26,13 @@ function completedOf(command: Command, path: readonly string[] = []): Completed[
   }));
   options.push({ flag: '--help', description: 'print help', takesValue: false, choices: [] });
   const commands = command.commands.map((one) => ({ name: one.name(), description: one.description() }));
-  const own = { path: path.join(' '), commands, options };
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const own = { path: path.join(' '), commands, choices, options };
   return [own, ...command.commands.flatMap((one) => completedOf(one, [...path, one.name()]))];
 }
 
-const wordsOf = ({ commands, options }: Completed): string =>
-  [...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)].join(' ');
+const wordsOf = ({ commands, choices, options }: Completed): string =>
+  [...commands.map(({ name }) => name), ...choices, ...options.map(({ flag }) => flag)].join(' ');
 
 /** A branch of a `case` for each option that takes a value: its choices, or what `otherwise` says. */
 function valueBranches(all: readonly Completed[], words: (choices: string) => string): string[] {
@@ -79,7 +82,7 @@ _fleetpost() {
 ${valueBranches(all, (choices) => (choices === '' ? '_files; return' : `compadd -- ${choices}; return`)).join('\n')}
   esac
   case "$current_path" in
-${all.map((one) => `    '${one.path}') compadd -- ${wordsOf(one)}${one.commands.length > 0 ? '; return' : ''} ;;`).join('\n')}
+${all.map((one) => `    '${one.path}') compadd -- ${wordsOf(one)}${one.commands.length + one.choices.length > 0 ? '; return' : ''} ;;`).join('\n')}
   esac
   [[ $PREFIX == -* ]] || _files
 }
@@ -90,10 +93,11 @@ compdef _fleetpost fleetpost
 const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 function fish(all: readonly Completed[]): string {
-  const lines = all.flatMap(({ path, commands, options }) => {
+  const lines = all.flatMap(({ path, commands, choices: words, options }) => {
     const at = `complete -c fleetpost -n ${quoted(`__fleetpost_at ${quoted(path)}`)}`;
     return [
       ...commands.map(({ name, description }) => `${at} -f -a ${name} -d ${quoted(description)}`),
+      ...(words.length > 0 ? [`${at} -f -a ${quoted(words.join(' '))}`] : []),
       ...options.map(({ flag, description, takesValue, choices }) => {
         const values = choices.length > 0 ? ` -x -a ${quoted(choices.join(' '))}` : takesValue ? ' -r' : '';
         return `${at} -l ${flag.slice(2)}${values} -d ${quoted(description)}`;

@@ -1,10 +1,11 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import type { FleetCountsDocument } from '../../../contract/fleet.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type AdminClient, pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
+import { openFile } from '../../open-file.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
 import { endWithReader, print, printableLines, writeOut } from '../../output.ts';
 import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
@@ -83,20 +84,24 @@ function fileDestination(handle: FileHandle, start: number, after: string): Dest
   };
 }
 
-/** Opens the file, truncated after its last complete line, and reads the device of that line. */
+/** Truncates a resumed file after its last complete line, and reads the device of that line. */
+async function prepare(handle: FileHandle, options: ExportOptions): Promise<Destination> {
+  if (!options.resume) return fileDestination(handle, 0, '');
+  const isCsv = options.format === 'csv';
+  const { from, end } = await lastLine(handle, isCsv);
+  const [first = ''] = (await textAt(handle, 0, end)).split('\n', 1);
+  if (end > 0) checkAlike(first, options);
+  const last = await textAt(handle, from, end - from);
+  const id = isCsv ? last.split(',')[1] : /"device_id":"(\w+)"/.exec(last)?.[1];
+  await handle.truncate(end);
+  return fileDestination(handle, end, id === 'device_id' ? '' : (id ?? ''));
+}
+
 async function openOut(options: ExportOptions): Promise<Destination> {
-  const { out, resume, format } = options;
+  const { out, resume } = options;
   if (out === '-') return standardOutput(options);
   try {
-    const handle = await open(out, resume ? 'r+' : 'wx', 0o600);
-    if (!resume) return fileDestination(handle, 0, '');
-    const { from, end } = await lastLine(handle, format === 'csv');
-    const [first = ''] = (await textAt(handle, 0, end)).split('\n', 1);
-    if (end > 0) checkAlike(first, options);
-    const last = await textAt(handle, from, end - from);
-    const id = format === 'csv' ? last.split(',')[1] : /"device_id":"(\w+)"/.exec(last)?.[1];
-    await handle.truncate(end);
-    return fileDestination(handle, end, id === 'device_id' ? '' : (id ?? ''));
+    return await openFile(out, resume ? 'r+' : 'wx', (handle) => prepare(handle, options));
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
@@ -123,10 +128,11 @@ async function exportDevices(options: ExportOptions): Promise<void> {
   const client = connect(options);
   const destination = await openOut(options);
   const { start, after } = destination;
-  const bar = await progress(client, options);
+  let bar: SingleBar | undefined;
   let at = start;
   let devices = 0;
   try {
+    bar = await progress(client, options);
     const query = queryOf({ ...filter, format, after, ...(digests && { with: 'digests' }) });
     const response = await client.open('GET', `${pathOf('fleets', fleet)}/devices:export?${query}`);
     let isHeader = format === 'csv';

@@ -1,5 +1,5 @@
 import { createReadStream, statSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { SingleBar } from 'cli-progress';
 import { parse } from 'csv-parse/sync';
@@ -7,6 +7,7 @@ import type { ImportedLine } from '../../../contract/device.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
+import { openFile } from '../../open-file.ts';
 import type { FleetOptions } from '../../options.ts';
 import { print } from '../../output.ts';
 
@@ -83,14 +84,19 @@ const newline = 0x0a;
 const tailBytes = 65_536;
 const listedMax = 20;
 
-/**
- * Opens the file of results, which may contain secrets: a new one, or that of an interrupted import, whose incomplete
- * last line is cut off. Returns the line to continue from.
- */
-async function openAnswers(file: string, resume: boolean): Promise<{ handle: FileHandle; fromLine: number }> {
-  let handle: FileHandle;
+/** The file of results, and the line to continue from. */
+interface Answers {
+  handle: FileHandle;
+  fromLine: number;
+}
+
+/** Opens the file of results, which may contain secrets: a new one, or that of an interrupted import. */
+async function openAnswers(file: string, resume: boolean): Promise<Answers> {
   try {
-    handle = await open(file, resume ? 'r+' : 'wx', 0o600);
+    return await openFile(file, resume ? 'r+' : 'wx', async (handle) => ({
+      handle,
+      fromLine: resume ? await cutAfterLast(handle) : 1,
+    }));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') {
@@ -98,7 +104,10 @@ async function openAnswers(file: string, resume: boolean): Promise<{ handle: Fil
     }
     throw new OperatorError(`${file} cannot be written: ${message}.`);
   }
-  if (!resume) return { handle, fromLine: 1 };
+}
+
+/** Cuts off an incomplete last line. Returns the line to continue from. */
+async function cutAfterLast(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();
   const tail = Buffer.alloc(Math.min(size, tailBytes));
   await handle.read(tail, 0, tail.length, size - tail.length);
@@ -108,7 +117,7 @@ async function openAnswers(file: string, resume: boolean): Promise<{ handle: Fil
   const line = Number(
     last.startsWith('{') ? (JSON.parse(last) as { line: number }).line : last.split(',')[0],
   );
-  return { handle, fromLine: Number.isInteger(line) ? line + 1 : 1 };
+  return Number.isInteger(line) ? line + 1 : 1;
 }
 
 type Summary = Record<ImportedLine['result'], number>;

@@ -7,7 +7,7 @@ import type {
 } from '../../../contract/device.ts';
 import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
+import { pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
 import {
@@ -19,6 +19,7 @@ import {
   withListOptions,
 } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
+import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';
 import { addDeviceDelete } from './device-delete.ts';
 import { addDeviceExport } from './device-export.ts';
@@ -67,6 +68,38 @@ function addDeviceSet(group: Command): void {
     .addOption(new Option('--clear-tags', 'remove all its tags').conflicts('tag'));
 }
 
+const latestMax = 20;
+
+/** Prints the payloads of its latest datapoints as they were sent, also with `--json` (D11). */
+async function showDevice(path: string, options: FleetOptions): Promise<void> {
+  const client = connect(options);
+  const device = await client.request<ShownDeviceDocument>('GET', path);
+  const query = queryOf({
+    device: device.device_id,
+    kind: 'datapoint',
+    per_schema: 'true',
+    limit: String(latestMax),
+  });
+  const records = `${pathOf('fleets', device.fleet_id, 'records')}:latest`;
+  const diagnosis = await client.request<DiagnosisDocument>('GET', `${path}/diagnosis`);
+  const { lines, isPartial } = latestLines(await client.requestText('GET', `${records}?${query}`));
+  if (options.json) {
+    const shown = JSON.stringify({ ...device, diagnosis });
+    process.stdout.write(`${shown.slice(0, -1)},"latest":[${lines.join(',')}]}\n`);
+    return;
+  }
+  const latest = lines.map(fieldsOf).map((one) => `${one.stored_at}  ${one.schema}  ${one.payload}`);
+  if (isPartial) latest.push('(older ones are further back in the log than is read here)');
+  const lockouts = device.lockouts.map(({ address, until }) => `${address} until ${until}`);
+  const shown = {
+    ...device,
+    diagnosis: diagnosis.findings.map(({ sentence }) => sentence).join('\n'),
+    lockouts: lockouts.join('\n') || null,
+    latest: latest.join('\n') || null,
+  };
+  process.stdout.write(`${fields(shown)}\n`);
+}
+
 /** `device create|import|export|change|list|show|set|enable|disable|delete|rotate-secret`. */
 export function addDeviceCommands(program: Command): void {
   const group = program.command('device').description('create, list and change the devices of a fleet');
@@ -95,15 +128,12 @@ export function addDeviceCommands(program: Command): void {
     print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
 
-  deviceCommand(group, 'show', 'show a device, and why it is stuck', async (path, options) => {
-    const client = connect(options);
-    const device = await client.request<ShownDeviceDocument>('GET', path);
-    const diagnosis = await client.request<DiagnosisDocument>('GET', `${path}/diagnosis`);
-    const lockouts = device.lockouts.map(({ address, until }) => `${address} until ${until}`);
-    const sentences = diagnosis.findings.map(({ sentence }) => sentence).join('\n');
-    const shown = { ...device, lockouts: lockouts.join('\n') || null, diagnosis: sentences };
-    print(options, { ...device, diagnosis }, fields(shown));
-  });
+  deviceCommand(
+    group,
+    'show',
+    'show a device, why it is stuck, and its latest datapoint of each schema',
+    showDevice,
+  );
 
   addDeviceSet(group);
 

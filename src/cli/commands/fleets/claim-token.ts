@@ -39,7 +39,11 @@ export function addClaimTokenCommands(program: Command): void {
       const token = await connect(options).request<CreatedClaimTokenDocument>('POST', path, {
         json,
       });
-      print(options, token, fields(token));
+      const { claiming, ...shown } = token;
+      const text = fields({ ...shown, expires_at: token.expires_at ?? 'never (see --expires)' });
+      const warning =
+        'Claiming is off, so devices get 404: set "claiming": true in the configuration, and reload it.';
+      print(options, token, claiming ? text : `${text}\n\n${warning}`);
     });
 
   withListOptions(fleetCommand(group, 'list', 'list the claim tokens of a fleet')).action(

@@ -3,6 +3,7 @@ import type { ListDocument } from '../../../contract/document.ts';
 import type {
   DeclaredForwarderDocument,
   ForwarderDocument,
+  ForwarderTrialDocument,
   RefusedRecordDocument,
   SigningSecretDocument,
 } from '../../../contract/forwarder.ts';
@@ -71,7 +72,21 @@ async function put(name: string, options: PutOptions): Promise<void> {
   });
   const lines = [`${answer.name} forwards to ${answer.url ?? (answer.servers ?? []).join(', ')}.`];
   if (answer.secret !== null) lines.push(`Signing secret: ${answer.secret}`, 'It is not shown again.');
+  if (answer.warning !== null) lines.push(`Warning: ${answer.warning}. The forwarder goes on trying.`);
+  else lines.push(`Test it with: fleetpost forwarder test ${answer.name}`);
   print(options, answer, lines.join('\n'));
+}
+
+/** Prints what came of a test event. @throws OperatorError unless it was delivered. */
+async function test(name: string, options: FleetOptions): Promise<void> {
+  const trial = await connect(options).request<ForwarderTrialDocument>(
+    'POST',
+    forwarderUrl(options, name, 'test'),
+  );
+  const { result, msg, milliseconds } = trial;
+  const text = `The test event was ${result === 'failed' ? 'not delivered' : result} (${milliseconds} ms).`;
+  print(options, trial, text);
+  if (msg !== null) throw new OperatorError(msg);
 }
 
 async function rotate(name: string, options: FleetOptions & { grace?: number }): Promise<void> {
@@ -81,7 +96,7 @@ async function rotate(name: string, options: FleetOptions & { grace?: number }):
   print(options, answer, `Signing secret: ${answer.secret}\nIt is not shown again.`);
 }
 
-/** `forwarder put|rotate-secret`. */
+/** `forwarder put|test|rotate-secret`. */
 function addForwarderPut(group: Command): void {
   fleetCommand(group, 'put <name>', 'create a forwarder, or change one; absent options stay as they are')
     .option('--webhook <url>', 'POST batches to this URL')
@@ -107,6 +122,8 @@ function addForwarderPut(group: Command): void {
     .option('--ca <file>', 'certificates to trust instead of the usual ones, PEM')
     .action(put);
 
+  fleetCommand(group, 'test <name>', 'send one test event, and print what came of it').action(test);
+
   fleetCommand(group, 'rotate-secret <name>', 'rotate the signing secret; the old one stays valid for a time')
     .option(
       '--grace <seconds>',
@@ -116,17 +133,21 @@ function addForwarderPut(group: Command): void {
     .action(rotate);
 }
 
+function errorText({ at, msg, recovered_at }: NonNullable<ForwarderDocument['last_error']>): string {
+  return recovered_at === null ? `${at}  ${msg}` : `${at}  ${msg} Recovered at ${recovered_at}.`;
+}
+
 function rowOf({ last_error, ...forwarder }: ForwarderDocument) {
   const { url, servers = [], filter } = forwarder;
   return {
     ...forwarder,
     to: url ?? servers.join(' '),
     filter: [...(filter.kinds ?? []), ...(filter.schemas ?? [])],
-    last_error: last_error && `${last_error.at}  ${last_error.msg}`,
+    last_error: last_error && errorText(last_error),
   };
 }
 
-/** `forwarder put|list|show|pause|resume|rotate-secret|delete|dead-letters|replay|drop`. */
+/** `forwarder put|test|list|show|pause|resume|rotate-secret|delete|dead-letters|replay|drop`. */
 export function addForwarderCommands(program: Command): void {
   const group = program
     .command('forwarder')
@@ -148,7 +169,9 @@ export function addForwarderCommands(program: Command): void {
         'dead_letters',
         'last_error',
       ] as const;
-      const list = { items: items.map(rowOf), next };
+      // What is over is in `show` alone.
+      const present = items.map((one) => (one.last_error?.recovered_at ? { ...one, last_error: null } : one));
+      const list = { items: present.map(rowOf), next };
       print(options, { items, next }, listText(list, columns, 'This fleet has no forwarders.'));
     },
   );

@@ -9,12 +9,14 @@ import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } fr
 import { fields, listText, print } from '../../output.ts';
 
 const pollIntervalMs = 500;
+export const followHelp =
+  'wait until it is sent, and fail if as many devices are refused the mail as get it, or more';
 
 export function broadcastsPath(fleet: string): string {
   return pathOf('fleets', fleet, 'broadcasts');
 }
 
-/** Waits until the broadcast has ended or is paused; it also runs without being polled. */
+/** Waits until the broadcast has ended, is paused or is held; it also runs without being polled. */
 export async function follow(
   client: AdminClient,
   { fleet, json }: { fleet: string; json?: boolean },
@@ -40,12 +42,39 @@ export async function follow(
   return last;
 }
 
-export function summaryOf({ broadcast_id, state, queued, refused }: BroadcastDocument): string {
+export function summaryOf({ broadcast_id, state, queued, refused, outcomes }: BroadcastDocument): string {
   const more = refused === 0 ? '' : ` (broadcast refusals ${broadcast_id} lists them)`;
-  return `Broadcast ${broadcast_id} is ${state}; mails queued: ${queued}, refused: ${refused}${more}.`;
+  const became = queued === 0 ? '' : ` Of those queued: ${outcomeText(outcomes)}.`;
+  return `Broadcast ${broadcast_id} is ${state}; mails queued: ${queued}, refused: ${refused}${more}.${became}`;
 }
 
-const columns = ['broadcast_id', 'name', 'to', 'state', 'queued', 'refused', 'created_at'] as const;
+/** What became of the mail, without what became of none. */
+function outcomeText({ partial, ...counts }: BroadcastDocument['outcomes']): string {
+  const some = Object.entries(counts).filter(([, count]) => count > 0);
+  const text = some.map(([outcome, count]) => `${outcome} ${count}`).join(', ');
+  return partial ? `${text} (not all receipts were read)` : text;
+}
+
+/** @throws OperatorError if as many devices were refused the mail as got it, or more. */
+export function checkRefusals({ broadcast_id, queued, refused }: BroadcastDocument): void {
+  if (refused === 0 || refused < queued) return;
+  const which = queued === 0 ? 'All' : `${refused} of ${queued + refused}`;
+  throw new OperatorError(
+    `${which} devices were refused the mail: broadcast refusals ${broadcast_id} says why.`,
+  );
+}
+
+const columns = [
+  'broadcast_id',
+  'name',
+  'to',
+  'state',
+  'queued',
+  'refused',
+  'acked',
+  'waiting',
+  'created_at',
+] as const;
 
 function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string {
   return `${broadcastsPath(fleet)}${pathOf(id, ...rest)}`;
@@ -53,14 +82,18 @@ function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string 
 
 async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
   const list = await connect(options).list<BroadcastDocument>(broadcastsPath(options.fleet), options);
-  print(options, list, listText(list, columns, 'There are no broadcasts.'));
+  const items = list.items.map((one) => ({ ...one, ...one.outcomes }));
+  print(options, list, listText({ ...list, items }, columns, 'There are no broadcasts.'));
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
   const client = connect(options);
-  const shown = await client.request<BroadcastDocument>('GET', pathTo(options, id));
-  const broadcast = options.follow ? await follow(client, options, shown) : shown;
-  print(options, broadcast, options.follow ? summaryOf(broadcast) : fields(broadcast));
+  const found = await client.request<BroadcastDocument>('GET', pathTo(options, id));
+  const broadcast = options.follow ? await follow(client, options, found) : found;
+  const { outcomes, ...shown } = broadcast;
+  const text = fields({ ...shown, outcomes: outcomeText(outcomes) });
+  print(options, broadcast, options.follow ? summaryOf(broadcast) : text);
+  if (options.follow) checkRefusals(broadcast);
 }
 
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
@@ -87,7 +120,7 @@ export function addBroadcastCommands(program: Command): void {
     listBroadcasts,
   );
   fleetCommand(group, 'show <id>', 'show a broadcast and its progress')
-    .option('--follow', 'wait until it has ended')
+    .option('--follow', followHelp)
     .action(showBroadcast);
   withListOptions(
     fleetCommand(group, 'refusals <id>', 'list the devices that did not get the mail, and why'),

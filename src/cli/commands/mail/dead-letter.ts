@@ -6,7 +6,7 @@ import type {
 } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf } from '../../admin-client.ts';
+import { type AdminClient, definedOf, type ListFilter, pathOf } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
@@ -15,6 +15,7 @@ import {
   type FleetOptions,
   fleetCommand,
   type ListOptions,
+  several,
   withListOptions,
 } from '../../options.ts';
 import { listText, print, printable, printRaw } from '../../output.ts';
@@ -22,7 +23,7 @@ import { listText, print, printable, printRaw } from '../../output.ts';
 interface FilterOptions extends FleetOptions {
   device?: string;
   name?: string;
-  reason?: string;
+  reason?: string[];
   since?: string;
   until?: string;
 }
@@ -55,19 +56,19 @@ function lettersPath(fleet: string): string {
   return pathOf('fleets', fleet, 'dead-letters');
 }
 
-function filterOf({ device, name, reason, since, until }: FilterOptions): Record<string, string> {
-  const filter = { device_id: device, name, reason, from: since, to: until };
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    string
-  >;
+function filterOf({ device, name, reason, since, until }: FilterOptions): ListFilter {
+  return definedOf({ device_id: device, name, reason, from: since, to: until });
 }
 
 function withFilter(command: Command): Command {
   return command
     .option('--device <id>', 'only letters to this device')
     .option('--name <name>', 'only this name')
-    .option('--reason <reason>', 'only this reason: rejected, expired, over_requeued or mailbox_full')
+    .option(
+      '--reason <reason>',
+      'only this reason: rejected, expired, over_requeued or mailbox_full; repeat it for any of several',
+      several,
+    )
     .option(
       '--since <when>',
       'dead-lettered at this time or later: a time, or a duration ago like 7d',

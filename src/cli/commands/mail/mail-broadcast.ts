@@ -19,15 +19,16 @@ import {
   fleetCommand,
   idempotencyKeyHeaders,
   integerOption,
+  several,
   withIdempotencyKey,
 } from '../../options.ts';
 import { print } from '../../output.ts';
-import { broadcastsPath, devicesIn, follow, summaryOf } from './broadcast.ts';
+import { broadcastsPath, checkRefusals, devicesIn, follow, followHelp, summaryOf } from './broadcast.ts';
 
 interface BroadcastOptions extends FleetOptions, BulkOptions {
   name: string;
   payload?: string;
-  tag?: string;
+  tag?: string[];
   devices?: string;
   all?: boolean;
   ttlSeconds?: number;
@@ -40,7 +41,7 @@ interface BroadcastOptions extends FleetOptions, BulkOptions {
 /** To whom a broadcast goes: one of these. */
 interface Target {
   devices?: string[];
-  tag?: string;
+  tag?: string[];
   all?: true;
 }
 
@@ -90,6 +91,7 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
   );
   const broadcast = options.follow ? await follow(client, options, put) : put;
   print(options, broadcast, summaryOf(broadcast));
+  if (options.follow) checkRefusals(broadcast);
 }
 
 /** `mail broadcast`. */
@@ -97,7 +99,7 @@ export function addMailBroadcast(group: Command): void {
   const command = fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server')
     .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
     .option('--payload <json>', payloadHelp)
-    .option('--tag <tag>', 'send to all devices with this tag')
+    .option('--tag <tag>', 'send to all devices with this tag; repeat it to require several', several)
     .option(
       '--devices <file>',
       'send to the devices in a file: one id per line, or a CSV with a column device_id',
@@ -114,6 +116,6 @@ export function addMailBroadcast(group: Command): void {
       'when to deliver it to the mailboxes: a time, or a duration from now like 2h',
       moment('ahead'),
     )
-    .option('--follow', 'wait until it has ended');
+    .option('--follow', followHelp);
   withConfirmation(withIdempotencyKey(command)).action(broadcastMail);
 }

@@ -29,7 +29,13 @@ async function create(name: string, options: CreateOptions): Promise<void> {
   const consumer = await connect(options).request<ConsumerDocument>('PUT', consumerPath(options, name), {
     json,
   });
-  print(options, consumer, `Consumer ${consumer.name} is ${consumer.behind} positions behind.`);
+  print(options, consumer, `Consumer ${consumer.name} ${lagText(consumer)}.`);
+}
+
+/** In time: the log has the records of all fleets, so that its positions count more than there is to read. */
+function lagText({ behind, seconds_behind }: ConsumerDocument): string {
+  if (behind === 0) return 'has read all records there are';
+  return `has records to read, the oldest stored ${Math.ceil(seconds_behind)} seconds ago or later`;
 }
 
 async function show(name: string, options: FleetOptions): Promise<void> {
@@ -56,6 +62,13 @@ async function fetchBatch(name: string, options: FetchOptions): Promise<void> {
   const path = consumerPath(options, name, 'fetch');
   const text = await connect(options).requestText('POST', path, { json: { max, wait_seconds, worker } });
   process.stdout.write(`${options.json ? text : printable(text.replace(/[\r\n]/g, ' '))}\n`);
+}
+
+/** Settling is idempotent: a second time there is nothing left. */
+function settledText(verb: 'ack' | 'release', { records }: SettledBatchDocument): string {
+  if (verb === 'release') return `Released ${records} records: the next fetch gets them.`;
+  if (records === 0) return 'Nothing to acknowledge: this batch was acknowledged before.';
+  return `Acknowledged ${records} records.`;
 }
 
 /** `consumer create|list|show|delete|fetch|ack|release`. */
@@ -122,7 +135,7 @@ export function addConsumerCommands(program: Command): void {
         const settled = await connect(options).request<SettledBatchDocument>('POST', path, {
           json: { batch_id },
         });
-        print(options, settled, `${settled.records} records.`);
+        print(options, settled, settledText(name, settled));
       },
     );
   }

@@ -1,5 +1,6 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { OperatorError } from '../../../core/errors.ts';
+import { openFile } from '../../open-file.ts';
 import { endWithReader, printableLines, writeOut } from '../../output.ts';
 import { cursorOf, fieldsOf, type RecordFields } from './record-lines.ts';
 
@@ -32,16 +33,17 @@ const newline = 0x0a;
 
 /** Appends NDJSON lines unchanged. Each has a cursor, so that an interrupted export can be resumed. */
 export async function openLines(path: string): Promise<ExportFile> {
-  const handle = await open(path, 'a+', 0o600);
-  const last = await lastLine(handle);
-  // Cut off an incomplete line; its record comes again.
-  await handle.truncate(last.end);
-  return {
-    ...(last.text !== '' && { after: cursorOf(last.text) }),
-    write: (lines) => handle.appendFile(lines.map((line) => `${line}\n`).join('')),
-    finish: () => finish(handle),
-    abandon: () => handle.close(),
-  };
+  return openFile(path, 'a+', async (handle) => {
+    const last = await lastLine(handle);
+    // Cut off an incomplete line; its record comes again.
+    await handle.truncate(last.end);
+    return {
+      ...(last.text !== '' && { after: cursorOf(last.text) }),
+      write: (lines) => handle.appendFile(lines.map((line) => `${line}\n`).join('')),
+      finish: () => finish(handle),
+      abandon: () => handle.close(),
+    };
+  });
 }
 
 /** Finds the last complete line of a file and where it ends; an empty text if there is none. */
@@ -70,13 +72,14 @@ async function csvWriter() {
 /** Writes CSV. */
 export async function openCsv(path: string): Promise<ExportFile> {
   const { header, textOf } = await csvWriter();
-  const handle = await open(path, 'w', 0o600);
-  await handle.appendFile(header);
-  return {
-    write: (lines) => handle.appendFile(textOf(lines)),
-    finish: () => finish(handle),
-    abandon: () => handle.close(),
-  };
+  return openFile(path, 'w', async (handle) => {
+    await handle.appendFile(header);
+    return {
+      write: (lines) => handle.appendFile(textOf(lines)),
+      finish: () => finish(handle),
+      abandon: () => handle.close(),
+    };
+  });
 }
 
 /** Writes to standard output: bytes as they are, except to a terminal. @throws OperatorError for Parquet. */
@@ -131,7 +134,7 @@ function cellOf(row: RecordFields, name: (typeof columns)[number]): string | Dat
 export async function openParquet(path: string): Promise<ExportFile> {
   const { ParquetWriter, fileWriter } = await import('hyparquet-writer');
   // Create the file first: the library opens it and keeps its permissions.
-  await (await open(path, 'w', 0o600)).close();
+  await openFile(path, 'w', (handle) => handle.close());
   const writer = new ParquetWriter({ writer: fileWriter(path), schema, createdBy: 'fleetpost' });
   let rows: RecordFields[] = [];
   let bytes = 0;
@@ -157,9 +160,7 @@ export async function openParquet(path: string): Promise<ExportFile> {
     async finish() {
       await flush();
       await writer.finish();
-      const handle = await open(path, 'r+');
-      await handle.sync();
-      await handle.close();
+      await openFile(path, 'r+', finish);
     },
     abandon: async () => {},
   };

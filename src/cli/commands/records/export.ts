@@ -17,6 +17,7 @@ import {
   fieldsOf,
   type RecordLinesOptions,
   recordLines,
+  recordText,
   withRecordOptions,
   withUntilOption,
 } from './record-lines.ts';
@@ -27,9 +28,7 @@ interface TailOptions extends RecordLinesOptions {
 }
 
 function textOf(line: string): string {
-  const { stored_at, recorded_at, device_id, kind, schema, payload } = fieldsOf(line);
-  const recorded = recorded_at === undefined ? '' : `  recorded at ${recorded_at}`;
-  return printable(`${stored_at}  ${device_id}  ${kind}  ${schema}  ${payload}${recorded}`);
+  return printable(recordText(fieldsOf(line)));
 }
 
 async function tail(options: TailOptions): Promise<void> {

@@ -7,17 +7,21 @@ import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import { type FleetOptions, several } from '../../options.ts';
 
-/** Adds the options that filter records. */
-export function withRecordOptions(command: Command): Command {
+/** Adds the options that filter records by what they are. */
+export function withRecordFilter(command: Command): Command {
   return command
     .option('--kind <kind>', 'only this kind: datapoint, message, ...; repeatable', several)
     .option('--schema <name>', 'only this schema; repeatable', several)
-    .option('--device <id>', 'only this device; repeatable', several)
-    .option(
-      '--since <when>',
-      'stored at this time or later: a time, or a duration ago like 1h',
-      moment('back'),
-    );
+    .option('--device <id>', 'only this device; repeatable', several);
+}
+
+/** Adds the options that filter records. */
+export function withRecordOptions(command: Command): Command {
+  return withRecordFilter(command).option(
+    '--since <when>',
+    'stored at this time or later: a time, or a duration ago like 1h',
+    moment('back'),
+  );
 }
 
 export function withUntilOption(command: Command): Command {
@@ -119,10 +123,24 @@ async function* chunksOf(response: Response): AsyncGenerator<RecordChunk & { cur
 /** A record whose payload is the text that the device sent, which parsing would not preserve. */
 export type RecordFields = Omit<RecordDocument, 'payload'> & { payload: string };
 
+/** The lines of `GET …/records:latest`, each a record without a cursor. */
+export function latestLines(text: string): { lines: string[]; isPartial: boolean } {
+  const parts = text.split('\n');
+  const lines = parts.filter((part) => part.startsWith('{"record_id"')).map((part) => part.replace(/,$/, ''));
+  return { lines, isPartial: parts.at(-1)?.endsWith('"partial":true}') === true };
+}
+
+export function recordText(fields: RecordFields): string {
+  const { stored_at, recorded_at, device_id, kind, schema, payload } = fields;
+  const recorded = recorded_at === undefined ? '' : `  recorded at ${recorded_at}`;
+  return `${stored_at}  ${device_id}  ${kind}  ${schema}  ${payload}${recorded}`;
+}
+
 /** Splits a line into fields. Nothing before the payload can contain the mark that begins it. */
 export function fieldsOf(line: string): RecordFields {
   const mark = ',"payload":';
   const at = line.indexOf(mark);
   const head = JSON.parse(`${line.slice(0, at)}}`) as Omit<RecordFields, 'payload'>;
-  return { ...head, payload: line.slice(at + mark.length, line.lastIndexOf(cursorAt)) };
+  const cursor = line.endsWith('"}') ? line.lastIndexOf(cursorAt) : -1;
+  return { ...head, payload: line.slice(at + mark.length, cursor < 0 ? -1 : cursor) };
 }

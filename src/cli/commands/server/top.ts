@@ -30,10 +30,11 @@ function ratesOf(before: TopDocument, after: TopDocument): TopRates {
     Math.max(0, count - (before.latency.counts[bucket] ?? 0)),
   );
   const quantile = (share: number): number | null => quantileOf(counts, after.latency.bounds_seconds, share);
-  const { time, reasons, connections, streams, talkers } = after;
+  const { time, reasons, held, connections, streams, talkers } = after;
   return {
     time,
     reasons,
+    held,
     connections,
     streams,
     requests: after.requests
@@ -88,12 +89,22 @@ function topText(rates: TopRates, size = unbounded): string {
   return [...head, ...tables.flatMap((one) => (one === '' ? [] : ['', one]))].join('\n');
 }
 
-function summary({ time, reasons, connections, streams, requests, latency, shards }: TopRates): string[] {
+function summary({
+  time,
+  reasons,
+  held,
+  connections,
+  streams,
+  requests,
+  latency,
+  shards,
+}: TopRates): string[] {
   const perSecond = requests.reduce((sum, { per_second }) => sum + per_second, 0);
   const mails = shards.reduce((sum, shard) => sum + shard.mails, 0);
   const devices = shards.reduce((sum, shard) => sum + shard.devices, 0);
   return [
     `Fleetpost  ${time}  ${reasons.length === 0 ? 'ready' : `NOT READY: ${reasons.join(', ')}`}`,
+    ...(held ? ['HELD: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"'] : []),
     `${perSecond.toFixed(1)} requests/s, p50 ${within(latency.p50_seconds)}, p99 ${within(latency.p99_seconds)}; ` +
       `${connections} connections, ${streams} streams; ${devices} devices, ${mails} mails waiting`,
   ];

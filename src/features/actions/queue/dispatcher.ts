@@ -3,6 +3,7 @@ import { ApiError } from '../../../core/errors.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
+import type { Hold } from '../../../domain/hold.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { LogFollower } from '../../records/log-follower.ts';
 import type { ActionConfig } from '../config.ts';
@@ -15,6 +16,7 @@ import { ActionExecutor } from '../runs/action-executor.ts';
 import { TestTurns } from '../runs/test-turns.ts';
 import type { ActionStatus } from '../service.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
+import type { TypeChecker } from '../types/type-checker.ts';
 import { ActionQueue } from './action-queue.ts';
 import type { PendingRun } from './in-hand.ts';
 import { storedProgress } from './queue-progress.ts';
@@ -47,8 +49,10 @@ export interface DispatcherOptions {
   fleets: Fleets;
   journal: ActionJournal;
   pool: ActionPool;
+  types: TypeChecker;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   follower: LogFollower;
+  hold: Hold;
   /** While a backup runs, no dedupe keys are pruned that the copy may still need. */
   isBackupRunning(): boolean;
   log: Log;
@@ -94,12 +98,12 @@ export class Dispatcher {
     this.#scanner = new LogScanner({
       ...options,
       queues: () => this.#queues.values(),
-      mayTake: () => !this.#isStopping && !this.#outbox.isFull,
+      mayTake: () => !this.#isStopping && !options.hold.isHeld && !this.#outbox.isFull,
     });
     this.executor = new ActionExecutor({ ...options, deadLetters: this.deadLetters }, this.#outbox);
     this.#schedule = new ThreadSchedule(options.config.actionThreads);
     this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
-    this.#recovered = this.#outbox.recover();
+    this.#recovered = this.#recover();
     // A start that waits for it fails, and logs that; with no action enabled none does.
     this.#recovered.catch(() => {});
     this.#upkeepTimer = setInterval(() => {
@@ -171,9 +175,14 @@ export class Dispatcher {
     return this.queue(action)?.inHand ?? this.#outbox.count(actionKey(action.id));
   }
 
-  /** Replays one dead letter, or all, each with all its attempts; returns how many. @throws ApiError limit_reached. */
+  /**
+   * Replays one dead letter, or all, each with all its attempts; returns how many.
+   * @throws ApiError limit_reached, server_held.
+   */
   async replay(action: Action, number?: number): Promise<number> {
     const id = actionKey(action.id);
+    // No action has started before the release.
+    if (this.#options.hold.isHeld) throw new ApiError('server_held');
     await this.started(action);
     let replayed = 0;
     for (const one of this.deadLetters.ids(id, number)) {
@@ -203,9 +212,16 @@ export class Dispatcher {
     });
     for (const queue of this.#queues.values()) queue.isStopped = true;
     await this.#options.pool.close();
+    await this.#options.types.close();
     this.tests.close();
     await this.#outbox.stop();
     await this.#options.journal.close();
+  }
+
+  /** Redelivers what a crash left behind, once the server is not held. */
+  async #recover(): Promise<void> {
+    await this.#options.hold.released(this.#stopping.signal);
+    if (!this.#isStopping) await this.#outbox.recover();
   }
 
   async #start(declared: Action): Promise<void> {
@@ -287,7 +303,8 @@ export class Dispatcher {
   /** Starts runs on free threads. */
   #pump(): void {
     while (!this.#isStopping) {
-      const mayRun = !this.#outbox.isFull && this.#options.journal.mayGrow();
+      const { hold, journal } = this.#options;
+      const mayRun = !hold.isHeld && !this.#outbox.isFull && journal.mayGrow();
       const queue = this.tests.next(mayRun ? [...this.#queues.values()] : []);
       const run = queue?.next();
       if (queue === undefined || run === undefined) return;

@@ -90,14 +90,14 @@ function decodeEntry<Entry extends { number: number }>(number: number, value: Bu
   return { ...(unpack(value) as object), number } as Entry;
 }
 
-export function isRunWanted(run: Run, { device, outcome, text }: RunQuery): boolean {
-  if (device !== undefined && run.device !== device) return false;
+export function isRunWanted(run: Run, { devices, outcome, text }: RunQuery): boolean {
+  if (devices?.includes(run.device) === false) return false;
   if (outcome !== undefined && run.outcome !== outcome) return false;
   return holds(`${run.name} ${run.recordId} ${run.error?.code ?? ''} ${run.error?.msg ?? ''}`, text);
 }
 
-export function isLineWanted(line: ActionLogLine, { device, run, text }: LogQuery): boolean {
-  if (device !== undefined && line.device !== device) return false;
+export function isLineWanted(line: ActionLogLine, { devices, run, text }: LogQuery): boolean {
+  if (devices?.includes(line.device) === false) return false;
   if (run !== undefined && line.run !== run) return false;
   return holds(line.text, text);
 }

@@ -58,7 +58,7 @@ export interface StateWrite {
   value: string | null;
 }
 
-/** Errors that a run can end with; README's table explains each. */
+/** Errors that a run can end with; docs/actions/operating.md explains each. */
 export type RunErrorCode =
   | 'invalid_code'
   | 'unreadable_record'

@@ -1,4 +1,3 @@
-import type { Awaitable } from '../../../core/async.ts';
 import { Mutex, yieldToEventLoop } from '../../../core/async.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { JobKey } from '../tables.ts';
@@ -14,15 +13,20 @@ interface DeviceWalk {
 /** Ids per read of one shard: a fraction of a millisecond of this thread. */
 const pageSize = 256;
 
-type ReadIds = (shard: Shard, after: string, limit: number) => Awaitable<string[]>;
+/** Ids in order, and the id to continue after; undefined at the end. There may be none, and still more to come. */
+interface IdPage {
+  ids: string[];
+  reached: string | undefined;
+}
+
+type ReadIds = (shard: Shard, after: string) => Promise<IdPage>;
 
 interface Part {
   shard: Shard;
   ids: string[];
   at: number;
-  /** The last id read. */
-  after: string;
-  isAtEnd: boolean;
+  /** Where to read on; undefined at the end. */
+  after: string | undefined;
 }
 
 /** Merges the sorted ids of all shards. */
@@ -32,14 +36,14 @@ class ShardWalk implements DeviceWalk {
 
   constructor(shards: readonly Shard[], read: ReadIds, after: string) {
     this.#read = read;
-    this.#parts = shards.map((shard) => ({ shard, ids: [], at: 0, after, isAtEnd: false }));
+    this.#parts = shards.map((shard) => ({ shard, ids: [], at: 0, after }));
   }
 
   async next(limit: number): Promise<string[]> {
     const found: string[] = [];
     while (found.length < limit) {
       for (const part of this.#parts) {
-        if (part.at === part.ids.length && !part.isAtEnd) await this.#refill(part);
+        while (part.at === part.ids.length && part.after !== undefined) await this.#refill(part, part.after);
       }
       const first = lowest(this.#parts);
       const id = first?.ids[first.at];
@@ -50,11 +54,11 @@ class ShardWalk implements DeviceWalk {
     return found;
   }
 
-  async #refill(part: Part): Promise<void> {
-    part.ids = await this.#read(part.shard, part.after, pageSize);
+  async #refill(part: Part, after: string): Promise<void> {
+    const { ids, reached } = await this.#read(part.shard, after);
+    part.ids = ids;
     part.at = 0;
-    part.after = part.ids.at(-1) ?? part.after;
-    part.isAtEnd = part.ids.length < pageSize;
+    part.after = reached;
     // This thread also accepts devices and answers operators.
     await yieldToEventLoop();
   }
@@ -150,28 +154,32 @@ export class ActiveJob {
   async count(shards: readonly Shard[], shouldContinue: () => boolean): Promise<void> {
     let found = 0;
     for (const shard of shards) {
-      let after = '';
-      let ids: string[];
-      do {
+      let after: string | undefined = '';
+      while (after !== undefined) {
         if (!shouldContinue()) return;
-        ids = await this.#read(shard, after, countPageSize);
+        const { ids, reached }: IdPage = await this.#read(shard, after, countPageSize);
         found += ids.length;
-        after = ids.at(-1) ?? after;
+        after = reached;
         await yieldToEventLoop();
-      } while (ids.length === countPageSize);
+      }
     }
     this.devices ??= found;
   }
 
-  async #read(shard: Shard, after: string, limit: number): Promise<string[]> {
-    const { to } = this.job;
-    return 'tag' in to
-      ? shard.devices.idsWithTag(this.fleetId, to.tag, after, limit)
-      : shard.devices.ids(this.fleetId, after, limit);
+  async #read(shard: Shard, after: string, limit = pageSize): Promise<IdPage> {
+    const { fleetId, job } = this;
+    if (!('tags' in job.to)) {
+      const ids = await shard.devices.ids(fleetId, after, limit);
+      return { ids, reached: ids.length < limit ? undefined : ids.at(-1) };
+    }
+    // Positions in the index of a tag are ids.
+    const { tags } = job.to;
+    const { items, reached } = await shard.devices.find({ fleetId, tags, by: 'tag', after, scanMax: limit });
+    return { ids: items.map(({ position }) => position), reached };
   }
 
   #walkFrom(after: string, shards: readonly Shard[], store: JobStore): DeviceWalk {
     if ('listed' in this.job.to) return new ListWalk(store.targets(this.key), after);
-    return new ShardWalk(shards, (shard, from, limit) => this.#read(shard, from, limit), after);
+    return new ShardWalk(shards, (shard, from) => this.#read(shard, from), after);
   }
 }

@@ -4,6 +4,7 @@ import { FairShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
+import type { Hold } from '../../../domain/hold.ts';
 import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { Journal } from '../../../storage/tables/journal.ts';
@@ -73,6 +74,7 @@ export interface BroadcasterOptions {
   journal: Journal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
+  hold: Hold;
   /** During a backup nothing is pruned that the copy may still need. */
   isBackupRunning(): boolean;
   log: Log;
@@ -101,7 +103,7 @@ export class Broadcaster {
   readonly #upkeep = new SingleFlight(() => this.#cleanUp().catch(this.#logging('upkeep')));
   /** Fleets that may have too many broadcasts; undefined for all fleets. */
   readonly #upkeepDue = new Set<string | undefined>();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
   #wake: () => void = () => {};
   readonly #running: Promise<void>;
 
@@ -196,12 +198,16 @@ export class Broadcaster {
 
   /** Abandons the current chunk, which is sent again after the next start. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     for (const timer of this.#timers) clearInterval(timer);
     this.#wake();
     await this.#running;
     await this.#pruning.settled();
     await this.#upkeep.settled();
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   #start(active: ActiveJob): void {
@@ -221,7 +227,9 @@ export class Broadcaster {
   }
 
   async #run(): Promise<void> {
-    while (!this.#isStopping) {
+    for (;;) {
+      await this.#options.hold.released(this.#stopping.signal);
+      if (this.#isStopping) return;
       const active = this.#jobs.next();
       if (active === undefined) {
         await new Promise<void>((resolve) => {
@@ -239,7 +247,7 @@ export class Broadcaster {
   }
 
   async #sendChunk(active: ActiveJob): Promise<void> {
-    const { shards } = this.#options;
+    const { shards, hold } = this.#options;
     const deviceIds = await active.walk(shards.all, this.store).next(this.#rate.chunkSize);
     const last = deviceIds.at(-1);
     if (last === undefined) {
@@ -249,7 +257,7 @@ export class Broadcaster {
       this.#end(active);
       return;
     }
-    const shouldContinue = (): boolean => active.isReady && !this.#isStopping;
+    const shouldContinue = (): boolean => active.isReady && !hold.isHeld && !this.#isStopping;
     const delivered = await this.#delivery.send(
       active.fleetId,
       active.id,

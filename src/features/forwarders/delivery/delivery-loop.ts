@@ -2,6 +2,7 @@ import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
+import type { Hold } from '../../../domain/hold.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { DeadLetterOutcome } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
@@ -13,7 +14,7 @@ import type { Source, SourceBatch } from './source.ts';
 /** Counters and errors of one forwarder since the server started. */
 export class ForwarderStats {
   readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
-  lastError: { atMs: number; msg: string } | undefined;
+  lastError: { atMs: number; msg: string; recoveredAtMs: number | undefined } | undefined;
   lastDeliveredAtMs: number | undefined;
   /** Some of the last accepted records, by device, to probe whether the destination accepts anything. */
   readonly accepted = new Map<string, StoredRecord>();
@@ -25,18 +26,23 @@ export class ForwarderStats {
   delivered(records: number): void {
     this.counts.delivered += records;
     this.lastDeliveredAtMs = Date.now();
+    if (this.lastError !== undefined) this.lastError.recoveredAtMs ??= this.lastDeliveredAtMs;
   }
 
   /** Counts an attempt that is retried. */
   failed(records: number, msg: string): void {
     this.counts.failed += records;
-    this.lastError = { atMs: Date.now(), msg };
+    this.#failedWith(msg);
   }
 
   /** Counts a record that is not sent again, dead-lettered or dropped. */
   dead(msg: string, isStored: boolean): void {
     this.counts[isStored ? 'dead' : 'dropped'] += 1;
-    this.lastError = { atMs: Date.now(), msg };
+    this.#failedWith(msg);
+  }
+
+  #failedWith(msg: string): void {
+    this.lastError = { atMs: Date.now(), msg, recoveredAtMs: undefined };
   }
 }
 
@@ -117,6 +123,7 @@ export interface DeliveryLoopOptions {
   log: Log;
   /** Stores a refused record. @throws ApiError unavailable. */
   deadLetter(record: StoredRecord, reason: string): Promise<DeadLetterOutcome>;
+  hold: Hold;
   signal: AbortSignal;
 }
 
@@ -152,11 +159,12 @@ export class DeliveryLoop {
 
   /** Runs until the signal aborts; never throws. */
   async run(): Promise<void> {
-    const { source, signal, log, forwarder } = this.#options;
+    const { source, hold, signal, log, forwarder } = this.#options;
     const { fleetId, name, batchRecordsMax } = forwarder;
     while (!signal.aborted) {
       try {
         await sleep(this.#resumeAtMs - performance.now(), signal);
+        await hold.released(signal);
         const batch = await source.fetch(this.#retryRecords ?? batchRecordsMax, signal);
         // Consumers stop a little before the signal.
         if (batch === undefined) await sleep(retryMs, signal);
@@ -210,9 +218,10 @@ export class DeliveryLoop {
     return false;
   }
 
-  /** Returns undefined when the server stops: the attempt counts neither way, and is repeated. */
+  /** Returns undefined when the server stops or is held: the attempt counts neither way, and is repeated. */
   async #send(records: readonly StoredRecord[]): Promise<Outcome | undefined> {
-    const { sender, stats, signal } = this.#options;
+    const { sender, stats, hold, signal } = this.#options;
+    if (hold.isHeld) return undefined;
     const outcome = await sender.send(records, signal);
     if (outcome.result === 'delivered') {
       stats.delivered(records.length);

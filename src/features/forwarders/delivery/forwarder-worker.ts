@@ -1,4 +1,5 @@
 import type { Log } from '../../../core/telemetry/log.ts';
+import type { Hold } from '../../../domain/hold.ts';
 import type { ForwarderConfig } from '../config.ts';
 import { type ForwarderDeadLetters, forwarderKey } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
@@ -15,6 +16,7 @@ export interface ForwarderWorkerOptions {
   budget: ByteBudget;
   /** Number of shards. */
   shards: number;
+  hold: Hold;
   log: Log;
 }
 
@@ -30,7 +32,7 @@ export class ForwarderWorker {
     subscription: Subscription,
     sender: Sender,
     stats: ForwarderStats,
-    { config, letters, budget, shards, log }: ForwarderWorkerOptions,
+    { config, letters, budget, shards, hold, log }: ForwarderWorkerOptions,
   ) {
     const key = forwarderKey(forwarder.id);
     this.#sender = sender;
@@ -48,6 +50,7 @@ export class ForwarderWorker {
         },
         stats,
         log,
+        hold,
         deadLetter: (record, reason) => letters.add(key, record, reason),
         signal: this.#stopping.signal,
       }).run(),

@@ -124,7 +124,8 @@ export async function isUnchanged(folder: string, file: BackupFile): Promise<boo
 }
 
 /**
- * Restores a backup into an empty folder. The manifest is written last: without it no server accepts the folder.
+ * Restores a backup into an empty folder. The manifest is written last, after `change`: without it no server accepts the
+ * folder.
  * @throws OperatorError if a file does not match its digest.
  */
 export async function restoreBackup(
@@ -132,6 +133,7 @@ export async function restoreBackup(
   backup: BackupManifest,
   target: string,
   onBytes: (bytes: number) => void,
+  change: () => Promise<void> = async () => {},
 ): Promise<void> {
   for (const { path, sha256 } of backup.files) {
     const copy = join(target, path);
@@ -155,6 +157,7 @@ export async function restoreBackup(
     }
   }
   await sync(target, backup.files);
+  await change();
   writeDurable(join(target, manifestFile), backup.manifest, 0o644);
 }
 

@@ -20,6 +20,11 @@ export type JournalName = (typeof journalNames)[number];
 
 type Layout = Pick<Manifest, 'shards' | 'engine'>;
 
+/** Returns where a data folder, which may not exist yet, has certificates. */
+export function tlsFolderIn(path: string): string {
+  return join(path, 'tls');
+}
+
 /** The data folder of one server: its layout, created on first use, and locked by one process at a time. */
 export class DataFolder {
   readonly path: string;
@@ -171,7 +176,7 @@ export class DataFolder {
   }
 
   get tlsFolder(): string {
-    return join(this.path, 'tls');
+    return tlsFolderIn(this.path);
   }
 
   /** Tells commands where the running server is (cli/connection.ts reads it). */

@@ -5,7 +5,7 @@ import type { Tables } from '../layout/tables.ts';
 import type { Append } from '../shard/write.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
 import { endOfLog } from './ingest-log.ts';
-import { readLogPage } from './log-page.ts';
+import { readLogPage, readLogPageBefore } from './log-page.ts';
 import { encodeLogRecord } from './log-record.ts';
 import { positionAt, reorderedUntilOf, timeAt } from './log-times.ts';
 
@@ -39,6 +39,11 @@ export class LmdbLog implements ShardLog {
       this.#nothingFrom = from;
     }
     return page;
+  }
+
+  readBefore(before: number): LogPage {
+    this.#environment.refresh();
+    return readLogPageBefore(this.#tables, before);
   }
 
   end(): number {

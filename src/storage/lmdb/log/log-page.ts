@@ -21,6 +21,20 @@ export function readLogPage(tables: Pick<Tables, 'log' | 'times'>, from: number)
   return { records: [], next: from, damaged: false };
 }
 
+/** Reads the records of the last batch that begins before a position, as far as they are before it. */
+export function readLogPageBefore(tables: Pick<Tables, 'log' | 'times'>, before: number): LogPage {
+  const { log, times } = tables;
+  if (before > 0) {
+    for (const key of log.getKeys({ start: sequenceKey(before - 1), reverse: true, limit: 1 })) {
+      const first = readSequence(key, 0);
+      const page = pageOf(log, times, key, first);
+      const records = page?.records.filter(({ position }) => position < before) ?? [];
+      return { records, next: first, damaged: page?.damaged ?? false };
+    }
+  }
+  return { records: [], next: before, damaged: false };
+}
+
 /** Undefined for a batch that ends before `from`. */
 function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | undefined {
   const first = readSequence(key, 0);

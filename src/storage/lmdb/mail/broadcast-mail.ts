@@ -28,7 +28,7 @@ export class BroadcastMail {
     return broadcastOutcome(params, (device) => {
       const key = keyOfBroadcast(params.broadcast, device);
       if (this.#table.doesExist(key)) return 'queued';
-      const { result } = enqueue({ ...params.mail, device });
+      const { result } = enqueue({ ...params.mail, device, broadcast: params.broadcast });
       if (result === 'queued') this.#table.putSync(key, nothing);
       return result;
     });

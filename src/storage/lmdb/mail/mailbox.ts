@@ -1,6 +1,7 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { copyUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
+import { markBroadcast } from '../../../domain/mail/broadcast-mark.ts';
 import { isDeath } from '../../../domain/mail/end-rules.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
@@ -80,6 +81,7 @@ export class Mailboxes {
     if (decision.does === 'refuse') return decision.outcome;
     const { mailbox, isDelayed } = decision;
     const id = generateUuid();
+    markBroadcast(id, enqueue.broadcast);
     if (isDelayed) this.#delay(enqueue, id, dueMs);
     else {
       writeSequence(id, mailbox.tail);

@@ -4,6 +4,7 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../../../core/telemetry/worker-metrics.ts';
 import type { Presence } from '../../../domain/devices/device-query.ts';
+import { Hold } from '../../../domain/hold.ts';
 import type { RetentionSource } from '../../../domain/log-retention.ts';
 import type { StreamSink } from '../../../domain/shard-streams.ts';
 import type { Completion } from '../../../domain/write.ts';
@@ -23,6 +24,8 @@ export interface OwnerOptions extends StateOptions {
   commitDelayMilliseconds: number;
   /** Interval between checks for due mail and secrets. */
   sweepMilliseconds?: number;
+  /** While it holds, delayed mail stays delayed. Absent: nothing does. */
+  hold?: Hold;
 }
 
 export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
@@ -47,6 +50,7 @@ export class ShardOwner implements ShardWriter {
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
+  readonly #hold: Hold;
   #sweeps = 0;
   #unreportedDrops = 0;
   readonly #sweeping = new SingleFlight(() =>
@@ -70,6 +74,7 @@ export class ShardOwner implements ShardWriter {
     collect: () => void,
   ) {
     this.#environment = environment;
+    this.#hold = options.hold ?? new Hold();
     this.#depth = depth;
     this.#log = log;
     this.#metrics = metrics;
@@ -138,7 +143,8 @@ export class ShardOwner implements ShardWriter {
     const jumpMs = this.#state.clock.takeJumpMs();
     const full = this.#sweeps++ % sweepsPerFullSweep === 0;
     if (full) this.#reportDropped();
-    if (this.#hasDue()) await this.#sweepRounds('due');
+    // Expiry goes on: a mail that is over must not reach its device, and stays a dead letter.
+    if (this.#hasDue()) await this.#sweepRounds(this.#hold.isHeld ? 'expired' : 'due');
     if (full || jumpMs !== 0) await this.#sweepRounds('old');
     if (jumpMs !== 0) {
       const jump = { jumpSeconds: jumpMs / 1_000 };
@@ -157,11 +163,11 @@ export class ShardOwner implements ShardWriter {
       const limit = stuckMails[table] + 1;
       return [...this.#tables[table].getKeys({ end, limit })].length === limit;
     };
-    return has('expiry') || has('due');
+    return has('expiry') || (!this.#hold.isHeld && has('due'));
   }
 
   /** Sweeps until nothing is due, with pauses for the writes of a busy shard. */
-  async #sweepRounds(what: 'due' | 'old'): Promise<void> {
+  async #sweepRounds(what: 'due' | 'expired' | 'old'): Promise<void> {
     while (!this.#isClosing && (await this.#submit({ type: 'sweep', params: what }))) {
       await sleep(roundPauseMs);
     }

@@ -228,18 +228,19 @@ export class ShardState {
     if (activity.fetches.length > 0) this.#mailboxes.noteFetches(activity);
   }
 
-  #sweep(what: 'due' | 'old'): boolean {
+  #sweep(what: 'due' | 'expired' | 'old'): boolean {
     const lifeMs = this.clock.lifeMs();
     const trustedMs = this.clock.trustedMs();
     this.clock.store();
-    return what === 'due' ? this.#sweepDue(lifeMs, trustedMs) : this.#sweepOld(lifeMs, trustedMs);
+    if (what === 'old') return this.#sweepOld(lifeMs, trustedMs);
+    return this.#sweepDue(lifeMs, trustedMs, what === 'due');
   }
 
   /** Expires mail first, which makes space for delivery. */
-  #sweepDue(lifeMs: number, trustedMs: number): boolean {
+  #sweepDue(lifeMs: number, trustedMs: number, delivers: boolean): boolean {
     const expired = this.#mailboxes.expire(lifeMs, sweepMailsMax);
     this.#effects.changed.push(...expired);
-    const delivered = this.#mailboxes.deliver(lifeMs, sweepMailsMax);
+    const delivered = delivers ? this.#mailboxes.deliver(lifeMs, sweepMailsMax) : [];
     for (const { device, accepted } of delivered) if (accepted) this.#announce(device, accepted);
     const secrets = this.#devices.retireSecrets(trustedMs, sweepRecordsMax);
     return (

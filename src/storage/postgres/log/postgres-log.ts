@@ -23,6 +23,13 @@ const page = `
       WHERE position >= $1 ORDER BY position LIMIT ${pageRecordsMax}) p) r
   WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
   ORDER BY position`;
+const pageBefore = `
+  SELECT * FROM (
+    SELECT *, sum(length(payload)) OVER (ORDER BY position DESC) AS bytes FROM (
+      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms, recorded_at_ms FROM record
+      WHERE position < $1 ORDER BY position DESC LIMIT ${pageRecordsMax}) p) r
+  WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
+  ORDER BY position`;
 const end = 'SELECT next FROM record_end LIMIT 1';
 const front = 'SELECT position FROM record ORDER BY position LIMIT 1';
 const reorderedUntil = `SELECT number FROM value WHERE name = 'moved'`;
@@ -50,32 +57,14 @@ export class PostgresLog implements ShardLog {
   }
 
   async read(from: number): Promise<LogPage> {
-    const rows = await this.#database.query<RecordRow>(page, [from]);
-    const records = rows.map(
-      ({
-        position,
-        stored_at_ms: storedAtMs,
-        id,
-        device,
-        kind,
-        schema,
-        payload,
-        own_at_ms: ownMs,
-        recorded_at_ms: recordedAtMs,
-      }): StoredRecord => ({
-        position,
-        id: copyUuid(id),
-        device,
-        kind,
-        schema,
-        payload,
-        ...(recordedAtMs !== null && { recordedAtMs }),
-        storedAtMs: ownMs ?? storedAtMs,
-        isRelocated: ownMs !== null,
-      }),
-    );
+    const records = (await this.#database.query<RecordRow>(page, [from])).map(recordOf);
     const last = records.at(-1);
     return { records, next: last === undefined ? from : last.position + 1, damaged: false };
+  }
+
+  async readBefore(before: number): Promise<LogPage> {
+    const records = (await this.#database.query<RecordRow>(pageBefore, [before])).map(recordOf);
+    return { records, next: records[0]?.position ?? before, damaged: false };
   }
 
   /** Batched, since every action asks for it in the same turn. */
@@ -117,4 +106,28 @@ export class PostgresLog implements ShardLog {
     const copy = { ...ingest, payload: Buffer.from(ingest.payload) };
     return this.#writer.write('ingest', copy, logRecordBytes(ingest));
   }
+}
+
+function recordOf({
+  stored_at_ms,
+  own_at_ms,
+  recorded_at_ms,
+  position,
+  id,
+  device,
+  kind,
+  schema,
+  payload,
+}: RecordRow): StoredRecord {
+  return {
+    position,
+    id: copyUuid(id),
+    device,
+    kind,
+    schema,
+    payload,
+    ...(recorded_at_ms !== null && { recordedAtMs: recorded_at_ms }),
+    storedAtMs: own_at_ms ?? stored_at_ms,
+    isRelocated: own_at_ms !== null,
+  };
 }

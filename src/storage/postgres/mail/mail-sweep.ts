@@ -23,7 +23,7 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
       return broadcastOutcome(params, (device) => {
         const mark = { broadcast: viewOf(params.broadcast), device };
         if (work.marks.get(mark) !== undefined) return 'queued';
-        const { result } = enqueue(work, { ...params.mail, device }, limits);
+        const { result } = enqueue(work, { ...params.mail, device, broadcast: params.broadcast }, limits);
         if (result === 'queued') work.marks.put(mark);
         return result;
       });
@@ -107,7 +107,7 @@ export function mailSweep(limits: MailLimits & SweepLimits): ExclusiveOperation<
   const orphans = new OrphanWalk();
   return async (work, transaction, what) => {
     if (what === 'old') return sweepOld(work, transaction, limits, orphans);
-    const mails = await sweepDue(work, transaction, limits);
+    const mails = await sweepDue(work, transaction, limits, what === 'due');
     const secrets = await retireSecrets(work, transaction, sweepRecordsMax);
     return mails === sweepMailsMax || secrets === sweepRecordsMax;
   };
@@ -117,10 +117,15 @@ export function mailSweep(limits: MailLimits & SweepLimits): ExclusiveOperation<
  * Expires mail, then delivers delayed mail into the room that leaves. Finds what is due first, and checks it again
  * behind the mailbox locks: another node may have been faster. Returns the larger of both counts of due mail.
  */
-async function sweepDue(work: UnitOfWork, transaction: Transaction, limits: MailLimits): Promise<number> {
+async function sweepDue(
+  work: UnitOfWork,
+  transaction: Transaction,
+  limits: MailLimits,
+  delivers: boolean,
+): Promise<number> {
   const [expired, due] = await Promise.all([
     transaction.query<MailKey>(expiredMails),
-    transaction.query<MailKey>(dueMails),
+    delivers ? transaction.query<MailKey>(dueMails) : [],
   ]);
   for (const { device, mail_id } of expired) work.mailQueue.preload(device, mail_id);
   for (const { device, mail_id } of due) {

@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid, formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
+import { markBroadcast } from '../../../domain/mail/broadcast-mark.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type {
@@ -59,6 +60,7 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
   if (decision.does === 'refuse') return decision.outcome;
   const { mailbox, isDelayed } = decision;
   const mailId = generateUuid();
+  markBroadcast(mailId, params.broadcast);
   const delayed: DelayedMailRow = {
     device,
     mail_id: mailId,

@@ -1,6 +1,8 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import { copyUuid } from '../../../core/uuid.ts';
-import type { Receipt } from '../../../domain/mail/ended-mail.ts';
+import { copyUuid, uuidBytesLength } from '../../../core/uuid.ts';
+import type { BroadcastEnds, BroadcastEndsQuery } from '../../../domain/mail/broadcast.ts';
+import { broadcastMarkOf } from '../../../domain/mail/broadcast-mark.ts';
+import type { MailEnd, Receipt } from '../../../domain/mail/ended-mail.ts';
 import { EngineMail } from '../../../domain/mail/engine-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
@@ -49,6 +51,14 @@ const receiptOf = `
     FROM receipt WHERE device = $1 AND mail_id = $2
     UNION ALL ${waiting}
   ) AS found LIMIT 1`;
+const endsOf = `
+  SELECT state, count(*)::integer AS count, max(encode(mail_id, 'hex') || device COLLATE "C") AS reached FROM (
+    SELECT state, mail_id, device FROM receipt
+    WHERE substring(mail_id FROM 9 FOR 4) = $1 AND get_byte(mail_id, 8) & 32 = 32
+      AND (mail_id, device) > ($2::bytea, $3::text) AND mail_id < $4
+    ORDER BY mail_id, device LIMIT $5
+  ) AS found GROUP BY state`;
+type EndsRow = { state: MailEnd; count: number; reached: string };
 type FoundMail = Omit<MailRow, 'device'>;
 type HeadRow = { size: number | null } & { [C in keyof FoundMail]: FoundMail[C] | null };
 type FoundDelayed = Pick<DelayedMailRow, 'mail_id' | 'name' | 'payload' | 'deliver_at_ms' | 'ttl_seconds'>;
@@ -65,6 +75,8 @@ type ReceiptRow = {
 };
 /** Digits of the delivery time in a cursor. */
 const timeDigits = 12;
+/** Digits of a mail id in a position among receipts. */
+const mailIdDigits = 2 * uuidBytesLength;
 
 /** The mailboxes of a shard on PostgreSQL. */
 export class PostgresMail extends EngineMail implements ShardMail {
@@ -161,6 +173,30 @@ export class PostgresMail extends EngineMail implements ShardMail {
       }
     );
   }
+
+  async broadcastEnds({
+    broadcast,
+    fromMs,
+    untilMs,
+    after,
+    scanMax,
+  }: BroadcastEndsQuery): Promise<BroadcastEnds> {
+    const afterId = after === '' ? idAt(fromMs) : Buffer.from(after.slice(0, mailIdDigits), 'hex');
+    const values = [broadcastMarkOf(broadcast), afterId, after.slice(mailIdDigits), idAt(untilMs), scanMax];
+    const rows = await this.#database.query<EndsRow>(endsOf, values);
+    const scanned = rows.reduce((sum, { count }) => sum + count, 0);
+    const reached = rows.map((row) => row.reached).sort();
+    return {
+      ends: Object.fromEntries(rows.map(({ state, count }) => [state, count])),
+      scanned,
+      reached: scanned === scanMax ? reached.at(-1) : undefined,
+    };
+  }
+}
+
+/** A time as the beginning of a mail id. */
+function idAt(timeMs: number): Buffer {
+  return Buffer.from(timeMs.toString(16).padStart(timeDigits, '0'), 'hex');
 }
 
 function delayedCursor({ deliver_at_ms, mail_id }: FoundDelayed): string {

@@ -1,5 +1,6 @@
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { CommitMetrics, LetterMetrics } from '../../../core/telemetry/worker-metrics.ts';
+import { Hold } from '../../../domain/hold.ts';
 import type { RetentionSource } from '../../../domain/log-retention.ts';
 import type { StorageConfig } from '../../config.ts';
 import { Database } from '../connection/database.ts';
@@ -30,6 +31,8 @@ export type PostgresShardOptions = MailOptions & {
   keepAliveSeconds: number;
   /** Interval of the sweeper. */
   sweepMilliseconds?: number;
+  /** While it holds, delayed mail stays delayed. Absent: nothing does. */
+  hold?: Hold;
   /** Current retention of the log. */
   retention: RetentionSource;
   metrics: CommitMetrics & LetterMetrics;
@@ -81,6 +84,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
     writer,
     holder: streams.node,
     intervalMilliseconds: options.sweepMilliseconds,
+    hold: options.hold ?? new Hold(),
     log,
     async onFullSweep() {
       await maintainKeyPartitions(database, options);

@@ -1,5 +1,6 @@
 import { SingleFlight, sleep } from '../../../core/async.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
+import type { Hold } from '../../../domain/hold.ts';
 import type { Database } from '../connection/database.ts';
 import { Lease } from '../schema/lease.ts';
 import type { Writer } from './writer.ts';
@@ -18,6 +19,8 @@ export interface SweeperOptions {
   holder: string;
   /** Interval between two sweeps. */
   intervalMilliseconds?: number | undefined;
+  /** While it holds, delayed mail stays delayed. */
+  hold: Hold;
   log: Log;
   /** Called every minute, beside what the writer sweeps: partitions, and retention of records. */
   onFullSweep(): Promise<void>;
@@ -53,13 +56,14 @@ export class Sweeper {
   async #sweep(): Promise<void> {
     if (!(await this.#lease.take())) return;
     const isFull = this.#sweeps++ % sweepsPerFullSweep === 0;
-    await this.#rounds('due');
+    // Expiry goes on: a mail that is over must not reach its device, and stays a dead letter.
+    await this.#rounds(this.#options.hold.isHeld ? 'expired' : 'due');
     if (!isFull) return;
     await this.#rounds('old');
     await this.#options.onFullSweep();
   }
 
-  async #rounds(what: 'due' | 'old'): Promise<void> {
+  async #rounds(what: 'due' | 'expired' | 'old'): Promise<void> {
     while (!this.#isClosing && (await this.#options.writer.write('sweep', what))) {
       await sleep(roundPauseMilliseconds);
       if (!(await this.#lease.take())) return;

@@ -1,0 +1,31 @@
+import { registerMetrics } from '../../src/admin-api/server/metrics-route.ts';
+import { describedServer } from './described-server.ts';
+import { code, page, table } from './markdown.ts';
+
+/** A metric, of which prom-client's types leave out the most. */
+interface Metric {
+  name: string;
+  type: string;
+  help: string;
+  labelNames: readonly string[];
+}
+
+/** Every metric of the server. */
+export function metricsPage(): string {
+  const { registry } = registerMetrics(describedServer());
+  const metrics = (registry.getMetricsAsArray() as unknown as Metric[]).filter(({ name }) =>
+    name.startsWith('fleetpost_'),
+  );
+  const row = ({ name, type, help, labelNames }: Metric): string[] => [
+    code(name),
+    type,
+    labelNames.map(code).join(', '),
+    help,
+  ];
+  return page('Metrics', 'whoever watches a server with Prometheus: every metric of `/metrics`.', [
+    '`fleetpost dashboard` prints a dashboard of them for Grafana. Counters begin at 0 with each start. Beside these there',
+    'are those of the process, `process_*` and `nodejs_*`.',
+    '',
+    ...table(['Metric', 'Type', 'Labels', 'What it is'], metrics.map(row)),
+  ]);
+}

@@ -1,0 +1,47 @@
+import { type HostPort, parseHostPort } from '../../core/address.ts';
+import { OperatorError } from '../../core/errors.ts';
+import type { RunningConfig } from '../configuration/config.ts';
+
+/** As many as Let's Encrypt takes in one certificate. */
+const domainsMax = 100;
+
+/** What a certificate is ordered for, and where. */
+export interface AcmeTerms {
+  domains: readonly string[];
+  directory: string;
+  /** Empty: the authorities of Node. */
+  directoryCaFile: string;
+  /** Empty: none. */
+  contact: string;
+  /** Address for HTTP-01 challenges. */
+  listen: HostPort;
+}
+
+/** Returns undefined if ACME is off. @throws OperatorError for keys that contradict each other. */
+export function acmeTerms(config: RunningConfig): AcmeTerms | undefined {
+  const { acmeDomains, acmeTermsAgreed, acmeDirectory, acmeDirectoryCaFile, acmeContact, acmeListen } =
+    config;
+  if (acmeDomains === '') return undefined;
+  const { tlsCertFile, tlsKeyFile } = config.settings.current;
+  if (tlsCertFile !== '' || tlsKeyFile !== '') {
+    throw new OperatorError(
+      'Configuration: acmeDomains obtains a certificate, and tlsCertFile or tlsKeyFile names another. Set one or the other.',
+    );
+  }
+  if (!acmeTermsAgreed) {
+    throw new OperatorError(
+      `Configuration: read the terms of service of ${acmeDirectory}, and agree to them with acmeTermsAgreed.`,
+    );
+  }
+  const domains = [...new Set(acmeDomains.split(',').map((domain) => domain.trim().toLowerCase()))];
+  if (domains.length > domainsMax) {
+    throw new OperatorError(`Configuration: a certificate has at most ${domainsMax} names (acmeDomains).`);
+  }
+  return {
+    domains,
+    directory: acmeDirectory,
+    directoryCaFile: acmeDirectoryCaFile,
+    contact: acmeContact,
+    listen: parseHostPort(acmeListen),
+  };
+}
