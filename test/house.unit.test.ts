@@ -67,7 +67,7 @@ const importersOf: Record<string, readonly string[]> = {
   msgpackr: ['storage/tables'],
   'sorted-btree': ['nodes'],
   fastify: ['admin-api'],
-  'node:worker_threads': ['threads', 'maintenance/reshard-folder'],
+  'node:worker_threads': ['threads', 'maintenance/reshard-folder', 'features/actions/pool'],
   piscina: ['features/actions/pool'],
   undici: ['features/forwarders/senders'],
   '@nats-io/transport-node': ['features/forwarders/senders'],

@@ -8,6 +8,8 @@ import { Cursors } from '../records/cursor.ts';
 import type { Action, ActionDraft, ActionVersion } from './declaration/action.ts';
 import { checkDraft, checkTest, checkTestRecord } from './declaration/action-draft.ts';
 import type { ActionChange } from './declaration/actions.ts';
+import type { TypeFault } from './pool/type-check.ts';
+import { type CheckedCode, refuseFaults } from './pool/type-checker.ts';
 import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
 import { FailureTallies } from './runs/failures.ts';
 import { isLineWanted, isRunWanted } from './runs/history.ts';
@@ -28,8 +30,6 @@ import type {
   TrialInput,
 } from './service.ts';
 import { type ActionJournal, actionKey, behindTable } from './tables.ts';
-import type { TypeFault } from './types/type-check.ts';
-import { type CheckedCode, refuseFaults } from './types/type-checker.ts';
 
 /** Rows of one table removed per transaction. */
 const removedMax = 1_000;

@@ -2,10 +2,10 @@ import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/
 import { type ActionServiceOptions, LocalActionService } from './control.ts';
 import { describeDeadLetter } from './outbox/dead-letters.ts';
 import { ActionPool } from './pool/pool.ts';
+import { TypeChecker } from './pool/type-checker.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
 import type { ActionDeadLetter } from './service.ts';
 import { actionKey } from './tables.ts';
-import { TypeChecker } from './types/type-checker.ts';
 
 export type ActionsOptions = Omit<ActionServiceOptions, 'pool' | 'types' | 'dispatcher'>;
 

@@ -2,9 +2,9 @@ import type { Awaitable } from '../../core/async.ts';
 import type { Page } from '../../domain/page.ts';
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
+import type { TypeFault } from './pool/type-check.ts';
+import type { CheckedCode } from './pool/type-checker.ts';
 import type { RunError } from './sandbox/run.ts';
-import type { TypeFault } from './types/type-check.ts';
-import type { CheckedCode } from './types/type-checker.ts';
 
 /** How the attempts of an action's current version fail, as far as they are retained. */
 export interface ActionFailures {

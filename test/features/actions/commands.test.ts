@@ -273,6 +273,7 @@ it('the OpenAPI document has every route of actions', async () => {
       'get ',
       'delete get patch put /{name}',
       'get /{name}/versions/{version}',
+      'post :check',
       'post /{name}/rollback',
       'post /{name}/test',
       'delete get /{name}/state',

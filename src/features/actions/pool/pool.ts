@@ -1,7 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
-import { compileEngine, threadStackMegabytes } from '../sandbox/engine.ts';
 import type { HostAnswer, HostCall, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
 import { harmless } from '../sandbox/text.ts';
 import { newHeartbeat } from './run-heartbeat.ts';
@@ -108,6 +107,11 @@ export class ActionPool {
   }
 
   async #start(): Promise<Piscina> {
+    // With the first action: they take some 10 MB, which a server without one can spare.
+    const [{ Piscina }, { compileEngine, threadStackMegabytes }] = await Promise.all([
+      import('piscina'),
+      import('../sandbox/engine.ts'),
+    ]);
     const { actionThreads, actionWarmMemoryBytesMax } = this.#options.config;
     const workerData: ThreadData = {
       engine: await compileEngine(),

@@ -4,9 +4,9 @@ import { ApiError } from '../../../core/errors.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
 import type { ActionTrigger } from '../declaration/action.ts';
 import { sourceBytesMax } from '../declaration/action-draft.ts';
-import { newHeartbeat, threadMillisecondsOf } from '../pool/run-heartbeat.ts';
 import { harmless } from '../sandbox/text.ts';
 import { payloadType } from './payload-type.ts';
+import { newHeartbeat, threadMillisecondsOf } from './run-heartbeat.ts';
 import type { TypeCheckTask, TypeFault } from './type-check.ts';
 
 /**

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import ts from 'typescript';
-import { markBegun, type RunHeartbeat } from '../pool/run-heartbeat.ts';
+import { markBegun, type RunHeartbeat } from './run-heartbeat.ts';
 
 /** Data of the thread that checks one source, and ends. */
 export interface TypeCheckTask {
@@ -43,7 +43,7 @@ const options: ts.CompilerOptions = {
 
 /** The API of actions, with the payloads of the fleet's schemas in place of any object. */
 function apiText(payload: string): string {
-  const text = readFileSync(new URL('../pool/api.d.ts', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('./api.d.ts', import.meta.url), 'utf8');
   return `${text.replaceAll('Payload = JsonObject', 'Payload = FleetPayload')}\nexport type FleetPayload = ${payload};\n`;
 }
 
