@@ -43,11 +43,14 @@ interface Route {
 /** Pages for more, or for less, than one noun of the paths. */
 const pageNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^\/devices\/\{device_id\}\/mail/, 'mail'],
+  [/^\/devices\/\{device_id\}\/(refusals|diagnosis|series)/, 'device-diagnosis'],
   [/^\/actions\/\{name\}\/(runs|logs|dead-letters)/, 'action-runs'],
   [/^\/actions\/\{name\}\/state/, 'action-state'],
   [/^\/actions\/\{name\}\/test/, 'action-tests'],
   [/^\/forwarders\/\{name\}\/dead-letters/, 'forwarder-dead-letters'],
-  [/^\/counts/, 'fleets'],
+  [/^\/(counts|attention)/, 'fleets'],
+  [/^\/console-/, 'console'],
+  [/^\/self/, 'tokens'],
   [/^\/(healthz|readyz|metrics|backup|top)/, 'server'],
 ];
 

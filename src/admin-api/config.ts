@@ -25,6 +25,10 @@ export const adminKeys = {
       'Allowed host names of the admin API, separated by commas, besides loopback, its own address and the names in its certificate: names below a wildcard, say, or those of a proxy that passes them on. Requests for others are answered 403.',
     ),
   ),
+  console: boolean(
+    true,
+    'Console. Serves the page for browsers at /console/ of the admin API. If off, it and its logins are not there.',
+  ),
   adminConnectionsMax: integer(
     1_024,
     16,

@@ -63,6 +63,11 @@ export class AdminClient {
     this.#fetch = authority === undefined ? (...request) => fetch(...request) : fetchTrusting(authority);
   }
 
+  /** URL of the server, without a path. */
+  get url(): string {
+    return this.#url;
+  }
+
   /** `T` is the documented response of the route; undefined for 204. */
   async request<T>(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<T> {
     const text = await this.requestText(method, path, body, extraHeaders);

@@ -4,6 +4,7 @@ import { OperatorError } from '../core/errors.ts';
 import { RefusedError } from './admin-client.ts';
 import { addActionCommands } from './commands/actions/action.ts';
 import { addCompletionCommand } from './commands/client/completion.ts';
+import { addConsoleCommand } from './commands/client/console.ts';
 import { addContextCommands } from './commands/client/context.ts';
 import { addDeviceCommands } from './commands/devices/device.ts';
 import { addLockoutCommands } from './commands/devices/lockout.ts';
@@ -69,6 +70,7 @@ export function createProgram(): Command {
   addTopCommand(program);
   addReleaseCommand(program);
   addDashboardCommand(program);
+  addConsoleCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);
   return program;

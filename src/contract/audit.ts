@@ -6,7 +6,7 @@ export const auditEntryDocument = Type.Object({
   time,
   book: Type.Enum(['change', 'traffic', 'refused']),
   by: Type.Object({
-    kind: Type.Enum(['token', 'bootstrap', 'claim_token', 'server', 'unknown']),
+    kind: Type.Enum(['token', 'session', 'bootstrap', 'claim_token', 'server', 'unknown']),
     id: nullable('string'),
     name: nullable('string'),
   }),

@@ -83,7 +83,12 @@ export type DeviceChangeBody = Static<typeof deviceChangeBody>;
 /** Filter of a fleet's devices; all parameters must match. */
 export const deviceFilter = Type.Object({
   tag: repeatedParameter(tag, tagsMax, 'The device has all of these tags.'),
-  name_prefix: Type.Optional(name),
+  id_prefix: Type.Optional(
+    Type.String({ pattern: '^[A-Za-z0-9]{0,10}$', description: 'The id of the device begins with this.' }),
+  ),
+  name_prefix: Type.Optional(
+    Type.String({ ...name, description: 'The name of the device begins with this, in any letter case.' }),
+  ),
   enabled: Type.Optional(Type.Boolean()),
   state: Type.Optional(wordOf(states)),
   seen_after: Type.Optional(timeText('Last seen at that time or later.')),

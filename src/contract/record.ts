@@ -14,6 +14,12 @@ export const recordDocument = Type.Object({
 });
 export type RecordDocument = Static<typeof recordDocument>;
 
+/** A line between records that `max_per_second` has skipped. */
+export interface RecordSkippedLine {
+  skipped: number;
+  cursor: string;
+}
+
 /** The newest records, each on a line of its own. */
 export const latestRecordsDocument = Type.Object({
   items: Type.Array(recordDocument),

@@ -3,14 +3,21 @@ import { idPatternLengthMax } from '../core/bounds.ts';
 import { scopes } from '../core/scope.ts';
 import { expiresAt, fleetId, name, nullable, tags, time } from './document.ts';
 
-/** An API token. */
+/** An API token, or a session of the console. */
 export const tokenDocument = Type.Object({
   token_id: Type.String(),
+  kind: Type.Enum(['token', 'session']),
   name: Type.String(),
   scopes: Type.Array(Type.Enum([...scopes])),
   fleet_id: nullable('string', { description: 'The only fleet it is valid for; null for all.' }),
   created_at: time,
   expires_at: nullable('string'),
+  idle_at: nullable('string', {
+    description: 'When a session ends without further requests; null for a token.',
+  }),
+  parent_id: nullable('string', {
+    description: 'Token that made the session, which ends with it; null: the bootstrap token, or no session.',
+  }),
   expired: Type.Boolean(),
   last_used_at: nullable('string', { description: 'Since the server started.' }),
 });
@@ -35,6 +42,18 @@ export const newTokenBody = Type.Object(
   },
   { additionalProperties: false },
 );
+
+/** The token of a request. */
+export const selfDocument = Type.Object({
+  kind: Type.Enum(['bootstrap', 'token', 'session']),
+  token_id: nullable('string', { description: 'Null for the bootstrap token.' }),
+  name: Type.String(),
+  scopes: Type.Array(Type.Enum([...scopes])),
+  fleet_id: nullable('string', { description: 'The only fleet it is valid for; null for all.' }),
+  expires_at: nullable('string'),
+  idle_at: nullable('string', { description: 'When a session ends without further requests.' }),
+});
+export type SelfDocument = Static<typeof selfDocument>;
 
 /** A token with which devices register themselves. */
 export const claimTokenDocument = Type.Object({

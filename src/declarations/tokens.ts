@@ -10,6 +10,15 @@ import { KeyCodec, uuidTextField } from '../storage/tables/key-codec.ts';
 import type { StoredChange, TableStore } from '../storage/tables/table-store.ts';
 import { Changes } from './changes.ts';
 
+/** A session of the console ends at the latest after this time, */
+const sessionMs = 12 * 3_600_000;
+/** or after this time without a request. */
+const sessionIdleMs = 3_600_000;
+/** Use within this time of the last write of its idle time is not written: one write in ten minutes at most. */
+const renewalMs = 600_000;
+/** Maximum sessions at a time. */
+const sessionsMax = 1_000;
+
 /** A token of the admin API, without its secret. */
 export interface Token {
   id: string;
@@ -20,6 +29,16 @@ export interface Token {
   createdAtMs: number;
   /** Null: never. */
   expiresAtMs: number | null;
+  /** Of a session of the console; null for an API token. */
+  session: TokenSession | null;
+}
+
+/** What a session token has beyond others: it is revoked with its parent, and ends when it is idle. */
+export interface TokenSession {
+  /** Null: the bootstrap token. */
+  parentId: string | null;
+  /** When it ends without further requests. Stored, so that it holds on every node and over restarts. */
+  idleAtMs: number;
 }
 
 /** As stored; the token's text itself is stored nowhere. */
@@ -45,6 +64,7 @@ export const tokenTable: TableLayout<[string], StoredToken> = {
       (token.fleetId === null || typeof token.fleetId === 'string') &&
       typeof token.createdAtMs === 'number' &&
       (token.expiresAtMs === null || typeof token.expiresAtMs === 'number') &&
+      (token.session === null || typeof token.session?.idleAtMs === 'number') &&
       token.digest instanceof Uint8Array &&
       token.digest.length === 32,
   ),
@@ -65,6 +85,8 @@ export class Tokens {
   /** In order of id, and so of creation. */
   readonly #digests = new Map<string, string>();
   readonly #lastUsedMs = new Map<string, number>();
+  /** Ids of sessions whose idle time is being written. */
+  readonly #renewing = new Set<string>();
 
   /** `stored` is the registry's, which closes it. A damaged record admits nobody; devices are served all the same. */
   constructor(
@@ -92,8 +114,22 @@ export class Tokens {
     return this.#byDigest.get(digestTextOf(bearer));
   }
 
-  noteUse({ id }: Token): void {
-    this.#lastUsedMs.set(id, Date.now());
+  /** Finds a token by its id, even if expired. */
+  byId(id: string): Token | undefined {
+    const digest = this.#digests.get(id);
+    return digest === undefined ? undefined : this.#byDigest.get(digest);
+  }
+
+  noteUse({ id, session }: Token): void {
+    const nowMs = Date.now();
+    this.#lastUsedMs.set(id, nowMs);
+    if (session === null || nowMs + sessionIdleMs - session.idleAtMs < renewalMs) return;
+    if (this.#renewing.has(id)) return;
+    this.#renewing.add(id);
+    // After a failed write, the next use tries again; at worst the session ends early.
+    void this.#renew(id, nowMs + sessionIdleMs)
+      .catch(() => {})
+      .finally(() => this.#renewing.delete(id));
   }
 
   /** Since the server started. */
@@ -108,7 +144,11 @@ export class Tokens {
   /** Whether a valid token with full access exists. */
   get hasAdmin(): boolean {
     return this.list().some(
-      (token) => token.scopes.includes('admin') && token.fleetId === null && !isExpired(token),
+      (token) =>
+        token.session === null &&
+        token.scopes.includes('admin') &&
+        token.fleetId === null &&
+        !isExpired(token),
     );
   }
 
@@ -117,32 +157,101 @@ export class Tokens {
     description: Pick<Token, 'name' | 'scopes' | 'fleetId' | 'expiresAtMs'>,
   ): Promise<{ token: Token; secret: string }> {
     return this.#changes.run(async () => {
-      if (this.#byDigest.size >= this.#settings.current.apiTokensMax) {
+      const others = this.list().filter(({ session }) => session === null);
+      if (others.length >= this.#settings.current.apiTokensMax) {
         throw new ApiError('limit_reached', {
           msg: 'Too many API tokens (apiTokensMax). Revoke some.',
         });
       }
-      const secret = generateApiToken();
-      const token: Token = { id: formatUuid(generateUuid()), ...description, createdAtMs: Date.now() };
-      const stored = { ...token, digest: hash('sha256', secret, 'buffer') };
-      await this.#changes.write(() => this.#stored.put([token.id], stored));
-      this.#set(stored);
-      return { token, secret };
+      return this.#add({ ...description, createdAtMs: Date.now(), session: null }, []);
     });
   }
 
-  /** Revokes a token. @throws ApiError token_not_found. */
-  revoke(id: string): Promise<void> {
+  /**
+   * Creates a token for a session of the console, and removes those that have ended.
+   * @throws ApiError invalid_token if the parent was revoked meanwhile; limit_reached.
+   */
+  createSession({
+    parent,
+    ...description
+  }: Pick<Token, 'name' | 'scopes' | 'fleetId'> & { parent: Token | null }): Promise<{
+    token: Token;
+    secret: string;
+  }> {
     return this.#changes.run(async () => {
-      if (!this.#digests.has(id)) throw new ApiError('token_not_found');
-      await this.#changes.write(() => void this.#stored.delete([id]));
-      this.#remove(id);
+      if (parent !== null && this.byId(parent.id) === undefined) throw new ApiError('invalid_token');
+      const sessions = this.list().filter(({ session }) => session !== null);
+      const ended = sessions.filter(isExpired);
+      if (sessions.length - ended.length >= sessionsMax) {
+        const msg = `Too many sessions of the console: ${sessionsMax}. Revoke some tokens of the kind session.`;
+        throw new ApiError('limit_reached', { msg });
+      }
+      const createdAtMs = Date.now();
+      const expiresAtMs = Math.min(createdAtMs + sessionMs, parent?.expiresAtMs ?? Number.POSITIVE_INFINITY);
+      const session = { parentId: parent?.id ?? null, idleAtMs: createdAtMs + sessionIdleMs };
+      return this.#add({ ...description, createdAtMs, expiresAtMs, session }, ended);
     });
+  }
+
+  /** Revokes a token and its sessions; returns the ids of all. @throws ApiError token_not_found. */
+  revoke(id: string): Promise<string[]> {
+    return this.#changes.run(async () => {
+      const token = this.byId(id);
+      if (token === undefined) throw new ApiError('token_not_found');
+      const revoked = [token, ...this.#sessionsOf(id)];
+      await this.#delete(revoked);
+      return revoked.map((one) => one.id);
+    });
+  }
+
+  /** Revokes the sessions of the bootstrap token, which was turned off. */
+  revokeBootstrapSessions(): Promise<void> {
+    return this.#changes.run(() => this.#delete(this.#sessionsOf(null)));
   }
 
   /** Call it before closing the registry, whose environment this writes to. */
   async close(): Promise<void> {
     await this.#changes.settled();
+  }
+
+  #sessionsOf(parentId: string | null): Token[] {
+    return this.list().filter(({ session }) => session !== null && session.parentId === parentId);
+  }
+
+  async #add(
+    description: Omit<Token, 'id'>,
+    removed: readonly Token[],
+  ): Promise<{ token: Token; secret: string }> {
+    const secret = generateApiToken();
+    const token: Token = { id: formatUuid(generateUuid()), ...description };
+    const stored = { ...token, digest: hash('sha256', secret, 'buffer') };
+    await this.#changes.write(() => {
+      for (const { id } of removed) this.#stored.delete([id]);
+      this.#stored.put([token.id], stored);
+    });
+    for (const { id } of removed) this.#remove(id);
+    this.#set(stored);
+    return { token, secret };
+  }
+
+  async #delete(tokens: readonly Token[]): Promise<void> {
+    if (tokens.length === 0) return;
+    await this.#changes.write(() => {
+      for (const { id } of tokens) this.#stored.delete([id]);
+    });
+    for (const { id } of tokens) this.#remove(id);
+  }
+
+  #renew(id: string, idleAtMs: number): Promise<void> {
+    return this.#changes.run(async () => {
+      const token = this.byId(id);
+      const digest = this.#digests.get(id);
+      if (token === undefined || token.session === null || digest === undefined) return;
+      const session = { ...token.session, idleAtMs };
+      const stored = { ...token, session, digest: Buffer.from(digest, 'base64url') };
+      await this.#changes.write(() => this.#stored.put([id], stored));
+      this.#set(stored);
+    });
   }
 
   #remove(id: string): void {
@@ -159,6 +268,12 @@ export class Tokens {
   }
 }
 
-export function isExpired({ expiresAtMs }: Pick<Token, 'expiresAtMs'>): boolean {
-  return expiresAtMs !== null && expiresAtMs <= Date.now();
+/** Whether its time is over, or a session was idle for too long. */
+export function isExpired({
+  expiresAtMs,
+  session = null,
+}: Pick<Token, 'expiresAtMs'> & Partial<Pick<Token, 'session'>>): boolean {
+  const nowMs = Date.now();
+  if (expiresAtMs !== null && expiresAtMs <= nowMs) return true;
+  return session !== null && session.idleAtMs <= nowMs;
 }

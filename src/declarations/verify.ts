@@ -25,10 +25,16 @@ export function verifyRegistry(registry: StoppedStore): RegistryCounts {
     const wrong = fleets.has(key[0]) ? wrongWithSchema(value) : ofNoFleet;
     if (wrong !== undefined) report(wrong);
   }
-  for (const table of [tokenTable, claimTokenTable]) {
-    for (const { value, report } of checkRows<[string], { fleetId: string | null }>(registry, table)) {
-      if (value.fleetId !== null && !fleets.has(value.fleetId)) report(ofNoFleet);
+  const tokens = [...checkRows(registry, tokenTable)];
+  const parents = new Set<string | null>([null, ...tokens.map(({ value }) => value.id)]);
+  for (const { value, report } of tokens) {
+    if (value.fleetId !== null && !fleets.has(value.fleetId)) report(ofNoFleet);
+    if (value.session !== null && !parents.has(value.session.parentId)) {
+      report('is a session of a token that does not exist');
     }
+  }
+  for (const { value, report } of checkRows(registry, claimTokenTable)) {
+    if (!fleets.has(value.fleetId)) report(ofNoFleet);
   }
   checkTable(registry, holdTable);
   return { fleets, schemas };

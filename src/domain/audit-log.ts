@@ -6,10 +6,10 @@ export const auditBooks = ['change', 'traffic', 'refused'] as const;
 export type AuditBook = (typeof auditBooks)[number];
 
 /**
- * Who did it: an API token, the bootstrap token, a device with a claim token, the server itself, or someone unknown.
+ * Who did it: an API token, a session of the console, the bootstrap token, a device with a claim token, the server itself, or someone unknown.
  */
 export interface AuditActor {
-  kind: 'token' | 'bootstrap' | 'claim_token' | 'server' | 'unknown';
+  kind: 'token' | 'session' | 'bootstrap' | 'claim_token' | 'server' | 'unknown';
   id: string | null;
   name: string | null;
 }

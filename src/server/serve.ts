@@ -27,6 +27,8 @@ export interface RunningServer {
   held: boolean;
   /** Set only if requested, and if this start created the data folder. */
   demo: Demo | undefined;
+  /** A link to the console that works once. Set only with `--demo`, in a build with the console. */
+  consoleLink: string | undefined;
   /** Configuration in use, whose settings `reload` changes. */
   config: RunningConfig;
   /** Applies changes of the configuration that are possible at run time, and logs them. */
@@ -107,7 +109,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   const { folder, shards, config, log, readiness } = start;
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
-  const { adminUrl, publishToken } = await startOperatorSide(start, devices);
+  const { adminUrl, publishToken, consoleLink } = await startOperatorSide(start, devices);
   const { url, certFile, controlPlane, cluster, certificates } = devices;
   const { registry, hold, audit } = controlPlane;
   publishToken();
@@ -143,6 +145,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
     fleets: registry.snapshots().length,
     held,
     demo,
+    consoleLink: start.wantsDemo ? consoleLink() : undefined,
     config,
     reload: async (load) => {
       const changed = await reload(load, options);

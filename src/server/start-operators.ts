@@ -1,18 +1,32 @@
 import { BootstrapToken } from '../admin-api/auth/bootstrap-token.ts';
+import { ConsoleCodes } from '../admin-api/console/console-codes.ts';
+import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import type { AdminContext } from '../admin-api/request/context.ts';
+import { bootstrapPrincipal } from '../admin-api/request/scope.ts';
 import { bracketed } from '../core/address.ts';
+import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
+import { DeviceSeries } from '../features/series/device-series.ts';
 import type { DataFolder } from '../storage/lmdb/environment/data-folder.ts';
+import type { WorkerPool } from '../threads/worker-pool.ts';
 import { adminHost } from './certificates/certificate.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
+
+/** Where the build puts the console. */
+const consoleFolder = new URL('../console/', import.meta.url).pathname;
+
+/** Lifetime of the link printed at a first start, for a person who reads what is around it. */
+const linkSeconds = 600;
 
 /** The parts of a server that serve operators. */
 export interface OperatorSide {
   adminUrl: string;
   /** Writes the address and the token to the data folder, where commands on this machine find them. */
   publishToken(): void;
+  /** Makes a link to the console that works once, as the bootstrap token; undefined if there is none to make. */
+  consoleLink(): string | undefined;
 }
 
 /** Starts the background work and the admin API. */
@@ -30,12 +44,16 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   lifecycle.start('backups', () => backups.close());
   const { actions, forwarders, registry } = controlPlane;
   const declaring = { config, follower, fleet: (fleetId: string) => registry.fleet(fleetId) };
+  const consoleCodes = new ConsoleCodes();
+  const context = contextOf(start, devices);
   const { app, scrape } = await createAdminServer({
-    ...contextOf(start, devices),
+    ...context,
+    consoleCodes,
     ...work.services,
     actions: new ActionDeclarations({ ...declaring, actions, work: work.services.actionWork }),
     forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: work.services.forwarderWork }),
     bootstrap,
+    series: new DeviceSeries({ follower, shards: cluster.shards }),
     records: new Records({ follower, shards: cluster.shards, config }),
   });
   lifecycle.start('admin API', async () => {
@@ -48,6 +66,11 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   const publishToken = (): void => {
     bootstrap.turn(config.settings.current.bootstrapToken);
     const { token } = bootstrap;
+    if (token === undefined) {
+      controlPlane.tokens.revokeBootstrapSessions().catch((err: unknown) => {
+        log.error({ err }, 'removing the sessions of the bootstrap token failed; they are refused');
+      });
+    }
     const adminUrl = urlNow();
     try {
       folder.writeAdminFile({ url: adminUrl, ...(token !== undefined && { token }) });
@@ -57,16 +80,24 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
     if (token !== undefined || controlPlane.tokens.hasAdmin) return;
     log.warn('nobody can manage this server: no API token has the scope admin, and bootstrapToken is false');
   };
+  const consoleLink = (): string | undefined => {
+    if (!bootstrap.isOn || (context.consoleFiles?.isEmpty ?? true)) return undefined;
+    const { code } = consoleCodes.create(bootstrapPrincipal, linkSeconds);
+    return `${urlNow()}/console/#code=${code}`;
+  };
   // Its URL may name a host of the certificate.
   adminListener.onRenewal(publishToken);
-  return { adminUrl: urlNow(), publishToken };
+  return { adminUrl: urlNow(), publishToken, consoleLink };
 }
 
 /** Builds the admin API's context from the device side. */
 function contextOf(
   { config, adminListener, log, readiness }: DevicesStart,
   { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
-): Omit<AdminContext, keyof RemoteServices | 'actions' | 'forwarders' | 'records' | 'bootstrap'> {
+): Omit<
+  AdminContext,
+  keyof RemoteServices | 'actions' | 'forwarders' | 'records' | 'series' | 'bootstrap' | 'consoleCodes'
+> {
   const { registry, tokens, claimTokens, hold, audit } = controlPlane;
   const { shards, metrics, connections } = cluster;
   return {
@@ -91,8 +122,19 @@ function contextOf(
     traces,
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
     lockouts: cluster.lockouts,
+    refusals: refusalLog(cluster),
     backups,
+    consoleFiles: config.console ? ConsoleFiles.read(consoleFolder) : undefined,
     log,
+  };
+}
+
+/** Joins what the workers have refused with what the admin API itself has. */
+function refusalLog(cluster: WorkerPool): RefusalLog {
+  const own = new Refusals();
+  return {
+    of: async (device) => joinRefusals([...(await cluster.refusalsOf(device)), ...own.of(device)]),
+    note: (device, refused) => own.note(device, refused),
   };
 }
 

@@ -21,6 +21,7 @@ import {
   uws,
 } from '../device-api/uws/uws.ts';
 import type { LockoutList } from '../domain/devices/lockout.ts';
+import type { Refusal } from '../domain/devices/refusals.ts';
 import type { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
@@ -227,6 +228,12 @@ export class WorkerPool {
       .map(([device, requestsPerSecond]) => ({ device, requestsPerSecond }))
       .sort((a, b) => b.requestsPerSecond - a.requestsPerSecond)
       .slice(0, talkersMax);
+  }
+
+  /** What the workers have refused to the device, in no particular order. */
+  async refusalsOf(device: DeviceKey): Promise<Refusal[]> {
+    const answers = this.#members.map(({ channel }) => channel.ask({ type: 'refusals', device }));
+    return ((await Promise.all(answers)) as Refusal[][]).flat();
   }
 
   /** Takes the spans of all workers since the last call. */

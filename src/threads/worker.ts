@@ -16,6 +16,7 @@ import { ConnectionCounts, ConnectionGate } from '../device-api/limits/connectio
 import { RequestRates } from '../device-api/limits/request-rates.ts';
 import { TopTalkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
+import { Refusals } from '../domain/devices/refusals.ts';
 import { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
@@ -69,6 +70,8 @@ async function answer(call: Call): Promise<unknown> {
       return spans?.take() ?? { spans: [], dropped: 0 };
     case 'talkers':
       return topTalkers.top(call.limit);
+    case 'refusals':
+      return refusals.of(call.device);
     case 'drain':
       return drain();
     case 'close':
@@ -93,6 +96,7 @@ const claims = {
   claim: (claim: ClaimRequest) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
 const topTalkers = new TopTalkers();
+const refusals = new Refusals();
 const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
   {
@@ -108,6 +112,7 @@ const server = new DeviceServer(
     streams,
     claims,
     topTalkers,
+    refusals,
     spans,
     metrics,
     heartbeat: () => stalls.beat(),

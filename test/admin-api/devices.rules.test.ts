@@ -65,6 +65,11 @@ describe('finding devices', () => {
     expect(await found('')).toEqual(idsOf(...devices.keys()));
     expect(await found('tag=third')).toEqual(idsOf(0, 3, 6, 9));
     expect(await found('name_prefix=door')).toEqual(idsOf(1, 3, 5, 7, 9, 11));
+    expect(await found('name_prefix=DooR')).toEqual(idsOf(1, 3, 5, 7, 9, 11));
+    const id = devices[3]?.deviceId ?? '';
+    expect(await found(`id_prefix=${id}`)).toEqual([id]);
+    expect(await found(`id_prefix=${id.slice(0, 8)}&tag=third`)).toContain(id);
+    expect(await found(`id_prefix=${id}&enabled=true`)).toEqual([]);
     expect(await found('enabled=false')).toEqual(idsOf(3));
     expect(await found('tag=third&name_prefix=door&enabled=true')).toEqual(idsOf(9));
     expect(await found('tag=none')).toEqual([]);

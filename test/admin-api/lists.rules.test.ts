@@ -27,6 +27,7 @@ interface Asked {
 /** For each filter a value that another list has: whatever the document can be asked for stands here. */
 const others: Record<string, string> = {
   tag: 'g4',
+  id_prefix: 'DEVICE',
   name_prefix: 'm',
   enabled: 'true',
   state: 'offline',

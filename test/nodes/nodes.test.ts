@@ -15,6 +15,7 @@ import {
 } from '../harness/nodes.ts';
 import { Receiver } from '../harness/receiver.ts';
 import type { TestServer } from '../harness/server.ts';
+import { as } from '../harness/token.ts';
 
 /** What one node has changed holds on the other in a second; the machine may stand still for some more. */
 const soon = { timeout: 15_000, interval: 200 };
@@ -72,6 +73,24 @@ it('a token that one node makes opens the other, until it is revoked on either',
   expect((await first.admin('DELETE', `/tokens/${made.body.token_id}`)).status).toBe(204);
   expect(await ask(first)).toBe(401);
   await expect.poll(() => ask(second), soon).toBe(401);
+});
+
+it('a session of the console that one node makes opens the other, and ends with its parent', async () => {
+  const { first, second } = nodes;
+  const parent = await first.admin<{ token: string; token_id: string }>('POST', '/tokens', {
+    name: 'operator',
+    scopes: ['read'],
+  });
+  const code = await as(first, parent.body.token, 'POST', '/console-codes', {});
+  const session = await as(first, '', 'POST', '/console-sessions', { code: code.body.code });
+  const token = String(session.body.token);
+  const self = () => as(second, token, 'GET', '/self');
+  await expect
+    .poll(async () => (await self()).body, soon)
+    .toMatchObject({ kind: 'session', name: 'operator' });
+  await second.admin('DELETE', `/tokens/${parent.body.token_id}`);
+  expect((await self()).status).toBe(401);
+  await expect.poll(async () => (await as(first, token, 'GET', '/self')).status, soon).toBe(401);
 });
 
 it('claims at both nodes at once never exceed what the token allows, and a revoked one is over on both', async () => {

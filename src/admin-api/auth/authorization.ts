@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
-import { isExpired } from '../../declarations/tokens.ts';
+import { isExpired, type Token } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
@@ -33,29 +33,29 @@ export function requireToken(
 function checkScopeDeclared(route: RouteOptions): void {
   const { scope } = route.config ?? {};
   if (scope === undefined) throw new Error(`${route.method} ${route.url} has no scope`);
-  route.schema = { ...route.schema, security: [{ token: [scope] }] };
+  route.schema = { ...route.schema, security: [{ token: scope === 'any' ? [] : [scope] }] };
 }
 
 /** Whether a token still holds, for an open request. Unlike `principalOf`, does not count as a use of the token. */
-function isAuthorized(
-  bearer: string,
-  { tokens, bootstrap }: Pick<AdminContext, 'tokens' | 'bootstrap'>,
-): boolean {
+function isAuthorized(bearer: string, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): boolean {
+  const { tokens, bootstrap } = context;
   const token = tokens.find(bearer);
-  return token === undefined ? bootstrap.check(bearer) === 'accepted' : !isExpired(token);
+  return token === undefined ? bootstrap.check(bearer) === 'accepted' : !hasEnded(token, context);
+}
+
+/** Whether a token has expired, or is a session of the bootstrap token that is turned off on this node. */
+export function hasEnded(token: Token, { bootstrap }: Pick<AdminContext, 'bootstrap'>): boolean {
+  return isExpired(token) || (token.session?.parentId === null && !bootstrap.isOn);
 }
 
 /** @throws ApiError invalid_token. */
-function principalOf(
-  bearer: string,
-  { tokens, bootstrap }: Pick<AdminContext, 'tokens' | 'bootstrap'>,
-): Principal {
+function principalOf(bearer: string, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): Principal {
+  const { tokens, bootstrap } = context;
   const token = tokens.find(bearer);
   if (token !== undefined) {
-    if (isExpired(token)) throw new ApiError('invalid_token', { msg: 'This token has expired.' });
+    if (hasEnded(token, context)) throw new ApiError('invalid_token', { msg: endOf(token) });
     tokens.noteUse(token);
-    const { id, name, scopes, fleetId } = token;
-    return { kind: 'token', id, name, scopes, fleetId };
+    return tokenPrincipal(token);
   }
   const answer = bootstrap.check(bearer);
   if (answer === 'accepted') return bootstrapPrincipal;
@@ -65,4 +65,15 @@ function principalOf(
   throw new ApiError('invalid_token', {
     msg: 'The bootstrap token is turned off (bootstrapToken): use an API token, with --token or FLEETPOST_TOKEN.',
   });
+}
+
+function endOf({ session }: Token): string {
+  return session === null
+    ? 'This token has expired.'
+    : 'This session of the console has ended. Make a new one: fleetpost console.';
+}
+
+/** The principal that a token stands for. */
+export function tokenPrincipal({ id, name, scopes, fleetId, session }: Token): Principal {
+  return { kind: session === null ? 'token' : 'session', id, name, scopes, fleetId };
 }

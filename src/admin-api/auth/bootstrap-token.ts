@@ -22,8 +22,12 @@ export class BootstrapToken implements Bootstrap {
     return this.#token;
   }
 
+  get isOn(): boolean {
+    return this.#token !== undefined;
+  }
+
   turn(isOn: boolean): void {
-    if (isOn === (this.#token !== undefined)) return;
+    if (isOn === this.isOn) return;
     if (isOn) this.#put(randomBytes(32).toString('base64url'));
     else {
       this.#offDigest = this.#digest;

@@ -3,9 +3,11 @@ import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
 import {
   createdTokenDocument,
   newTokenBody,
+  selfDocument,
   type TokenDocument,
   tokenDocument,
 } from '../../contract/token.ts';
+import { ApiError } from '../../core/errors.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { expiryOf, timeTextOf } from '../request/times.ts';
@@ -15,18 +17,21 @@ function describe(tokens: Tokens, token: Token): TokenDocument {
   const lastUsedMs = tokens.lastUsedMs(token);
   return {
     token_id: token.id,
+    kind: token.session === null ? 'token' : 'session',
     name: token.name,
     scopes: [...token.scopes],
     fleet_id: token.fleetId,
     created_at: timeTextOf(token.createdAtMs),
     expires_at: timeTextOf(token.expiresAtMs),
+    idle_at: timeTextOf(token.session?.idleAtMs),
+    parent_id: token.session?.parentId ?? null,
     expired: isExpired(token),
     last_used_at: timeTextOf(lastUsedMs),
   };
 }
 
 const listing = {
-  summary: 'List API tokens',
+  summary: 'List API tokens and sessions of the console',
   querystring: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
   response: { 200: listOf(tokenDocument), ...errorAnswers },
 };
@@ -70,7 +75,8 @@ const createToken =
 
 const revocation = {
   summary: 'Revoke an API token',
-  description: 'Revokes an API token. From the answer on, it is refused, and its open requests are cut off.',
+  description:
+    'Revokes an API token and its sessions of the console, or one session. From the answer on, it is refused, and its open requests are cut off.',
   params: Type.Object({ token_id: Type.String() }),
   response: { 204: Type.Null(), ...errorAnswers },
 };
@@ -78,13 +84,51 @@ const revocation = {
 const revokeToken =
   ({ tokens }: AdminContext, open: OpenRequests): Handler<typeof revocation> =>
   async ({ params }, reply) => {
-    await tokens.revoke(params.token_id);
-    open.cut(params.token_id, reply);
+    for (const id of await tokens.revoke(params.token_id)) open.cut(id, reply);
+    return reply.code(204).send(null);
+  };
+
+const self = {
+  summary: 'Show the token of this request',
+  response: { 200: selfDocument, ...errorAnswers },
+};
+
+const showSelf =
+  ({ tokens }: AdminContext): Handler<typeof self> =>
+  async ({ principal }) => {
+    if (principal === null) throw new Error('this route needs a token');
+    const { kind, id, name, scopes, fleetId } = principal;
+    const token = id === null ? undefined : tokens.byId(id);
+    return {
+      kind,
+      token_id: id,
+      name,
+      scopes: [...scopes],
+      fleet_id: fleetId,
+      expires_at: timeTextOf(token?.expiresAtMs),
+      idle_at: timeTextOf(token?.session?.idleAtMs),
+    };
+  };
+
+const ending = {
+  summary: 'End the session of the console that makes this request',
+  response: { 204: Type.Null(), ...errorAnswers },
+};
+
+const endSession =
+  ({ tokens }: AdminContext): Handler<typeof ending> =>
+  async ({ principal }, reply) => {
+    if (principal?.kind !== 'session' || principal.id === null) {
+      throw new ApiError('bad_request', { msg: 'Only a session of the console can end itself.' });
+    }
+    await tokens.revoke(principal.id);
     return reply.code(204).send(null);
   };
 
 /** `/tokens`: who may use the admin API. */
 export function addTokenRoutes(app: AdminApp, context: AdminContext, open: OpenRequests): void {
+  app.get('/self', { config: { scope: 'any' }, schema: self }, showSelf(context));
+  app.delete('/self', { config: { scope: 'any' }, schema: ending }, endSession(context));
   app.get('/tokens', { config: { scope: 'admin' }, schema: listing }, listTokens(context));
   app.post('/tokens', { config: { scope: 'admin' }, schema: creation }, createToken(context));
   app.delete(

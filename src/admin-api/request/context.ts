@@ -23,6 +23,7 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { Tokens } from '../../declarations/tokens.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
+import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActionDeclarations } from '../../features/actions/control.ts';
 import type { ActionDeadLetter, ActionWork } from '../../features/actions/service.ts';
@@ -32,7 +33,10 @@ import type { DeadLetterService } from '../../features/dead-letters/service.ts';
 import type { ForwarderDeclarations } from '../../features/forwarders/control.ts';
 import type { ForwarderDeadLetter, ForwarderWork } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
+import type { SeriesService } from '../../features/series/service.ts';
 import type { AdminApiConfig } from '../config.ts';
+import type { ConsoleCodes } from '../console/console-codes.ts';
+import type { ConsoleFiles } from '../console/console-files.ts';
 
 /** A backup, running or ended. */
 export interface Backup {
@@ -64,6 +68,7 @@ export interface ActivityView {
 
 /** The token in DATA/admin.json, for those who can read the data folder. */
 export interface Bootstrap {
+  readonly isOn: boolean;
   /** Returns `off` if the bearer is that token but it is turned off. */
   check(bearer: string): 'accepted' | 'off' | 'unknown';
 }
@@ -89,6 +94,7 @@ export interface AdminContext {
   forwarderWork: ForwarderWork;
   forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
   records: RecordService;
+  series: SeriesService;
   consumers: ConsumerService;
   broadcasts: BroadcastService;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
@@ -108,6 +114,7 @@ export interface AdminContext {
   notReady(): readonly NotReady[];
   activity: ActivityView;
   lockouts: LockoutList;
+  refusals: RefusalLog;
   /** One for each listener in HTTPS. */
   certificates: readonly { readonly listener: string; readonly endMs: number }[];
   /** Undefined if no certificate is obtained from an ACME directory. */
@@ -115,6 +122,9 @@ export interface AdminContext {
   /** Undefined if tracing is off. */
   traces: { readonly spans: SpanBuffer; readonly exported: number; readonly dropped: number } | undefined;
   backups: Backups;
+  /** Undefined if the console is off. */
+  consoleFiles: ConsoleFiles | undefined;
+  consoleCodes: ConsoleCodes;
   log: Log;
 }
 

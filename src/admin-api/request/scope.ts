@@ -3,8 +3,11 @@ import type { Scope } from '../../core/scope.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Scope that a token needs for this route. A route of `/admin/v1` without one prevents the server from starting. */
-    scope?: Scope;
+    /**
+     * Scope that a token needs for this route; `any` for what concerns the token itself. A route of `/admin/v1` without
+     * one prevents the server from starting.
+     */
+    scope?: Scope | 'any';
     /** Has no fleet in its path, and answers a token for one fleet with data of that fleet only. */
     narrowsToFleet?: boolean;
   }
@@ -16,7 +19,7 @@ declare module 'fastify' {
 
 /** The bearer of a token. */
 export interface Principal {
-  kind: 'bootstrap' | 'token';
+  kind: 'bootstrap' | 'token' | 'session';
   /** Null for the bootstrap token. */
   id: string | null;
   name: string;
@@ -40,10 +43,11 @@ export const bootstrapPrincipal: Principal = {
  */
 export function checkScope(
   { scopes, fleetId }: Principal,
-  route: { scope?: Scope; narrowsToFleet?: boolean },
+  route: { scope?: Scope | 'any'; narrowsToFleet?: boolean },
   path: { fleet_id?: string },
 ): void {
   const { scope = 'admin', narrowsToFleet = false } = route;
+  if (scope === 'any') return;
   if (!scopes.includes(scope) && !scopes.includes('admin')) {
     throw new ApiError('forbidden', { msg: `This token lacks the scope ${scope}.` });
   }

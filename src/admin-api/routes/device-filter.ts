@@ -15,6 +15,7 @@ export function deviceFilterOf(
   const filter: DeviceFilter = {
     fleetId: fleet.fleetId,
     tags: input.tag,
+    idPrefix: input.id_prefix,
     namePrefix: input.name_prefix,
     enabled: input.enabled,
     seenAfterMs: parseTime('seen_after', input.seen_after),

@@ -46,6 +46,7 @@ function formatCursor({ by, after }: Cursor): string {
 function candidates(filter: DeviceFilter): DeviceIndex[] {
   const possible: DeviceIndex[] = [];
   if (filter.connected === true) possible.push('connected');
+  if (filter.idPrefix !== undefined && filter.idPrefix !== '') possible.push('id');
   if (filter.namePrefix !== undefined && filter.namePrefix !== '') possible.push('name');
   if (filter.tags?.length) possible.push('tag');
   if (filter.enabled === false) possible.push('disabled');

@@ -68,6 +68,8 @@ function describePage(mails: readonly WaitingMail[], next: string | null): Buffe
   ]);
 }
 
+const mailPath = '/fleets/:fleet_id/devices/:device_id/mail/:name';
+
 const sending = {
   summary: 'Send a mail to a device',
   params: Type.Interface([devicePath], { name: Type.String() }),
@@ -85,7 +87,7 @@ const sending = {
 const sendMail =
   (context: AdminContext): Handler<typeof sending> =>
   async ({ params, query, headers, body, audited }, reply) => {
-    const { config, fleets, shards } = context;
+    const { config, fleets, refusals, shards } = context;
     const device = deviceOfRequest(context, params);
     const { fleet_id: fleetId, name } = params;
     if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
@@ -109,10 +111,12 @@ const sendMail =
       ...(idempotency && { idempotency }),
     });
     if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
-    const sent = answer(outcome, {
-      mailboxMailsMax: limit,
-      delayedMailsMax: config.delayedMailsPerDeviceMax,
-    });
+    const limits = { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax };
+    if (outcome.result === 'mailbox_full' || outcome.result === 'delayed_full') {
+      const { code, message } = refusal(outcome, limits);
+      refusals.note(device, { route: `POST ${mailPath}`, name, code, msg: message });
+    }
+    const sent = answer(outcome, limits);
     audited.about.mail_id = sent.mail_id;
     reply.code(201);
     return sent;
@@ -164,7 +168,7 @@ const listMail =
 /** Adds `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
 export function addMailRoutes(app: AdminApp, context: AdminContext): void {
   app.post(
-    '/fleets/:fleet_id/devices/:device_id/mail/:name',
+    mailPath,
     {
       config: { scope: 'mail', book: 'traffic', bodyLimitKey: 'bodyBytesMax' },
       bodyLimit: context.config.bodyBytesMax,

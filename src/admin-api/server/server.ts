@@ -19,11 +19,17 @@ import { addClaimTokenRoutes } from '../../features/claiming/routes.ts';
 import { addConsumerRoutes } from '../../features/consumers/routes.ts';
 import { addForwarderRoutes } from '../../features/forwarders/routes.ts';
 import { addRecordRoutes } from '../../features/records/routes.ts';
+import { addSeriesRoute } from '../../features/series/routes.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
 import { requireToken } from '../auth/authorization.ts';
 import { addTokenRoutes } from '../auth/tokens.ts';
+import { addConsoleRoutes } from '../console/console-routes.ts';
+import { addConsoleCodeRoute, addConsoleSessionRoute, authenticateByCode } from '../console/login-routes.ts';
 import { addExportRoute } from '../import-export/device-export.ts';
 import { addImportRoute } from '../import-export/import.ts';
+import { addAttentionRoute } from '../insight/attention.ts';
+import { addDiagnosisRoute } from '../insight/diagnosis.ts';
+import { addRefusalRoute } from '../insight/refusals.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
@@ -140,9 +146,12 @@ export async function createAdminServer(
   await app.register(async (open) => {
     addHealthRoutes(open, context);
     addMetricsRoute(open, scrape);
+    if (context.consoleFiles !== undefined) addConsoleRoutes(open, context.consoleFiles);
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   });
-  await app.register((admin) => addAdminRoutes(admin, context), { prefix: '/admin/v1' });
+  const prefix = '/admin/v1';
+  if (context.config.console) await app.register(async (login) => addLogin(login, context), { prefix });
+  await app.register((admin) => addAdminRoutes(admin, context), { prefix });
   await app.ready();
   return { app, scrape };
 }
@@ -180,6 +189,14 @@ function newApp(context: AdminContext): AdminApp {
   return app;
 }
 
+/** Adds the route of the admin API that takes a code instead of a token. */
+function addLogin(login: AdminApp, context: AdminContext): void {
+  authenticateByCode(login, context);
+  auditChanges(login, context);
+  takeDocuments(login);
+  addConsoleSessionRoute(login, context);
+}
+
 /** Adds all routes that require a token, grouped by the kind of their bodies. */
 async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<void> {
   auditChanges(admin, context);
@@ -193,6 +210,9 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addFleetCountRoute(documents, context);
     addDeviceRoutes(documents, context);
     addDeviceChangeRoute(documents, context);
+    addAttentionRoute(documents, context);
+    addRefusalRoute(documents, context);
+    addDiagnosisRoute(documents, context);
     addLockoutRoutes(documents, context);
     const exports = new Exports(documents, context.config);
     addExportRoute(documents, context, exports);
@@ -202,6 +222,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addTopRoute(documents, context);
     addHoldRoutes(documents, context);
     addTokenRoutes(documents, context, open);
+    if (context.config.console) addConsoleCodeRoute(documents, context);
     addClaimTokenRoutes(documents, context);
     addAuditRoutes(documents, context, exports);
     addActionRoutes(documents, context);
@@ -209,6 +230,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addActionStateRoutes(documents, context);
     addForwarderRoutes(documents, context);
     addRecordRoutes(documents, context);
+    addSeriesRoute(documents, context);
     addConsumerRoutes(documents, context);
     addBroadcastRoutes(documents, context);
   });

@@ -8,6 +8,7 @@ import type { HttpRequest, HttpResponse } from '../uws/uws.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type OpenEndpoint, type RequestInput } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
+import { noteRefusal } from './note-refusal.ts';
 import type { Reply } from './reply.ts';
 import { isJson, RequestHeaders } from './request-headers.ts';
 
@@ -102,10 +103,10 @@ export class Acceptance implements BodyTaker {
       const elapsedMs = performance.now() - exchange.startedAtMs;
       exchange.trace = this.#route.context.spans?.begin(traceparent, elapsedMs);
     }
+    this.#device = device;
     checkRate(device, this.#route.context, nowMs, this.#declaredBytes);
     exchange.deviceKey = device.device;
     exchange.body?.assign(device.device);
-    this.#device = device;
     this.#checkHead(device);
   }
 
@@ -208,6 +209,8 @@ export class Acceptance implements BodyTaker {
     const { endpoint, context } = this.#route;
     const exchange = this.#exchange;
     let error = cause;
+    const device = this.#device?.device;
+    noteRefusal(context.refusals, cause, { device, endpoint, input: this.#input });
     if (error instanceof ApiError && error.options.closeConnection) {
       exchange.refuse(error);
       return;

@@ -4,6 +4,7 @@ import type { SpanBuffer } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { ClaimedDevice, ClaimRequest } from '../../declarations/claim-token.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
+import type { Refusals } from '../../domain/devices/refusals.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActivityNotes } from '../auth/activity.ts';
 import type { AnonymousRate } from '../auth/anonymous-rate.ts';
@@ -30,6 +31,7 @@ export interface HttpContext {
   /** Self-registration of devices; works on every thread. */
   claims: { claim(claim: ClaimRequest): Promise<ClaimedDevice> };
   topTalkers: TopTalkers;
+  refusals: Refusals;
   /** Undefined if tracing is off. */
   spans: SpanBuffer | undefined;
   metrics: WorkerMetrics;

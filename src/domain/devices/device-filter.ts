@@ -1,12 +1,14 @@
+import { deviceIdOf } from '../../core/identity.ts';
 import type { DeviceStatus } from './device.ts';
-import type { DeviceFilter } from './device-query.ts';
+import { type DeviceFilter, foldName } from './device-query.ts';
 
 /** Whether a device matches the whole filter: an index covers just one of its conditions, and not exactly. */
 export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
-  const { tags, namePrefix, enabled, seenAfterMs, seenBeforeMs } = filter;
+  const { tags, idPrefix, namePrefix, enabled, seenAfterMs, seenBeforeMs } = filter;
   const { lastSeenMs } = status;
   if (tags?.some((tag) => !status.tags.includes(tag))) return false;
-  if (namePrefix !== undefined && !status.name.startsWith(namePrefix)) return false;
+  if (idPrefix !== undefined && !deviceIdOf(status.device).startsWith(idPrefix)) return false;
+  if (namePrefix !== undefined && !foldName(status.name).startsWith(foldName(namePrefix))) return false;
   if (enabled !== undefined && status.enabled !== enabled) return false;
   if (seenAfterMs !== undefined && (lastSeenMs === undefined || lastSeenMs < seenAfterMs)) return false;
   return seenBeforeMs === undefined || lastSeenMs === undefined || lastSeenMs < seenBeforeMs;

@@ -13,6 +13,8 @@ export interface DeviceFilter {
   fleetId: string;
   /** All must be present; the index scanMax up the first. */
   tags?: readonly string[] | undefined;
+  idPrefix?: string | undefined;
+  /** In any letter case. */
   namePrefix?: string | undefined;
   enabled?: boolean | undefined;
   /** Inclusive. */
@@ -69,7 +71,15 @@ export interface ConnectedDevice {
 /** Maximum UTF-8 bytes of a name in the index. */
 const nameBytesMax = 32;
 
-/** The prefix of a name that its index holds, one character a byte. */
+/**
+ * Folds the letter case of a name, each character by itself: a language's rules for the end of a word would fold a
+ * prefix otherwise than the name that begins with it.
+ */
+export function foldName(name: string): string {
+  return Array.from(name, (character) => character.toUpperCase().toLowerCase()).join('');
+}
+
+/** The prefix of a folded name that its index holds, one character a byte. */
 export function nameInKey(name: string): string {
-  return Buffer.from(name, 'utf8').toString('latin1', 0, nameBytesMax);
+  return Buffer.from(foldName(name), 'utf8').toString('latin1', 0, nameBytesMax);
 }

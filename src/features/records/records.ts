@@ -17,6 +17,45 @@ const keepAliveMs = 15_000;
 /** Longest read before the stream reports or yields. */
 const readMsMax = 1_000;
 const emptyLine = Buffer.from('\n');
+/** Period of a limit of records a second, and of telling how many were skipped. */
+const skipMs = 1_000;
+
+/** Lets so many records pass in each second, and counts the others. */
+class RecordSkipper {
+  readonly #perSecondMax: number;
+  #sinceMs = performance.now();
+  #passed = 0;
+  #skipped = 0;
+
+  constructor(perSecondMax = Number.POSITIVE_INFINITY) {
+    this.#perSecondMax = perSecondMax;
+  }
+
+  passes(): boolean {
+    if (this.#passed >= this.#perSecondMax) this.#skipped += 1;
+    else {
+      this.#passed += 1;
+      return true;
+    }
+    return false;
+  }
+
+  /** Begins a new second if the last is over; returns how many were skipped in it. */
+  takeSkipped(): number {
+    if (performance.now() - this.#sinceMs < skipMs) return 0;
+    const skipped = this.#skipped;
+    this.#sinceMs = performance.now();
+    this.#passed = 0;
+    this.#skipped = 0;
+    return skipped;
+  }
+
+  /** Time until it has to tell; infinite if there is nothing to tell. */
+  get dueInMs(): number {
+    if (this.#skipped === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(1, this.#sinceMs + skipMs - performance.now());
+  }
+}
 
 export interface RecordsOptions {
   follower: LogFollower;
@@ -121,11 +160,12 @@ export class Records implements RecordService {
   }
 
   async *#lines(
-    { limit = Number.POSITIVE_INFINITY, follow, progress }: RecordsQuery,
+    { limit = Number.POSITIVE_INFINITY, follow, progress, perSecondMax }: RecordsQuery,
     stream: RecordStream,
     signal: AbortSignal,
   ): AsyncGenerator<Buffer> {
     const { follower } = this.#options;
+    const skipper = new RecordSkipper(perSecondMax);
     let left = limit;
     let reportedMs = performance.now();
     // Headers are sent with the first bytes of the body: tells a follower that the stream is open.
@@ -134,25 +174,33 @@ export class Records implements RecordService {
       const mark = await follower.mark();
       const lines: Buffer[] = [];
       let bytes = 0;
+      const skipped = skipper.takeSkipped();
+      if (skipped > 0) lines.push(skippedLine(stream, skipped));
       const hasMore = await stream.read((record) => {
+        if (!skipper.passes()) return true;
         const line = recordLine(record, stream.cursor);
         lines.push(line);
         bytes += line.length;
         left -= 1;
         return bytes < chunkBytes && left > 0;
-      }, performance.now() + readMsMax);
+      }, performance.now() + Math.min(readMsMax, skipper.dueInMs));
       const isDue = performance.now() - reportedMs >= (progress ? progressMs : keepAliveMs);
       if (isDue && progress) lines.push(progressLine(stream, mark.ends));
       else if (isDue && bytes === 0) lines.push(emptyLine);
       if (isDue || (!progress && bytes > 0)) reportedMs = performance.now();
       if (lines.length > 0) yield Buffer.concat(lines);
       if (stream.isEnded) break;
-      if (!hasMore) await follower.changed(mark, progress ? progressMs : keepAliveMs, signal);
+      const waitMs = Math.min(progress ? progressMs : keepAliveMs, skipper.dueInMs);
+      if (!hasMore) await follower.changed(mark, waitMs, signal);
     }
     // Aborts the response, so that no client takes it for complete.
     if (signal.aborted && !follow) throw unavailable('The server is stopping.');
     if (progress) yield progressLine(stream, await follower.ends());
   }
+}
+
+function skippedLine({ cursor }: RecordStream, skipped: number): Buffer {
+  return Buffer.from(`{"skipped":${skipped},"cursor":"${cursor}"}\n`);
 }
 
 function tooManyStreams(): ApiError {

@@ -44,6 +44,14 @@ const query = Type.Object({
     Type.Integer({ minimum: 1, maximum: 2 ** 48, description: 'Maximum number of records.' }),
   ),
   follow: Type.Boolean({ default: false, description: 'Keep the stream open for new records.' }),
+  max_per_second: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description:
+        'With follow: skip records beyond so many a second, for a reader that only looks on. Once a second, a line has `skipped`, how many since the last, and `cursor`.',
+    }),
+  ),
   progress: Type.Boolean({
     default: false,
     description:
@@ -71,7 +79,10 @@ const readRecords =
   (context: AdminContext, open: Set<AbortController>): Handler<typeof reading> =>
   async ({ params, query }, reply) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
-    const { kind, schema, device, after, limit, follow, progress } = query;
+    const { kind, schema, device, after, limit, follow, progress, max_per_second: perSecondMax } = query;
+    if (perSecondMax !== undefined && !follow) {
+      throw new ApiError('bad_request', { msg: 'max_per_second needs follow=true.' });
+    }
     const records: RecordsQuery = {
       fleetId: fleet.fleetId,
       follow,
@@ -84,6 +95,7 @@ const readRecords =
         toMs: parseTime('to', query.to),
         after,
         limit,
+        perSecondMax,
       }),
     };
     if (reply.raw.destroyed) throw new ApiError('bad_request');

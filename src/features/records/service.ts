@@ -18,6 +18,8 @@ export interface RecordsQuery {
   limit?: number;
   /** Keeps the stream open for new records. */
   follow: boolean;
+  /** Skips records beyond so many a second, and tells how many in a line. */
+  perSecondMax?: number;
   /** Adds lines with its progress. */
   progress: boolean;
 }

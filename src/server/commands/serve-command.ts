@@ -135,7 +135,7 @@ function report(server: RunningServer): string {
 }
 
 function greeting(server: RunningServer): string {
-  const { url, adminUrl, folder, config, shards, certFile, fleets, held, demo } = server;
+  const { url, adminUrl, folder, config, shards, certFile, fleets, held, demo, consoleLink } = server;
   const inDatabases = config.store.engine === 'postgres';
   const where = inDatabases ? '' : `${folder.path}: `;
   const stores = counted(shards, inDatabases ? 'database' : 'shard');
@@ -146,7 +146,14 @@ function greeting(server: RunningServer): string {
       : `Created ${where}${stores}, and a demo device. Its secret is shown only once. Try:`,
   ];
   if (demo !== undefined) lines.push('', ...demoCommands(demo, url, certFile), '');
-  else if (fleets === 0) lines.push('Create a fleet with "fleetpost fleet create".');
+  if (consoleLink !== undefined) {
+    lines.push(
+      'Open the console in a browser; this link works once, within ten minutes. Later: fleetpost console.',
+      '',
+      consoleLink,
+      '',
+    );
+  } else if (demo === undefined && fleets === 0) lines.push('Create a fleet with "fleetpost fleet create".');
   if (held) lines.push(heldText);
   return lines.join('\n');
 }

@@ -166,7 +166,11 @@ export class FleetDeletion {
   async #tokens(fleetId: string): Promise<number> {
     const { tokens } = this.#options;
     const found = tokens.list().filter((token) => token.fleetId === fleetId);
-    return this.#each(found, ({ id }) => tokens.revoke(id));
+    // A session goes with its parent.
+    const revoke = async ({ id }: { id: string }): Promise<void> => {
+      if (tokens.byId(id) !== undefined) await tokens.revoke(id);
+    };
+    return this.#each(found, revoke);
   }
 
   /** Removes one after the other, each in its own write; returns how many there were. */

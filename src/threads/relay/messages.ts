@@ -28,6 +28,8 @@ export type Call =
   | { type: 'takeSpans' }
   /** The answer is the top devices of this worker. */
   | { type: 'talkers'; limit: number }
+  /** The answer is what this worker has refused to the device. */
+  | { type: 'refusals'; device: DeviceKey }
   /** Finish requests in flight and close every connection. */
   | { type: 'drain' }
   /** Flush writes to disk and end. */

@@ -165,6 +165,22 @@ it('what is no filter, cursor or name is refused by its name', async () => {
   }
 });
 
+it('who only looks on gets so many records a second, and is told how many were skipped', async () => {
+  expect((await records('?max_per_second=5')).status).toBe(400);
+  const controller = new AbortController();
+  const answer = await records('?follow=true&max_per_second=5', controller.signal);
+  let text = '';
+  for await (const chunk of answer.body ?? []) {
+    text += Buffer.from(chunk as Uint8Array).toString();
+    if (text.includes('"skipped"') && text.endsWith('\n')) break;
+  }
+  controller.abort();
+  const found = parse(text) as (Line & { skipped?: number })[];
+  const all = await lines();
+  expect(idsOf(found.slice(0, 5))).toEqual(idsOf(all.slice(0, 5)));
+  expect(found.slice(5)).toEqual([{ skipped: all.length - 5, cursor: all.at(-1)?.cursor }]);
+});
+
 it('a stream that is followed goes on with what is stored later; there are so many, and no fleet has all', async () => {
   const controller = new AbortController();
   const [device] = devices as [TestDevice];

@@ -32,6 +32,10 @@ const filters: readonly Omit<DeviceFilter, 'fleetId'>[] = [
     (namePrefix) => ({ namePrefix }),
   ),
   { namePrefix: '' },
+  ...['', idOf(0).slice(0, 9), idOf(7), '~', 'z'].map((idPrefix) => ({ idPrefix })),
+  { idPrefix: idOf(10).slice(0, 9), tags: ['hall'] },
+  { idPrefix: idOf(10).slice(0, 9), enabled: false, namePrefix: 'AB' },
+  ...['AB', 'aB ', 'ö', `${'X'.repeat(31)}ö`].map((namePrefix) => ({ namePrefix })),
   { enabled: true },
   { enabled: false },
   { seenAfterMs: 20 * (hourMs / 12) + 20 },
@@ -46,12 +50,13 @@ const filters: readonly Omit<DeviceFilter, 'fleetId'>[] = [
 
 function fits(
   known: Found,
-  { tags: asked = [], namePrefix = '', enabled, seenAfterMs, seenBeforeMs }: DeviceFilter,
+  { tags: asked = [], idPrefix = '', namePrefix = '', enabled, seenAfterMs, seenBeforeMs }: DeviceFilter,
 ): boolean {
   const { seenMs } = known;
   return (
     asked.every((tag) => known.tags.includes(tag)) &&
-    known.name.startsWith(namePrefix) &&
+    deviceIdOf(known.device).startsWith(idPrefix) &&
+    known.name.toLowerCase().startsWith(namePrefix.toLowerCase()) &&
     (enabled === undefined || known.enabled === enabled) &&
     (seenAfterMs === undefined || (seenMs !== undefined && seenMs >= seenAfterMs)) &&
     (seenBeforeMs === undefined || seenMs === undefined || seenMs < seenBeforeMs)
@@ -146,7 +151,7 @@ describe.each(engines)('finding devices on $name', (engine) => {
     expect(byId.reached).toBe(idOf(10));
     const asked = { fleetId, scanMax: 1_000, after: '' };
     const named = await store.shard.devices.find({ ...asked, by: 'name', namePrefix: 'A' });
-    const found = named.items.map(({ name }) => name);
+    const found = named.items.map(({ name }) => name.toLowerCase());
     expect(found).toEqual([...found].sort());
     const seen = await store.shard.devices.find({ ...asked, by: 'seen', seenAfterMs: 0 });
     const times = seen.items.map(({ lastSeenMs = 0 }) => lastSeenMs);

@@ -98,11 +98,12 @@ async function allFound(
 
 type Known = Pick<Device, 'name' | 'tags' | 'enabled'> & { seenMs: number | undefined };
 
-function fits(known: Known, filter: DeviceFilter): boolean {
-  const { tags: asked = [], namePrefix = '', enabled, seenAfterMs, seenBeforeMs } = filter;
+function fits(device: DeviceKey, known: Known, filter: DeviceFilter): boolean {
+  const { tags: asked = [], idPrefix = '', namePrefix = '', enabled, seenAfterMs, seenBeforeMs } = filter;
   return (
     asked.every((tag) => known.tags.includes(tag)) &&
-    known.name.startsWith(namePrefix) &&
+    deviceIdOf(device).startsWith(idPrefix) &&
+    known.name.toLowerCase().startsWith(namePrefix.toLowerCase()) &&
     (enabled === undefined || known.enabled === enabled) &&
     (seenAfterMs === undefined || (known.seenMs !== undefined && known.seenMs >= seenAfterMs)) &&
     (seenBeforeMs === undefined || known.seenMs === undefined || known.seenMs < seenBeforeMs)
@@ -124,7 +125,8 @@ const operation = fc.record({
 const filters = fc.record({
   fleetId: fc.constantFrom(...fleets),
   tags: maybe(fc.array(fc.constantFrom(...tags), { minLength: 1, maxLength: 3 })),
-  namePrefix: maybe(fc.constantFrom('A', 'Ab', 'Abc', 'x', 'Ö', ...names)),
+  idPrefix: maybe(fc.constantFrom('', 'D', 'DEVICE000', 'DEVICE0003', 'X')),
+  namePrefix: maybe(fc.constantFrom('a', 'aB', 'A', 'Ab', 'Abc', 'x', 'Ö', ...names)),
   enabled: maybe(fc.boolean()),
   seenAfterMs: maybe(seenTime),
   seenBeforeMs: maybe(seenTime),
@@ -162,7 +164,7 @@ it('a list has the devices that fit and no others, whatever is done to devices, 
           }
           for (const filter of asked) {
             const own = [...model].filter(([device]) => device.startsWith(filter.fleetId));
-            const expected = own.filter(([, known]) => fits(known, filter));
+            const expected = own.filter(([device, known]) => fits(device, known, filter));
             expect((await allFound(shards, filter, limit)).sort()).toEqual(
               expected.map(([device]) => deviceIdOf(device)).sort(),
             );

@@ -9,6 +9,7 @@ import { type FleetOptions, several } from '../../options.ts';
 /** Filter of devices; all options must match. */
 export interface DeviceFilterOptions {
   tag?: string[];
+  idPrefix?: string;
   namePrefix?: string;
   enabled?: boolean;
   disabled?: boolean;
@@ -20,7 +21,8 @@ export interface DeviceFilterOptions {
 export function withDeviceFilter(command: Command): Command {
   return command
     .option('--tag <tag>', 'only devices with this tag; repeat it to require several', several)
-    .option('--name-prefix <text>', 'only devices whose name begins with this')
+    .option('--id-prefix <text>', 'only devices whose id begins with this')
+    .option('--name-prefix <text>', 'only devices whose name begins with this, in any letter case')
     .option('--enabled', 'only enabled devices')
     .addOption(new Option('--disabled', 'only disabled devices').conflicts('enabled'))
     .addOption(
@@ -67,9 +69,10 @@ export async function selectDevices(
 
 /** Converts the options to a query or selector of the admin API. */
 export function filterQuery(options: DeviceFilterOptions): Record<string, string | string[]> {
-  const { tag, namePrefix, enabled, disabled, state, seenAfter, seenBefore } = options;
+  const { tag, idPrefix, namePrefix, enabled, disabled, state, seenAfter, seenBefore } = options;
   const query = {
     tag,
+    id_prefix: idPrefix,
     name_prefix: namePrefix,
     enabled: enabled ? 'true' : disabled ? 'false' : undefined,
     state,

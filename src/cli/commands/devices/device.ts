@@ -5,6 +5,7 @@ import type {
   RotatedSecretDocument,
   ShownDeviceDocument,
 } from '../../../contract/device.ts';
+import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -80,15 +81,22 @@ async function showDevice(path: string, options: FleetOptions): Promise<void> {
     limit: String(latestMax),
   });
   const records = `${pathOf('fleets', device.fleet_id, 'records')}:latest`;
+  const diagnosis = await client.request<DiagnosisDocument>('GET', `${path}/diagnosis`);
   const { lines, isPartial } = latestLines(await client.requestText('GET', `${records}?${query}`));
   if (options.json) {
-    process.stdout.write(`${JSON.stringify(device).slice(0, -1)},"latest":[${lines.join(',')}]}\n`);
+    const shown = JSON.stringify({ ...device, diagnosis });
+    process.stdout.write(`${shown.slice(0, -1)},"latest":[${lines.join(',')}]}\n`);
     return;
   }
   const latest = lines.map(fieldsOf).map((one) => `${one.stored_at}  ${one.schema}  ${one.payload}`);
   if (isPartial) latest.push('(older ones are further back in the log than is read here)');
   const lockouts = device.lockouts.map(({ address, until }) => `${address} until ${until}`);
-  const shown = { ...device, lockouts: lockouts.join('\n') || null, latest: latest.join('\n') || null };
+  const shown = {
+    ...device,
+    diagnosis: diagnosis.findings.map(({ sentence }) => sentence).join('\n'),
+    lockouts: lockouts.join('\n') || null,
+    latest: latest.join('\n') || null,
+  };
   process.stdout.write(`${fields(shown)}\n`);
 }
 
@@ -120,7 +128,12 @@ export function addDeviceCommands(program: Command): void {
     print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
 
-  deviceCommand(group, 'show', 'show a device, with its latest datapoint of each schema', showDevice);
+  deviceCommand(
+    group,
+    'show',
+    'show a device, why it is stuck, and its latest datapoint of each schema',
+    showDevice,
+  );
 
   addDeviceSet(group);
 

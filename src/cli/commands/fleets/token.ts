@@ -38,11 +38,12 @@ export function addTokenCommands(program: Command): void {
       print(options, token, fields(token));
     });
 
-  withListOptions(clientCommand(group, 'list', 'list the API tokens')).action(
+  withListOptions(clientCommand(group, 'list', 'list the API tokens and the sessions of the console')).action(
     async (options: ConnectionOptions & ListOptions) => {
       const tokens = await connect(options).list<TokenDocument>('/tokens', options);
       const columns = [
         'token_id',
+        'kind',
         'name',
         'scopes',
         'fleet_id',
@@ -54,7 +55,7 @@ export function addTokenCommands(program: Command): void {
     },
   );
 
-  clientCommand(group, 'revoke <token_id>', 'revoke an API token').action(
+  clientCommand(group, 'revoke <token_id>', 'revoke an API token with its sessions, or a session').action(
     async (id: string, options: ConnectionOptions) => {
       await connect(options).request('DELETE', pathOf('tokens', id));
       print(options, { ok: true }, 'The token is revoked.');

@@ -3,7 +3,7 @@ import { renameSync, rmSync, statSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
-import { fleetCommand } from '../../options.ts';
+import { fleetCommand, integerOption } from '../../options.ts';
 import { endWithReader, print, printable, writeOut } from '../../output.ts';
 import {
   type ExportFile,
@@ -24,6 +24,7 @@ import {
 
 interface TailOptions extends RecordLinesOptions {
   since?: string;
+  maxPerSecond?: number;
 }
 
 function textOf(line: string): string {
@@ -31,16 +32,21 @@ function textOf(line: string): string {
 }
 
 async function tail(options: TailOptions): Promise<void> {
-  const { since, json } = options;
-  const from: Record<string, string> = since === undefined ? { after: 'latest' } : { from: since };
+  const { since, json, maxPerSecond } = options;
+  const query: Record<string, string> = {
+    ...(since === undefined ? { after: 'latest' } : { from: since }),
+    ...(maxPerSecond !== undefined && { max_per_second: String(maxPerSecond) }),
+    follow: 'true',
+  };
   endWithReader();
   let isDisconnected = false;
   const onDisconnect = (reason: string): void => {
     if (!isDisconnected) process.stderr.write(`fleetpost: ${reason.replace(/\.$/, '')}; retrying.\n`);
     isDisconnected = true;
   };
-  for await (const { lines } of recordLines(options, { ...from, follow: 'true' }, onDisconnect)) {
+  for await (const { lines, skipped } of recordLines(options, query, onDisconnect)) {
     isDisconnected = false;
+    if (skipped > 0) process.stderr.write(`fleetpost: ${skipped} records skipped.\n`);
     if (lines.length === 0) continue;
     const text = lines.map((line) => `${json ? line : textOf(line)}\n`).join('');
     await writeOut(text);
@@ -50,7 +56,13 @@ async function tail(options: TailOptions): Promise<void> {
 /** `tail`. */
 export function addTailCommand(program: Command): void {
   const command = fleetCommand(program, 'tail', 'print records as they are stored, until interrupted');
-  withRecordOptions(command).action(tail);
+  withRecordOptions(command)
+    .option(
+      '--max-per-second <n>',
+      'skip records beyond so many a second, and say how many',
+      integerOption(1, 1_000_000),
+    )
+    .action(tail);
 }
 
 interface ExportOptions extends RecordLinesOptions {

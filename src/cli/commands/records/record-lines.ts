@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RecordDocument, RecordProgressLine } from '../../../contract/record.ts';
+import type { RecordDocument, RecordProgressLine, RecordSkippedLine } from '../../../contract/record.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
@@ -38,6 +38,8 @@ export interface RecordLinesOptions extends FleetOptions {
 /** Unchanged lines, each a record, and the server's progress in its logs. */
 export interface RecordChunk {
   lines: string[];
+  /** Records that the server has skipped before those lines. */
+  skipped: number;
   progress: RecordProgressLine | undefined;
 }
 
@@ -100,16 +102,21 @@ async function* chunksOf(response: Response): AsyncGenerator<RecordChunk & { cur
     const lines: string[] = [];
     let progress: RecordProgressLine | undefined;
     let cursor: string | undefined;
+    let skipped = 0;
     for (const line of parts) {
       if (line.startsWith('{"record_id"')) {
         lines.push(line);
         cursor = cursorOf(line);
+      } else if (line.startsWith('{"skipped"')) {
+        const told = JSON.parse(line) as RecordSkippedLine;
+        skipped += told.skipped;
+        cursor = told.cursor;
       } else if (line !== '') {
         progress = JSON.parse(line) as RecordProgressLine;
         cursor = progress.cursor;
       }
     }
-    yield { lines, progress, cursor };
+    yield { lines, skipped, progress, cursor };
   }
 }
 

@@ -30,13 +30,20 @@ interface Range {
 }
 
 function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
-  const { fleetId, tags: [tag = ''] = [], namePrefix = '', seenAfterMs, seenBeforeMs } = filter;
-  const all = { from: '', to: last };
+  const {
+    fleetId,
+    tags: [tag = ''] = [],
+    idPrefix = '',
+    namePrefix = '',
+    seenAfterMs,
+    seenBeforeMs,
+  } = filter;
+  const ids = { from: idPrefix, to: idPrefix + last };
   switch (by) {
     case 'tag':
-      return { table: tables.tags, front: digestOfTag(tag) + fleetId, ...all };
+      return { table: tables.tags, front: digestOfTag(tag) + fleetId, ...ids };
     case 'disabled':
-      return { table: tables.tags, front: disabledDigest + fleetId, ...all };
+      return { table: tables.tags, front: disabledDigest + fleetId, ...ids };
     case 'name': {
       const name = nameInKey(namePrefix);
       return { table: tables.names, front: fleetId, from: name, to: name + last };
@@ -46,7 +53,7 @@ function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
       return { table: tables.seen, front: fleetId, from: bucketInKey(first), to: bucketInKey(end + 1) };
     }
     default:
-      return { table: tables.devices, front: fleetId, ...all };
+      return { table: tables.devices, front: fleetId, ...ids };
   }
 }
 

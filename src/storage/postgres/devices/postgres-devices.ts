@@ -50,13 +50,15 @@ const bucketBytes = 4;
 const fleet = 'left(e.device, 8) COLLATE "C" = $1';
 
 export function entriesOf(by: DeviceIndex, filter: DeviceFilter, after: string): EntryRange {
-  const { fleetId } = filter;
+  const { fleetId, idPrefix = '' } = filter;
+  // Ids after the position, of those with the prefix.
+  const ids = [fleetId + textOf(after), fleetId + textOf(idPrefix), fleetId + textOf(idPrefix) + afterIds];
   switch (by) {
     case 'tag':
       return {
-        from: 'device_tag e WHERE e.fleet_id = $1 AND e.tag = $2 AND e.device > $3',
+        from: 'device_tag e WHERE e.fleet_id = $1 AND e.tag = $2 AND e.device > $3 AND e.device >= $4 AND e.device < $5',
         order: 'e.device',
-        values: [fleetId, textOf(filter.tags?.[0] ?? ''), fleetId + textOf(after)],
+        values: [fleetId, textOf(filter.tags?.[0] ?? ''), ...ids],
         positionOf: idPosition,
       };
     case 'name':
@@ -65,9 +67,9 @@ export function entriesOf(by: DeviceIndex, filter: DeviceFilter, after: string):
       return seenOf(filter, after);
     default:
       return {
-        from: `device e WHERE ${by === 'disabled' ? 'NOT e.enabled AND' : ''} e.device > $1 AND e.device < $2`,
+        from: `device e WHERE ${by === 'disabled' ? 'NOT e.enabled AND' : ''} e.device > $1 AND e.device >= $2 AND e.device < $3`,
         order: 'e.device',
-        values: [fleetId + textOf(after), fleetId + afterIds],
+        values: ids,
         positionOf: idPosition,
       };
   }

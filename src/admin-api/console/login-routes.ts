@@ -1,0 +1,121 @@
+import {
+  type ConsoleSessionDocument,
+  consoleCodeDocument,
+  consoleSessionDocument,
+  newConsoleCodeBody,
+  newConsoleSessionBody,
+} from '../../contract/console/login.ts';
+import { errorAnswers } from '../../contract/document.ts';
+import { ApiError, rateLimited } from '../../core/errors.ts';
+import { RateLimiter } from '../../core/rate-limiter.ts';
+import type { Token } from '../../declarations/tokens.ts';
+import { hasEnded } from '../auth/authorization.ts';
+import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { Principal } from '../request/scope.ts';
+import { timeTextOf } from '../request/times.ts';
+
+/** Refused codes a second over all clients, and the burst of them. A code that is right always passes. */
+const refusalsPerSecondMax = 5;
+const refusalBurstSeconds = 4;
+
+const codeCreation = {
+  summary: 'Make a code for a session of the console',
+  description:
+    'A page at /console/#code=CODE trades the code for a session, once, within a minute, at the node that made it.',
+  body: newConsoleCodeBody,
+  response: { 201: consoleCodeDocument, ...errorAnswers },
+};
+
+const createCode =
+  ({ consoleCodes, registry }: AdminContext): Handler<typeof codeCreation> =>
+  async ({ principal, body, audited }, reply) => {
+    if (principal === null) throw new Error('this route needs a token');
+    if (principal.kind === 'session') {
+      // It would outlive the hours of its own.
+      const msg = 'A session of the console makes no other. Run: fleetpost console.';
+      throw new ApiError('forbidden', { msg });
+    }
+    const scopes = body.scopes ?? principal.scopes;
+    const fleetId = body.fleet_id ?? principal.fleetId;
+    const isLess =
+      principal.scopes.includes('admin') || scopes.every((one) => principal.scopes.includes(one));
+    if (!isLess) throw new ApiError('forbidden', { msg: 'A session has no scope that its token lacks.' });
+    if (principal.fleetId !== null && fleetId !== principal.fleetId) {
+      throw new ApiError('forbidden', { msg: 'This token is for another fleet.' });
+    }
+    if (fleetId !== null) registry.fleet(fleetId);
+    const { code, expiresAtMs } = consoleCodes.create({ ...principal, scopes, fleetId });
+    audited.about = { scopes: scopes.join(','), token_fleet: fleetId ?? 'all' };
+    reply.code(201);
+    return { code, expires_at: timeTextOf(expiresAtMs) };
+  };
+
+const sessionCreation = {
+  summary: 'Trade a code for a session of the console',
+  description:
+    'Needs no token. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code.',
+  security: [],
+  body: newConsoleSessionBody,
+  response: { 201: consoleSessionDocument, ...errorAnswers },
+};
+
+const createSession =
+  (context: AdminContext): Handler<typeof sessionCreation> =>
+  async ({ principal, audited }, reply): Promise<ConsoleSessionDocument> => {
+    if (principal === null) throw new Error('this route needs a code');
+    const { name, scopes, fleetId } = principal;
+    const parent = parentOf(principal, context);
+    const { token, secret } = await context.tokens.createSession({ parent, name, scopes, fleetId });
+    audited.about = { token_id: token.id };
+    reply.code(201);
+    return {
+      token: secret,
+      token_id: token.id,
+      name,
+      scopes: [...scopes],
+      fleet_id: fleetId,
+      expires_at: timeTextOf(token.expiresAtMs),
+      idle_at: timeTextOf(token.session?.idleAtMs),
+    };
+  };
+
+/** Returns null for the bootstrap token. @throws ApiError invalid_token if the token has ended since it made the code. */
+function parentOf({ id }: Principal, context: AdminContext): Token | null {
+  const { tokens, bootstrap } = context;
+  const parent = id === null ? null : tokens.byId(id);
+  if (parent === null ? bootstrap.isOn : parent !== undefined && !hasEnded(parent, context)) {
+    return parent ?? null;
+  }
+  throw new ApiError('invalid_token', { msg: 'The token that made this code has ended.' });
+}
+
+/** Adds the route that makes codes, for a token of any scope. */
+export function addConsoleCodeRoute(app: AdminApp, context: AdminContext): void {
+  app.post('/console-codes', { config: { scope: 'any' }, schema: codeCreation }, createCode(context));
+}
+
+/**
+ * Requires a code on every route added from here on. It stands for the token that made it from before the audit log's
+ * hook on, so that only who has one gets an entry among the changes.
+ */
+export function authenticateByCode(app: AdminApp, { consoleCodes }: AdminContext): void {
+  const refusals = new RateLimiter(refusalBurstSeconds);
+  app.addHook('preHandler', async (request) => {
+    const { code } = request.body as { code: string };
+    const principal = consoleCodes.take(code);
+    if (principal !== undefined) {
+      request.principal = principal;
+      return;
+    }
+    const wait = refusals.take(refusalsPerSecondMax);
+    if (wait > 0) throw rateLimited('Too many codes are refused. Retry later.', wait);
+    throw new ApiError('invalid_token', {
+      msg: 'This code was used or has expired. Make a new one: fleetpost console.',
+    });
+  });
+}
+
+/** Adds the route for sessions, behind `authenticateByCode`. */
+export function addConsoleSessionRoute(app: AdminApp, context: AdminContext): void {
+  app.post('/console-sessions', { schema: sessionCreation }, createSession(context));
+}

@@ -1,0 +1,39 @@
+import { type Static, Type } from 'typebox';
+import { scopes } from '../../core/scope.ts';
+import { fleetId, nullable, time } from '../document.ts';
+
+export const newConsoleCodeBody = Type.Object(
+  {
+    scopes: Type.Optional(
+      Type.Array(Type.Enum([...scopes], { type: 'string' }), {
+        minItems: 1,
+        uniqueItems: true,
+        description: "Some of the token's; absent: all of them.",
+      }),
+    ),
+    fleet_id: Type.Optional(fleetId),
+  },
+  { additionalProperties: false },
+);
+/** A code that a page trades for a session, once. */
+export const consoleCodeDocument = Type.Object({
+  code: Type.String({ description: 'For /console/#code=CODE.' }),
+  expires_at: time,
+});
+export type ConsoleCodeDocument = Static<typeof consoleCodeDocument>;
+
+export const newConsoleSessionBody = Type.Object(
+  { code: Type.String({ minLength: 1, maxLength: 64 }) },
+  { additionalProperties: false },
+);
+/** A session of the console. */
+export const consoleSessionDocument = Type.Object({
+  token: Type.String({ description: 'Bearer token of the session. Shown once.' }),
+  token_id: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.Enum([...scopes])),
+  fleet_id: nullable('string'),
+  expires_at: nullable('string'),
+  idle_at: nullable('string', { description: 'When it ends without further requests.' }),
+});
+export type ConsoleSessionDocument = Static<typeof consoleSessionDocument>;

@@ -1,0 +1,31 @@
+import { type Static, Type } from 'typebox';
+import { nullable, wordOf } from '../document.ts';
+
+const kind = wordOf([
+  'server',
+  'dead_letters',
+  'action_held',
+  'action_behind',
+  'action_lost',
+  'action_dead_letters',
+  'forwarder_held',
+  'forwarder_behind',
+  'forwarder_lost',
+  'forwarder_dead_letters',
+  'consumer_behind',
+  'consumer_lost',
+]);
+const attentionItem = Type.Object({
+  kind,
+  name: nullable('string', { description: 'The action, forwarder or consumer.' }),
+  count: nullable('integer', { description: 'How many there are, where they are counted.' }),
+  sentence: Type.String(),
+});
+export type AttentionItem = Static<typeof attentionItem>;
+
+/** What an operator of a fleet should look at. */
+export const attentionDocument = Type.Object({
+  time: Type.String(),
+  items: Type.Array(attentionItem, { description: 'Empty if nothing needs attention.' }),
+});
+export type AttentionDocument = Static<typeof attentionDocument>;

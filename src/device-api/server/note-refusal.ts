@@ -1,0 +1,48 @@
+import { ApiError } from '../../core/errors.ts';
+import { type DeviceKey, deviceKeyOf, schemaNamePattern } from '../../core/identity.ts';
+import type { Refusals, RefusedRequest } from '../../domain/devices/refusals.ts';
+import type { Endpoint, OpenEndpoint, RequestInput } from './endpoint.ts';
+
+/** A request whose answer is an error. `device` is known once it has authenticated. */
+export interface RefusedInput {
+  device: DeviceKey | undefined;
+  endpoint: Endpoint | OpenEndpoint;
+  input: RequestInput;
+}
+
+/**
+ * Notes why a device was refused, so that an operator can be told. Only of devices that exist: anybody can make up the
+ * ids of others, and a lockout comes before they are looked up.
+ */
+export function noteRefusal(refusals: Refusals, error: unknown, refused: RefusedInput): void {
+  if (!(error instanceof ApiError)) return;
+  const device = refused.device ?? namedDevice(refusals, error, refused.input);
+  if (device !== undefined) refusals.note(device, describe(error, refused));
+}
+
+function namedDevice(
+  refusals: Refusals,
+  { code, options: { detail } }: ApiError,
+  { headers }: RequestInput,
+): DeviceKey | undefined {
+  const exists = detail === 'device_secret_incorrect' || detail === 'device_disabled';
+  if (!exists && code !== 'rate_limited') return undefined;
+  const device = deviceKeyOf(headers.fleetId, headers.deviceId);
+  return exists || refusals.isKnown(device) ? device : undefined;
+}
+
+function describe(
+  { code, message: msg, options: { detail, errors } }: ApiError,
+  { endpoint, input }: RefusedInput,
+): RefusedRequest {
+  const { method, path } = endpoint;
+  const hasName = path.endsWith(':schema_name') && schemaNamePattern.test(input.parameter);
+  return {
+    route: `${method} ${path}`,
+    name: hasName ? input.parameter : undefined,
+    code,
+    detail,
+    msg,
+    error: errors?.[0],
+  };
+}

@@ -1,0 +1,212 @@
+import { plainText } from '../../core/plain-text.ts';
+import type { Mail } from '../mail/mail.ts';
+import type { Refusal } from './refusals.ts';
+
+/** Refusals within this time say what is wrong now. */
+const recentMs = 3_600_000;
+/** A mail may wait so long for a device that works. */
+const patienceMs = 60_000;
+/** Fetches of the head without an answer, and requeues of every mail, that are no coincidence. */
+const fetchesMin = 3;
+const requeuesMin = 3;
+
+/** Why a device may be stuck; the words of the API. */
+export const diagnosisKinds = [
+  'disabled',
+  'locked_out',
+  'wrong_secret',
+  'schema_mismatch',
+  'refused',
+  'never_seen',
+  'mailbox_full',
+  'requeues_all',
+  'never_answers',
+  'never_fetches',
+  'offline',
+  'delayed',
+  'ok',
+] as const;
+export type DiagnosisKind = (typeof diagnosisKinds)[number];
+
+/** One thing that is wrong, in a sentence. */
+export interface Finding {
+  kind: DiagnosisKind;
+  sentence: string;
+}
+
+/** Everything that the sentence follows from. */
+export interface DiagnosisInput {
+  nowMs: number;
+  enabled: boolean;
+  createdAtMs: number;
+  state: 'connected' | 'active' | 'offline';
+  lastSeenMs: number | undefined;
+  /** As text. */
+  lastAddress: string | undefined;
+  mailboxSize: number;
+  mailboxMailsMax: number;
+  /** The first mails of its mailbox, head first. */
+  mails: readonly Pick<
+    Mail,
+    'name' | 'acceptedAtMs' | 'expiresAtMs' | 'fetchCount' | 'firstFetchedAtMs' | 'requeueCount'
+  >[];
+  delayedMails: number;
+  nextDeliveryMs: number | undefined;
+  refusals: readonly Refusal[];
+  lockouts: readonly { address: string; untilMs: number }[];
+}
+
+/** Returns what is wrong with a device, what explains most first; that nothing is if so. */
+export function diagnose(input: DiagnosisInput): Finding[] {
+  const found = rules.flatMap(([kind, rule]) => {
+    const sentence = rule(input);
+    return sentence === undefined ? [] : [{ kind, sentence }];
+  });
+  return found.length > 0 ? found : [{ kind: 'ok', sentence: wellOf(input) }];
+}
+
+type Rule = (input: DiagnosisInput) => string | undefined;
+
+/** In the order of how much they explain: whoever is refused does not fetch either. */
+const rules: readonly [DiagnosisKind, Rule][] = [
+  [
+    'disabled',
+    ({ enabled }) => (enabled ? undefined : 'Disabled: every call is refused until it is enabled.'),
+  ],
+  ['locked_out', lockedOut],
+  ['wrong_secret', wrongSecret],
+  ['schema_mismatch', schemaMismatch],
+  ['refused', otherRefusal],
+  ['never_seen', neverSeen],
+  ['mailbox_full', mailboxFull],
+  ['requeues_all', requeuesAll],
+  ['never_answers', neverAnswers],
+  ['never_fetches', neverFetches],
+  ['offline', offlineWithMail],
+  ['delayed', onlyDelayed],
+];
+
+function lockedOut({ lockouts, nowMs }: DiagnosisInput): string | undefined {
+  const [first, ...others] = lockouts.toSorted((a, b) => b.untilMs - a.untilMs);
+  if (first === undefined) return undefined;
+  const more =
+    others.length === 0 ? '' : ` and ${counted(others.length, 'other address', 'other addresses')}`;
+  return `Calls, and is locked out for ${duration(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
+}
+
+function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): string | undefined {
+  const refusal = refusals.find(({ detail }) => detail === 'device_secret_incorrect');
+  // It has called with the right one since.
+  if (refusal === undefined || refusal.lastMs < lastSeenMs) return undefined;
+  return `Calls, and is refused: wrong secret since ${ago(refusal.firstMs, nowMs)}, ${times(refusal.count)}.`;
+}
+
+function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined {
+  const refusal = recent(refusals, nowMs).find(({ code }) => code === 'schema_mismatch');
+  if (refusal === undefined) return undefined;
+  const { route, name = '', error, count, lastMs } = refusal;
+  const kind = route.includes('/datapoint/') ? 'datapoints' : 'messages';
+  const where = error === undefined ? '' : `: ${plainText(`${error.path || 'the whole'} ${error.msg}`)}`;
+  return `Calls, and is refused: its ${kind} do not match schema ${name}${where} (${times(count)}, last ${ago(lastMs, nowMs)}).`;
+}
+
+/** Codes that have a rule of their own, or are of senders of mail. */
+const explained: readonly string[] = ['schema_mismatch', 'unauthorized', 'mailbox_full', 'limit_reached'];
+
+function otherRefusal({ refusals, nowMs }: DiagnosisInput): string | undefined {
+  const refusal = recent(refusals, nowMs).find(({ code }) => !explained.includes(code));
+  if (refusal === undefined) return undefined;
+  const { route, code, msg, count, lastMs } = refusal;
+  return `Calls, and is refused at ${route}: ${code}, ${times(count)}, last ${ago(lastMs, nowMs)}. ${plainText(msg)}`;
+}
+
+function neverSeen({ lastSeenMs, createdAtMs, nowMs }: DiagnosisInput): string | undefined {
+  if (lastSeenMs !== undefined) return undefined;
+  return `Has never called. It was created ${ago(createdAtMs, nowMs)}.`;
+}
+
+function mailboxFull({ mailboxSize, mailboxMailsMax, refusals, nowMs }: DiagnosisInput): string | undefined {
+  if (mailboxSize === 0 || mailboxSize < mailboxMailsMax) return undefined;
+  const refused = refusals.filter(({ code }) => code === 'mailbox_full');
+  const count = refused.reduce((sum, one) => sum + one.count, 0);
+  const waiting = `Full: ${counted(mailboxSize, 'mail waits', 'mails wait')}`;
+  if (count === 0) return `${waiting}, and the next will be refused.`;
+  const firstMs = Math.min(...refused.map((one) => one.firstMs));
+  return `${waiting}, and ${counted(count, 'was', 'were')} refused since ${ago(firstMs, nowMs)}.`;
+}
+
+function requeuesAll({ mails, mailboxSize }: DiagnosisInput): string | undefined {
+  const least = Math.min(...mails.map(({ requeueCount }) => requeueCount));
+  if (mails.length === 0 || least < requeuesMin) return undefined;
+  const some = mails.length < mailboxSize ? `the first ${mails.length}` : `${mails.length}`;
+  return mails.length === 1
+    ? `Requeues its mail: it went round ${least} times.`
+    : `Requeues everything: each of ${some} mails went round ${least} times or more.`;
+}
+
+function neverAnswers({ mails: [head], nowMs }: DiagnosisInput): string | undefined {
+  if (head === undefined || head.fetchCount < fetchesMin || head.requeueCount > 0) return undefined;
+  const firstMs = head.firstFetchedAtMs ?? head.acceptedAtMs;
+  if (nowMs - firstMs < patienceMs) return undefined;
+  return `Fetches ${head.name} again and again (${head.fetchCount} times, first ${ago(firstMs, nowMs)}) and never answers.`;
+}
+
+function neverFetches({ mails: [head], state, lastSeenMs = 0, nowMs }: DiagnosisInput): string | undefined {
+  if (head === undefined || head.fetchCount > 0 || state === 'connected') return undefined;
+  const hasCalled = lastSeenMs > head.acceptedAtMs && nowMs - head.acceptedAtMs > patienceMs;
+  if (!hasCalled) return undefined;
+  return `Calls, but has not fetched ${head.name} in ${duration(nowMs - head.acceptedAtMs)}: does its firmware look at X-Messages-Available?`;
+}
+
+function offlineWithMail(input: DiagnosisInput): string | undefined {
+  const { state, lastSeenMs, lastAddress, mailboxSize, mails, nowMs } = input;
+  if (state !== 'offline' || lastSeenMs === undefined || mailboxSize === 0) return undefined;
+  const from = lastAddress === undefined ? '' : ` from ${lastAddress}`;
+  const firstExpiryMs = Math.min(...mails.map(({ expiresAtMs }) => expiresAtMs));
+  const expiry = Number.isFinite(firstExpiryMs)
+    ? `, the first expires in ${duration(firstExpiryMs - nowMs)}`
+    : '';
+  return `Last called ${ago(lastSeenMs, nowMs)}${from}; ${counted(mailboxSize, 'mail waits', 'mails wait')}${expiry}.`;
+}
+
+function onlyDelayed(input: DiagnosisInput): string | undefined {
+  const { mailboxSize, delayedMails, nextDeliveryMs, nowMs } = input;
+  if (mailboxSize > 0 || delayedMails === 0 || nextDeliveryMs === undefined) return undefined;
+  return `Nothing is due: the next of ${counted(delayedMails, 'delayed mail', 'delayed mails')} in ${duration(nextDeliveryMs - nowMs)}.`;
+}
+
+function wellOf({ state, lastSeenMs, mailboxSize, nowMs }: DiagnosisInput): string {
+  const mail = mailboxSize === 0 ? 'no mail waits' : counted(mailboxSize, 'mail waits', 'mails wait');
+  if (state === 'connected') return `Connected; ${mail}.`;
+  return `Last called ${ago(lastSeenMs ?? nowMs, nowMs)}; ${mail}.`;
+}
+
+function recent(refusals: readonly Refusal[], nowMs: number): Refusal[] {
+  return refusals.filter(({ lastMs }) => nowMs - lastMs <= recentMs);
+}
+
+function counted(count: number, one: string, more: string): string {
+  return `${count} ${count === 1 ? one : more}`;
+}
+
+function times(count: number): string {
+  return counted(count, 'time', 'times');
+}
+
+function ago(timeMs: number, nowMs: number): string {
+  return nowMs - timeMs < 1_000 ? 'just now' : `${duration(nowMs - timeMs)} ago`;
+}
+
+const units: readonly [string, number][] = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+];
+
+/** In the largest unit of which there is at least one. */
+function duration(ms: number): string {
+  const seconds = Math.max(1, Math.round(ms / 1_000));
+  for (const [unit, size] of units) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+  return '1 s';
+}

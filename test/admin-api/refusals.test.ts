@@ -1,0 +1,110 @@
+import { beforeAll, expect, it } from 'vitest';
+import { fleetpost } from '../harness/command.ts';
+import { createFleet } from '../harness/device.ts';
+import { TestServer } from '../harness/server.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await TestServer.shared();
+});
+
+interface Listed {
+  items: Record<string, unknown>[];
+}
+
+it('what a device is refused is listed with its reason, and counted when it comes again', async () => {
+  const fleet = await createFleet(server);
+  await fleet.putSchema('datapoint', 'climate', {
+    type: 'object',
+    properties: { celsius: { type: 'number' } },
+    required: ['celsius'],
+  });
+  const device = await fleet.createDevice({ name: 'pump' });
+  const refusals = async () => (await server.admin<Listed>('GET', `${device.adminPath}/refusals`)).body.items;
+  expect(await refusals()).toEqual([]);
+
+  const send = (celsius: unknown) => device.request('POST', '/v1/datapoint/climate', { celsius });
+  expect((await send('warm')).status).toBe(400);
+  expect((await send('hot')).status).toBe(400);
+  expect((await send(21)).status).toBe(201);
+  const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
+  expect((await device.request('POST', '/v1/heartbeat', undefined, wrong)).status).toBe(401);
+  await server.admin('PATCH', device.adminPath, { enabled: false });
+  expect((await device.heartbeat()).status).toBe(401);
+  await server.admin('PATCH', device.adminPath, { enabled: true });
+  for (const expected of [201, 409]) {
+    const path = `${device.adminPath}/mail/hello?mailbox_mails_max=1`;
+    expect((await server.admin('POST', path, {})).status).toBe(expected);
+  }
+  const found = await refusals();
+  const none = { name: null, detail: null, path: null, path_msg: null, count: 1 };
+  const always = { msg: expect.any(String), first_at: expect.any(String), last_at: expect.any(String) };
+  expect(found).toEqual([
+    {
+      ...none,
+      ...always,
+      route: 'POST /fleets/:fleet_id/devices/:device_id/mail/:name',
+      name: 'hello',
+      error: 'mailbox_full',
+    },
+    { ...none, ...always, route: 'POST /v1/heartbeat', error: 'unauthorized', detail: 'device_disabled' },
+    {
+      ...none,
+      ...always,
+      route: 'POST /v1/heartbeat',
+      error: 'unauthorized',
+      detail: 'device_secret_incorrect',
+    },
+    {
+      ...none,
+      ...always,
+      route: 'POST /v1/datapoint/:schema_name',
+      name: 'climate',
+      error: 'schema_mismatch',
+      path: '/celsius',
+      path_msg: expect.stringContaining('number'),
+      count: 2,
+    },
+  ]);
+  expect(JSON.stringify(found)).not.toContain('FOS-');
+});
+
+it('nothing is noted of a device that does not exist', async () => {
+  const fleet = await createFleet(server);
+  const device = await fleet.createDevice();
+  await server.admin('DELETE', device.adminPath);
+  expect((await device.heartbeat()).status).toBe(401);
+  expect((await server.admin('GET', `${device.adminPath}/refusals`)).body).toMatchObject({
+    error: 'device_not_found',
+  });
+});
+
+it('why a device is stuck is said in a sentence, by the API and by the command', async () => {
+  const fleet = await createFleet(server);
+  const device = await fleet.createDevice();
+  const diagnosis = async () => {
+    const { body } = await server.admin<Record<string, unknown>>('GET', `${device.adminPath}/diagnosis`);
+    return `${body.kind}: ${body.sentence}`;
+  };
+  expect(await diagnosis()).toMatch(/^never_seen: Has never called\. It was created /);
+  await server.admin('POST', `${device.adminPath}/mail/hello`, {});
+  await device.heartbeat();
+  await expect.poll(diagnosis, { timeout: 10_000 }).toMatch(/^ok: Last called .*; 1 mail waits\.$/);
+  const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
+  await device.request('POST', '/v1/heartbeat', undefined, wrong);
+  expect(await diagnosis()).toMatch(/^wrong_secret: Calls, and is refused: wrong secret since /);
+  await server.admin('PATCH', device.adminPath, { enabled: false });
+  const shown = await fleetpost([
+    'device',
+    'show',
+    device.deviceId,
+    '--fleet',
+    fleet.fleetId,
+    '--data',
+    server.report.data,
+  ]);
+  expect(shown.stdout).toMatch(/^diagnosis +Disabled: every call is refused until it is enabled\.$/m);
+  expect((await server.admin('GET', `/fleets/${fleet.fleetId}/devices/NOWHERE001/diagnosis`)).status).toBe(
+    404,
+  );
+});

@@ -1,0 +1,29 @@
+import type { TestServer } from './server.ts';
+
+/** An answer of the admin API to the bearer of a token. */
+export interface TokenAnswer {
+  status: number;
+  headers: Headers;
+  body: Record<string, unknown>;
+}
+
+/** Makes a request with this token; without one if it is empty. */
+export async function as(
+  server: TestServer,
+  token: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<TokenAnswer> {
+  const response = await fetch(`${server.report.admin_url}/admin/v1${path}`, {
+    method,
+    headers: {
+      ...(token !== '' && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const parsed = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+  return { status: response.status, headers: response.headers, body: parsed };
+}
