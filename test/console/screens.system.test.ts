@@ -83,6 +83,14 @@ const screens: Screen[] = [
     ready: (page) => seen(page, hostileTexts[0]),
   },
   {
+    name: 'Mail',
+    place: () => `${fleetId()}/devices/${made.pump.deviceId}/mail/${made.mailId}`,
+    ready: async (page) => {
+      await seen(page, 'Not answered yet');
+      await seen(page, '"north"');
+    },
+  },
+  {
     name: 'Live',
     place: () => `${fleetId()}/live?since=1d`,
     ready: async (page) => {

@@ -27,6 +27,8 @@ export interface ConsoleFleet {
   /** Has one of each state, mail and a device whose secret is known. */
   pump: TestDevice;
   hostile: TestDevice;
+  /** Of a mail that the pump fetches and never answers. */
+  mailId: string;
 }
 
 /** A fleet as an operator has it: some devices, mail that waits, records, dead letters, and one hostile device. */
@@ -64,12 +66,12 @@ export async function createConsoleFleet(server: TestServer): Promise<ConsoleFle
   });
   for (let tries = 0; tries < 3; tries += 1)
     await pump.request('POST', '/v1/datapoint/flow', { litres: 'much' });
-  await pump.sendMail('lock_check', '{"door":"north"}');
+  const { mailId } = await pump.sendMail('lock_check', '{"door":"north"}');
   for (let fetches = 0; fetches < 5; fetches += 1) await pump.next();
   await pump.sendMail('report');
   await fillWithHostile(hostile);
   await reject(hostile, 'refused_mail', hostilePayloads[0] ?? '{}');
-  return { fleet, pump, hostile };
+  return { fleet, pump, hostile, mailId };
 }
 
 async function fillWithHostile(device: TestDevice): Promise<void> {
