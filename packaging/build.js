@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { buildConsole } from './build-console.js';
 import { compressFiles } from './compress.js';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -46,7 +47,8 @@ try {
     chmodSync(join(compiled, 'main.js'), 0o755);
     // What an author of actions imports: types alone, which are the source as it is.
     copyFileSync('src/features/actions/pool/api.ts', join(compiled, 'features/actions/pool/api.d.ts'));
-    if (existsSync(join(compiled, 'console'))) compressFiles(join(compiled, 'console'));
+    await buildConsole(join(compiled, 'console'));
+    compressFiles(join(compiled, 'console'));
     const files = filesIn(compiled);
     for (const file of files) if (!isSame(file)) put(file);
     for (const file of filesIn(target)) if (!files.includes(file)) rmSync(join(target, file));

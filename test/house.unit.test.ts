@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 const source = new URL('../src', import.meta.url).pathname;
 const names = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
-  name.endsWith('.ts'),
+  /\.tsx?$/.test(name),
 );
 
 /**
@@ -58,6 +58,8 @@ const mayImport: Record<string, readonly string[]> = {
   maintenance: ['features', 'declarations', 'storage', 'domain', 'core'],
   server: ['*'],
   cli: ['contract', 'core'],
+  // In the browser: of the server it knows the documents, as types.
+  console: ['contract', 'core/scope'],
   '': ['*'],
 };
 /** Libraries that only these parts may touch. */
@@ -69,6 +71,10 @@ const importersOf: Record<string, readonly string[]> = {
   fastify: ['admin-api'],
   'node:worker_threads': ['threads', 'maintenance/reshard-folder', 'features/actions/pool'],
   piscina: ['features/actions/pool'],
+  preact: ['console'],
+  'preact/hooks': ['console'],
+  '@preact/signals': ['console'],
+  uplot: ['console'],
   undici: ['features/forwarders/senders'],
   '@nats-io/transport-node': ['features/forwarders/senders'],
   '@nats-io/transport-node/lib/node_transport.js': ['features/forwarders/senders'],
@@ -118,7 +124,7 @@ const sources: Source[] = names.map((name) => {
 const imports = sources.flatMap((one) => one.imports);
 
 const isWithin = (path: string, part: string): boolean =>
-  part === '' || path === `${part}.ts` || path.startsWith(`${part}/`);
+  part === '' || path.replace(/\.tsx?$/, '') === part || path.startsWith(`${part}/`);
 const parts = Object.keys(mayImport).sort((a, b) => b.length - a.length);
 
 /** The part that a file is of; of features, each by itself. */
@@ -136,13 +142,15 @@ function isAllowed({ from, target }: Import): boolean {
 }
 
 it('each part imports only what the table allows it', () => {
-  expect(imports.filter((one) => one.target.endsWith('.ts') && !isAllowed(one))).toEqual([]);
+  expect(imports.filter((one) => /\.tsx?$/.test(one.target) && !isAllowed(one))).toEqual([]);
 });
 
-it('the commands know of the contract its types, and load none of it', () => {
-  const loaded = imports.filter(
-    ({ from, target, typeOnly }) => isWithin(from, 'cli') && isWithin(target, 'contract') && !typeOnly,
-  );
+it('the commands and the console know of the contract its types, and load none of it', () => {
+  const loaded = imports.filter(({ from, target, typeOnly }) => {
+    const isOfCommand = isWithin(from, 'cli') && isWithin(target, 'contract');
+    const isOfConsole = isWithin(from, 'console') && !isWithin(target, 'console') && /\.tsx?$/.test(target);
+    return (isOfCommand || isOfConsole) && !typeOnly;
+  });
   expect(loaded).toEqual([]);
 });
 

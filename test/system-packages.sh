@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # What `npm run test:all` needs besides Node: says the one line that installs what is missing, or with --install runs
 # it. libfaketime changes a running server's clock, records are forwarded to nats-server, pebble is an ACME directory,
-# curl and Python are clients, and root fills and mounts small file systems.
+# curl and Python are clients, the console is looked at in chromium, and root fills and mounts small file systems.
 set -euo pipefail
 
 missing=()
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
 PATH="$PATH:/usr/sbin" command -v nats-server >/dev/null || missing+=(nats-server)
 command -v pebble >/dev/null || missing+=(pebble)
+command -v chromium >/dev/null || missing+=(chromium)
 command -v curl >/dev/null || missing+=(curl)
 python3 -c 'import http.client, ssl' 2>/dev/null || missing+=(python3)
 [ "$(id -u)" -eq 0 ] || { echo 'These tests mount file systems: run them as root.' >&2; exit 1; }

@@ -24,7 +24,7 @@ type Encoding = (typeof encodings)[number][0] | 'identity';
 
 interface ConsoleFile {
   contentType: string;
-  /** Vite puts a hash of the content into the names of these, so that they never change. */
+  /** The build puts a hash of the content into the names of these, so that they never change. */
   isImmutable: boolean;
   bodies: ReadonlyMap<Encoding, Buffer>;
   digest: string;

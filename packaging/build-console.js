@@ -1,0 +1,33 @@
+// Bundles src/console for browsers. The names of its files say what is in them, so that they may be cached for ever;
+// index.html alone is asked for again.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { build } from 'esbuild';
+
+export async function buildConsole(folder) {
+  const { metafile } = await build({
+    entryPoints: ['src/console/main.tsx'],
+    outdir: join(folder, 'assets'),
+    entryNames: 'console-[hash]',
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    minify: true,
+    metafile: true,
+    target: 'es2022',
+    tsconfig: 'src/console/tsconfig.json',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const [[script, { cssBundle }]] = Object.entries(metafile.outputs).filter(([, { entryPoint }]) =>
+    entryPoint?.endsWith('main.tsx'),
+  );
+  const urlOf = (path) => `/console/assets/${basename(path)}`;
+  const page = readFileSync('src/console/index.html', 'utf8');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'index.html'),
+    page.replace('@SCRIPT@', urlOf(script)).replace('@STYLE@', urlOf(cssBundle)),
+  );
+}

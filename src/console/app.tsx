@@ -1,0 +1,84 @@
+import { useEffect } from 'preact/hooks';
+import type { ListDocument } from '../contract/document.ts';
+import type { FleetDocument } from '../contract/fleet.ts';
+import { Frame, Head } from './frame.tsx';
+import { go, href, path } from './page/router.ts';
+import { Banner, Loaded } from './parts/banner.tsx';
+import { DeadLettersScreen } from './screens/dead-letters/dead-letters.tsx';
+import { DeviceScreen } from './screens/device/device.tsx';
+import { DevicesScreen } from './screens/devices/devices.tsx';
+import { LiveScreen } from './screens/live/live.tsx';
+import { MailScreen } from './screens/mail/mail.tsx';
+import { NowScreen } from './screens/now/now.tsx';
+import { SendDrawer } from './screens/send/send.tsx';
+import { sendTo } from './screens/send/send-to.ts';
+import { call, token } from './server/client.ts';
+import { useResource } from './server/resource.ts';
+import { isStarting } from './session/session.ts';
+import { Welcome } from './session/welcome.tsx';
+
+/** The screen of an address. */
+function Screen({ parts }: { parts: readonly string[] }) {
+  const [fleetId = '', screen, deviceId, what, mailId] = parts;
+  if (screen === undefined) return <NowScreen fleetId={fleetId} />;
+  if (screen === 'devices' && deviceId === undefined) return <DevicesScreen fleetId={fleetId} />;
+  if (screen === 'devices' && deviceId !== undefined) {
+    if (what === undefined) return <DeviceScreen key={deviceId} fleetId={fleetId} deviceId={deviceId} />;
+    if (what === 'mail' && mailId !== undefined)
+      return <MailScreen key={mailId} fleetId={fleetId} deviceId={deviceId} mailId={mailId} />;
+  }
+  if (screen === 'live') return <LiveScreen fleetId={fleetId} />;
+  if (screen === 'dead-letters') return <DeadLettersScreen fleetId={fleetId} />;
+  return <Lost />;
+}
+
+function Lost() {
+  return (
+    <>
+      <Head title="Not here" />
+      <div class="body">
+        <p class="empty">There is no screen at this address.</p>
+      </div>
+    </>
+  );
+}
+
+/** The whole page. */
+export function Console() {
+  if (isStarting.value) return <p class="welcome soft">Opening the console…</p>;
+  if (token.value === undefined) return <Welcome />;
+  return <Session />;
+}
+
+function Session() {
+  const fleets = useResource('fleets', (signal) =>
+    call<ListDocument<FleetDocument>>('GET', '/fleets', { query: { limit: 1_000 }, signal }),
+  );
+  const parts = path.value;
+  const [fleetId] = parts;
+  const first = fleets.value?.items[0]?.fleet_id;
+  useEffect(() => {
+    if (fleetId === undefined && first !== undefined) go(href([first]), { replace: true });
+  }, [fleetId, first]);
+  if (fleetId === undefined) {
+    return (
+      <main class="welcome">
+        <Loaded resource={fleets}>
+          {({ items }) =>
+            items.length === 0 && (
+              <Banner>
+                There is no fleet yet. Make one: <code>fleetpost fleet create --name Garden</code>
+              </Banner>
+            )
+          }
+        </Loaded>
+      </main>
+    );
+  }
+  return (
+    <Frame fleetId={fleetId} fleets={fleets}>
+      <Screen parts={parts} />
+      {sendTo.value !== undefined && <SendDrawer fleetId={fleetId} recipient={sendTo.value} />}
+    </Frame>
+  );
+}

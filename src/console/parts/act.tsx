@@ -1,0 +1,31 @@
+import type { ComponentChildren } from 'preact';
+import type { Scope } from '../../core/scope.ts';
+import { may } from '../session/session.ts';
+
+export interface ActProps {
+  /** What the session must be allowed to. */
+  scope: Scope;
+  onClick: () => void;
+  children: ComponentChildren;
+  kind?: 'main' | 'bad' | 'plain';
+  /** Why it cannot be done now. */
+  unless?: string | undefined;
+  title?: string;
+}
+
+/** A button that changes something. It stays where the session lacks the right, and says which. */
+export function Act({ scope, onClick, children, kind, unless, title }: ActProps) {
+  const why = may(scope) ? unless : `Your session lacks the scope ${scope}.`;
+  return (
+    <button
+      type="button"
+      class={`button ${kind ? `is-${kind}` : ''}`}
+      aria-disabled={why !== undefined}
+      title={why ?? title}
+      onClick={() => why === undefined && onClick()}
+    >
+      {children}
+      {why !== undefined && <span class="visually-hidden"> ({why})</span>}
+    </button>
+  );
+}

@@ -1,0 +1,76 @@
+import type { ComponentChildren } from 'preact';
+import type { CallError } from '../server/client.ts';
+import type { Resource } from '../server/resource.ts';
+import { Icon } from './icon.tsx';
+import { Untrusted } from './untrusted.tsx';
+
+export interface BannerProps {
+  kind?: 'bad' | 'warn' | 'good' | 'plain';
+  children: ComponentChildren;
+  tools?: ComponentChildren;
+}
+
+/** One sentence that matters. */
+export function Banner({ kind = 'plain', children, tools }: BannerProps) {
+  const icon = { bad: 'warning', warn: 'warning', good: 'done', plain: 'information' } as const;
+  return (
+    <div class={`notice is-${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
+      <Icon name={icon[kind]} />
+      <div class="grow">{children}</div>
+      {tools && <div class="tools">{tools}</div>}
+    </div>
+  );
+}
+
+/** Why something cannot be shown or was not done, in the server's words. */
+export function ErrorBanner({ error, onRetry }: { error: CallError; onRetry?: (() => void) | undefined }) {
+  const isForbidden = error.status === 403;
+  return (
+    <Banner
+      kind={isForbidden ? 'warn' : 'bad'}
+      tools={
+        onRetry && !isForbidden ? (
+          <button type="button" class="button" onClick={onRetry}>
+            Try again
+          </button>
+        ) : undefined
+      }
+    >
+      {isForbidden && 'No right to this. '}
+      <Untrusted text={error.message} lengthMax={500} />
+      {error.errors.map(({ path, msg }) => (
+        <div class="small" key={path + msg}>
+          <code>
+            <Untrusted text={path || '/'} />
+          </code>{' '}
+          <Untrusted text={msg} />
+        </div>
+      ))}
+    </Banner>
+  );
+}
+
+export interface LoadedProps<T> {
+  resource: Resource<T>;
+  children: (value: T) => ComponentChildren;
+}
+
+/** A document once it is there; until then that it is awaited, or why it does not come. */
+export function Loaded<T>({ resource, children }: LoadedProps<T>) {
+  const { value, error, refresh } = resource;
+  if (value !== undefined) {
+    const isGone = error !== undefined && error.status >= 400 && error.status < 500;
+    return (
+      <>
+        {isGone && <ErrorBanner error={error} />}
+        {children(value)}
+      </>
+    );
+  }
+  if (error !== undefined) return <ErrorBanner error={error} onRetry={refresh} />;
+  return (
+    <p class="waiting" role="status">
+      Reading…
+    </p>
+  );
+}

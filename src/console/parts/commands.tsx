@@ -1,0 +1,48 @@
+import { apiUrl, type Query } from '../server/client.ts';
+import { CopyButton } from './copy-button.tsx';
+import { visible } from './untrusted.tsx';
+
+export interface CommandsProps {
+  /** Words after `fleetpost`. */
+  command: readonly string[];
+  /** The request that does the same. */
+  request: { method?: string; path: string; query?: Query; body?: unknown };
+}
+
+/** A word of a shell command, quoted where the shell would read more into it. */
+function word(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function curlOf({ method = 'GET', path, query, body }: CommandsProps['request']): string {
+  const words = ['curl', '-H "Authorization: Bearer $FLEETPOST_TOKEN"'];
+  if (method !== 'GET') words.push(`-X ${method}`);
+  if (body !== undefined)
+    words.push(
+      `-H 'Content-Type: application/json' -d ${word(typeof body === 'string' ? body : JSON.stringify(body))}`,
+    );
+  words.push(word(location.origin + apiUrl(path, query)));
+  return words.join(' ');
+}
+
+/** The commands that do what the screen does. */
+export function Commands({ command, request }: CommandsProps) {
+  const lines = [
+    ['CLI', ['fleetpost', ...command.map(word)].join(' ')],
+    ['HTTP', curlOf(request)],
+  ] as const;
+  return (
+    <section class="commands" aria-label="The same in a terminal">
+      {lines.map(([name, text]) => (
+        <>
+          <span key={name}>{name}</span>
+          <span class="line">
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must reach that */}
+            <code tabIndex={0}>{visible(text)}</code>
+            <CopyButton text={text} label={`Copy the ${name} command`} />
+          </span>
+        </>
+      ))}
+    </section>
+  );
+}

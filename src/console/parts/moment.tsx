@@ -1,0 +1,36 @@
+import { exactText, relativeText } from '../server/clock.ts';
+import { followedNow } from '../server/ticking.ts';
+
+/** A time as how long ago it was, or how soon it is; the exact one on hover. */
+export function Moment({ time }: { time: string }) {
+  return (
+    <time dateTime={time} title={exactText(time)}>
+      {relativeText(Date.parse(time), followedNow())}
+    </time>
+  );
+}
+
+/** When what is on the screen was read, and since when it cannot be. */
+export function ReadNote({
+  readAtMs,
+  failingSinceMs,
+}: {
+  readAtMs?: number | undefined;
+  failingSinceMs?: number | undefined;
+}) {
+  followedNow();
+  if (readAtMs === undefined) return null;
+  const text = `read ${relativeText(readAtMs, Date.now())}`;
+  if (failingSinceMs === undefined) {
+    return (
+      <span class="read" title={exactText(readAtMs)}>
+        {text}
+      </span>
+    );
+  }
+  return (
+    <span class="read is-old" role="status" title={exactText(failingSinceMs)}>
+      {text}; cannot be read since {exactText(failingSinceMs).slice(11, 19)}
+    </span>
+  );
+}

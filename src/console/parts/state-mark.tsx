@@ -1,0 +1,12 @@
+import type { DeviceDocument } from '../../contract/device.ts';
+
+/** The connection state of a device, or that it is disabled, which comes before. */
+export function StateMark({ device }: { device: Pick<DeviceDocument, 'state' | 'enabled'> }) {
+  const state = device.enabled ? device.state : 'disabled';
+  const isQuiet = state === 'offline' || state === 'disabled';
+  return (
+    <span class={`state is-${state}`}>
+      <span class={`word ${isQuiet ? 'soft' : ''}`}>{state}</span>
+    </span>
+  );
+}

@@ -1,0 +1,127 @@
+import { useState } from 'preact/hooks';
+import type { ShownDeviceDocument } from '../../../contract/device.ts';
+import { Head } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { Act } from '../../parts/act.tsx';
+import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
+import { useSubmit } from '../../server/submit.ts';
+import { sendTo } from '../send/send-to.ts';
+import { Diagnosis } from './diagnosis.tsx';
+import { Facts } from './facts.tsx';
+import { Mailbox } from './mailbox.tsx';
+import { LastRefusals } from './refusals.tsx';
+import { Rotate } from './rotate.tsx';
+import { Timeline } from './timeline.tsx';
+
+/** Seconds between two looks at what changes by itself. */
+const everySeconds = 3;
+
+export interface DeviceProps {
+  fleetId: string;
+  deviceId: string;
+}
+
+/** One device: how it is, why it is stuck, what waits for it, what it sent. */
+export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
+  const path = `/fleets/${fleetId}/devices/${deviceId}`;
+  const device = useResource(
+    path,
+    (signal) => call<ShownDeviceDocument>('GET', path, { signal }),
+    everySeconds,
+  );
+  return (
+    <>
+      <DeviceHead fleetId={fleetId} deviceId={deviceId} resource={device} />
+      <div class="body">
+        <Loaded resource={device}>
+          {(document) => (
+            <>
+              <Diagnosis path={path} everySeconds={everySeconds} />
+              <div class="columns">
+                <div>
+                  <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
+                  <Timeline fleetId={fleetId} deviceId={deviceId} />
+                </div>
+                <div>
+                  <Facts fleetId={fleetId} device={document} />
+                  <LastRefusals path={path} />
+                </div>
+              </div>
+            </>
+          )}
+        </Loaded>
+      </div>
+      <Commands command={['device', 'show', deviceId, '--fleet', fleetId]} request={{ path }} />
+    </>
+  );
+}
+
+interface DeviceHeadProps extends DeviceProps {
+  resource: Resource<ShownDeviceDocument>;
+}
+
+/** Its name, and what can be done with it. */
+function DeviceHead({ fleetId, deviceId, resource }: DeviceHeadProps) {
+  const [isRotating, setRotating] = useState(false);
+  const { error, isBusy, submit } = useSubmit();
+  const { value, refresh } = resource;
+  const send = (): void => {
+    sendTo.value = { deviceId };
+  };
+  useKeys({ s: send, r: refresh });
+  const setEnabled = (enabled: boolean): void => {
+    const body = { enabled };
+    void submit(() => call('PATCH', `/fleets/${fleetId}/devices/${deviceId}`, { body })).then(refresh);
+  };
+  return (
+    <>
+      <Head
+        title={
+          value !== undefined && value.name !== '' ? (
+            <span class="cut">
+              <Untrusted text={value.name} lengthMax={80} />
+            </span>
+          ) : (
+            'Device'
+          )
+        }
+        beside={
+          <span class="inline id">
+            <code class="soft">{deviceId}</code>
+            <CopyButton text={deviceId} label="Copy the id" />
+          </span>
+        }
+        read={resource}
+        tools={
+          value && (
+            <>
+              <Act
+                scope="provision"
+                kind={value.enabled ? 'bad' : 'main'}
+                onClick={() => setEnabled(!value.enabled)}
+                unless={isBusy ? 'On its way' : undefined}
+              >
+                {value.enabled ? 'Disable' : 'Enable'}
+              </Act>
+              <Act scope="provision" onClick={() => setRotating(true)}>
+                New secret
+              </Act>
+              <Act scope="mail" kind="main" onClick={send}>
+                <Icon name="send" />
+                Send mail <kbd>s</kbd>
+              </Act>
+            </>
+          )
+        }
+      />
+      {error && <ErrorBanner error={error} />}
+      {isRotating && <Rotate fleetId={fleetId} deviceId={deviceId} onClose={() => setRotating(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,35 @@
+import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
+import { Banner, ErrorBanner } from '../../parts/banner.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+
+/** What is found of devices that are well, or not in need. */
+const quietKinds = ['ok', 'delayed'];
+const warningKinds = ['never_seen', 'offline', 'requeues_all', 'never_fetches'];
+
+/** In one sentence, why the device is stuck; what else was found below it. */
+export function Diagnosis({ path, everySeconds }: { path: string; everySeconds: number }) {
+  const diagnosis = useResource(
+    `${path}/diagnosis`,
+    (signal) => call<DiagnosisDocument>('GET', `${path}/diagnosis`, { signal }),
+    everySeconds,
+  );
+  const { value, error } = diagnosis;
+  if (value === undefined) return error ? <ErrorBanner error={error} onRetry={diagnosis.refresh} /> : null;
+  const { kind, sentence, findings } = value;
+  const tone = quietKinds.includes(kind) ? 'plain' : warningKinds.includes(kind) ? 'warn' : 'bad';
+  if (kind === 'ok') return null;
+  return (
+    <Banner kind={tone}>
+      <p>
+        <Untrusted text={sentence} lengthMax={1_000} />
+      </p>
+      {findings.slice(1).map((finding) => (
+        <p class="small soft" key={finding.kind}>
+          <Untrusted text={finding.sentence} lengthMax={1_000} />
+        </p>
+      ))}
+    </Banner>
+  );
+}

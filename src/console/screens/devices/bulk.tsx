@@ -1,0 +1,198 @@
+import { useRef, useState } from 'preact/hooks';
+import { Act } from '../../parts/act.tsx';
+import { Ask } from '../../parts/dialogs.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { CallError } from '../../server/client.ts';
+import { sendTo } from '../send/send-to.ts';
+import { type BulkEdit, type ChangeProgress, changeDevices, type DeviceSelection } from './selection.ts';
+
+export interface BulkProps {
+  fleetId: string;
+  selection: DeviceSelection;
+  /** The query on the screen, which "all that fit" repeats. */
+  queryText: string;
+  /** Selects all that fit; undefined if that is so, or there are no others. */
+  onAll: (() => void) | undefined;
+  onDone: () => void;
+  onClear: () => void;
+}
+
+const number = (count: number): string => count.toLocaleString('en');
+
+function sentenceOf(selection: DeviceSelection, queryText: string): string {
+  if ('ids' in selection) return `${number(selection.ids.length)} selected`;
+  const { count } = selection;
+  const which = queryText === '' ? 'of the fleet' : `that fit ${queryText}`;
+  return count === undefined ? `All ${which}` : `All ${number(count)} ${which}`;
+}
+
+/** What can be done with the devices that are selected, one answer for all of them. */
+export function Bulk({ fleetId, selection, queryText, onAll, onDone, onClear }: BulkProps) {
+  const [asked, setAsked] = useState<'add' | 'remove' | 'enable' | 'disable' | undefined>();
+  const target = targetOf(selection);
+  const noTarget = 'A broadcast goes to devices of a list, to one tag, or to all: give these a tag first.';
+  return (
+    <section class="bulk" aria-label="Selected devices">
+      <span class="strong" role="status">
+        <Untrusted text={sentenceOf(selection, queryText)} />
+      </span>
+      {onAll && (
+        <button type="button" class="button is-plain" onClick={onAll}>
+          Select all that fit
+        </button>
+      )}
+      <button type="button" class="button is-plain" onClick={onClear}>
+        Clear
+      </button>
+      <span class="inline end">
+        <Act
+          scope="mail"
+          unless={target === undefined ? noTarget : undefined}
+          onClick={() => {
+            sendTo.value = target;
+          }}
+        >
+          Send mail
+        </Act>
+        <Act scope="provision" onClick={() => setAsked('add')}>
+          Add tag
+        </Act>
+        <Act scope="provision" onClick={() => setAsked('remove')}>
+          Remove tag
+        </Act>
+        <Act scope="provision" onClick={() => setAsked('enable')}>
+          Enable
+        </Act>
+        <Act scope="provision" kind="bad" onClick={() => setAsked('disable')}>
+          Disable
+        </Act>
+      </span>
+      {asked && (
+        <BulkChange
+          fleetId={fleetId}
+          selection={selection}
+          what={asked}
+          sentence={sentenceOf(selection, queryText)}
+          onClose={() => setAsked(undefined)}
+          onDone={onDone}
+        />
+      )}
+    </section>
+  );
+}
+
+/** The target of a broadcast that is just what is selected; undefined if there is no such one. */
+function targetOf(
+  selection: DeviceSelection,
+): { devices: readonly string[] } | { tag: string } | { all: true } | undefined {
+  if ('ids' in selection) return { devices: selection.ids };
+  const [[key, value] = [], ...others] = Object.entries(selection.filter);
+  if (key === undefined) return { all: true };
+  const [tag, ...tags] = Array.isArray(value) ? value : [];
+  return key === 'tag' && others.length === 0 && tags.length === 0 && tag !== undefined ? { tag } : undefined;
+}
+
+interface BulkChangeProps {
+  fleetId: string;
+  selection: DeviceSelection;
+  what: 'add' | 'remove' | 'enable' | 'disable';
+  sentence: string;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+const titles = { add: 'Add a tag', remove: 'Remove a tag', enable: 'Enable', disable: 'Disable' };
+
+function changeOf(what: BulkChangeProps['what'], tag: string): BulkEdit {
+  if (what === 'add') return { add_tags: [tag] };
+  if (what === 'remove') return { remove_tags: [tag] };
+  return { enabled: what === 'enable' };
+}
+
+/** Says again what will be changed, changes it, and shows how far it is. */
+function BulkChange({ fleetId, selection, what, sentence, onClose, onDone }: BulkChangeProps) {
+  const [tag, setTag] = useState('');
+  const [progress, setProgress] = useState<ChangeProgress | undefined>();
+  const [error, setError] = useState<string | undefined>();
+  const stopping = useRef(new AbortController());
+  const needsTag = what === 'add' || what === 'remove';
+  const start = (event: Event): void => {
+    event.preventDefault();
+    setProgress({ changed: 0, unchanged: 0, refused: [], isDone: false });
+    changeDevices(fleetId, selection, changeOf(what, tag), stopping.current.signal, setProgress)
+      .catch((failure: unknown) => {
+        if (!stopping.current.signal.aborted)
+          setError(failure instanceof CallError ? failure.message : String(failure));
+      })
+      .finally(onDone);
+  };
+  const close = (): void => {
+    stopping.current.abort();
+    onClose();
+  };
+  return (
+    <Ask title={titles[what]} onClose={close}>
+      <p>
+        <Untrusted text={sentence} />.
+      </p>
+      {progress === undefined ? (
+        <form onSubmit={start}>
+          {needsTag && (
+            <div class="field">
+              <label for="bulk-tag">Tag</label>
+              <input
+                id="bulk-tag"
+                class="input"
+                required
+                maxLength={64}
+                value={tag}
+                onInput={({ currentTarget }) => setTag(currentTarget.value)}
+              />
+            </div>
+          )}
+          {what === 'disable' && (
+            <p class="soft">Their streams end within a second, and all they send is refused.</p>
+          )}
+          <div class="inline">
+            <button type="submit" class="button is-main">
+              {titles[what]}
+            </button>
+            <button type="button" class="button is-plain" onClick={close}>
+              Cancel
+            </button>
+          </div>
+        </form>
+      ) : (
+        <Outcome progress={progress} error={error} onClose={close} />
+      )}
+    </Ask>
+  );
+}
+
+function Outcome(props: { progress: ChangeProgress; error: string | undefined; onClose: () => void }) {
+  const { progress, error, onClose } = props;
+  const { changed, unchanged, refused, isDone } = progress;
+  return (
+    <>
+      {!isDone && error === undefined && <progress aria-label="Changing" />}
+      <p role="status">
+        {number(changed)} changed, {number(unchanged)} were so already
+        {refused.length > 0 && `, ${refused.length} refused`}
+        {isDone ? '.' : ' so far.'}
+      </p>
+      {error !== undefined && (
+        <p class="wrong" role="alert">
+          <Untrusted text={error} />
+        </p>
+      )}
+      {refused.map(({ device_id, msg }) => (
+        <p class="small" key={device_id}>
+          <code>{device_id}</code> {msg}
+        </p>
+      ))}
+      <button type="button" class="button" onClick={onClose}>
+        {isDone || error !== undefined ? 'Close' : 'Stop'}
+      </button>
+    </>
+  );
+}

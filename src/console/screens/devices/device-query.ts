@@ -1,0 +1,95 @@
+import type { Query } from '../../server/client.ts';
+import { parseSpan, serverNow } from '../../server/clock.ts';
+
+/** What the query bar asks for, as the API and the CLI take it. */
+export interface ParsedQuery {
+  filter: Query;
+  flags: string[];
+  /** Words that are no filter, each with a sentence. */
+  problems: string[];
+}
+
+const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
+const states = ['connected', 'active', 'offline'];
+
+export const queryWords = 'tag: state: name: id: enabled: seen< seen>';
+
+/** Whether the whole text is the id of a device, which opens it. */
+export function isDeviceId(text: string): boolean {
+  return deviceIdPattern.test(text.trim());
+}
+
+/** Words of a query; one in double quotes may hold spaces: `name:"Lamp 4"`. */
+function wordsOf(text: string): string[] {
+  return (text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? []).map((one) => one.replaceAll('"', ''));
+}
+
+/** Reads the text of the query bar: filters that indexes answer, no more. */
+export function parseDeviceQuery(text: string): ParsedQuery {
+  const query: ParsedQuery = { filter: {}, flags: [], problems: [] };
+  for (const word of wordsOf(text)) {
+    const [, key = '', operator = '', value = ''] = /^([a-z]+)([:<>])(.*)$/s.exec(word) ?? ['', '', '', word];
+    const problem = operator === '' ? takeName(query, word) : takeFilter(query, key, operator, value);
+    if (problem !== undefined) query.problems.push(problem);
+  }
+  return query;
+}
+
+function takeName({ filter, flags }: ParsedQuery, value: string): string | undefined {
+  if (filter.name_prefix !== undefined) return `“${value}”: names with spaces go in quotes, name:"Lamp 4".`;
+  filter.name_prefix = value;
+  flags.push('--name-prefix', value);
+  return undefined;
+}
+
+function takeFilter(query: ParsedQuery, key: string, operator: string, value: string): string | undefined {
+  const { filter, flags } = query;
+  if (key === 'seen') return takeTime(query, key, operator, value);
+  if (operator !== ':' || value === '') return `“${key}${operator}${value}” is no filter: ${queryWords}`;
+  switch (key) {
+    case 'tag':
+      filter.tag = [...((filter.tag as string[] | undefined) ?? []), value];
+      flags.push('--tag', value);
+      return undefined;
+    case 'name':
+      return takeName(query, value);
+    case 'id':
+      if (!/^[A-Za-z0-9]{1,10}$/.test(value)) return `id:${value}: an id is 10 letters or digits.`;
+      filter.id_prefix = value;
+      flags.push('--id-prefix', value);
+      return undefined;
+    case 'state':
+      if (value === 'disabled') return takeFilter(query, 'enabled', ':', 'no');
+      if (!states.includes(value)) return `state:${value}: one of ${states.join(', ')} or disabled.`;
+      filter.state = value;
+      flags.push('--state', value);
+      return undefined;
+    case 'enabled':
+      if (value !== 'yes' && value !== 'no') return `enabled:${value}: yes or no.`;
+      filter.enabled = value === 'yes';
+      flags.push(value === 'yes' ? '--enabled' : '--disabled');
+      return undefined;
+    default:
+      return `“${key}:” is no filter: ${queryWords}`;
+  }
+}
+
+const timeFilters: Readonly<Record<string, readonly [string, string]>> = {
+  'seen<': ['seen_after', '--seen-after'],
+  'seen>': ['seen_before', '--seen-before'],
+};
+
+function takeTime(
+  { filter, flags }: ParsedQuery,
+  key: string,
+  operator: string,
+  value: string,
+): string | undefined {
+  const [parameter, flag] = timeFilters[key + operator] ?? [];
+  const spanMs = parseSpan(value);
+  if (parameter === undefined || flag === undefined || spanMs === undefined)
+    return `“${key}${operator}${value}”: a span, as in seen<2d or seen>12h.`;
+  filter[parameter] = new Date(serverNow() - spanMs).toISOString();
+  flags.push(flag, value.replace('min', 'm'));
+  return undefined;
+}

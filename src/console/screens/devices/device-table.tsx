@@ -1,0 +1,149 @@
+import { useRef } from 'preact/hooks';
+import type { DeviceDocument } from '../../../contract/device.ts';
+import { href } from '../../page/router.ts';
+import { Moment } from '../../parts/moment.tsx';
+import { StateMark } from '../../parts/state-mark.tsx';
+import { shownText, Untrusted } from '../../parts/untrusted.tsx';
+import { toggled } from './selection.ts';
+
+export interface DeviceTableProps {
+  fleetId: string;
+  items: readonly DeviceDocument[];
+  ids: ReadonlySet<string>;
+  /** Row that the keys are at. */
+  cursor: number;
+  onIds: (ids: ReadonlySet<string>) => void;
+}
+
+/** Mails in a mailbox from which on it looks stuck. */
+const manyMails = 10;
+
+/** A page of devices with a box to select each. */
+export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableProps) {
+  const clicked = useRef<number | undefined>(undefined);
+  const isEach = items.length > 0 && items.every(({ device_id }) => ids.has(device_id));
+  const toggle = (at: number, withShift: boolean): void => {
+    onIds(toggled(ids, items, at, withShift ? clicked.current : undefined));
+    clicked.current = at;
+  };
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th class="check">
+              <label class="tick">
+                <input
+                  type="checkbox"
+                  aria-label="Select all on this page"
+                  checked={isEach}
+                  onChange={() =>
+                    onIds(isEach ? new Set() : new Set(items.map(({ device_id }) => device_id)))
+                  }
+                />
+              </label>
+            </th>
+            <th>
+              <span class="word">State</span>
+            </th>
+            <th>Device</th>
+            <th>Name</th>
+            <th class="less">Tags</th>
+            <th class="number">Mail</th>
+            <th class="number less">Last seen</th>
+            <th class="less">From</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((device, at) => (
+            <Row
+              key={device.device_id}
+              fleetId={fleetId}
+              device={device}
+              isSelected={ids.has(device.device_id)}
+              isCurrent={at === cursor}
+              onToggle={(withShift) => toggle(at, withShift)}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps {
+  fleetId: string;
+  device: DeviceDocument;
+  isSelected: boolean;
+  isCurrent: boolean;
+  onToggle: (withShift: boolean) => void;
+}
+
+function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
+  const { device_id, name, tags, mailbox_size, last_seen, last_address } = device;
+  const target = href([fleetId, 'devices', device_id]);
+  return (
+    <tr class={isSelected ? 'is-selected' : undefined} data-cursor={isCurrent ? '' : undefined}>
+      <td class="check">
+        <label class="tick">
+          <input
+            type="checkbox"
+            aria-label={`Select ${device_id}`}
+            checked={isSelected}
+            onClick={({ shiftKey }) => onToggle(shiftKey)}
+          />
+        </label>
+      </td>
+      <td>
+        <StateMark device={device} />
+      </td>
+      <td>
+        <a href={target} class="mono">
+          {device_id}
+        </a>
+      </td>
+      <td class="cut" title={shownText(name)}>
+        <Untrusted text={name} lengthMax={120} />
+      </td>
+      <td class="less">
+        <Tags fleetId={fleetId} tags={tags} />
+      </td>
+      <td class={`number ${mailbox_size === 0 ? 'faint' : mailbox_size >= manyMails ? 'warn strong' : ''}`}>
+        {mailbox_size.toLocaleString('en')}
+      </td>
+      <td class="number soft less">{last_seen === null ? 'never' : <Moment time={last_seen} />}</td>
+      <td class="soft less mono small">{last_address}</td>
+    </tr>
+  );
+}
+
+const shownTagsMax = 3;
+
+/** Tags of a device, each a link to the others that have it. */
+export function Tags({
+  fleetId,
+  tags,
+  isWhole = false,
+}: {
+  fleetId: string;
+  tags: readonly string[];
+  isWhole?: boolean;
+}) {
+  const shown = isWhole ? tags : tags.slice(0, shownTagsMax);
+  const further = tags.length - shown.length;
+  return (
+    <span class="tags">
+      {shown.map((tag) => (
+        <a
+          class="tag"
+          key={tag}
+          title={shownText(tag)}
+          href={href([fleetId, 'devices'], { q: /[\s"]/.test(tag) ? `tag:"${tag}"` : `tag:${tag}` })}
+        >
+          <Untrusted text={tag} lengthMax={64} />
+        </a>
+      ))}
+      {further > 0 && <span class="hint">+{further}</span>}
+    </span>
+  );
+}

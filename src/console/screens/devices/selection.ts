@@ -1,0 +1,73 @@
+import type { ChangedDevicesDocument, DeviceDocument } from '../../../contract/device.ts';
+import { call, type Query } from '../../server/client.ts';
+
+/** Devices that something is to be done with: some by their ids, or all that fit the filter on the screen. */
+export type DeviceSelection = { ids: readonly string[] } | { filter: Query; count: number | undefined };
+
+export interface ChangeProgress {
+  changed: number;
+  unchanged: number;
+  refused: ChangedDevicesDocument['refused'];
+  isDone: boolean;
+}
+
+export type BulkEdit = { enabled: boolean } | { add_tags: string[] } | { remove_tags: string[] };
+
+/** Ids of one call, as many as the API takes. */
+const idsPerCallMax = 500;
+const shownRefusalsMax = 50;
+
+/** What the API takes as the selection, one for each call that begins anew. */
+export function selectsOf(selection: DeviceSelection): object[] {
+  if ('filter' in selection) {
+    const isAll = Object.keys(selection.filter).length === 0;
+    return [isAll ? { all: true } : selection.filter];
+  }
+  const { ids } = selection;
+  return Array.from({ length: Math.ceil(ids.length / idsPerCallMax) }, (_, index) => ({
+    device_ids: ids.slice(index * idsPerCallMax, (index + 1) * idsPerCallMax),
+  }));
+}
+
+/** Changes all that are selected, some at a time, and tells how far it is. @throws CallError. */
+export async function changeDevices(
+  fleetId: string,
+  selection: DeviceSelection,
+  change: BulkEdit,
+  signal: AbortSignal,
+  onProgress: (progress: ChangeProgress) => void,
+): Promise<void> {
+  const progress: ChangeProgress = { changed: 0, unchanged: 0, refused: [], isDone: false };
+  for (const select of selectsOf(selection)) {
+    for (let after: string | null | undefined; after !== null; ) {
+      const body = { select, change, ...(after !== undefined && { after }) };
+      const answer = await call<ChangedDevicesDocument>('POST', `/fleets/${fleetId}/devices:change`, {
+        body,
+        signal,
+      });
+      progress.changed += answer.changed;
+      progress.unchanged += answer.unchanged;
+      progress.refused = [...progress.refused, ...answer.refused].slice(0, shownRefusalsMax);
+      after = answer.next;
+      onProgress({ ...progress });
+    }
+  }
+  onProgress({ ...progress, isDone: true });
+}
+
+/** The ids after a click on one of a list, with Shift on all from the last that was clicked. */
+export function toggled(
+  ids: ReadonlySet<string>,
+  items: readonly DeviceDocument[],
+  at: number,
+  from: number | undefined,
+): ReadonlySet<string> {
+  const next = new Set(ids);
+  const isOn = !ids.has(items[at]?.device_id ?? '');
+  const [first, last] = from === undefined ? [at, at] : [Math.min(at, from), Math.max(at, from)];
+  for (const { device_id } of items.slice(first, last + 1)) {
+    if (isOn) next.add(device_id);
+    else next.delete(device_id);
+  }
+  return next;
+}

@@ -1,0 +1,181 @@
+import { useMemo, useState } from 'preact/hooks';
+import { Head } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { go, href, search } from '../../page/router.ts';
+import { Banner } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
+import { parseSpan, serverNow } from '../../server/clock.ts';
+import { useFollowedRecords } from '../../server/followed-records.ts';
+import type { StreamedRecord } from '../../server/record-stream.ts';
+
+/** More are read by nobody; the server says how many it has skipped. */
+const recordsPerSecondMax = 500;
+
+const kinds = ['datapoint', 'message', 'receipt'];
+
+interface LiveFilter {
+  kind: string;
+  schema: string;
+  device: string;
+  text: string;
+  since: string;
+}
+
+function filterOf(parameters: URLSearchParams): LiveFilter {
+  const value = (name: string): string => parameters.get(name) ?? '';
+  return {
+    kind: value('kind'),
+    schema: value('schema'),
+    device: value('device'),
+    text: value('text'),
+    since: value('since'),
+  };
+}
+
+/** Whether a record that was seen before the filter changed still fits it. */
+function fits({ kind, schema, device, text }: LiveFilter, record: StreamedRecord): boolean {
+  if (kind !== '' && record.kind !== kind) return false;
+  if (schema !== '' && record.schema !== schema) return false;
+  if (device !== '' && record.device_id !== device) return false;
+  return text === '' || record.line.includes(text);
+}
+
+/** Records as they come. The filter is one for those to come and those that were seen. */
+export function LiveScreen({ fleetId }: { fleetId: string }) {
+  const filter = filterOf(search.value);
+  const [isPaused, setPaused] = useState(false);
+  const { kind, schema, device, since } = filter;
+  const isDevice = device === '' || /^[A-Za-z0-9]{10}$/.test(device);
+  const spanMs = parseSpan(since);
+  // A beginning of its own for each answer to "since": it must not move while the filter changes.
+  const from = useMemo(
+    () => (spanMs === undefined ? undefined : new Date(serverNow() - spanMs).toISOString()),
+    [spanMs],
+  );
+  const query = {
+    kind: kind || undefined,
+    schema: schema || undefined,
+    device: isDevice ? device || undefined : undefined,
+    from,
+    after: from === undefined ? 'latest' : undefined,
+    follow: true,
+    max_per_second: recordsPerSecondMax,
+  };
+  const stream = useFollowedRecords(fleetId, `${fleetId} ${since}`, query, isPaused);
+  const shown = stream.records.filter((record) => fits(filter, record));
+  useKeys({ ' ': () => setPaused(!isPaused), p: () => setPaused(!isPaused) });
+  const flags = [kind && ['--kind', kind], schema && ['--schema', schema], device && ['--device', device]];
+  return (
+    <>
+      <Head
+        title="Live"
+        beside={<LiveState stream={stream} isPaused={isPaused} />}
+        tools={
+          <button
+            type="button"
+            class="button"
+            aria-pressed={isPaused}
+            title="p"
+            onClick={() => setPaused(!isPaused)}
+          >
+            <Icon name={isPaused ? 'play' : 'pause'} />
+            {isPaused ? 'Follow' : 'Pause'}
+          </button>
+        }
+      />
+      <div class="body">
+        <LiveFilters fleetId={fleetId} filter={filter} />
+        {!isDevice && <Banner kind="warn">A device id is 10 letters or digits.</Banner>}
+        <StreamNotice stream={stream} />
+        {shown.length === 0 && stream.error === undefined && (
+          <p class="empty">
+            {stream.records.length === 0
+              ? 'Records appear here as they are stored.'
+              : `None of the ${stream.records.length} records that were seen fits.`}
+          </p>
+        )}
+        <RecordRows fleetId={fleetId} records={shown} withDevice />
+      </div>
+      <Commands
+        command={[
+          'tail',
+          '--fleet',
+          fleetId,
+          ...flags.filter(Array.isArray).flat(),
+          ...(since ? ['--since', since] : []),
+        ]}
+        request={{ path: `/fleets/${fleetId}/records`, query }}
+      />
+    </>
+  );
+}
+
+function LiveState(props: { stream: ReturnType<typeof useFollowedRecords>; isPaused: boolean }) {
+  const { stream, isPaused } = props;
+  const { isOpen, skipped, unseen, records } = stream;
+  const count = (one: number): string => one.toLocaleString('en');
+  return (
+    <span class="inline read" role="status">
+      <span class={`state ${isOpen && !isPaused ? 'is-connected' : ''}`}>
+        {isPaused ? `paused, ${count(unseen)} came since` : isOpen ? 'following' : 'not open'}
+      </span>
+      <span>{count(records.length)} kept</span>
+      {skipped > 0 && <span class="warn">{count(skipped)} skipped</span>}
+    </span>
+  );
+}
+
+const spans = [
+  ['', 'from now on'],
+  ['5m', 'since 5 min ago'],
+  ['1h', 'since 1 h ago'],
+  ['1d', 'since 1 d ago'],
+] as const;
+
+function LiveFilters({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
+  const set = (changed: Partial<LiveFilter>): void =>
+    go(href([fleetId, 'live'], { ...filter, ...changed }), { replace: true });
+  const field = (name: 'schema' | 'device' | 'text', label: string, isMono = false) => (
+    <input
+      class={`input ${isMono ? 'mono' : ''}`}
+      aria-label={label}
+      placeholder={label}
+      value={filter[name]}
+      maxLength={255}
+      spellcheck={false}
+      onChange={({ currentTarget }) => set({ [name]: currentTarget.value.trim() })}
+    />
+  );
+  return (
+    <div class="filters">
+      <select
+        class="select"
+        aria-label="Kind"
+        value={filter.kind}
+        onChange={({ currentTarget }) => set({ kind: currentTarget.value })}
+      >
+        <option value="">all kinds</option>
+        {kinds.map((kind) => (
+          <option key={kind}>{kind}</option>
+        ))}
+      </select>
+      {field('schema', 'Schema')}
+      {field('device', 'Device id', true)}
+      {field('text', 'Text in it')}
+      <select
+        class="select"
+        aria-label="Since"
+        value={filter.since}
+        onChange={({ currentTarget }) => set({ since: currentTarget.value })}
+      >
+        {spans.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

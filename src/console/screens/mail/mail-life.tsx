@@ -1,0 +1,105 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { ReceiptDocument } from '../../../contract/mail.ts';
+import { Moment } from '../../parts/moment.tsx';
+import { call } from '../../server/client.ts';
+import { spanText } from '../../server/clock.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
+import { followedNow } from '../../server/ticking.ts';
+
+const everySeconds = 1;
+
+/** How a mail ended, in words. */
+export const ends: Readonly<Record<string, string>> = {
+  acked: 'Acknowledged',
+  rejected: 'Rejected',
+  expired: 'Expired',
+  withdrawn: 'Withdrawn',
+  over_requeued: 'Requeued too often',
+  mailbox_full: 'Found its mailbox full',
+};
+
+/** Whether nothing more will happen to it. */
+export function isSettled({ state }: ReceiptDocument): boolean {
+  return state !== 'queued' && state !== 'delayed';
+}
+
+/** The receipt of a mail, read again while it lives. */
+export function useReceipt(fleetId: string, deviceId: string, mailId: string): Resource<ReceiptDocument> {
+  const path = `/fleets/${fleetId}/devices/${deviceId}/mail/${mailId}`;
+  const [isEnded, setEnded] = useState(false);
+  const resource = useResource(
+    path,
+    (signal) => call<ReceiptDocument>('GET', path, { signal }),
+    isEnded ? undefined : everySeconds,
+  );
+  const { value } = resource;
+  useEffect(() => setEnded(value !== undefined && isSettled(value)), [value]);
+  return resource;
+}
+
+interface Step {
+  name: string;
+  time: string | null;
+  kind: 'done' | 'good' | 'bad' | 'next';
+}
+
+function stepsOf(receipt: ReceiptDocument): Step[] {
+  const { state, deliver_at, queued_at, fetch_count, first_fetched_at, requeue_count, settled_at } = receipt;
+  const steps: Step[] = [];
+  if (deliver_at !== null)
+    steps.push({ name: 'Delayed until', time: deliver_at, kind: queued_at === null ? 'next' : 'done' });
+  if (queued_at !== null) steps.push({ name: 'Queued', time: queued_at, kind: 'done' });
+  if (fetch_count > 0) {
+    const name = fetch_count === 1 ? 'Fetched' : `Fetched ${fetch_count} times, first`;
+    steps.push({ name, time: first_fetched_at, kind: 'done' });
+  } else if (state === 'queued') steps.push({ name: 'Not fetched yet', time: null, kind: 'next' });
+  if (requeue_count > 0) steps.push({ name: `Requeued ${requeue_count} times`, time: null, kind: 'done' });
+  if (isSettled(receipt)) {
+    const kind = state === 'acked' ? 'good' : 'bad';
+    steps.push({ name: ends[state] ?? state, time: settled_at, kind });
+  } else if (state === 'queued') steps.push({ name: 'Not answered yet', time: null, kind: 'next' });
+  return steps;
+}
+
+/** What was between two steps: milliseconds of a device that is quick, days of one that is not. */
+function betweenText(fromMs: number, toMs: number): string {
+  const ms = toMs - fromMs;
+  return ms < 10_000 ? `+${ms.toLocaleString('en')} ms` : `+${spanText(ms)}`;
+}
+
+/** The life of a mail as a line, with the time of each step and what was between them. */
+export function MailLife({ receipt }: { receipt: ReceiptDocument }) {
+  followedNow();
+  let beforeMs: number | undefined;
+  const { expires_at } = receipt;
+  return (
+    <ol class="life" aria-label="Life of the mail">
+      {stepsOf(receipt).map(({ name, time, kind }) => {
+        const timeMs = time === null ? undefined : Date.parse(time);
+        const between =
+          beforeMs !== undefined && timeMs !== undefined ? betweenText(beforeMs, timeMs) : undefined;
+        beforeMs = timeMs ?? beforeMs;
+        return (
+          <li class={`is-${kind}`} key={name}>
+            <span>
+              {name} {between && <span class="hint">{between}</span>}
+            </span>
+            {time !== null && (
+              <span class="soft small">
+                <Moment time={time} />
+              </span>
+            )}
+          </li>
+        );
+      })}
+      {expires_at !== null && (
+        <li class="is-next">
+          <span>Expires</span>
+          <span class="small">
+            <Moment time={expires_at} />
+          </span>
+        </li>
+      )}
+    </ol>
+  );
+}

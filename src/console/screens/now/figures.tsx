@@ -1,0 +1,26 @@
+import type { FleetCountsDocument } from '../../../contract/fleet.ts';
+import { href } from '../../page/router.ts';
+
+/** The devices of a fleet by state: each number a link to its list. */
+export function Figures({ fleetId, counts }: { fleetId: string; counts: FleetCountsDocument }) {
+  const { devices, disabled, connected, active } = counts;
+  // Connected ones count as active too, whether they have called lately or not; the rest is offline.
+  const seen = Math.max(active, connected);
+  const offline = Math.max(devices - seen - disabled, 0);
+  const figures = [
+    ['connected', 'Connected', connected, 'state:connected'],
+    ['active', 'Active', seen, 'state:active'],
+    ['offline', 'Offline', offline, 'state:offline enabled:yes'],
+    ['disabled', 'Disabled', disabled, 'enabled:no'],
+  ] as const;
+  return (
+    <div class="figures">
+      {figures.map(([state, name, count, query]) => (
+        <a key={state} href={href([fleetId, 'devices'], { q: query })}>
+          <span class={`state is-${state} soft`}>{name}</span>
+          <span class="figure">{count.toLocaleString('en')}</span>
+        </a>
+      ))}
+    </div>
+  );
+}

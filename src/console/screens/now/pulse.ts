@@ -1,0 +1,55 @@
+import type { TopDocument } from '../../../contract/server.ts';
+
+/** What a server did between two looks. */
+export interface Beat {
+  timeSeconds: number;
+  requestsPerSecond: number;
+  /** Null while nothing was asked. */
+  latencyMs: number | null;
+  commitsPerSecond: number;
+}
+
+/** Five minutes of two seconds each. */
+const beatsMax = 150;
+
+function requestsOf({ requests }: TopDocument): number {
+  return requests.reduce((sum, { answered }) => sum + answered, 0);
+}
+
+function commitsOf({ shards }: TopDocument): number {
+  return shards.reduce((sum, { commits }) => sum + commits, 0);
+}
+
+/** Upper bound of the bucket in which the 99th of a hundred requests since the last look is. */
+function latencyOf(before: TopDocument, now: TopDocument): number | null {
+  const { bounds_seconds } = now.latency;
+  const counts = now.latency.counts.map((count, index) => count - (before.latency.counts[index] ?? 0));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total <= 0) return null;
+  let passed = 0;
+  const index = counts.findIndex((count) => {
+    passed += count;
+    return passed >= total * 0.99;
+  });
+  return (bounds_seconds[index] ?? bounds_seconds.at(-1) ?? 0) * 1_000;
+}
+
+/** The pulse with one more look. A server that was started again begins anew. */
+export function beatsAfter(
+  beats: readonly Beat[],
+  before: TopDocument | undefined,
+  now: TopDocument,
+): Beat[] {
+  const timeSeconds = Date.parse(now.time) / 1_000;
+  const passedSeconds = before ? timeSeconds - Date.parse(before.time) / 1_000 : 0;
+  if (before === undefined || passedSeconds <= 0) return [...beats];
+  const requests = requestsOf(now) - requestsOf(before);
+  if (requests < 0) return [];
+  const beat: Beat = {
+    timeSeconds,
+    requestsPerSecond: requests / passedSeconds,
+    latencyMs: latencyOf(before, now),
+    commitsPerSecond: Math.max(commitsOf(now) - commitsOf(before), 0) / passedSeconds,
+  };
+  return [...beats, beat].slice(-beatsMax);
+}

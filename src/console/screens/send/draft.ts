@@ -1,0 +1,60 @@
+import { parseSpan } from '../../server/clock.ts';
+import type { FormField } from './schema-form.ts';
+import { payloadText } from './schema-form.ts';
+import type { Recipient } from './send-to.ts';
+
+/** A mail that is being written. */
+export interface Draft {
+  deviceId: string;
+  name: string;
+  /** Written as JSON, or in the fields of its schema. */
+  mode: 'json' | 'form';
+  json: string;
+  fields: readonly FormField[];
+  values: Readonly<Record<string, string>>;
+  /** A span like `2d`; empty: the fleet's. */
+  ttl: string;
+  /** Local time as its field has it; empty: now. */
+  deliverAt: string;
+}
+
+export function emptyDraft(recipient: Recipient): Draft {
+  const deviceId = 'deviceId' in recipient ? recipient.deviceId : '';
+  return { deviceId, name: '', mode: 'json', json: '{}', fields: [], values: {}, ttl: '', deliverAt: '' };
+}
+
+/** The payload as it is sent, byte for byte; undefined while it is none. */
+export function draftPayload({ mode, json, fields, values }: Draft): string | undefined {
+  if (mode === 'form') return payloadText(fields, values);
+  try {
+    const value: unknown = JSON.parse(json.trim() === '' ? '{}' : json);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (json.trim() === '' ? '{}' : json) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why the draft cannot be sent yet. */
+export function problemOf(draft: Draft, recipient: Recipient): string | undefined {
+  if ('deviceId' in recipient && !/^[A-Za-z0-9]{10}$/.test(draft.deviceId))
+    return 'To whom? A device id is 10 letters or digits.';
+  if (!/^[A-Za-z0-9_-]{1,255}$/.test(draft.name)) return 'A mail has a name: letters, digits, _ and -.';
+  if (draft.ttl !== '' && parseSpan(draft.ttl) === undefined)
+    return 'A span of life is like 90min, 12h or 7d.';
+  if (draftPayload(draft) === undefined)
+    return draft.mode === 'json' ? 'The payload is not a JSON object.' : 'A number is not one.';
+  const missing =
+    draft.mode === 'form' && draft.fields.find(({ name, isRequired }) => isRequired && !draft.values[name]);
+  return missing ? `${missing.name} is required.` : undefined;
+}
+
+/** Settings of the mail as the API takes them. */
+export function settingsOf({ ttl, deliverAt }: Draft): { ttl_seconds?: number; deliver_at?: string } {
+  const spanMs = parseSpan(ttl);
+  const date = new Date(deliverAt);
+  return {
+    ...(spanMs !== undefined && { ttl_seconds: Math.round(spanMs / 1_000) }),
+    ...(deliverAt !== '' && !Number.isNaN(date.getTime()) && { deliver_at: date.toISOString() }),
+  };
+}

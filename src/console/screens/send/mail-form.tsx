@@ -1,0 +1,155 @@
+import { useEffect } from 'preact/hooks';
+import type { ShownDeviceDocument } from '../../../contract/device.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { SchemaDocument } from '../../../contract/schema.ts';
+import { Choice } from '../../parts/choice.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { type Draft, draftPayload } from './draft.ts';
+import { PayloadFields } from './payload-fields.tsx';
+import { formFieldsOf } from './schema-form.ts';
+
+export interface MailFormProps {
+  fleetId: string;
+  draft: Draft;
+  isToDevice: boolean;
+  /** Of the last attempt, by the path in the payload. */
+  errors: readonly { path: string; msg: string }[];
+  onChange: (changed: Partial<Draft>) => void;
+  onSend: () => void;
+}
+
+/** The fields of a mail: to whom, which, and its payload by its schema or as JSON. */
+export function MailForm({ fleetId, draft, isToDevice, errors, onChange, onSend }: MailFormProps) {
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSend();
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the button below
+    <div class="stack" onKeyDown={onKey}>
+      {isToDevice && <To fleetId={fleetId} deviceId={draft.deviceId} onChange={onChange} />}
+      <NameAndPayload fleetId={fleetId} draft={draft} errors={errors} onChange={onChange} />
+      <div class="pair">
+        <div class="field">
+          <label for="mail-ttl">Lives for</label>
+          <input
+            id="mail-ttl"
+            class="input"
+            placeholder="the fleet’s span"
+            value={draft.ttl}
+            onInput={({ currentTarget }) => onChange({ ttl: currentTarget.value })}
+          />
+          <span class="hint">like 90min, 12h, 7d</span>
+        </div>
+        <div class="field">
+          <label for="mail-at">Deliver at</label>
+          <input
+            id="mail-at"
+            class="input"
+            type="datetime-local"
+            value={draft.deliverAt}
+            onInput={({ currentTarget }) => onChange({ deliverAt: currentTarget.value })}
+          />
+          <span class="hint">empty: now</span>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps['onChange'] }) {
+  const { fleetId, deviceId, onChange } = props;
+  const isId = /^[A-Za-z0-9]{10}$/.test(deviceId);
+  const path = `/fleets/${fleetId}/devices/${deviceId}`;
+  const device = useResource(isId ? path : undefined, (signal) =>
+    call<ShownDeviceDocument>('GET', path, { signal }),
+  );
+  const { value, error } = device;
+  return (
+    <div class="field">
+      <label for="mail-to">To</label>
+      <input
+        id="mail-to"
+        class="input mono"
+        value={deviceId}
+        maxLength={10}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={({ currentTarget }) => onChange({ deviceId: currentTarget.value.trim() })}
+      />
+      {value && (
+        <span class="hint">
+          <Untrusted text={value.name} lengthMax={60} /> {value.enabled ? value.state : 'disabled'},{' '}
+          {value.mailbox_size} in its mailbox
+        </span>
+      )}
+      {error && <span class="wrong">{error.message}</span>}
+    </div>
+  );
+}
+
+function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors' | 'onChange'>) {
+  const { fleetId, draft, errors, onChange } = props;
+  const schemas = useResource(`/fleets/${fleetId}/schemas`, (signal) =>
+    call<ListDocument<SchemaDocument>>('GET', `/fleets/${fleetId}/schemas`, { signal }),
+  );
+  const names = schemas.value?.items.filter(({ kind }) => kind === 'mail').map(({ name }) => name) ?? [];
+  const hasSchema = names.includes(draft.name);
+  const path = `/fleets/${fleetId}/schemas/mail/${draft.name}`;
+  const schema = useResource(
+    hasSchema ? path : undefined,
+    async (signal) => formFieldsOf(await call<unknown>('GET', path, { signal })) ?? [],
+  );
+  const fields = hasSchema ? (schema.value ?? []) : [];
+  // Another schema begins another form
+  useEffect(
+    () => onChange({ fields, mode: fields.length > 0 ? 'form' : 'json' }),
+    [draft.name, schema.value],
+  );
+  const toJson = (): void => onChange({ mode: 'json', json: draftPayload(draft) ?? draft.json });
+  return (
+    <>
+      <div class="field">
+        <label for="mail-name">Mail</label>
+        <input
+          id="mail-name"
+          class="input"
+          list="mail-names"
+          value={draft.name}
+          maxLength={255}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={({ currentTarget }) => onChange({ name: currentTarget.value.trim() })}
+        />
+        <datalist id="mail-names">
+          {names.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        {draft.name !== '' && schemas.value && !hasSchema && (
+          <span class="hint">There is no mail schema of this name: any payload is taken.</span>
+        )}
+      </div>
+      <div class="field">
+        <div class="section-head">
+          <span class="label">Payload</span>
+          {fields.length > 0 && (
+            <div class="tools">
+              <Choice
+                label="How the payload is written"
+                value={draft.mode}
+                options={[
+                  ['form', 'Form'],
+                  ['json', 'JSON'],
+                ]}
+                onChange={(mode) => (mode === 'json' ? toJson() : onChange({ mode }))}
+              />
+            </div>
+          )}
+        </div>
+        <PayloadFields draft={draft} errors={errors} onChange={onChange} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks';
+import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { SentMailDocument } from '../../../contract/mail.ts';
+import { href } from '../../page/router.ts';
+import { Loaded } from '../../parts/banner.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { MailLife, useReceipt } from '../mail/mail-life.tsx';
+
+export interface MailSentProps {
+  fleetId: string;
+  deviceId: string;
+  mail: SentMailDocument;
+}
+
+/** What becomes of a mail that was just sent, as it happens. */
+export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
+  const { mail_id, mailbox_size } = mail;
+  const receipt = useReceipt(fleetId, deviceId, mail_id);
+  return (
+    <>
+      <p>
+        <a class="link mono" href={href([fleetId, 'devices', deviceId])}>
+          {deviceId}
+        </a>{' '}
+        has {mailbox_size} {mailbox_size === 1 ? 'mail' : 'mails'} in its mailbox.{' '}
+        <a class="link" href={href([fleetId, 'devices', deviceId, 'mail', mail_id])}>
+          Open this mail
+        </a>
+      </p>
+      <Loaded resource={receipt}>{(document) => <MailLife receipt={document} />}</Loaded>
+    </>
+  );
+}
+
+/** How far a broadcast is that was just started. */
+export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadcast: BroadcastDocument }) {
+  const [isEnded, setEnded] = useState(false);
+  const path = `/fleets/${fleetId}/broadcasts/${broadcast.broadcast_id}`;
+  const current = useResource(
+    path,
+    async (signal) => {
+      const document = await call<BroadcastDocument>('GET', path, { signal });
+      setEnded(document.ended_at !== null);
+      return document;
+    },
+    isEnded ? undefined : 1,
+  );
+  const { state, devices, queued, refused } = current.value ?? broadcast;
+  return (
+    <>
+      <progress
+        aria-label="Broadcast"
+        {...(devices === null
+          ? {}
+          : { max: devices || 1, value: queued + refused || (devices === 0 ? 1 : 0) })}
+      />
+      <p role="status">
+        {state}: {queued.toLocaleString('en')} queued
+        {devices !== null && ` of ${devices.toLocaleString('en')}`}
+        {refused > 0 && `, ${refused.toLocaleString('en')} refused`}
+      </p>
+      {isEnded && refused > 0 && <BroadcastRefusals path={`${path}/refusals`} fleetId={fleetId} />}
+    </>
+  );
+}
+
+function BroadcastRefusals({ path, fleetId }: { path: string; fleetId: string }) {
+  const refusals = useResource(path, (signal) =>
+    call<ListDocument<BroadcastRefusalDocument>>('GET', path, { query: { limit: 100 }, signal }),
+  );
+  return (
+    <Loaded resource={refusals}>
+      {({ items, next }) => (
+        <ul class="list">
+          {items.map(({ device_id, reason }) => (
+            <li key={device_id}>
+              <a class="row" href={href([fleetId, 'devices', device_id])}>
+                <code>{device_id}</code>
+                <span class="end">{reason.replaceAll('_', ' ')}</span>
+              </a>
+            </li>
+          ))}
+          {next !== null && <li class="hint">and further ones</li>}
+        </ul>
+      )}
+    </Loaded>
+  );
+}

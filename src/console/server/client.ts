@@ -1,0 +1,110 @@
+import { signal } from '@preact/signals';
+import type { ErrorDocument } from '../../contract/document.ts';
+import { adjustClock } from './clock.ts';
+import { parseExactly } from './exact-json.ts';
+
+const timeoutMs = 30_000;
+const api = '/admin/v1';
+
+/** Credential of this tab. Undefined: nobody is logged in. */
+export const token = signal<string | undefined>(undefined);
+/** Why the last session ended, in the server's words. */
+export const endedBecause = signal<string | undefined>(undefined);
+/** When the server stopped answering; undefined while it does. */
+export const unreachableSince = signal<number | undefined>(undefined);
+
+/** A request that did not succeed. `status` is 0 if there was no answer. */
+export class CallError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly errors: readonly { path: string; msg: string }[];
+
+  constructor(status: number, { error, msg, errors = [] }: ErrorDocument) {
+    super(msg);
+    this.status = status;
+    this.code = error;
+    this.errors = errors;
+  }
+}
+
+export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
+
+export interface RequestOptions {
+  query?: Query;
+  /** Sent as JSON; a text or a file as it is. */
+  body?: unknown;
+  contentType?: string;
+  headers?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** A path of the API with its parameters, each encoded. */
+export function apiUrl(path: string, query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value === undefined || value === '') continue;
+    for (const one of Array.isArray(value) ? value : [value]) parameters.append(key, String(one));
+  }
+  const text = parameters.toString();
+  return `${api}${path}${text && `?${text}`}`;
+}
+
+/** Sends a request and returns its successful answer, whose body is yet to be read. @throws CallError. */
+export async function open(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+  const { query, body, contentType = 'application/json', headers, signal: stopping } = options;
+  const used = token.value;
+  const isRaw = typeof body === 'string' || body instanceof Blob;
+  let response: Response;
+  try {
+    response = await fetch(apiUrl(path, query), {
+      method,
+      credentials: 'omit',
+      headers: {
+        ...(used !== undefined && { Authorization: `Bearer ${used}` }),
+        ...(body !== undefined && { 'Content-Type': contentType }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
+      ...(stopping && { signal: stopping }),
+    });
+  } catch (error) {
+    if (stopping?.aborted && stopping.reason !== timedOut) throw error;
+    unreachableSince.value ??= Date.now();
+    throw new CallError(0, { error: 'unreachable', msg: 'The server does not answer.' });
+  }
+  unreachableSince.value = undefined;
+  adjustClock(response.headers.get('date'));
+  if (response.ok) return response;
+  const failure = await failureOf(response);
+  if (response.status === 401 && token.value === used) endSession(failure.message);
+  throw failure;
+}
+
+async function failureOf(response: Response): Promise<CallError> {
+  const fallback = { error: 'unexpected_answer', msg: `The server answered ${response.status}.` };
+  const document: unknown = await response.json().catch(() => fallback);
+  const isError = typeof document === 'object' && document !== null && 'error' in document;
+  return new CallError(response.status, isError ? (document as ErrorDocument) : fallback);
+}
+
+const timedOut = 'timed out';
+
+/** Sends a request and returns its document, numbers in payloads as they were written. @throws CallError. */
+export async function call<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(timedOut), timeoutMs);
+  const signals = [controller.signal, ...(options.signal ? [options.signal] : [])];
+  try {
+    const response = await open(method, path, { ...options, signal: AbortSignal.any(signals) });
+    const text = await response.text();
+    return (text === '' ? undefined : parseExactly(text)) as T;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Forgets the credential of this tab. */
+export function endSession(reason: string): void {
+  token.value = undefined;
+  endedBecause.value = reason;
+}

@@ -1,0 +1,117 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { CallError } from './client.ts';
+
+/** A document of the server as a screen has it. */
+export interface Resource<T> {
+  value: T | undefined;
+  /** When `value` was read, at this browser. */
+  readAtMs: number | undefined;
+  /** Why it cannot be read now; `value` is then what was read before. */
+  error: CallError | undefined;
+  /** Since when reading has failed. */
+  failingSinceMs: number | undefined;
+  refresh(): void;
+}
+
+interface State<T> {
+  key: string;
+  value?: T;
+  readAtMs?: number;
+  error?: CallError;
+  failingSinceMs?: number;
+}
+
+/** Longest pause between attempts while the server does not answer. */
+const pauseSecondsMax = 15;
+
+/**
+ * Reads a document when `key` changes, and again some seconds after each answer while somebody looks at the page.
+ * Undefined as the key: there is nothing to read.
+ */
+export function useResource<T>(
+  key: string | undefined,
+  load: (signal: AbortSignal) => Promise<T>,
+  everySeconds?: number,
+): Resource<T> {
+  const [state, setState] = useState<State<T>>({ key: '' });
+  const again = useRef<() => void>(() => {});
+  // The key says all that the loader depends on
+  useEffect(() => {
+    if (key === undefined) return;
+    return keepReading(key, load, everySeconds, setState, again);
+  }, [key, everySeconds]);
+  const current: State<T> = state.key === key ? state : { key: '' };
+  return {
+    value: current.value,
+    readAtMs: current.readAtMs,
+    error: current.error,
+    failingSinceMs: current.failingSinceMs,
+    refresh: () => again.current(),
+  };
+}
+
+type Update<T> = (change: (before: State<T>) => State<T>) => void;
+
+function keepReading<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  everySeconds: number | undefined,
+  update: Update<T>,
+  again: { current: () => void },
+): () => void {
+  const stopping = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let failures = 0;
+  let isReading = false;
+  let isAskedAgain = false;
+  const read = async (): Promise<void> => {
+    clearTimeout(timer);
+    isReading = true;
+    try {
+      const value = await load(stopping.signal);
+      if (stopping.signal.aborted) return;
+      failures = 0;
+      update(() => ({ key, value, readAtMs: Date.now() }));
+    } catch (error) {
+      if (stopping.signal.aborted) return;
+      failures += 1;
+      update((before) => failed(before, key, error));
+    } finally {
+      isReading = false;
+    }
+    // What was asked for while an answer was on its way may be newer than that answer.
+    if (isAskedAgain) {
+      isAskedAgain = false;
+      void read();
+    } else plan();
+  };
+  const plan = (): void => {
+    const isWorthwhile = everySeconds !== undefined || failures > 0;
+    if (!isWorthwhile || document.hidden || stopping.signal.aborted) return;
+    const pauseSeconds = Math.min((everySeconds ?? 1) * 2 ** Math.min(failures, 4), pauseSecondsMax);
+    timer = setTimeout(read, Math.max(pauseSeconds, everySeconds ?? 0) * 1_000);
+  };
+  const refresh = (): void => {
+    if (isReading) isAskedAgain = true;
+    else void read();
+  };
+  const onVisibility = (): void => {
+    if (document.hidden) clearTimeout(timer);
+    else if (everySeconds !== undefined && !isReading) void read();
+  };
+  again.current = refresh;
+  document.addEventListener('visibilitychange', onVisibility);
+  void read();
+  return () => {
+    stopping.abort();
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', onVisibility);
+  };
+}
+
+function failed<T>(before: State<T>, key: string, error: unknown): State<T> {
+  const known =
+    error instanceof CallError ? error : new CallError(0, { error: 'failed', msg: String(error) });
+  const rest = before.key === key ? before : { key };
+  return { ...rest, error: known, failingSinceMs: rest.failingSinceMs ?? Date.now() };
+}

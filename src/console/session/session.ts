@@ -1,0 +1,55 @@
+import { signal } from '@preact/signals';
+import type { SelfDocument } from '../../contract/token.ts';
+import type { Scope } from '../../core/scope.ts';
+import { go, href } from '../page/router.ts';
+import { call, endSession, token } from '../server/client.ts';
+
+const kept = 'fleetpost.session';
+
+export const self = signal<SelfDocument | undefined>(undefined);
+/** The session is being made or looked up. */
+export const isStarting = signal(true);
+
+/** Whether the session has the scope; admin has all. */
+export function may(scope: Scope): boolean {
+  const scopes = self.value?.scopes ?? [];
+  return scopes.includes(scope) || scopes.includes('admin');
+}
+
+/** The screen that a link leads to: of a fleet, or of a device. */
+function placeOf(fragment: URLSearchParams): string {
+  const [fleet, device] = [fragment.get('fleet'), fragment.get('device')];
+  if (fleet === null) return location.pathname + location.search;
+  return href(device === null ? [fleet] : [fleet, 'devices', device]);
+}
+
+/**
+ * Begins with the login code of the address, which is taken out of it at once, or goes on with the session that this
+ * tab had before it was loaded again.
+ */
+export async function startSession(): Promise<void> {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const code = fragment.get('code');
+  // At once: a code is of no use twice, but none of it needs to stay in the history.
+  if (location.hash !== '') go(placeOf(fragment), { replace: true });
+  try {
+    if (code !== null) {
+      const session = await call<{ token: string }>('POST', '/console-sessions', { body: { code } });
+      sessionStorage.setItem(kept, session.token);
+    }
+    token.value = sessionStorage.getItem(kept) ?? undefined;
+    if (token.value !== undefined) self.value = await call<SelfDocument>('GET', '/self');
+  } catch (error) {
+    // A server that does not answer now may do so later: the session is kept for that.
+    endSession(error instanceof Error ? error.message : String(error));
+  }
+  isStarting.value = false;
+}
+
+/** Forgets the session, and revokes it where it may do so itself; else it ends an hour after its last request. */
+export async function logOut(): Promise<void> {
+  const { token_id = null } = self.value ?? {};
+  if (token_id !== null && may('admin')) await call('DELETE', `/tokens/${token_id}`).catch(() => undefined);
+  sessionStorage.removeItem(kept);
+  endSession('You have logged out.');
+}

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { isDeviceId, parseDeviceQuery } from '../../src/console/screens/devices/device-query.ts';
+
+it.each([
+  ['', {}, []],
+  ['Lamp', { name_prefix: 'Lamp' }, ['--name-prefix', 'Lamp']],
+  ['name:"Lamp 4" tag:hall tag:"floor 2"', { name_prefix: 'Lamp 4', tag: ['hall', 'floor 2'] }, undefined],
+  ['state:offline', { state: 'offline' }, ['--state', 'offline']],
+  ['state:disabled', { enabled: false }, ['--disabled']],
+  ['id:PUMP enabled:yes', { id_prefix: 'PUMP', enabled: true }, ['--id-prefix', 'PUMP', '--enabled']],
+])('%s is the filter %o', (text, filter, flags) => {
+  const query = parseDeviceQuery(text);
+  expect(query).toMatchObject({ filter, problems: [] });
+  expect(Object.keys(query.filter).sort()).toEqual(Object.keys(filter).sort());
+  if (flags !== undefined) expect(query.flags).toEqual(flags);
+});
+
+it('a span of time is a time of the server for the API, and a span for the command', () => {
+  const { filter, flags } = parseDeviceQuery('seen<90min seen>30s');
+  const passedMs = Date.now() - Date.parse(String(filter.seen_after));
+  expect(Math.abs(passedMs - 5_400_000)).toBeLessThan(5_000);
+  expect(filter.seen_before).toBeDefined();
+  expect(flags).toEqual(['--seen-after', '90m', '--seen-before', '30s']);
+});
+
+it.each(['size:4', 'state:asleep', 'seen<soon', 'tag:', 'id:-', 'Lamp 4', 'enabled:maybe'])(
+  '%s is answered with a sentence rather than dropped',
+  (text) => {
+    expect(parseDeviceQuery(text).problems).toHaveLength(1);
+  },
+);
+
+it('ten letters or digits are a device, which is opened', () => {
+  expect(isDeviceId(' PUMP07HALL ')).toBe(true);
+  expect(isDeviceId('PUMP07')).toBe(false);
+});

@@ -1,0 +1,163 @@
+import { readdirSync, statSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ConsolePage, launchBrowser } from '../harness/browser.ts';
+import { type ConsoleFleet, createConsoleFleet, hostileTexts } from '../harness/console-fleet.ts';
+import { createFleet } from '../harness/device.ts';
+import { TestServer } from '../harness/server.ts';
+
+let server: TestServer;
+let browser: Browser;
+let made: ConsoleFleet;
+beforeAll(async () => {
+  [server, browser] = await Promise.all([TestServer.start({ activityFlushSeconds: 1 }), launchBrowser()]);
+  made = await createConsoleFleet(server);
+});
+afterAll(async () => {
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const sizes = [
+  [1_440, 900],
+  [360, 740],
+] as const;
+const schemes = ['light', 'dark'] as const;
+
+/** Holds a drawn screen to what holds for all, in each size and colour. */
+async function check(console: ConsolePage, name: string): Promise<void> {
+  const { page } = console;
+  for (const [width, height] of sizes) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of schemes) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const where = `${name}, ${width} px, ${colorScheme}`;
+      const excess = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect(excess, `${where}: wider than the window`).toBeLessThanOrEqual(0);
+      expect(await console.violations(), where).toEqual([]);
+    }
+  }
+  expect(await page.evaluate('globalThis.isHacked'), name).toBeUndefined();
+  expect(console.faults, name).toEqual([]);
+}
+
+interface Screen {
+  name: string;
+  place: () => string;
+  /** Until it is drawn with what it is about. */
+  ready: (page: Page) => Promise<unknown>;
+}
+
+const seen = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+const fleetId = (): string => made.fleet.fleetId;
+const screens: Screen[] = [
+  {
+    name: 'Now',
+    place: () => fleetId(),
+    ready: async (page) => {
+      await seen(page, 'Offline');
+      await seen(page, 'Requests');
+    },
+  },
+  {
+    name: 'Devices',
+    // Few enough that the bar of the selection covers none of their rows.
+    place: () => `${fleetId()}/devices?q=tag:floor-2`,
+    ready: async (page) => {
+      await seen(page, 'LAMP000003');
+      await page.getByLabel('Select LAMP000003').check();
+    },
+  },
+  {
+    name: 'Device',
+    place: () => `${fleetId()}/devices/${made.pump.deviceId}`,
+    ready: async (page) => {
+      await seen(page, 'lock_check');
+      await seen(page, /its datapoints do not match schema flow/);
+      await seen(page, 'Last refusals');
+    },
+  },
+  {
+    name: 'Device of a hostile one',
+    place: () => `${fleetId()}/devices/${made.hostile.deviceId}`,
+    ready: (page) => seen(page, hostileTexts[0]),
+  },
+  {
+    name: 'Mail',
+    place: () => `${fleetId()}/devices/${made.pump.deviceId}/mail/${made.mailId}`,
+    ready: async (page) => {
+      await seen(page, 'Not answered yet');
+      await seen(page, '"north"');
+    },
+  },
+  {
+    name: 'Live',
+    place: () => `${fleetId()}/live?since=1d`,
+    ready: async (page) => {
+      // The deepest, the longest and the one with the most keys are all opened.
+      await seen(page, 'celsius');
+      for (const button of (await page.locator('button.record').all()).slice(0, 12)) await button.click();
+    },
+  },
+  {
+    name: 'Dead letters',
+    place: () => `${fleetId()}/dead-letters`,
+    ready: (page) => seen(page, '9007199254740993'),
+  },
+];
+
+it('what the first page loads is small', () => {
+  const folder = new URL('../../dist/console/assets/', import.meta.url).pathname;
+  const bytesOf = (pattern: RegExp): number =>
+    readdirSync(folder)
+      .filter((name) => pattern.test(name))
+      .reduce((sum, name) => sum + statSync(folder + name).size, 0);
+  expect(bytesOf(/^console-.*\.js\.gz$/)).toBeLessThan(45_000);
+  expect(bytesOf(/^console-.*\.css\.gz$/)).toBeLessThan(12_000);
+});
+
+it.each(screens)('$name: no fault, and WCAG 2.2 AA, in light and dark, narrow and wide', async (screen) => {
+  await using console = await ConsolePage.open(browser, server, { place: screen.place() });
+  await screen.ready(console.page);
+  await check(console, screen.name);
+});
+
+it('the drawer that sends a mail, by form and by JSON', async () => {
+  const place = `${fleetId()}/devices/${made.pump.deviceId}`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await seen(page, 'lock_check');
+  await page.keyboard.press('s');
+  await page.getByLabel('Mail', { exact: true }).fill('set_speed');
+  await page.getByLabel(/^rpm/).waitFor();
+  await check(console, 'Send');
+});
+
+it('a fleet that is new shows the first steps, and one that is not there says so', async () => {
+  const fleet = await createFleet(server);
+  await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
+  await seen(console.page, 'Make the first device');
+  await check(console, 'first steps');
+  await console.go('NOSUCHFL/devices');
+  await seen(console.page, 'There is no fleet NOSUCHFL.');
+});
+
+it('the page of who is not logged in says how to', async () => {
+  await using console = await ConsolePage.open(browser, server, { token: 'FPT-none' });
+  await seen(console.page, 'fleetpost console');
+  await check(console, 'Welcome');
+});
+
+it('the payloads of hostile devices are text, exact, and cut until all is asked for', async () => {
+  const place = `${fleetId()}/live?since=1d&device=${made.hostile.deviceId}&kind=message`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await seen(page, '"counter": 9007199254740993, "exact": 1.10');
+  expect(await page.getByText('U+202E').count()).toBe(1);
+  await page.locator('button.record', { hasText: '"text": "xxx' }).click();
+  const payload = page.getByLabel('Payload', { exact: true });
+  expect((await payload.innerText()).length).toBeLessThan(17_000);
+  await page.getByRole('button', { name: 'Show all' }).click();
+  expect((await payload.innerText()).length).toBeGreaterThan(60_000);
+  expect(console.faults).toEqual([]);
+});

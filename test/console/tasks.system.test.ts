@@ -1,0 +1,150 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ConsolePage, launchBrowser } from '../harness/browser.ts';
+import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
+import { freePort } from '../harness/free-port.ts';
+import { TestServer } from '../harness/server.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
+
+const data = temporaryFolder();
+let config: Parameters<typeof TestServer.start>[0];
+let server: TestServer;
+let browser: Browser;
+let made: ConsoleFleet;
+beforeAll(async () => {
+  // Ports of its own, which a restarted server has again.
+  config = { admin: `127.0.0.1:${await freePort()}`, activityFlushSeconds: 1 } as typeof config;
+  [server, browser] = await Promise.all([TestServer.start(config, data), launchBrowser()]);
+  made = await createConsoleFleet(server);
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+it('a device is found by its id, and its state is a sentence', async () => {
+  const { fleet, pump } = made;
+  await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
+  const { page } = console;
+  await page.getByLabel('Find devices').fill(pump.deviceId);
+  await page.keyboard.press('Enter');
+  await page.getByText(/its datapoints do not match schema flow/).waitFor();
+  // The code is used, and the address holds nothing of it.
+  expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${pump.deviceId}`);
+});
+
+it('a mail is written by the form of its schema, and seen being fetched and acknowledged', async () => {
+  const { fleet, pump } = made;
+  const lamp = await fleet.createDevice({ name: 'Lamp by the door' });
+  const place = `${fleet.fleetId}/devices/${lamp.deviceId}`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await page.getByRole('button', { name: 'Send mail' }).click();
+  await page.getByLabel('Mail', { exact: true }).fill('set_speed');
+  await page.getByLabel(/^rpm/).fill('9000');
+  await page.getByRole('button', { name: /^Send Ctrl/ }).click();
+  await page.getByRole('alert').getByText('/rpm').waitFor();
+  await page.getByLabel(/^rpm/).fill('1450');
+  await page.getByRole('button', { name: /^Send Ctrl/ }).click();
+  await page.getByText('Not fetched yet').waitFor();
+  const { headers, json } = await lamp.next();
+  expect(json).toEqual({ rpm: 1450 });
+  await lamp.settle('ack', headers.get('x-mail-id') ?? '');
+  await page.getByText('Acknowledged').waitFor();
+  expect(pump.fleetId).toBe(lamp.fleetId);
+  expect(console.faults).toEqual([]);
+});
+
+it('a dead letter is replayed by keys alone', async () => {
+  const { fleet, pump } = made;
+  const lamp = await fleet.createDevice();
+  const { mailId } = await lamp.sendMail('to_be_replayed', '{"a":1}');
+  await lamp.next();
+  await lamp.settle('reject', mailId);
+  expect(pump.fleetId).toBe(lamp.fleetId);
+  const place = `${fleet.fleetId}/dead-letters?name=to_be_replayed`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await page.getByLabel('Payload', { exact: true }).waitFor();
+  await page.keyboard.press('r');
+  await page.getByRole('button', { name: 'Replay', exact: true }).last().press('Enter');
+  await page.getByText('1 replayed').waitFor();
+  expect((await lamp.mails()).map(({ name }) => name)).toEqual(['to_be_replayed']);
+});
+
+it('all that fit a filter are tagged at once', async () => {
+  const { fleet } = made;
+  const place = `${fleet.fleetId}/devices?q=tag:floor-2`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await page.getByLabel('Select all on this page').check();
+  await page.getByRole('button', { name: 'Select all that fit' }).click();
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await page.getByLabel('Tag', { exact: true }).fill('night');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add a tag' }).click();
+  await page.getByText('8 changed, 0 were so already.').waitFor();
+});
+
+it('what a session may not do is there, disabled, with the name of the scope', async () => {
+  const { fleet, pump } = made;
+  const { body } = await server.admin<{ token: string }>('POST', '/tokens', {
+    name: 'reader',
+    scopes: ['read'],
+    fleet_id: fleet.fleetId,
+  });
+  const place = `${fleet.fleetId}/devices/${pump.deviceId}`;
+  await using console = await ConsolePage.open(browser, server, { place, token: body.token });
+  const button = console.page.getByRole('button', { name: 'Send mail' });
+  await button.waitFor();
+  expect(await button.getAttribute('aria-disabled')).toBe('true');
+  expect(await button.getAttribute('title')).toBe('Your session lacks the scope mail.');
+});
+
+it('a session ends on the screen when its token is revoked', async () => {
+  const { fleet, pump } = made;
+  const { body } = await server.admin<{ token: string; token_id: string }>('POST', '/tokens', {
+    name: 'short',
+    scopes: ['read'],
+  });
+  const place = `${fleet.fleetId}/devices/${pump.deviceId}`;
+  await using console = await ConsolePage.open(browser, server, { place, token: body.token });
+  const { page } = console;
+  await page.getByText('lock_check').first().waitFor();
+  await server.admin('DELETE', `/tokens/${body.token_id}`);
+  await page.getByText('To log in, run this').waitFor();
+});
+
+it('with a clock that is off by an hour, times are those of the server', async () => {
+  const { fleet, pump } = made;
+  await pump.heartbeat();
+  await using console = await ConsolePage.open(browser, server);
+  const { page } = console;
+  await page.addInitScript(() => {
+    const RealDate = Date;
+    const now = (): number => RealDate.now() + 3_600_000;
+    globalThis.Date = new Proxy(RealDate, {
+      construct: (target, args) => Reflect.construct(target, args.length === 0 ? [now()] : args),
+      get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
+    });
+  });
+  await console.go(`${fleet.fleetId}/devices/${pump.deviceId}`);
+  const lastSeen = page.locator('dd', { has: page.locator('time') }).first();
+  await lastSeen.waitFor();
+  expect(await lastSeen.innerText()).toMatch(/^(now|\d+ s ago)$/);
+});
+
+it('a server that restarts is said to be away, and then what is shown goes on', async () => {
+  const { fleet, pump } = made;
+  const place = `${fleet.fleetId}/devices/${pump.deviceId}`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await page.getByText('lock_check').first().waitFor();
+  await server.stop();
+  await page.getByText(/The server does not answer since/).waitFor();
+  server = await TestServer.start(config, data);
+  await page.getByText(/The server does not answer since/).waitFor({ state: 'detached' });
+  const again = pump.on(server);
+  await again.request('POST', '/v1/datapoint/reading', { after_restart: 1 });
+  await page.getByText('after_restart').first().waitFor();
+  expect(console.faults).toEqual([]);
+});
