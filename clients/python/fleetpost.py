@@ -114,9 +114,9 @@ class _Entry(NamedTuple):
     key_ms: Optional[int]
 
 
-def _backoff(attempt: int, seconds_max: float = RETRY_SECONDS_MAX) -> float:
+def _backoff(attempt: int, seconds_max: Optional[float] = None) -> float:
     """Full jitter: devices that lost the same server do not come back at the same moment."""
-    return random.uniform(0, min(seconds_max, RETRY_SECONDS_BASE * 2 ** min(attempt, 16)))
+    return random.uniform(0, min(seconds_max or RETRY_SECONDS_MAX, RETRY_SECONDS_BASE * 2 ** min(attempt, 16)))
 
 
 def _uuid7(time_ms: int) -> str:

@@ -19,7 +19,7 @@ def say(**event):
 
 options = json.loads(sys.stdin.readline())
 fleetpost.RETRY_SECONDS_MAX = options.pop("retry_seconds_max", 60)
-fleetpost.STREAM_AGAIN_SECONDS = fleetpost.POLL_SECONDS_MIN = 1.0
+fleetpost.STREAM_AGAIN_SECONDS = fleetpost.POLL_SECONDS_MIN = fleetpost.UNAUTHORIZED_SECONDS_MAX = 1.0
 device = fleetpost.Device(**options, on_status=lambda status: say(event="status", **status._asdict()))
 
 
