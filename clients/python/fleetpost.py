@@ -421,7 +421,7 @@ class Device:
         at_ms = self._now_ms() if at is None else int(at.timestamp() * 1_000)
         dropped = self._queue.add(kind, urllib.parse.quote(name, safe=""), body, at_ms)
         if dropped > 0:
-            self._say(f"The queue is full: {dropped} of the oldest entries were dropped.")
+            self._say(f"The queue is full: {dropped} of the oldest entries were dropped.", level=logging.WARNING)
         with self._work:
             self._work.notify_all()
 
@@ -429,11 +429,11 @@ class Device:
         """By the server's clock once it was heard, since a device may have none that is right."""
         return int((time.time() + self._clock_seconds) * 1_000)
 
-    def _say(self, reason: str, connected: Optional[bool] = None) -> None:
+    def _say(self, reason: str, connected: Optional[bool] = None, level: int = logging.INFO) -> None:
         self._reason = reason
         if connected is not None:
             self._connected = connected
-        log.info("%s", reason)
+        log.log(level, "%s", reason)
         if self._on_status is not None:
             try:
                 self._on_status(self.status)
@@ -526,7 +526,7 @@ class Device:
         if entry.key is None or entry.key_ms is None or now_ms - entry.key_ms > KEY_SECONDS_MAX * 1_000:
             if entry.key is not None:
                 self._queue.count("doubtful")
-                self._say("An answer was missing for a day: an entry is sent again, and may be stored twice.")
+                self._say("An answer was missing for a day: an entry is sent again, and may be stored twice.", level=logging.WARNING)
             # Decided once, for the time is part of what the key stands for.
             is_late = entry.at_ms is not None and abs(now_ms - entry.at_ms) > 1_000
             at_ms = entry.at_ms if is_late or entry.key is not None else None
@@ -547,7 +547,7 @@ class Device:
             self._queue.update(entry._replace(at_ms=None))
         elif 400 <= answer.status < 500 and answer.status not in (401, 403, 408, 425, 429):
             self._queue.remove(entry, "refused")
-            self._say(f"The server refused {entry.kind}/{entry.name}: {msg or code or answer.status}")
+            self._say(f"The server refused {entry.kind}/{entry.name}: {msg or code or answer.status}", level=logging.WARNING)
             return answer._replace(status=201)
         return answer
 
