@@ -39,7 +39,7 @@ export function addServeCommand(program: Command): void {
     .option('--demo', 'create a demo fleet in a new data folder, and print its device with the secret')
     .option(
       '--paused',
-      'start held, for good: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"',
+      'start held, also after restarts: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"',
     )
     .option('--no-parent', 'serve in this process, without a parent that restarts it after a crash')
     .action(async (flags: ServeFlags) => {
