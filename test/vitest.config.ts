@@ -57,8 +57,8 @@ export default defineConfig({
       'test/harness/certificate-setup.ts',
     ],
     setupFiles: ['test/harness/answers-setup.ts'],
-    // Twice the two cores of the smallest machine: much of what they do is to wait.
-    maxWorkers: 4,
+    // One more than the two cores of the smallest machine: much of what they do is to wait.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
