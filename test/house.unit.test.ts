@@ -57,9 +57,13 @@ const mayImport: Record<string, readonly string[]> = {
   nodes: ['storage', 'domain', 'core'],
   maintenance: ['features', 'declarations', 'storage', 'domain', 'core'],
   server: ['*'],
-  cli: ['contract', 'core'],
+  cli: ['contract', 'core', 'device'],
   // In the browser: of the server it knows the documents, as types.
   console: ['contract', 'core/scope'],
+  // On devices: nothing of the server goes there.
+  device: [],
+  'device/agent': ['device/client'],
+  'device/simulator': ['device/client', 'contract', 'core'],
   '': ['*'],
 };
 /** Libraries that only these parts may touch. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { nullable, recordedAt, time } from './document.ts';
-import { recordKind } from './record.ts';
+import { nullable, time } from './document.ts';
+import { recordHeadDocument, recordKind } from './record.ts';
 
 const type = Type.Enum(['webhook', 'nats']);
 const closed = { additionalProperties: false };
@@ -165,13 +165,7 @@ export const signingSecretDocument = Type.Object({ secret: signingSecret });
 export type SigningSecretDocument = Static<typeof signingSecretDocument>;
 
 /** A record that the destination refused. */
-export const refusedRecordDocument = Type.Object({
-  record_id: Type.String(),
-  device_id: Type.String(),
-  kind: Type.String(),
-  schema: Type.String(),
-  stored_at: time,
-  recorded_at: Type.Optional(recordedAt),
+export const refusedRecordDocument = Type.Interface([recordHeadDocument], {
   failed_at: time,
   reason: Type.String(),
   replayed: Type.Boolean({ description: 'Whether it is queued to be sent again.' }),

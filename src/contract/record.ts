@@ -3,13 +3,16 @@ import { recordedAt, time } from './document.ts';
 
 export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
 
-export const recordDocument = Type.Object({
+/** A record without what its device sent. */
+export const recordHeadDocument = Type.Object({
   record_id: Type.String(),
   device_id: Type.String(),
   kind: Type.String(),
   schema: Type.String(),
   stored_at: time,
   recorded_at: Type.Optional(recordedAt),
+});
+export const recordDocument = Type.Interface([recordHeadDocument], {
   payload: Type.Object({}, { description: 'As it was sent.' }),
 });
 export type RecordDocument = Static<typeof recordDocument>;

@@ -4,22 +4,8 @@ import { expect, it } from 'vitest';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { as } from '../harness/token.ts';
 import { until } from '../harness/vitals.ts';
-
-async function as(
-  token: string,
-  method: string,
-  path: string,
-  to: TestServer,
-  body?: object,
-): Promise<{ status: number; body: Record<string, unknown> }> {
-  const response = await fetch(`${to.report.admin_url}/admin/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-}
 
 /** A stream of records that ends by itself never. */
 function follow(token: string, fleetId: string, to: TestServer) {
@@ -90,7 +76,7 @@ it('the bootstrap token is turned off and on by the configuration, at a start an
   await reload(false);
   await expect(stream.text()).rejects.toThrow();
   await until(() => first.stderr.includes('nobody can manage this server'));
-  expect(await as(bootstrap, 'GET', '/fleets', first)).toMatchObject({
+  expect(await as(first, bootstrap, 'GET', '/fleets')).toMatchObject({
     status: 401,
     body: { error: 'invalid_token', msg: expect.stringContaining('bootstrapToken') },
   });
@@ -103,13 +89,13 @@ it('the bootstrap token is turned off and on by the configuration, at a start an
   // The way back for who has locked himself out; the old one stays dead.
   await reload(true);
   const renewed = inFile() ?? '';
-  expect((await as(bootstrap, 'GET', '/fleets', first)).status).toBe(401);
-  const { body } = await as(renewed, 'POST', '/tokens', first, { name: 'me', scopes: ['admin'] });
+  expect((await as(first, bootstrap, 'GET', '/fleets')).status).toBe(401);
+  const { body } = await as(first, renewed, 'POST', '/tokens', { name: 'me', scopes: ['admin'] });
   put(false);
   await first.stop();
   const second = await start();
   expect(second.stderr).not.toContain('nobody can manage');
-  expect((await as(renewed, 'GET', '/fleets', second)).status).toBe(401);
+  expect((await as(second, renewed, 'GET', '/fleets')).status).toBe(401);
   const environment = { FLEETPOST_TOKEN: String(body.token) };
   const listed = await fleetpost(['fleet', 'list', '--data', data, '--json'], environment);
   expect(JSON.parse(listed.stdout).items).toContainEqual(expect.objectContaining({ fleet_id: fleetId }));

@@ -3,6 +3,7 @@ import { scopes } from '../../src/core/scope.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
+import { as } from '../harness/token.ts';
 import { until } from '../harness/vitals.ts';
 
 let server: TestServer;
@@ -19,31 +20,6 @@ async function makeToken(body: object): Promise<Made> {
   const answer = await server.admin<Made>('POST', '/tokens', { name: 'test', ...body });
   if (answer.status !== 201) throw new Error(JSON.stringify(answer));
   return answer.body;
-}
-
-interface Answer {
-  status: number;
-  headers: { get(name: string): string | null };
-  body: Record<string, unknown>;
-}
-
-async function as(token: string, method: string, path: string, body?: object, to = server): Promise<Answer> {
-  const response = await fetch(`${to.report.admin_url}/admin/v1${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  let parsed: unknown = {};
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    // Of a 204, or no JSON.
-  }
-  return { status: response.status, headers: response.headers, body: parsed as Record<string, unknown> };
 }
 
 type Operations = Record<string, { security?: Record<string, string[]>[]; parameters?: { name: string }[] }>;
@@ -77,7 +53,7 @@ it('every route but the open ones names its scope, and lets in those who have it
     const { token } = await makeToken({ scopes: [held] });
     for (const { method, path, named, scope } of guarded) {
       const body = method === 'GET' || method === 'DELETE' ? undefined : harmless;
-      const { status, headers } = await as(token, method, path.replace('/admin/v1', ''), body);
+      const { status, headers } = await as(server, token, method, path.replace('/admin/v1', ''), body);
       const may = held === 'admin' || held === scope || scope === 'any';
       expect(status === 403, `${held}: ${method} ${named} is ${status}`).toBe(!may);
       expect(status, `${held}: ${method} ${named}`).not.toBe(401);
@@ -101,15 +77,15 @@ it('no array of different items can be so long that comparing each with each hol
   };
   check(document);
   expect(arrays).toBeGreaterThan(3);
-  const { status } = await as(server.token, 'HEAD', '/audit:export');
+  const { status } = await as(server, server.token, 'HEAD', '/audit:export');
   expect(status, 'HEAD would make an export for nobody').toBe(404);
 });
 
 it('a token of several scopes has each, and what it lacks is named', async () => {
   const { fleetId } = await createFleet(server);
   const { token } = await makeToken({ scopes: ['read', 'mail'] });
-  expect((await as(token, 'GET', `/fleets/${fleetId}/devices`)).status).toBe(200);
-  const { status, body } = await as(token, 'POST', `/fleets/${fleetId}/devices`, {});
+  expect((await as(server, token, 'GET', `/fleets/${fleetId}/devices`)).status).toBe(200);
+  const { status, body } = await as(server, token, 'POST', `/fleets/${fleetId}/devices`, {});
   expect({ status, body }).toEqual({
     status: 403,
     body: { error: 'forbidden', msg: 'This token lacks the scope provision.' },
@@ -119,13 +95,13 @@ it('a token of several scopes has each, and what it lacks is named', async () =>
 it('a token of one fleet reaches that fleet alone, and cannot tell whether there are others', async () => {
   const [own, other] = [await createFleet(server), await createFleet(server)];
   const { token } = await makeToken({ scopes: ['admin'], fleet_id: own.fleetId });
-  const listed = await as(token, 'GET', '/fleets');
+  const listed = await as(server, token, 'GET', '/fleets');
   expect(listed.body.items).toEqual([expect.objectContaining({ fleet_id: own.fleetId })]);
   expect(listed.body.next).toBeNull();
-  expect((await as(token, 'POST', `/fleets/${own.fleetId}/devices`, {})).status).toBe(201);
+  expect((await as(server, token, 'POST', `/fleets/${own.fleetId}/devices`, {})).status).toBe(201);
   const refusals = await Promise.all(
     [other.fleetId, 'NOWHERE1', `${own.fleetId}%00`, own.fleetId.toLowerCase()].map((fleetId) =>
-      as(token, 'GET', `/fleets/${fleetId}/devices`),
+      as(server, token, 'GET', `/fleets/${fleetId}/devices`),
     ),
   );
   for (const { status, body } of refusals) {
@@ -141,7 +117,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
     ['POST', '/fleets', {}],
     ['GET', '/backup', undefined],
   ] as const) {
-    expect((await as(token, method, path, body)).body).toMatchObject({
+    expect((await as(server, token, method, path, body)).body).toMatchObject({
       msg: 'This token is for one fleet, and this route is for all.',
     });
   }
@@ -151,6 +127,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
     if (scope === '' || scope === 'any') continue;
     const at = path.replace('NOWHERE1', other.fleetId).replace('/admin/v1', '');
     const { status } = await as(
+      server,
       token,
       method,
       at,
@@ -165,7 +142,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
 it('a token is listed without its text, and revoking it works with the next request', async () => {
   const { token, token_id } = await makeToken({ scopes: ['read'], name: 'Dashboard' });
   expect(token).toMatch(/^FPT-[A-Z0-9]{32}$/);
-  expect((await as(token, 'GET', '/fleets')).status).toBe(200);
+  expect((await as(server, token, 'GET', '/fleets')).status).toBe(200);
   const listed = await server.admin<{ items: Record<string, unknown>[] }>('GET', '/tokens?limit=1000');
   const found = listed.body.items.find((one) => one.token_id === token_id);
   expect(found).toEqual({
@@ -191,7 +168,7 @@ it('a token is listed without its text, and revoking it works with the next requ
   ).toMatchObject({ token_id });
 
   expect((await server.admin('DELETE', `/tokens/${token_id}`)).status).toBe(204);
-  expect(await as(token, 'GET', '/fleets')).toMatchObject({
+  expect(await as(server, token, 'GET', '/fleets')).toMatchObject({
     status: 401,
     body: { error: 'invalid_token', msg: 'This token does not exist or was revoked.' },
   });
@@ -223,10 +200,10 @@ function follow(token: string, fleetId: string, to = server) {
 it('a token ends when it expires, and what is open of it, and a time that is past is refused', async () => {
   const soon = new Date(Date.now() + 1_500).toISOString();
   const { token, token_id } = await makeToken({ scopes: ['read'], expires_at: soon });
-  expect((await as(token, 'GET', '/fleets')).status).toBe(200);
+  expect((await as(server, token, 'GET', '/fleets')).status).toBe(200);
   const stream = await follow(token, (await createFleet(server)).fleetId);
   await until(() => Date.now() > Date.parse(soon));
-  expect(await as(token, 'GET', '/fleets')).toMatchObject({
+  expect(await as(server, token, 'GET', '/fleets')).toMatchObject({
     status: 401,
     body: { error: 'invalid_token', msg: 'This token has expired.' },
   });

@@ -7,6 +7,7 @@ import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
+import { toggled } from '../../parts/selection.tsx';
 import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
@@ -121,16 +122,10 @@ function Found({ fleetId, page, onAsk }: FoundProps) {
   const act = (verb: 'replay' | 'drop') => (): void => {
     if (meant.length > 0) onAsk(verb, { listed: meant });
   };
-  const toggle = (letter: DeadLetterDocument): void => {
-    const changed = new Set(keys);
-    const key = keyOfLetter(letter);
-    if (!changed.delete(key)) changed.add(key);
-    setKeys(changed);
-  };
   useKeys({
     j: () => setCursor(Math.min(at + 1, items.length - 1)),
     k: () => setCursor(Math.max(at - 1, 0)),
-    x: () => current && toggle(current),
+    x: () => current && setKeys(toggled({ keys: items.map(keyOfLetter), selected: keys }, at)),
     r: act('replay'),
     d: act('drop'),
   });

@@ -1,7 +1,7 @@
-import { useRef } from 'preact/hooks';
 import type { DeadLetterDocument } from '../../../contract/dead-letter.ts';
 import { href } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
+import { SelectPage, SelectRow, useToggle } from '../../parts/selection.tsx';
 import { keyOfLetter } from './letters.ts';
 
 export interface LetterTableProps {
@@ -15,34 +15,14 @@ export interface LetterTableProps {
 
 /** A page of letters; a click shows one, its box selects it, with Shift all from the last one. */
 export function LetterTable({ fleetId, items, keys, cursor, onCursor, onKeys }: LetterTableProps) {
-  const clicked = useRef<number | undefined>(undefined);
-  const isEach = items.length > 0 && items.every((letter) => keys.has(keyOfLetter(letter)));
-  const toggle = (at: number, withShift: boolean): void => {
-    const from = withShift ? (clicked.current ?? at) : at;
-    const isOn = !keys.has(keyOfLetter(items[at] as DeadLetterDocument));
-    const changed = new Set(keys);
-    for (const letter of items.slice(Math.min(from, at), Math.max(from, at) + 1)) {
-      if (isOn) changed.add(keyOfLetter(letter));
-      else changed.delete(keyOfLetter(letter));
-    }
-    clicked.current = at;
-    onKeys(changed);
-  };
+  const selection = { keys: items.map(keyOfLetter), selected: keys, onSelected: onKeys };
+  const toggle = useToggle(selection);
   return (
     <div class="table">
       <table>
         <thead>
           <tr>
-            <th class="check">
-              <label class="tick">
-                <input
-                  type="checkbox"
-                  aria-label="Select all on this page"
-                  checked={isEach}
-                  onChange={() => onKeys(isEach ? new Set() : new Set(items.map(keyOfLetter)))}
-                />
-              </label>
-            </th>
+            <SelectPage {...selection} />
             <th>Mail</th>
             <th>Device</th>
             <th>Reason</th>
@@ -81,16 +61,7 @@ function LetterRow({ fleetId, letter, isSelected, isCurrent, onShow, onToggle }:
   const { device_id, name, reason, payload_bytes, died_at } = letter;
   return (
     <tr class={isSelected ? 'is-selected' : undefined} data-cursor={isCurrent ? '' : undefined}>
-      <td class="check">
-        <label class="tick">
-          <input
-            type="checkbox"
-            aria-label={`Select ${name} of ${device_id}`}
-            checked={isSelected}
-            onClick={({ shiftKey }) => onToggle(shiftKey)}
-          />
-        </label>
-      </td>
+      <SelectRow label={`${name} of ${device_id}`} isSelected={isSelected} onToggle={onToggle} />
       <td class="cut">
         <button type="button" class="cell" aria-current={isCurrent ? 'true' : undefined} onClick={onShow}>
           {name}

@@ -1,10 +1,9 @@
-import { useRef } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { href } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
+import { SelectPage, SelectRow, useToggle } from '../../parts/selection.tsx';
 import { StateMark } from '../../parts/state-mark.tsx';
 import { shownText, Untrusted } from '../../parts/untrusted.tsx';
-import { toggled } from './selection.ts';
 
 export interface DeviceTableProps {
   fleetId: string;
@@ -20,29 +19,14 @@ const manyMails = 10;
 
 /** A page of devices with a box to select each. */
 export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableProps) {
-  const clicked = useRef<number | undefined>(undefined);
-  const isEach = items.length > 0 && items.every(({ device_id }) => ids.has(device_id));
-  const toggle = (at: number, withShift: boolean): void => {
-    onIds(toggled(ids, items, at, withShift ? clicked.current : undefined));
-    clicked.current = at;
-  };
+  const selection = { keys: items.map(({ device_id }) => device_id), selected: ids, onSelected: onIds };
+  const toggle = useToggle(selection);
   return (
     <div class="table">
       <table>
         <thead>
           <tr>
-            <th class="check">
-              <label class="tick">
-                <input
-                  type="checkbox"
-                  aria-label="Select all on this page"
-                  checked={isEach}
-                  onChange={() =>
-                    onIds(isEach ? new Set() : new Set(items.map(({ device_id }) => device_id)))
-                  }
-                />
-              </label>
-            </th>
+            <SelectPage {...selection} />
             <th>
               <span class="word">State</span>
             </th>
@@ -84,16 +68,7 @@ function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
   const target = href([fleetId, 'devices', device_id]);
   return (
     <tr class={isSelected ? 'is-selected' : undefined} data-cursor={isCurrent ? '' : undefined}>
-      <td class="check">
-        <label class="tick">
-          <input
-            type="checkbox"
-            aria-label={`Select ${device_id}`}
-            checked={isSelected}
-            onClick={({ shiftKey }) => onToggle(shiftKey)}
-          />
-        </label>
-      </td>
+      <SelectRow label={device_id} isSelected={isSelected} onToggle={onToggle} />
       <td>
         <StateMark device={device} />
       </td>

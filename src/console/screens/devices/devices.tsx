@@ -7,6 +7,7 @@ import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
+import { toggled } from '../../parts/selection.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
@@ -17,7 +18,6 @@ import { Export } from './export.tsx';
 import { Import } from './import.tsx';
 import { NewDeviceDrawer } from './new-device.tsx';
 import { QueryBar } from './query-bar.tsx';
-import { toggled } from './selection.ts';
 
 const pageDevices = 100;
 
@@ -108,7 +108,7 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
   };
   useMoves(fleetId, items, cursor, setCursor, () => {
     setAll(false);
-    setIds(toggled(ids, items, cursor, undefined));
+    setIds(toggled({ keys: items.map(({ device_id }) => device_id), selected: ids }, cursor));
   });
   const isPaged = search.value.get('after') !== null;
   const isEmpty = items.length === 0 && next === null;

@@ -1,4 +1,4 @@
-import type { ChangedDevicesDocument, DeviceDocument } from '../../../contract/device.ts';
+import type { ChangedDevicesDocument } from '../../../contract/device.ts';
 import { call, type Query } from '../../server/client.ts';
 
 /** Devices that something is to be done with: some by their ids, or all that fit the filter on the screen. */
@@ -53,21 +53,4 @@ export async function changeDevices(
     }
   }
   onProgress({ ...progress, isDone: true });
-}
-
-/** The ids after a click on one of a list, with Shift on all from the last that was clicked. */
-export function toggled(
-  ids: ReadonlySet<string>,
-  items: readonly DeviceDocument[],
-  at: number,
-  from: number | undefined,
-): ReadonlySet<string> {
-  const next = new Set(ids);
-  const isOn = !ids.has(items[at]?.device_id ?? '');
-  const [first, last] = from === undefined ? [at, at] : [Math.min(at, from), Math.max(at, from)];
-  for (const { device_id } of items.slice(first, last + 1)) {
-    if (isOn) next.add(device_id);
-    else next.delete(device_id);
-  }
-  return next;
 }
