@@ -31,7 +31,7 @@ modules=$tree/lib/node_modules/fleetpost/node_modules
 find "$modules" -regextype egrep -regex '.*/node_modules/(@[^/]+/)?[^/]+/(tests?|benchmarks?|docs|examples?|integration|scripts|dependencies|\.[^/]*)' \
   -not -path '*/.bin' -not -name .package-lock.json -prune -exec rm -r {} +
 # What the console is built from: it is there as it was built.
-rm -r "$modules"/{esbuild,@esbuild,preact,@preact,uplot}
+rm -r "$modules"/{esbuild,@esbuild,preact,@preact,uplot,@codemirror,@lezer,@marijn,crelt,style-mod,w3c-keyname}
 rm -f "$modules/.bin/esbuild"
 find "$modules" \( -name '*.musl.node' -o -name '*.html' -o -name '.*' -type f \) -delete
 find "$tree" -type f -exec chmod 644 {} + -o -type d -exec chmod 755 {} +
