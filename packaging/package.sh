@@ -46,7 +46,9 @@ install -m 755 packaging/debian/fleetpost.sh "$root/usr/bin/fleetpost"
 install -m 644 packaging/fleetpost.service "$root/usr/lib/systemd/system/fleetpost.service"
 install -m 644 packaging/fleetpost.json "$root/etc/fleetpost/fleetpost.json"
 # Where people look for documents; the program reads them beside its code.
-ln -s ../../../lib/fleetpost/node_modules/fleetpost/docs "$root/usr/share/doc/fleetpost/docs"
+for document in README.md docs clients; do
+  ln -s "../../../lib/fleetpost/node_modules/fleetpost/$document" "$root/usr/share/doc/fleetpost/$document"
+done
 install -m 644 packaging/debian/copyright "$root/usr/share/doc/fleetpost/copyright"
 install -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overrides/fleetpost"
 sed "s/@VERSION@/$version/" packaging/debian/changelog | gzip --no-name --best >"$root/usr/share/doc/fleetpost/changelog.gz"
