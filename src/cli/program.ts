@@ -25,7 +25,7 @@ import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
 import { addReleaseCommand } from './commands/server/release.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
-import { printableLines } from './output.ts';
+import { endWithReader, printableLines } from './output.ts';
 import { refusalText } from './refusal-text.ts';
 
 function version(): string {
@@ -49,7 +49,13 @@ export function createProgram(): Command {
     // Inherited, like the next calls, by all commands added later: `runProgram` sets the exit code.
     .exitOverride()
     .configureHelp({ optionDescription: describeOption })
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
+    .configureOutput({
+      writeOut: (text) => {
+        endWithReader();
+        process.stdout.write(text);
+      },
+      outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')),
+    });
   addFleetCommands(program);
   addDeviceCommands(program);
   addLockoutCommands(program);
