@@ -118,8 +118,7 @@ it('a backup is taken, with its progress', async () => {
     page.getByRole('progressbar', { name: 'Backup' }).waitFor(),
     button(page, 'Start the backup').click(),
   ]);
-  await page.getByText(/^: .*B, in /).waitFor();
-  await page.getByText('done', { exact: true }).waitFor();
+  await page.getByText(/^done: .*B, in /).waitFor();
   expect(existsSync(join(folder, 'backup.json'))).toBe(true);
   // A folder that is not empty is refused in the server's words.
   await button(page, /^Back up/).click();
@@ -178,7 +177,8 @@ it('a forwarder is paused and resumed, and what its receiver refused is seen who
   await expect.poll(() => letters.count(), { timeout: 20_000 }).toBe(hostilePayloads.length);
   for (const letter of await letters.all()) await letter.click();
   await page.getByText('9007199254740993').waitFor();
-  await page.getByText('U+D800').first().waitFor();
+  await page.getByText('U+200B').first().waitFor();
+  await page.getByText('\\ud800').first().waitFor();
   await button(page, 'Show all').first().click();
   receiver.react = () => ({ status: 204 });
   await button(page, 'Replay all').click();
