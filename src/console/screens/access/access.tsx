@@ -1,6 +1,6 @@
 import { href } from '../../page/router.ts';
 import { AuditScreen } from './audit.tsx';
-import { ClaimTokens } from './claim-tokens.tsx';
+import { ClaimTokenList } from './claim-tokens.tsx';
 import { SessionList } from './sessions.tsx';
 import { TokenList } from './tokens.tsx';
 
@@ -22,7 +22,7 @@ export function AccessScreen({ fleetId, part = 'tokens' }: { fleetId: string; pa
       ))}
     </nav>
   );
-  if (part === 'claim-tokens') return <ClaimTokens fleetId={fleetId} tabs={links} />;
+  if (part === 'claim-tokens') return <ClaimTokenList fleetId={fleetId} tabs={links} />;
   if (part === 'sessions') return <SessionList fleetId={fleetId} tabs={links} />;
   if (part === 'audit') return <AuditScreen fleetId={fleetId} tabs={links} />;
   return <TokenList fleetId={fleetId} tabs={links} />;

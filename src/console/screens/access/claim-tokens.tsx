@@ -18,7 +18,7 @@ import { NewClaimToken } from './new-claim-token.tsx';
 import { Expiry } from './tokens.tsx';
 
 /** Tokens with which devices of the fleet register themselves: how many did, and how many may. */
-export function ClaimTokens({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
+export function ClaimTokenList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
   const path = `/fleets/${fleetId}/claim-tokens`;
   const tokens = useResource(
     path,

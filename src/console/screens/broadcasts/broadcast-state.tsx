@@ -9,6 +9,6 @@ const marks: Readonly<Record<BroadcastDocument['state'], string>> = {
 };
 
 /** The state of a broadcast, with its word also where there is little room. */
-export function BroadcastState({ broadcast: { state } }: { broadcast: Pick<BroadcastDocument, 'state'> }) {
+export function BroadcastMark({ broadcast: { state } }: { broadcast: Pick<BroadcastDocument, 'state'> }) {
   return <span class={`state ${marks[state]}`}>{state}</span>;
 }

@@ -14,10 +14,10 @@ import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { BroadcastState } from './broadcast-state.tsx';
+import { BroadcastMark } from './broadcast-state.tsx';
 import { targetText } from './broadcasts.tsx';
 import { doneOf, isRunning, usePace } from './progress.ts';
-import { Refusals } from './refusals.tsx';
+import { BroadcastRefusalList } from './refusals.tsx';
 import { Turns } from './turns.tsx';
 
 /** One broadcast: how far and how fast it is, whom it did not reach and why; pause, resume, cancel. */
@@ -48,7 +48,7 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
               <Pace broadcast={document} readAtMs={broadcast.readAtMs} />
               <div class="columns">
                 <div>
-                  <Refusals fleetId={fleetId} path={path} broadcast={document} />
+                  <BroadcastRefusalList fleetId={fleetId} path={path} broadcast={document} />
                 </div>
                 <div>
                   <BroadcastFacts broadcast={document} />
@@ -81,7 +81,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
     <>
       <Head
         title={value?.name ?? 'Broadcast'}
-        beside={value && <BroadcastState broadcast={value} />}
+        beside={value && <BroadcastMark broadcast={value} />}
         read={resource}
         tools={
           <>

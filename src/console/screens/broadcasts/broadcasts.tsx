@@ -11,7 +11,7 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { sendTo } from '../send/send-to.ts';
-import { BroadcastState } from './broadcast-state.tsx';
+import { BroadcastMark } from './broadcast-state.tsx';
 import { Turns } from './turns.tsx';
 
 const pageBroadcasts = 100;
@@ -107,7 +107,7 @@ function BroadcastTable({ fleetId, items }: { fleetId: string; items: readonly B
             return (
               <tr key={broadcast_id}>
                 <td>
-                  <BroadcastState broadcast={broadcast} />
+                  <BroadcastMark broadcast={broadcast} />
                 </td>
                 <td class="cut">
                   <a class="strong" href={href([fleetId, 'broadcasts', broadcast_id])}>

@@ -16,14 +16,14 @@ const sentences: Readonly<Record<BroadcastRefusalDocument['reason'], string>> = 
 /** Rows that are drawn at most; the API pages on. */
 const shownMax = 2_000;
 
-export interface RefusalsProps {
+export interface RefusalListProps {
   fleetId: string;
   path: string;
   broadcast: BroadcastDocument;
 }
 
 /** Why devices did not get the mail: how many for each reason, and which. */
-export function Refusals({ fleetId, path, broadcast }: RefusalsProps) {
+export function BroadcastRefusalList({ fleetId, path, broadcast }: RefusalListProps) {
   const { refused, reasons } = broadcast;
   const [limit, setLimit] = useState(100);
   const list = useResource(

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { FleetChangeBody, FleetDocument } from '../../../contract/fleet.ts';
+import type { FleetDocument } from '../../../contract/fleet.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Section } from '../../frame.tsx';
 import { Act } from '../../parts/act.tsx';
@@ -8,56 +8,17 @@ import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
+import { changeOfFleet, flagsOfChange, type LimitTexts, removesRecords, textsOf } from './limit-change.ts';
 import { LimitRow } from './limit-row.tsx';
-import { type Limit, type LimitName, limitGroups, limitText, parseLimit } from './limits.ts';
-
-const limits = limitGroups.flatMap(([, group]) => group);
-
-/** What was typed for each limit; an empty text stands for the configuration's. */
-type Texts = Readonly<Record<LimitName, string>>;
-
-function textsOf(fleet: FleetDocument): Texts {
-  const own = (limit: Limit): string =>
-    fleet.own.includes(limit.name) ? limitText(fleet[limit.name] ?? 0, limit.unit) : '';
-  return Object.fromEntries(limits.map((limit) => [limit.name, own(limit)])) as Texts;
-}
-
-/** The members that were changed; undefined while one of them is no number. */
-function changeOf(fleet: FleetDocument, name: string, texts: Texts): FleetChangeBody | undefined {
-  const before = textsOf(fleet);
-  const change: Record<string, string | number | null> = name === fleet.name ? {} : { name };
-  for (const limit of limits) {
-    if (texts[limit.name] === before[limit.name]) continue;
-    const value = parseLimit(texts[limit.name], limit.unit);
-    if (value === undefined) return undefined;
-    change[limit.name] = value;
-  }
-  return change as FleetChangeBody;
-}
-
-/** Whether a change may remove records: less than before, or what the configuration says. */
-function removesRecords(fleet: FleetDocument, change: FleetChangeBody): boolean {
-  return limits.some(({ name, isRetention }) => {
-    const [value, before] = [change[name], fleet[name]];
-    if (!isRetention || value === undefined) return false;
-    return value === null ? name === 'log_retention_seconds' : before === null || value < before;
-  });
-}
-
-function flagsOf(change: FleetChangeBody): string[] {
-  return Object.entries(change).flatMap(([key, value]) => [
-    `--${key.replaceAll('_', '-')}`,
-    value === null ? 'default' : String(value),
-  ]);
-}
+import { limitGroups } from './limits.ts';
 
 /** The name and the limits of a fleet, changed together; each says whose it is. */
 export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: () => void }) {
   const [name, setName] = useState(fleet.name);
-  const [texts, setTexts] = useState<Texts>(() => textsOf(fleet));
+  const [texts, setTexts] = useState<LimitTexts>(() => textsOf(fleet));
   const [isAsked, setAsked] = useState(false);
   const { error, isBusy, submit } = useSubmit();
-  const change = changeOf(fleet, name, texts);
+  const change = changeOfFleet(fleet, name, texts);
   const count = Object.keys(change ?? {}).length;
   const path = `/fleets/${fleet.fleet_id}`;
   const patch = (): Promise<unknown> => call('PATCH', path, { body: change });
@@ -83,19 +44,7 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
         void save();
       }}
     >
-      <div class="field">
-        <label for="fleet-name">Name</label>
-        <input
-          id="fleet-name"
-          class="input"
-          value={name}
-          maxLength={255}
-          onInput={({ currentTarget }) => setName(currentTarget.value)}
-        />
-        <span class="hint">
-          Created <Moment time={fleet.created_at} />
-        </span>
-      </div>
+      <NameField fleet={fleet} name={name} onName={setName} />
       {limitGroups.map(([title, group]) => (
         <Section key={title} title={title}>
           {group.map((limit) => (
@@ -119,7 +68,7 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
       </div>
       {change !== undefined && count > 0 && (
         <Commands
-          command={['fleet', 'set', fleet.fleet_id, ...flagsOf(change)]}
+          command={['fleet', 'set', fleet.fleet_id, ...flagsOfChange(change)]}
           request={{ method: 'PATCH', path, body: change }}
         />
       )}
@@ -130,5 +79,24 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
       )}
       {fleet.own.length === 0 && <Banner>All limits are those of the server's configuration.</Banner>}
     </form>
+  );
+}
+
+function NameField(props: { fleet: FleetDocument; name: string; onName: (name: string) => void }) {
+  const { fleet, name, onName } = props;
+  return (
+    <div class="field">
+      <label for="fleet-name">Name</label>
+      <input
+        id="fleet-name"
+        class="input"
+        value={name}
+        maxLength={255}
+        onInput={({ currentTarget }) => onName(currentTarget.value)}
+      />
+      <span class="hint">
+        Created <Moment time={fleet.created_at} />
+      </span>
+    </div>
   );
 }

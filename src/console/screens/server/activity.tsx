@@ -8,7 +8,7 @@ import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
-import { Shards } from './shards.tsx';
+import { ShardTable } from './shards.tsx';
 
 /** A rate as it is read: with a digit after the point while it is small. */
 function rateText(perSecond: number): string {
@@ -16,7 +16,7 @@ function rateText(perSecond: number): string {
 }
 
 /** What `fleetpost top` shows. */
-export function Activity(props: { fleetId: string; top: TopDocument; onReleased: () => void }) {
+export function ServerActivity(props: { fleetId: string; top: TopDocument; onReleased: () => void }) {
   const { fleetId, top, onReleased } = props;
   const rates = useServerRates(top);
   return (
@@ -32,7 +32,7 @@ export function Activity(props: { fleetId: string; top: TopDocument; onReleased:
           <TopTalkers fleetId={fleetId} talkers={top.talkers} />
         </div>
       </div>
-      <Shards shards={rates?.shards ?? []} />
+      <ShardTable shards={rates?.shards ?? []} />
     </>
   );
 }

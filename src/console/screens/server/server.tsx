@@ -5,7 +5,7 @@ import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
-import { Activity } from './activity.tsx';
+import { ServerActivity } from './activity.tsx';
 import { BackupSection } from './backup.tsx';
 import { Configuration } from './configuration.tsx';
 import { Program } from './program.tsx';
@@ -24,7 +24,7 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
       <Head title="Server" read={top} />
       <div class="body">
         <Loaded resource={top}>
-          {(document) => <Activity fleetId={fleetId} top={document} onReleased={refresh} />}
+          {(document) => <ServerActivity fleetId={fleetId} top={document} onReleased={refresh} />}
         </Loaded>
         <div class="columns">
           <div>

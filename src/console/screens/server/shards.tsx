@@ -7,7 +7,7 @@ const rate = (perSecond: number): string =>
   perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
 
 /** What each shard holds, and how it keeps up. */
-export function Shards({ shards }: { shards: readonly ShardRate[] }) {
+export function ShardTable({ shards }: { shards: readonly ShardRate[] }) {
   return (
     <Section title="Shards">
       <div class="table">
