@@ -7,11 +7,11 @@ export function AuditLinks({ fleetId, id, name }: { fleetId: string; id: string;
   const of = <span class="visually-hidden"> {shownText(name, 80)}</span>;
   return (
     <>
-      <a class="button is-plain less" href={audit({ token: id })}>
+      <a class="button is-plain lesser" href={audit({ token: id })}>
         What it did
         {of}
       </a>
-      <a class="button is-plain less" href={audit({ about: id })}>
+      <a class="button is-plain lesser" href={audit({ about: id })}>
         Who made it
         {of}
       </a>

@@ -15,7 +15,7 @@ function routeText({ method, route }: AuditEntryDocument): string {
 export function AuditTable({ fleetId, items }: { fleetId: string; items: readonly AuditEntryDocument[] }) {
   return (
     <div class="table">
-      <table>
+      <table class="audit">
         <thead>
           <tr>
             <th>When</th>

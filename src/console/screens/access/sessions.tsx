@@ -76,7 +76,7 @@ function SessionRow(props: { fleetId: string; session: TokenDocument; onEnd: () 
       <td class="number soft less">{idle_at === null ? '–' : <Moment time={idle_at} />}</td>
       <td class="number soft less">{expires_at === null ? '–' : <Moment time={expires_at} />}</td>
       <td class="acts">
-        <a class="button is-plain less" href={href([fleetId, 'access', 'audit'], { token: token_id })}>
+        <a class="button is-plain lesser" href={href([fleetId, 'access', 'audit'], { token: token_id })}>
           What it did
         </a>
         <Act
