@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { type Command, CommanderError, Help, type Option } from 'commander';
 import { OperatorError } from '../core/errors.ts';
+import { programVersion } from '../core/telemetry/version.ts';
 import { RefusedError } from './admin-client.ts';
 import { addActionCommands } from './commands/actions/action.ts';
 import { addCompletionCommand } from './commands/client/completion.ts';
@@ -23,15 +23,11 @@ import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
 import { addReleaseCommand } from './commands/server/release.ts';
+import { addStatusCommand } from './commands/server/status.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
 import { endWithReader, printableLines } from './output.ts';
 import { refusalText } from './refusal-text.ts';
-
-function version(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
-}
 
 /** Describes an option for `--help`, and marks it if the command does not work without it. */
 function describeOption(option: Option): string {
@@ -43,7 +39,7 @@ function describeOption(option: Option): string {
 export function createProgram(): Command {
   const program = new StrictCommand('fleetpost')
     .description('A self-hosted HTTPS endpoint for devices.')
-    .version(version())
+    .version(programVersion())
     // Otherwise a command could not have its own --version.
     .enablePositionalOptions()
     // Inherited, like the next calls, by all commands added later: `runProgram` sets the exit code.
@@ -74,6 +70,7 @@ export function createProgram(): Command {
   addAuditCommands(program);
   addBackupCommand(program);
   addTopCommand(program);
+  addStatusCommand(program);
   addReleaseCommand(program);
   addDashboardCommand(program);
   addConsoleCommand(program);

@@ -1,7 +1,9 @@
 import { useEffect } from 'preact/hooks';
 import type { ListDocument } from '../contract/document.ts';
 import type { FleetDocument } from '../contract/fleet.ts';
-import { Frame, Head } from './frame.tsx';
+import { lazyScreen } from './around/lazy-screen.tsx';
+import { isPaletteOpen, usePaletteKey } from './around/palette-key.ts';
+import { Frame } from './frame.tsx';
 import { go, href, path } from './page/router.ts';
 import { Banner, Loaded } from './parts/banner.tsx';
 import { DeadLettersScreen } from './screens/dead-letters/dead-letters.tsx';
@@ -17,6 +19,11 @@ import { useResource } from './server/resource.ts';
 import { isStarting } from './session/session.ts';
 import { Welcome } from './session/welcome.tsx';
 
+// Loaded when one of them is first opened: the entry is what everybody loads.
+const furtherScreens = () => import('./screens/further.tsx');
+const FurtherScreen = lazyScreen(async () => (await furtherScreens()).FurtherScreen);
+const Palette = lazyScreen(async () => (await furtherScreens()).Palette);
+
 /** The screen of an address. */
 function Screen({ parts }: { parts: readonly string[] }) {
   const [fleetId = '', screen, deviceId, what, mailId] = parts;
@@ -29,18 +36,7 @@ function Screen({ parts }: { parts: readonly string[] }) {
   }
   if (screen === 'live') return <LiveScreen fleetId={fleetId} />;
   if (screen === 'dead-letters') return <DeadLettersScreen fleetId={fleetId} />;
-  return <Lost />;
-}
-
-function Lost() {
-  return (
-    <>
-      <Head title="Not here" />
-      <div class="body">
-        <p class="empty">There is no screen at this address.</p>
-      </div>
-    </>
-  );
+  return <FurtherScreen parts={parts} />;
 }
 
 /** The whole page. */
@@ -56,6 +52,7 @@ function Session() {
   );
   const parts = path.value;
   const [fleetId] = parts;
+  usePaletteKey();
   const first = fleets.value?.items[0]?.fleet_id;
   useEffect(() => {
     if (fleetId === undefined && first !== undefined) go(href([first]), { replace: true });
@@ -79,6 +76,7 @@ function Session() {
     <Frame fleetId={fleetId} fleets={fleets}>
       <Screen parts={parts} />
       {sendTo.value !== undefined && <SendDrawer fleetId={fleetId} recipient={sendTo.value} />}
+      {isPaletteOpen.value && <Palette fleetId={fleetId} />}
     </Frame>
   );
 }

@@ -1,96 +1,13 @@
-import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { ListDocument } from '../contract/document.ts';
 import type { FleetDocument } from '../contract/fleet.ts';
-import { go, href, path } from './page/router.ts';
+import { Foot } from './around/foot.tsx';
+import { Rail } from './around/rail.tsx';
 import { Banner } from './parts/banner.tsx';
-import { Icon, type IconName } from './parts/icon.tsx';
-import { Moment, ReadNote } from './parts/moment.tsx';
-import { shownText, Untrusted } from './parts/untrusted.tsx';
+import { ReadNote } from './parts/moment.tsx';
 import { unreachableSince } from './server/client.ts';
 import { exactText } from './server/clock.ts';
 import type { Resource } from './server/resource.ts';
-import { logOut, self } from './session/session.ts';
-
-const screens: readonly (readonly [string, string, IconName])[] = [
-  ['', 'Now', 'pulse'],
-  ['devices', 'Devices', 'device'],
-  ['live', 'Live', 'live'],
-  ['dead-letters', 'Dead letters', 'tray'],
-];
-
-/** Dead letters of today, as Now has read them last. */
-export const lettersToday = signal(0);
-
-function Rail({ fleetId, fleets }: { fleetId: string; fleets: readonly FleetDocument[] }) {
-  const current = path.value[1] ?? '';
-  const isListed = fleets.some(({ fleet_id }) => fleet_id === fleetId);
-  return (
-    <aside class="rail">
-      <a class="brand" href={href([fleetId])}>
-        <Icon name="mail" />
-        Fleetpost
-      </a>
-      <select
-        class="select fleet"
-        aria-label="Fleet"
-        value={fleetId}
-        onChange={({ currentTarget }) => go(href([currentTarget.value, ...(current ? [current] : [])]))}
-      >
-        {!isListed && <option value={fleetId}>{fleetId}</option>}
-        {fleets.map(({ fleet_id, name }) => (
-          <option key={fleet_id} value={fleet_id}>
-            {name === '' ? fleet_id : `${shownText(name, 40)} · ${fleet_id}`}
-          </option>
-        ))}
-      </select>
-      <nav aria-label="Screens">
-        <ul>
-          {screens.map(([part, name, icon]) => (
-            <li key={part}>
-              <a
-                href={href(part === '' ? [fleetId] : [fleetId, part])}
-                aria-current={part === current ? 'page' : undefined}
-              >
-                <Icon name={icon} />
-                {name}
-                {part === 'dead-letters' && lettersToday.value > 0 && (
-                  <span class="count" title="Today">
-                    {lettersToday.value}
-                  </span>
-                )}
-              </a>
-            </li>
-          ))}
-        </ul>
-      </nav>
-      <Who />
-    </aside>
-  );
-}
-
-/** Whose session it is, what it may do, and how long. */
-function Who() {
-  if (self.value === undefined) return null;
-  const { name, scopes, fleet_id, expires_at } = self.value;
-  return (
-    <div class="who">
-      <Untrusted text={name} lengthMax={40} />
-      <span>
-        {scopes.join(', ')}; {fleet_id ?? 'all fleets'}
-      </span>
-      {expires_at !== null && (
-        <span>
-          ends <Moment time={expires_at} />
-        </span>
-      )}
-      <button type="button" class="button is-plain" onClick={logOut}>
-        <Icon name="exit" />
-        Log out
-      </button>
-    </div>
-  );
-}
 
 /** What is around every screen. */
 export function Frame(props: {
@@ -110,6 +27,7 @@ export function Frame(props: {
           </Banner>
         )}
         {props.children}
+        <Foot fleetId={props.fleetId} />
       </main>
     </div>
   );

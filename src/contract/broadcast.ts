@@ -61,6 +61,15 @@ export const broadcastDocument = Type.Object({
   }),
   queued: Type.Integer(),
   refused: Type.Integer(),
+  reasons: Type.Partial(
+    Type.Object({
+      mailbox_full: Type.Integer(),
+      delayed_full: Type.Integer(),
+      device_not_found: Type.Integer(),
+      not_stored: Type.Integer(),
+    }),
+    { description: 'Number of refusals by reason, also of those that are not listed.' },
+  ),
   created_at: time,
   ended_at: nullable('string'),
 });

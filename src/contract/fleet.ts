@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { fleetBounds } from '../core/bounds.ts';
-import { fleetId, name, nullable, time } from './document.ts';
+import { fleetId, name, nullable, time, wordOf } from './document.ts';
 
-const changeable = {
-  name,
-  /** Null resets a limit to that of the configuration. */
+/** Null resets a limit to that of the configuration. */
+const limits = {
   mailbox_mails_max: nullable('integer', fleetBounds.mailbox_mails_max),
   mail_ttl_seconds: nullable('integer', fleetBounds.mail_ttl_seconds),
   mail_requeues_max: nullable('integer', fleetBounds.mail_requeues_max),
@@ -15,6 +14,7 @@ const changeable = {
   log_retention_seconds: nullable('integer', fleetBounds.log_retention_seconds),
   log_bytes_max: nullable('integer', fleetBounds.log_bytes_max),
 };
+const changeable = { name, ...limits };
 export const newFleetBody = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }), {
   additionalProperties: false,
 });
@@ -39,6 +39,9 @@ export const fleetDocument = Type.Object({
   active_seconds: Type.Integer({ description: 'How long a device counts as active after it was seen.' }),
   log_retention_seconds: Type.Integer(),
   log_bytes_max: nullable('integer', { description: 'Null for no limit of its own.' }),
+  own: Type.Array(wordOf(Object.keys(limits) as (keyof typeof limits)[]), {
+    description: 'The limits that are its own; the others are those of the configuration.',
+  }),
 });
 export type FleetDocument = Static<typeof fleetDocument>;
 

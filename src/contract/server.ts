@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { nullable, time } from './document.ts';
+import { jsonObject, nullable, time } from './document.ts';
 
 export const healthDocument = Type.Object({ ok: Type.Boolean() });
 export const notReadyDocument = Type.Object({
@@ -55,6 +55,28 @@ export const topDocument = Type.Object({
   ),
 });
 export type TopDocument = Static<typeof topDocument>;
+
+export const serverDocument = Type.Object({
+  version: Type.String(),
+  node_version: Type.String(),
+  started_at: time,
+  shards: Type.Integer(),
+  certificates: Type.Array(Type.Object({ listener: Type.String(), expires_at: time })),
+  configuration: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      value: Type.Union([Type.Integer(), Type.Boolean(), Type.String(), jsonObject], {
+        description: 'In use now; passwords are masked.',
+      }),
+      source: Type.Enum(['default', 'file', 'environment', 'flag']),
+      environment: Type.String({ description: 'Its environment variable.' }),
+      description: Type.String(),
+      reloadable: Type.Boolean({ description: 'Whether SIGHUP changes it; else a restart.' }),
+      pending: Type.Boolean({ description: 'Whether it was given another value that waits for a restart.' }),
+    }),
+  ),
+});
+export type ServerDocument = Static<typeof serverDocument>;
 
 export const newBackupBody = Type.Object(
   {

@@ -61,6 +61,9 @@ export interface AuditQuery {
   fleetId?: string;
   /** Id of a token or claim token, or `bootstrap`. */
   token?: string;
+  book?: AuditBook;
+  /** What its details name: the id of a device or a broadcast, the name of an action. */
+  about?: string;
   fromMs?: number;
   toMs?: number;
 }

@@ -10,6 +10,7 @@ import {
   type RunningConfig,
   runningConfig,
 } from './configuration/config.ts';
+import type { ConfigurationView } from './configuration/configuration-view.ts';
 
 export interface ReloadOptions {
   config: RunningConfig;
@@ -17,6 +18,7 @@ export interface ReloadOptions {
   shards: number;
   tlsFolder: string;
   cluster: WorkerPool;
+  configuration: ConfigurationView;
   certificates: readonly CertificateRenewal[];
   log: Log;
 }
@@ -26,7 +28,7 @@ export interface ReloadOptions {
  * Returns the changed keys.
  */
 export async function reload(load: () => EffectiveConfig, options: ReloadOptions): Promise<string[]> {
-  const { config, shards, tlsFolder, cluster, certificates, log } = options;
+  const { config, shards, tlsFolder, cluster, configuration, certificates, log } = options;
   let changed: string[];
   try {
     const { values, sources } = load();
@@ -40,6 +42,7 @@ export async function reload(load: () => EffectiveConfig, options: ReloadOptions
     config.settings.change(change);
     log.level = config.settings.current.logLevel;
     await cluster.configure(change);
+    configuration.reloaded(sources, fixedKeys);
     changed = Object.keys(change);
     log.info({ changed: change }, 'configuration reloaded');
     if (fixedKeys.length > 0) log.warn({ keys: fixedKeys }, 'changed keys need a restart');

@@ -5,6 +5,7 @@ import { done, serverEvent } from '../features/audit/server-event.ts';
 import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';
 import { findCertificate } from './certificates/certificate.ts';
 import { type EffectiveConfig, type RunningConfig, runningConfig } from './configuration/config.ts';
+import { ConfigurationView } from './configuration/configuration-view.ts';
 import { createDemo, type Demo } from './demo.ts';
 import { enteredByOthers } from './entered-by-others.ts';
 import { Lifecycle, type StopLimit } from './lifecycle.ts';
@@ -45,10 +46,11 @@ export interface RunningServer {
  * @throws OperatorError for whatever an operator can fix, or the signal's reason; nothing is left running or locked then.
  */
 export async function startServer(
-  { values, sources }: EffectiveConfig,
+  effective: EffectiveConfig,
   signal: AbortSignal,
   wants: Pick<DevicesStart, 'wantsDemo' | 'wantsHold'>,
 ): Promise<RunningServer> {
+  const { values, sources } = effective;
   const config = runningConfig(values);
   const log = createLog(config.settings.current.logLevel);
   checkAdminAddress(config, tlsFolderIn(config.data));
@@ -72,7 +74,8 @@ export async function startServer(
       await opened.adminCertificate?.close();
       await opened.adminListener.close();
     });
-    const common = { folder, shards, config, log, signal, readiness, lifecycle };
+    const configuration = new ConfigurationView(effective, config, shards);
+    const common = { configuration, folder, shards, config, log, signal, readiness, lifecycle };
     const running = await startParts({ ...common, ...opened, ...wants, tls });
     return {
       ...running,
@@ -106,7 +109,7 @@ function stopLimit({ settings }: RunningConfig, log: Log): StopLimit {
 }
 
 async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {
-  const { folder, shards, config, log, readiness } = start;
+  const { configuration, folder, shards, config, log, readiness } = start;
   const shardsBefore = folder.shards;
   const devices = await startDeviceSide(start);
   const { adminUrl, publishToken, consoleLink } = await startOperatorSide(start, devices);
@@ -131,7 +134,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   outliveRejections(log);
   readiness.watch(cluster);
   cluster.watchStalls();
-  const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, certificates, log };
+  const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, configuration, certificates, log };
   log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
   if (held) {
     log.warn('server held: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"');

@@ -12,6 +12,7 @@ import { acmeTerms } from './certificates/acme-terms.ts';
 import { certificateFiles } from './certificates/certificate.ts';
 import { hostToName } from './certificates/certificate-content.ts';
 import { CertificateRenewal } from './certificates/certificate-renewal.ts';
+import type { ConfigurationView } from './configuration/configuration-view.ts';
 import type { ControlPlane } from './control-plane/control-plane.ts';
 import { openLocal } from './control-plane/open-local.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -28,6 +29,7 @@ export interface DevicesStart extends Preparation, OpenedAdminListener {
   wantsDemo: boolean;
   /** Held until an operator releases it, also after later starts. */
   wantsHold: boolean;
+  configuration: ConfigurationView;
   log: Log;
 }
 

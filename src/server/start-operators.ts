@@ -92,7 +92,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
 
 /** Builds the admin API's context from the device side. */
 function contextOf(
-  { config, adminListener, log, readiness }: DevicesStart,
+  { config, configuration, adminListener, log, readiness }: DevicesStart,
   { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
 ): Omit<
   AdminContext,
@@ -102,6 +102,7 @@ function contextOf(
   const { shards, metrics, connections } = cluster;
   return {
     config,
+    configuration,
     allowedHosts: () => adminListener.allowedHosts,
     tokens,
     audit,

@@ -97,6 +97,7 @@ export function withoutPasswords(store: StoreSetting): StoreSetting {
   return { ...store, shards: store.shards.map(withoutPassword) };
 }
 
-function withoutPassword(url: string): string {
+/** Masks the password of an address. */
+export function withoutPassword(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^:@/?]*):.*@/, '$1:***@').replace(/([?&]password=)[^&]*/g, '$1***');
 }

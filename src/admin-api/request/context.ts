@@ -58,6 +58,19 @@ export interface Backups {
   last(): Backup | undefined;
 }
 
+/** A key of the configuration in use. */
+export interface ConfiguredKey {
+  key: string;
+  /** Passwords are masked. */
+  value: string | number | boolean | Record<string, unknown>;
+  source: 'default' | 'file' | 'environment' | 'flag';
+  environment: string;
+  description: string;
+  isReloadable: boolean;
+  /** Whether it was given another value that waits for a restart. */
+  isPending: boolean;
+}
+
 /** Live figures of shards and devices, for `/top`. */
 export interface ActivityView {
   /** Sizes of each shard, as its store counts them. */
@@ -76,6 +89,8 @@ export interface Bootstrap {
 /** Everything the admin server needs. */
 export interface AdminContext {
   config: AdminApiConfig;
+  /** The whole configuration, to be shown. */
+  configuration: { list(): ConfiguredKey[] };
   /** Host names that the listener answers to, besides loopback and its own address (D27). */
   allowedHosts(): readonly string[];
   /** API tokens, for `/admin/v1`. */

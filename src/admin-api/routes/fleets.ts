@@ -33,23 +33,28 @@ function describeFleet(fleet: Fleet, config: AdminApiConfig): FleetDocument {
     active_seconds: fleet.activeSeconds ?? current.activeSeconds,
     log_retention_seconds: fleet.logRetentionSeconds ?? current.logRetentionSeconds,
     log_bytes_max: fleet.logBytesMax ?? null,
+    own: limitNames.filter((key) => (fleet[fieldsOf[key]] ?? null) !== null),
   };
 }
 
+/** Where the registry has what a document calls so. */
+const fieldsOf = {
+  name: 'name',
+  mailbox_mails_max: 'mailboxMailsMax',
+  mail_ttl_seconds: 'mailTtlSeconds',
+  mail_requeues_max: 'mailRequeuesMax',
+  requests_per_second_max: 'requestsPerSecondMax',
+  device_requests_per_second_max: 'deviceRequestsPerSecondMax',
+  device_bytes_per_second_max: 'deviceBytesPerSecondMax',
+  active_seconds: 'activeSeconds',
+  log_retention_seconds: 'logRetentionSeconds',
+  log_bytes_max: 'logBytesMax',
+} as const satisfies Record<keyof FleetChangeBody, keyof FleetChange>;
+const limitNames = (Object.keys(fieldsOf) as (keyof typeof fieldsOf)[]).filter((key) => key !== 'name');
+
 /** Omits absent fields, because the registry takes a present one, even if undefined, as a change. */
 function changeOf(body: FleetChangeBody): FleetChange {
-  const fields: [keyof FleetChange, string | number | null | undefined][] = [
-    ['name', body.name],
-    ['mailboxMailsMax', body.mailbox_mails_max],
-    ['mailTtlSeconds', body.mail_ttl_seconds],
-    ['mailRequeuesMax', body.mail_requeues_max],
-    ['requestsPerSecondMax', body.requests_per_second_max],
-    ['deviceRequestsPerSecondMax', body.device_requests_per_second_max],
-    ['deviceBytesPerSecondMax', body.device_bytes_per_second_max],
-    ['activeSeconds', body.active_seconds],
-    ['logRetentionSeconds', body.log_retention_seconds],
-    ['logBytesMax', body.log_bytes_max],
-  ];
+  const fields = Object.entries(fieldsOf).map(([key, field]) => [field, body[key as keyof FleetChangeBody]]);
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }
 

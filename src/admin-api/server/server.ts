@@ -45,6 +45,7 @@ import { addLockoutRoutes } from '../routes/lockouts.ts';
 import { addMailRoutes } from '../routes/mail.ts';
 import { addReceiptRoutes } from '../routes/receipts.ts';
 import { addSchemaRoutes } from '../routes/schemas.ts';
+import { addServerRoute } from './about-server.ts';
 import { errorHandler } from './error-handler.ts';
 import { addHealthRoutes } from './health.ts';
 import { hostRefusal } from './host-check.ts';
@@ -220,6 +221,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addDeadLetterRoutes(documents, context);
     addBackupRoutes(documents, context);
     addTopRoute(documents, context);
+    addServerRoute(documents, context);
     addHoldRoutes(documents, context);
     addTokenRoutes(documents, context, open);
     if (context.config.console) addConsoleCodeRoute(documents, context);

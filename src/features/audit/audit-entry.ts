@@ -34,9 +34,11 @@ export function isContent(read: unknown): read is AuditContent {
 }
 
 /** Whether an entry matches the query. */
-export function matchesAuditQuery({ by, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
+export function matchesAuditQuery({ by, book, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
   const { fleetId, token, fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = query;
   if (fleetId !== undefined && about.fleet_id !== fleetId) return false;
+  if (query.book !== undefined && book !== query.book) return false;
+  if (query.about !== undefined && !Object.values(about).includes(query.about)) return false;
   if (token !== undefined && (by.kind === 'bootstrap' ? 'bootstrap' : by.id) !== token) return false;
   return timeMs >= fromMs && timeMs < toMs;
 }

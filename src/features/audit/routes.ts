@@ -5,11 +5,20 @@ import type { Exports } from '../../admin-api/request/exports.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { type AuditEntryDocument, auditEntryDocument } from '../../contract/audit.ts';
-import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
+import { errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { AuditEntry, AuditLog, AuditQuery } from '../../domain/audit-log.ts';
+import { type AuditEntry, type AuditLog, type AuditQuery, auditBooks } from '../../domain/audit-log.ts';
 
 const filter = {
+  book: Type.Optional(
+    wordOf(auditBooks, { description: 'Changes, traffic of mail and claims, or refused requests.' }),
+  ),
+  about: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: 'Only entries that name this in `about`: the id of a device, the name of a forwarder.',
+    }),
+  ),
   fleet: Type.Optional(Type.String({ maxLength: 8 })),
   token: Type.Optional(Type.String({ maxLength: 36, description: 'Id of a token, or `bootstrap`.' })),
   from: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601.' })),
@@ -37,7 +46,7 @@ function describe(entry: AuditEntry): AuditEntryDocument {
 
 /** @throws ApiError bad_request for an invalid time; forbidden for a fleet other than the token's. */
 function queryOf(
-  { fleet, token, from, to }: Static<typeof filterQuery>,
+  { fleet, token, book, about, from, to }: Static<typeof filterQuery>,
   principal: Principal | null,
 ): AuditQuery {
   const own = principal?.fleetId ?? undefined;
@@ -46,6 +55,8 @@ function queryOf(
   return {
     ...(fleetId !== undefined && { fleetId }),
     ...(token !== undefined && { token }),
+    ...(book !== undefined && { book }),
+    ...(about !== undefined && { about }),
     ...(from !== undefined && { fromMs: parseTime('from', from) }),
     ...(to !== undefined && { toMs: parseTime('to', to) }),
   };

@@ -103,6 +103,7 @@ function describe(status: BroadcastStatus, isHeld: boolean): BroadcastDocument {
     devices: status.devices ?? null,
     queued: status.queued,
     refused: status.refused,
+    reasons: { ...status.reasons },
     created_at: timeTextOf(status.createdAtMs),
     ended_at: timeTextOf(endedAtMs),
   };

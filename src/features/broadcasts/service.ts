@@ -23,6 +23,9 @@ export type BroadcastState = 'running' | 'paused' | 'done' | 'cancelled';
 /** `not_stored`: the shard fails for this device, because of a damaged record for example. */
 export type RefusalReason = 'mailbox_full' | 'delayed_full' | 'device_not_found' | 'not_stored';
 
+/** Refusals by reason; absent: none. */
+export type ReasonCounts = Partial<Record<RefusalReason, number>>;
+
 /** A broadcast and its progress. */
 export interface BroadcastStatus {
   /** UUIDv7. */
@@ -35,6 +38,7 @@ export interface BroadcastStatus {
   devices: number | undefined;
   queued: number;
   refused: number;
+  reasons: ReasonCounts;
   createdAtMs: number;
   /** When it was done or cancelled. */
   endedAtMs: number | undefined;

@@ -60,6 +60,7 @@ it('a list gets it once each, and its sender is told of every device that does n
   expect(put).toMatchObject({ state: 'running', devices: 4, to: { devices: 4 }, queued: 0, ended_at: null });
   const done = await broadcasts.done(put.broadcast_id);
   expect(done).toMatchObject({ devices: 4, queued: 2, refused: 2, ended_at: expect.stringMatching(/Z$/) });
+  expect(done).toMatchObject({ reasons: { mailbox_full: 1, device_not_found: 1 } });
   expect(await broadcasts.refusals(put.broadcast_id)).toEqual(
     [
       { device_id: full.deviceId, reason: 'mailbox_full' },

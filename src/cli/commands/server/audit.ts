@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AuditEntryDocument } from '../../../contract/audit.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
@@ -13,6 +13,8 @@ import { endWithReader, listText, print, writeOut } from '../../output.ts';
 interface FilterOptions extends ConnectionOptions {
   fleet?: string;
   by?: string;
+  about?: string;
+  book?: string;
   since?: string;
   until?: string;
 }
@@ -21,6 +23,14 @@ function withFilter(command: Command): Command {
   return command
     .option('--fleet <id>', 'only this fleet')
     .option('--by <token_id>', 'only this token, or "bootstrap"')
+    .option('--about <id>', 'only entries about this: the id of a device, the name of an action')
+    .addOption(
+      new Option('--book <book>', 'only changes, traffic of mail and claims, or refused requests').choices([
+        'change',
+        'traffic',
+        'refused',
+      ]),
+    )
     .option(
       '--since <when>',
       'at this time or later: a time, or a duration ago like 24h or 7d',
@@ -29,8 +39,8 @@ function withFilter(command: Command): Command {
     .option('--until <when>', 'before this time, likewise', moment('back'));
 }
 
-function filterOf({ fleet, by, since, until }: FilterOptions): Record<string, string> {
-  const filter = Object.entries({ fleet, token: by, from: since, to: until });
+function filterOf({ fleet, by, about, book, since, until }: FilterOptions): Record<string, string> {
+  const filter = Object.entries({ fleet, token: by, about, book, from: since, to: until });
   return Object.fromEntries(filter.filter((one): one is [string, string] => one[1] !== undefined));
 }
 

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { AttentionDocument, AttentionItem } from '../../../contract/insight/attention.ts';
-import { lettersToday, Section } from '../../frame.tsx';
+import { lettersToday } from '../../around/letters-today.ts';
+import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';

@@ -14,7 +14,7 @@ import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../serv
 import type { JobKey } from '../tables.ts';
 import { ActiveJob } from './active-job.ts';
 import { BroadcastDelivery, MailRate } from './delivery.ts';
-import { broadcastStatusOf, type Delivered, isEnded, type JobProgress } from './job.ts';
+import { broadcastStatusOf, type Delivered, isEnded, type JobProgress, withReasons } from './job.ts';
 import { JobStore } from './job-store.ts';
 
 /**
@@ -281,6 +281,7 @@ export class Broadcaster {
       devices: active.devices,
       queued: progress.queued + queued,
       refused: progress.refused + refused.length,
+      reasons: withReasons(progress.reasons, refused),
       partial,
     };
     const refusalsLeft = Math.max(

@@ -6,6 +6,7 @@ import type {
   BroadcastRequest,
   BroadcastState,
   BroadcastStatus,
+  ReasonCounts,
   RefusalReason,
 } from '../service.ts';
 
@@ -33,6 +34,8 @@ export interface JobProgress {
   devices: number | undefined;
   queued: number;
   refused: number;
+  /** Refusals by reason, those beyond the list included. */
+  reasons: ReasonCounts;
   /** Part of a chunk that was sent before a pause. Resume sends the chunk again, and the shards drop what they had. */
   partial: Delivered | undefined;
   endedAtMs: number | undefined;
@@ -56,9 +59,17 @@ export const initialProgress: JobProgress = {
   devices: undefined,
   queued: 0,
   refused: 0,
+  reasons: {},
   partial: undefined,
   endedAtMs: undefined,
 };
+
+/** Adds refusals to counts by reason. */
+export function withReasons(before: ReasonCounts, refused: readonly BroadcastRefusalCount[]): ReasonCounts {
+  const counts = { ...before };
+  for (const { reason } of refused) counts[reason] = (counts[reason] ?? 0) + 1;
+  return counts;
+}
 
 export function isEnded({ state }: JobProgress): boolean {
   return state === 'done' || state === 'cancelled';
@@ -81,10 +92,11 @@ export const progressCodec: ValueCodec<JobProgress> = {
   decode: (bytes) => {
     const progress = unpack(bytes) as JobProgress;
     if (!states.includes(progress.state)) throw new Error('not the progress of a broadcast');
-    const { devices, partial, endedAtMs } = progress;
+    const { devices, partial, endedAtMs, reasons } = progress;
     return {
       ...progress,
       devices: devices ?? undefined,
+      reasons: reasons ?? {},
       partial: partial ?? undefined,
       endedAtMs: endedAtMs ?? undefined,
     };
@@ -119,5 +131,6 @@ export function broadcastStatusOf(
   const { after: _, partial, ...shown } = progress;
   const queued = shown.queued + (partial?.queued ?? 0);
   const refused = shown.refused + (partial?.refused.length ?? 0);
-  return { id: formatUuid(id), ...job, payloadBytes: payload.length, ...shown, queued, refused };
+  const reasons = withReasons(shown.reasons, partial?.refused ?? []);
+  return { id: formatUuid(id), ...job, payloadBytes: payload.length, ...shown, queued, refused, reasons };
 }

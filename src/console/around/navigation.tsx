@@ -1,0 +1,109 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { href, path } from '../page/router.ts';
+import { Icon, type IconName } from '../parts/icon.tsx';
+import { lettersToday } from './letters-today.ts';
+
+export interface ScreenLink {
+  /** In the address, after the fleet. */
+  part: string;
+  name: string;
+  icon: IconName;
+  /** Of its page: `fleetpost help TOPIC`. */
+  topic: string;
+  /** Other first parts of addresses that belong to it. */
+  also?: readonly string[];
+}
+
+/** The screens by what one comes for. Each has a page in the documents, which the foot of the screen names. */
+export const screenGroups: readonly (readonly [string, readonly ScreenLink[]])[] = [
+  [
+    'Watch',
+    [
+      { part: '', name: 'Now', icon: 'pulse', topic: 'operate/console' },
+      { part: 'devices', name: 'Devices', icon: 'device', topic: 'operate/devices' },
+      { part: 'live', name: 'Live', icon: 'live', topic: 'operate/records' },
+      { part: 'dead-letters', name: 'Dead letters', icon: 'tray', topic: 'operate/mail' },
+    ],
+  ],
+  [
+    'Work',
+    [
+      { part: 'broadcasts', name: 'Broadcasts', icon: 'broadcast', topic: 'operate/broadcasts' },
+      {
+        part: 'consumers',
+        name: 'Consumers, forwarders',
+        icon: 'forward',
+        topic: 'operate/records',
+        also: ['forwarders'],
+      },
+    ],
+  ],
+  [
+    'Set up',
+    [
+      { part: 'fleet', name: 'Fleet', icon: 'sliders', topic: 'run/overload' },
+      { part: 'access', name: 'Access', icon: 'key', topic: 'run/access' },
+      { part: 'server', name: 'Server', icon: 'server', topic: 'run/service' },
+    ],
+  ],
+];
+
+/** The screen that an address belongs to. */
+export function screenOf(part = ''): ScreenLink | undefined {
+  const all = screenGroups.flatMap(([, screens]) => screens);
+  return all.find((screen) => screen.part === part || screen.also?.includes(part));
+}
+
+/** The links to all screens; where there is no room for them, a list that a button opens. */
+export function Navigation({ fleetId }: { fleetId: string }) {
+  const menu = useRef<HTMLElement>(null);
+  const current = screenOf(path.value[1]);
+  const address = path.value.join('/');
+  // Every step closes the list, whichever link it was.
+  useEffect(() => {
+    if (menu.current?.matches(':popover-open')) menu.current.hidePopover();
+  }, [address]);
+  return (
+    <>
+      <button type="button" class="button menu-button" popovertarget="screens">
+        <Icon name="menu" />
+        {current?.name ?? 'Screens'}
+        {lettersToday.value > 0 && current?.part !== 'dead-letters' && <LetterCount />}
+      </button>
+      <nav id="screens" aria-label="Screens" popover="auto" ref={menu}>
+        {screenGroups.map(([group, screens]) => (
+          <section key={group} aria-label={group}>
+            <h2>{group}</h2>
+            <ul>
+              {screens.map((screen) => (
+                <li key={screen.part}>
+                  <ScreenAnchor fleetId={fleetId} screen={screen} isCurrent={screen === current} />
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+      </nav>
+    </>
+  );
+}
+
+function ScreenAnchor(props: { fleetId: string; screen: ScreenLink; isCurrent: boolean }) {
+  const { fleetId, screen, isCurrent } = props;
+  const { part, name, icon } = screen;
+  return (
+    <a href={href(part === '' ? [fleetId] : [fleetId, part])} aria-current={isCurrent ? 'page' : undefined}>
+      <Icon name={icon} />
+      {name}
+      {part === 'dead-letters' && lettersToday.value > 0 && <LetterCount />}
+    </a>
+  );
+}
+
+function LetterCount() {
+  return (
+    <span class="count" title="Dead letters of today">
+      {lettersToday.value}
+    </span>
+  );
+}

@@ -1,0 +1,214 @@
+import type { ConsumerDocument } from '../../../contract/consumer.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { ForwarderDocument } from '../../../contract/forwarder.ts';
+import { Head, Section } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { href } from '../../page/router.ts';
+import { Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { destinationText } from './destination.ts';
+import { ForwarderState } from './forwarder-state.tsx';
+import { Behind, Lost } from './lag.tsx';
+import { PauseForwarder } from './pause-forwarder.tsx';
+
+const everySeconds = 3;
+
+/** Who reads the records of a fleet: how far behind each is, what it lost, and why it stands still. */
+export function ConsumersScreen({ fleetId }: { fleetId: string }) {
+  const path = `/fleets/${fleetId}`;
+  const forwarders = useResource(
+    `${path}/forwarders`,
+    (signal) => call<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
+    everySeconds,
+  );
+  const consumers = useResource(
+    `${path}/consumers`,
+    (signal) => call<ListDocument<ConsumerDocument>>('GET', `${path}/consumers`, { signal }),
+    everySeconds,
+  );
+  useKeys({ r: forwarders.refresh });
+  return (
+    <>
+      <Head title="Consumers and forwarders" read={forwarders} />
+      <div class="body">
+        <Section title="Forwarders" note={<span class="read">push records to a webhook or NATS</span>}>
+          <Loaded resource={forwarders}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <NoReader
+                  command={`fleetpost forwarder put NAME --fleet ${fleetId} --webhook URL`}
+                  what="forwarder"
+                />
+              ) : (
+                <ForwarderTable fleetId={fleetId} items={items} onChanged={forwarders.refresh} />
+              )
+            }
+          </Loaded>
+        </Section>
+        <Section
+          title="Consumers"
+          note={<span class="read">programs that fetch records, and acknowledge</span>}
+        >
+          <Loaded resource={consumers}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <NoReader command={`fleetpost consumer create NAME --fleet ${fleetId}`} what="consumer" />
+              ) : (
+                <ConsumerTable fleetId={fleetId} items={items} />
+              )
+            }
+          </Loaded>
+        </Section>
+      </div>
+      <Commands
+        command={['forwarder', 'list', '--fleet', fleetId]}
+        request={{ path: `${path}/forwarders` }}
+      />
+      <Commands command={['consumer', 'list', '--fleet', fleetId]} request={{ path: `${path}/consumers` }} />
+    </>
+  );
+}
+
+function NoReader({ what, command }: { what: string; command: string }) {
+  return (
+    <p class="empty">
+      No {what} yet. Make one: <code>{command}</code>
+    </p>
+  );
+}
+
+interface ForwarderTableProps {
+  fleetId: string;
+  items: readonly ForwarderDocument[];
+  onChanged: () => void;
+}
+
+function ForwarderTable({ fleetId, items, onChanged }: ForwarderTableProps) {
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th>State</th>
+            <th>Name</th>
+            <th class="less">To</th>
+            <th class="number">Behind</th>
+            <th class="number less">Lost</th>
+            <th class="number">
+              <span class="less">Dead letters</span>
+              <span class="only-narrow">Dead</span>
+            </th>
+            <th class="number less">Delivered</th>
+            <th>
+              <span class="visually-hidden">Pause or resume</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((forwarder) => (
+            <ForwarderRow
+              key={forwarder.name}
+              fleetId={fleetId}
+              forwarder={forwarder}
+              onChanged={onChanged}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; onChanged: () => void }) {
+  const { fleetId, forwarder, onChanged } = props;
+  const { name, behind, lost, dead_letters, last_delivered_at, last_error } = forwarder;
+  const isFailing = last_error !== null && last_error.recovered_at === null;
+  return (
+    <>
+      <tr class={isFailing ? 'has-more' : undefined}>
+        <td>
+          <ForwarderState forwarder={forwarder} />
+        </td>
+        <td class="cut">
+          <a class="strong" href={href([fleetId, 'forwarders', name])}>
+            {name}
+          </a>
+        </td>
+        <td class="soft cut less">
+          <Untrusted text={destinationText(forwarder)} lengthMax={120} />
+        </td>
+        <td class="number">
+          <Behind positions={behind} />
+        </td>
+        <td class="number less">
+          <Lost positions={lost} />
+        </td>
+        <td class={`number ${dead_letters > 0 ? 'bad strong' : 'faint'}`}>
+          {dead_letters.toLocaleString('en')}
+        </td>
+        <td class="number soft less">
+          {last_delivered_at === null ? 'not yet' : <Moment time={last_delivered_at} />}
+        </td>
+        <td class="number">
+          <PauseForwarder fleetId={fleetId} forwarder={forwarder} onDone={onChanged} />
+        </td>
+      </tr>
+      {isFailing && (
+        <tr class="more">
+          <td colSpan={8}>
+            <span class="bad small">
+              <Moment time={last_error.at} />: <Untrusted text={last_error.msg} lengthMax={300} />
+            </span>
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+function ConsumerTable({ fleetId, items }: { fleetId: string; items: readonly ConsumerDocument[] }) {
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th class="less">Reads</th>
+            <th class="number">Behind</th>
+            <th class="number">Oldest</th>
+            <th class="number">Lost</th>
+            <th class="number less">Batches out</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ name, kinds, schemas, behind, seconds_behind, lost, shards }) => (
+            <tr key={name}>
+              <td class="cut">
+                <a class="strong" href={href([fleetId, 'consumers', name])}>
+                  {name}
+                </a>
+              </td>
+              <td class="soft cut less">
+                <Untrusted text={[...kinds, ...schemas].join(', ') || 'all records'} lengthMax={120} />
+              </td>
+              <td class="number">
+                <Behind positions={behind} />
+              </td>
+              <td class="number">
+                <Behind seconds={seconds_behind} />
+              </td>
+              <td class="number">
+                <Lost positions={lost} />
+              </td>
+              <td class="number soft less">{shards.filter(({ batch }) => batch !== null).length}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

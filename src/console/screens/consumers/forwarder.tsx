@@ -1,0 +1,191 @@
+import { useState } from 'preact/hooks';
+import type { ForwarderDocument, ForwarderTrialDocument } from '../../../contract/forwarder.ts';
+import { Head, Section } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { href } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
+import { useSubmit } from '../../server/submit.ts';
+import { destinationText } from './destination.ts';
+import { ForwarderState } from './forwarder-state.tsx';
+import { PauseForwarder } from './pause-forwarder.tsx';
+import { RefusedRecords } from './refused-records.tsx';
+
+/** One forwarder: where it stands, why it fails, what its destination refused. */
+export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: string }) {
+  const path = `/fleets/${fleetId}/forwarders/${encodeURIComponent(name)}`;
+  const forwarder = useResource(path, (signal) => call<ForwarderDocument>('GET', path, { signal }), 2);
+  useKeys({ r: forwarder.refresh });
+  return (
+    <>
+      <ForwarderHead fleetId={fleetId} name={name} path={path} resource={forwarder} />
+      <div class="body">
+        <Loaded resource={forwarder}>
+          {(document) => (
+            <>
+              <LastError forwarder={document} />
+              <ForwarderFigures forwarder={document} />
+              <div class="columns">
+                <div>
+                  <RefusedRecords
+                    fleetId={fleetId}
+                    path={path}
+                    count={document.dead_letters}
+                    onChanged={forwarder.refresh}
+                  />
+                </div>
+                <div>
+                  <ForwarderFacts forwarder={document} />
+                </div>
+              </div>
+            </>
+          )}
+        </Loaded>
+      </div>
+      <Commands command={['forwarder', 'show', name, '--fleet', fleetId]} request={{ path }} />
+    </>
+  );
+}
+
+interface ForwarderHeadProps {
+  fleetId: string;
+  name: string;
+  path: string;
+  resource: Resource<ForwarderDocument>;
+}
+
+function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
+  const [trial, setTrial] = useState<ForwarderTrialDocument | undefined>();
+  const { error, isBusy, submit } = useSubmit();
+  const { value, refresh } = resource;
+  const test = (): void =>
+    void submit(async () =>
+      setTrial(await call<ForwarderTrialDocument>('POST', `${path}/test`, { body: {} })),
+    );
+  return (
+    <>
+      <Head
+        title={<Untrusted text={name} lengthMax={80} />}
+        beside={value && <ForwarderState forwarder={value} />}
+        read={resource}
+        tools={
+          <>
+            <a class="button is-plain" href={href([fleetId, 'consumers'])}>
+              All forwarders
+            </a>
+            <Act
+              scope="admin"
+              onClick={test}
+              title="Sends one test event to the destination"
+              unless={isBusy ? 'On its way' : undefined}
+            >
+              Test
+            </Act>
+            {value && <PauseForwarder fleetId={fleetId} forwarder={value} onDone={refresh} />}
+          </>
+        }
+      />
+      {error && <ErrorBanner error={error} />}
+      {trial && (
+        <Banner kind={trial.result === 'delivered' ? 'good' : 'warn'}>
+          The test event was {trial.result} after {trial.milliseconds.toLocaleString('en')} ms
+          {trial.msg !== null && (
+            <>
+              : <Untrusted text={trial.msg} lengthMax={500} />
+            </>
+          )}
+          .
+        </Banner>
+      )}
+    </>
+  );
+}
+
+function LastError({ forwarder: { last_error, state } }: { forwarder: ForwarderDocument }) {
+  if (state === 'dead_letters_full') {
+    return (
+      <Banner kind="bad">
+        It delivers nothing: it has as many dead letters as it may have. Replay or drop some.
+      </Banner>
+    );
+  }
+  if (last_error === null || last_error.recovered_at !== null) return null;
+  return (
+    <Banner kind="bad">
+      <Untrusted text={last_error.msg} lengthMax={1_000} /> (<Moment time={last_error.at} />)
+    </Banner>
+  );
+}
+
+function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
+  const { behind, lost, dead_letters, delivered, failed } = forwarder;
+  const figures = [
+    ['Behind', behind, 'positions of the logs', behind > 10_000 ? 'warn' : ''],
+    ['Lost', lost, 'removed by retention', lost > 0 ? 'bad' : ''],
+    ['Dead letters', dead_letters, 'refused records', dead_letters > 0 ? 'bad' : ''],
+    ['Delivered', delivered, 'since the start', ''],
+    ['Failed', failed, 'since the start, retried', ''],
+  ] as const;
+  return (
+    <div class="figures">
+      {figures.map(([name, figure, note, tone]) => (
+        <div key={name}>
+          <span class="soft">{name}</span>
+          <span class={`figure ${tone}`}>{figure.toLocaleString('en')}</span>
+          <span class="small faint">{note}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
+  const { type, filter, headers, credentials, tls, created_at, last_delivered_at, last_error } = forwarder;
+  const { batch_records_max, linger_milliseconds, timeout_seconds } = forwarder;
+  const filters = [...(filter.kinds ?? []), ...(filter.schemas ?? [])].join(', ');
+  const secrets = [...headers, ...(credentials === null ? [] : [credentials]), ...tls].join(', ');
+  const facts = [
+    [type === 'webhook' ? 'Webhook' : 'NATS', destinationText(forwarder)],
+    ['Records', filters || 'all'],
+    [
+      'Batches',
+      `up to ${batch_records_max} records${linger_milliseconds > 0 ? `, at least ${linger_milliseconds} ms apart` : ''}`,
+    ],
+    ['Timeout', `${timeout_seconds} s`],
+    ['Secrets', secrets || 'none'],
+  ] as const;
+  return (
+    <Section title="Facts">
+      <dl class="facts">
+        {facts.map(([name, text]) => (
+          <>
+            <dt key={name}>{name}</dt>
+            <dd>
+              <Untrusted text={text} lengthMax={2_000} />
+            </dd>
+          </>
+        ))}
+        <dt>Delivered</dt>
+        <dd>{last_delivered_at === null ? 'nothing yet' : <Moment time={last_delivered_at} />}</dd>
+        {last_error !== null && last_error.recovered_at !== null && (
+          <>
+            <dt>Last error</dt>
+            <dd>
+              <Untrusted text={last_error.msg} lengthMax={500} />, <Moment time={last_error.at} />, over{' '}
+              <Moment time={last_error.recovered_at} />
+            </dd>
+          </>
+        )}
+        <dt>Created</dt>
+        <dd>
+          <Moment time={created_at} />
+        </dd>
+      </dl>
+    </Section>
+  );
+}

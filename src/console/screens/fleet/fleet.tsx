@@ -1,0 +1,45 @@
+import type { FleetDocument } from '../../../contract/fleet.ts';
+import { Head } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { LimitForm } from './limit-form.tsx';
+
+/** The fleet itself: its name, its limits, and how long it keeps what. */
+export function FleetScreen({ fleetId }: { fleetId: string }) {
+  const path = `/fleets/${fleetId}`;
+  const fleet = useResource(path, (signal) => call<FleetDocument>('GET', path, { signal }));
+  useKeys({ r: fleet.refresh });
+  return (
+    <>
+      <Head
+        title="Fleet"
+        beside={<code class="soft">{fleetId}</code>}
+        read={fleet}
+        tools={
+          <button type="button" class="button" onClick={fleet.refresh} title="Read again (r)">
+            Refresh
+          </button>
+        }
+      />
+      <div class="body">
+        <Loaded resource={fleet}>
+          {(document) => (
+            <>
+              {document.deleting_since !== null && (
+                <Banner kind="bad">
+                  This fleet is being deleted, since <Moment time={document.deleting_since} />.
+                </Banner>
+              )}
+              <LimitForm key={fleet.readAtMs} fleet={document} onSaved={fleet.refresh} />
+            </>
+          )}
+        </Loaded>
+      </div>
+      <Commands command={['fleet', 'show', fleetId]} request={{ path }} />
+    </>
+  );
+}

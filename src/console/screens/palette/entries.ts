@@ -1,0 +1,143 @@
+import { screenGroups } from '../../around/navigation.tsx';
+import { go, href, path } from '../../page/router.ts';
+import { shownText } from '../../parts/untrusted.tsx';
+import { logOut, may } from '../../session/session.ts';
+import { sendTo } from '../send/send-to.ts';
+
+/** Something to go to or to do. */
+export interface PaletteEntry {
+  key: string;
+  group: 'Go to' | 'Here' | 'Do' | 'Devices' | 'Mail';
+  name: string;
+  note?: string;
+  /** Why it cannot be done now. */
+  unless?: string | undefined;
+  run: () => void;
+}
+
+const uuid = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+const deviceId = /^[A-Za-z0-9]{10}$/;
+/** More is on no screen; a page that has it shows no more of it here. */
+const buttonsMax = 50;
+
+function lacks(scope: 'mail' | 'provision' | 'admin'): string | undefined {
+  return may(scope) ? undefined : `Your session lacks the scope ${scope}.`;
+}
+
+/** The screens, and what can be done from each of them. */
+export function standingEntries(fleetId: string): PaletteEntry[] {
+  const target =
+    (part: string, query: Record<string, string> = {}) =>
+    (): void =>
+      go(href(part === '' ? [fleetId] : [fleetId, ...part.split('/')], query));
+  const screens = screenGroups.flatMap(([group, listed]) =>
+    listed.map(
+      ({ part, name }): PaletteEntry => ({
+        key: `go ${part}`,
+        group: 'Go to',
+        name,
+        note: group,
+        run: target(part),
+      }),
+    ),
+  );
+  const parts: readonly (readonly [string, string])[] = [
+    ['access/claim-tokens', 'Claim tokens'],
+    ['access/sessions', 'Console sessions'],
+    ['access/audit', 'Audit log'],
+  ];
+  const doing = (name: string, run: () => void, unless?: string): PaletteEntry => ({
+    key: `do ${name}`,
+    group: 'Do',
+    name,
+    unless,
+    run,
+  });
+  return [
+    ...screens,
+    ...parts.map(
+      ([part, name]): PaletteEntry => ({
+        key: `go ${part}`,
+        group: 'Go to',
+        name,
+        note: 'Access',
+        run: target(part),
+      }),
+    ),
+    doing('Send mail to a device', () => (sendTo.value = { deviceId: '' }), lacks('mail')),
+    doing('Broadcast to all devices', () => (sendTo.value = { all: true }), lacks('mail')),
+    doing('Make a token', target('access/tokens', { new: '1' }), lacks('admin')),
+    doing('Make a claim token', target('access/claim-tokens', { new: '1' }), lacks('provision')),
+    doing('Take a backup', target('server', { backup: '1' }), lacks('admin')),
+    doing('Log out', () => void logOut()),
+  ];
+}
+
+/** The buttons of the screen as it is drawn: each by its name, with why it cannot be pressed. */
+export function entriesOfScreen(): PaletteEntry[] {
+  const places = ['.head', '.section-head', '.notice', '.bulk', '.save'];
+  const buttons = document.querySelectorAll<HTMLElement>(
+    places.map((place) => `main.screen ${place} :is(button, a).button`).join(),
+  );
+  return [...buttons].slice(0, buttonsMax).flatMap((button, at): PaletteEntry[] => {
+    const name = nameOf(button);
+    if (name === '') return [];
+    const isDisabled = button.ariaDisabled === 'true' || (button as HTMLButtonElement).disabled === true;
+    return [
+      {
+        key: `here ${at}`,
+        group: 'Here',
+        name,
+        unless: isDisabled ? button.title || 'Not now' : undefined,
+        run: () => button.click(),
+      },
+    ];
+  });
+}
+
+/** What is read of a button: without its key, and without what is for ears alone. */
+function nameOf(button: HTMLElement): string {
+  if (button.ariaLabel) return button.ariaLabel;
+  const copy = button.cloneNode(true) as HTMLElement;
+  for (const part of copy.querySelectorAll('kbd, .visually-hidden')) part.remove();
+  return (copy.textContent ?? '').trim().replace(/\s+/g, ' ').slice(0, 80);
+}
+
+/** What an exact id leads to: a device at once, a mail by its device. */
+export function entriesOfId(fleetId: string, text: string): PaletteEntry[] {
+  const words = text.trim().split(/[\s/]+/);
+  const [first = '', second = ''] =
+    words.length > 2 ? words.filter((word) => deviceId.test(word) || uuid.test(word)) : words;
+  if (deviceId.test(first) && second === '') {
+    const run = (): void => go(href([fleetId, 'devices', first]));
+    return [{ key: 'device', group: 'Devices', name: first, note: 'open this id', run }];
+  }
+  const mail = uuid.test(second) ? second : uuid.test(first) ? first : undefined;
+  if (mail === undefined) return [];
+  const here = path.value[1] === 'devices' ? path.value[2] : undefined;
+  const device = deviceId.test(first) ? first : here;
+  if (device === undefined) {
+    const unless = 'A mail is found with its device: write the id of the device before it.';
+    return [{ key: 'mail', group: 'Mail', name: mail, unless, run: () => undefined }];
+  }
+  const run = (): void => go(href([fleetId, 'devices', device, 'mail', mail]));
+  return [{ key: 'mail', group: 'Mail', name: mail, note: `of ${device}`, run }];
+}
+
+/** Entries that have all the words that were typed. */
+export function fitting(entries: readonly PaletteEntry[], text: string): PaletteEntry[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return entries.filter(({ name, group, note = '' }) => {
+    const all = `${name} ${note} ${group}`.toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+}
+
+/** A device that was found. */
+export function deviceEntry(
+  fleetId: string,
+  { device_id, name }: { device_id: string; name: string },
+): PaletteEntry {
+  const run = (): void => go(href([fleetId, 'devices', device_id]));
+  return { key: `device ${device_id}`, group: 'Devices', name: device_id, note: shownText(name, 80), run };
+}

@@ -1,0 +1,45 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { DeviceDocument } from '../../../contract/device.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import { call, type Query } from '../../server/client.ts';
+
+/** Pause in typing after which it is looked for. */
+const pauseMs = 150;
+const devicesMax = 6;
+
+/** Devices whose id or name begins with the text, by the indexes of both. */
+export function useFoundDevices(fleetId: string, text: string): readonly DeviceDocument[] {
+  const [found, setFound] = useState<{ text: string; devices: readonly DeviceDocument[] }>({
+    text: '',
+    devices: [],
+  });
+  const wanted = text.trim();
+  useEffect(() => {
+    if (wanted.length < 2 || wanted.length > 255) return;
+    const stopping = new AbortController();
+    const look = async (): Promise<void> => {
+      const ask = (query: Query): Promise<ListDocument<DeviceDocument>> =>
+        call('GET', `/fleets/${fleetId}/devices`, {
+          query: { ...query, limit: devicesMax },
+          signal: stopping.signal,
+        });
+      const isId = /^[A-Za-z0-9]{1,10}$/.test(wanted);
+      const pages = await Promise.all([
+        isId ? ask({ id_prefix: wanted }) : undefined,
+        // Most ids are in capitals, and who types has his hands on small letters.
+        isId && wanted !== wanted.toUpperCase() ? ask({ id_prefix: wanted.toUpperCase() }) : undefined,
+        ask({ name_prefix: wanted }),
+      ]);
+      const devices = new Map(pages.flatMap((page) => page?.items ?? []).map((one) => [one.device_id, one]));
+      setFound({ text: wanted, devices: [...devices.values()].slice(0, devicesMax) });
+    };
+    // What cannot be read now is not found; the screens say why.
+    const timer = setTimeout(() => look().catch(() => undefined), pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stopping.abort();
+    };
+  }, [fleetId, wanted]);
+  // What was found before stays until the next is there, where it still fits.
+  return found.text !== '' && wanted.startsWith(found.text) ? found.devices : [];
+}

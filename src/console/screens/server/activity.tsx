@@ -1,0 +1,152 @@
+import { useState } from 'preact/hooks';
+import type { TopDocument } from '../../../contract/server.ts';
+import { Confirm } from '../../forms/confirm.tsx';
+import { Section } from '../../frame.tsx';
+import { href } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner } from '../../parts/banner.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
+import { ShardTable } from './shards.tsx';
+
+/** A rate as it is read: with a digit after the point while it is small. */
+function rateText(perSecond: number): string {
+  return perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
+}
+
+/** What `fleetpost top` shows. */
+export function ServerActivity(props: { fleetId: string; top: TopDocument; onReleased: () => void }) {
+  const { fleetId, top, onReleased } = props;
+  const rates = useServerRates(top);
+  return (
+    <>
+      {top.reasons.length > 0 && <Banner kind="bad">Not ready: {top.reasons.join(', ')}.</Banner>}
+      {top.held && <Held onReleased={onReleased} />}
+      <Figures top={top} rates={rates} />
+      <div class="columns is-even">
+        <div>
+          <Routes routes={rates?.routes ?? []} />
+        </div>
+        <div>
+          <TopTalkers fleetId={fleetId} talkers={top.talkers} />
+        </div>
+      </div>
+      <ShardTable shards={rates?.shards ?? []} />
+    </>
+  );
+}
+
+function Held({ onReleased }: { onReleased: () => void }) {
+  const [isAsked, setAsked] = useState(false);
+  return (
+    <>
+      <Banner
+        kind="warn"
+        tools={
+          <Act scope="admin" onClick={() => setAsked(true)}>
+            Release
+          </Act>
+        }
+      >
+        The server is held: forwarders, actions, broadcasts and delayed mail wait until it is released.
+      </Banner>
+      {isAsked && (
+        <Confirm
+          title="Release the server"
+          work={() => call('DELETE', '/hold')}
+          onClose={() => setAsked(false)}
+          onDone={onReleased}
+        >
+          Forwarders, actions, broadcasts and delayed mail go on at once. If this is a copy of another server
+          that runs, both would do the same.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Figures({ top, rates }: { top: TopDocument; rates: ServerRates | undefined }) {
+  const sum = (key: 'devices' | 'mails'): string =>
+    top.shards.reduce((total, shard) => total + shard[key], 0).toLocaleString('en');
+  const within = (ms: number | undefined): string =>
+    ms === undefined ? '–' : `≤ ${Number(ms.toPrecision(3)).toLocaleString('en')} ms`;
+  const figures = [
+    ['Requests', rates === undefined ? '–' : `${rateText(rates.requestsPerSecond)}/s`],
+    ['p50', within(rates?.p50Ms)],
+    ['p99', within(rates?.p99Ms)],
+    ['Connections', top.connections.toLocaleString('en')],
+    ['Streams', top.streams.toLocaleString('en')],
+    ['Devices', sum('devices')],
+    ['Mails waiting', sum('mails')],
+  ] as const;
+  return (
+    <div class="figures is-small">
+      {figures.map(([name, figure]) => (
+        <div key={name}>
+          <span class="soft">{name}</span>
+          <span class="figure">{figure}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const shownRoutes = 12;
+
+function Routes({ routes }: { routes: readonly RouteRate[] }) {
+  return (
+    <Section title="Requests of devices">
+      {routes.length === 0 ? (
+        <p class="empty">Measuring…</p>
+      ) : (
+        <div class="table">
+          <table>
+            <thead>
+              <tr>
+                <th>Route</th>
+                <th class="number">Per second</th>
+                <th class="number">5xx</th>
+              </tr>
+            </thead>
+            <tbody>
+              {routes.slice(0, shownRoutes).map(({ route, perSecond, failedPerSecond }) => (
+                <tr key={route}>
+                  <td class="cut mono small">
+                    <Untrusted text={route} lengthMax={80} />
+                  </td>
+                  <td class={`number ${perSecond === 0 ? 'faint' : ''}`}>{rateText(perSecond)}</td>
+                  <td class={`number ${failedPerSecond > 0 ? 'bad strong' : 'faint'}`}>
+                    {rateText(failedPerSecond)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Section>
+  );
+}
+
+function TopTalkers({ fleetId, talkers }: { fleetId: string; talkers: TopDocument['talkers'] }) {
+  return (
+    <Section title="Who asks most">
+      {talkers.length === 0 ? (
+        <p class="empty">No device has called lately.</p>
+      ) : (
+        <ul class="list">
+          {talkers.slice(0, 10).map(({ fleet_id, device_id, requests_per_second }) => (
+            <li key={fleet_id + device_id}>
+              <a class="row" href={href([fleet_id, 'devices', device_id])}>
+                <code>{device_id}</code>
+                {fleet_id !== fleetId && <span class="soft small mono">{fleet_id}</span>}
+                <span class="end small">about {rateText(requests_per_second)}/s</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,143 @@
+import { useState } from 'preact/hooks';
+import type { BackupDocument } from '../../../contract/server.ts';
+import { Field, formTexts } from '../../forms/field.tsx';
+import { Section } from '../../frame.tsx';
+import { search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Drawer } from '../../parts/dialogs.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { CallError, call } from '../../server/client.ts';
+import { serverNow, spanText } from '../../server/clock.ts';
+import { useResource } from '../../server/resource.ts';
+import { useSubmit } from '../../server/submit.ts';
+import { may } from '../../session/session.ts';
+import { bytesText } from './bytes.ts';
+
+interface LastBackup {
+  backup: BackupDocument | undefined;
+}
+
+async function readBackup(signal: AbortSignal): Promise<LastBackup> {
+  try {
+    return { backup: await call<BackupDocument>('GET', '/backup', { signal }) };
+  } catch (error) {
+    if (error instanceof CallError && error.code === 'backup_not_found') return { backup: undefined };
+    throw error;
+  }
+}
+
+/** The backup under way with its progress, or the last one; a button to take one. */
+export function BackupSection() {
+  const [isRunning, setRunning] = useState(false);
+  const [isAsked, setAsked] = useState(search.value.has('backup'));
+  const last = useResource(
+    may('admin') ? 'backup' : undefined,
+    async (signal) => {
+      const found = await readBackup(signal);
+      setRunning(found.backup?.state === 'running');
+      return found;
+    },
+    isRunning ? 0.5 : 10,
+  );
+  return (
+    <Section
+      title="Backup"
+      tools={
+        <Act
+          scope="admin"
+          onClick={() => setAsked(true)}
+          unless={isRunning ? 'One is under way.' : undefined}
+        >
+          Back up…
+        </Act>
+      }
+    >
+      {may('admin') ? (
+        <Loaded resource={last}>
+          {({ backup }) =>
+            backup === undefined ? (
+              <p class="empty">None since the server started.</p>
+            ) : (
+              <BackupProgress backup={backup} />
+            )
+          }
+        </Loaded>
+      ) : (
+        <p class="empty">Your session lacks the scope admin.</p>
+      )}
+      {isAsked && <NewBackup onClose={() => setAsked(false)} onStarted={last.refresh} />}
+    </Section>
+  );
+}
+
+function BackupProgress({ backup }: { backup: BackupDocument }) {
+  const { folder, state, started_at, ended_at, bytes, bytes_total, reason } = backup;
+  const beganMs = Date.parse(started_at);
+  const endedMs = ended_at === null ? serverNow() : Date.parse(ended_at);
+  return (
+    <div class="stack below" role="status">
+      {state === 'running' && <progress aria-label="Backup" max={Math.max(bytes_total, 1)} value={bytes} />}
+      {state === 'failed' && (
+        <Banner kind="bad">
+          The backup failed: <Untrusted text={reason ?? ''} lengthMax={500} />. Remove its folder and try
+          again.
+        </Banner>
+      )}
+      <p>
+        <span
+          class={`state ${state === 'done' ? 'is-acked' : state === 'failed' ? 'is-bad' : 'is-connected'}`}
+        >
+          {state}
+        </span>
+        : {bytesText(bytes)}
+        {state === 'running' && ` of about ${bytesText(bytes_total)}`}, in{' '}
+        {spanText(Math.max(endedMs - beganMs, 0))}, begun <Moment time={started_at} />
+      </p>
+      <p class="soft">
+        <code>
+          <Untrusted text={folder} lengthMax={300} />
+        </code>
+      </p>
+    </div>
+  );
+}
+
+function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () => void }) {
+  const [folder, setFolder] = useState('');
+  const { error, isBusy, submit } = useSubmit();
+  const start = async (event: SubmitEvent): Promise<void> => {
+    const body = { folder: formTexts(event)('folder') };
+    if (!(await submit(() => call('POST', '/backup', { body })))) return;
+    onStarted();
+    onClose();
+  };
+  return (
+    <Drawer title="Back up" onClose={onClose}>
+      <form class="drawer-form" onSubmit={start}>
+        <Field
+          label="Folder"
+          name="folder"
+          class="mono"
+          required
+          pattern="/.*"
+          title="An absolute path"
+          maxLength={4_096}
+          placeholder="/var/backups/fleetpost/2026-01-31"
+          hint="On the server's machine: an absolute path, of a folder that is empty or does not exist. The server writes it as its own user."
+          onInput={({ currentTarget }) => setFolder(currentTarget.value)}
+        />
+        {error && <ErrorBanner error={error} />}
+        <button type="submit" class="button is-main" disabled={isBusy}>
+          Start the backup
+        </button>
+      </form>
+      <Commands
+        command={['backup', folder || 'FOLDER']}
+        request={{ method: 'POST', path: '/backup', body: { folder: folder || '/FOLDER' } }}
+      />
+    </Drawer>
+  );
+}

@@ -1,0 +1,37 @@
+import type { ServerDocument } from '../../../contract/server.ts';
+import { Section } from '../../frame.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { followedNow } from '../../server/ticking.ts';
+
+/** From here on an end comes soon: whoever renews by hand has to. */
+const soonMs = 14 * 86_400_000;
+
+/** Which program runs, since when, and until when its certificates hold. */
+export function Program({ server }: { server: ServerDocument }) {
+  const { version, node_version, started_at, shards, certificates } = server;
+  const nowMs = followedNow();
+  return (
+    <Section title="Program and certificates">
+      <dl class="facts">
+        <dt>Version</dt>
+        <dd>
+          {version}, Node {node_version}
+        </dd>
+        <dt>Started</dt>
+        <dd>
+          <Moment time={started_at} />
+        </dd>
+        <dt>Shards</dt>
+        <dd>{shards}</dd>
+        {certificates.map(({ listener, expires_at }) => (
+          <>
+            <dt key={listener}>{listener}</dt>
+            <dd class={Date.parse(expires_at) - nowMs < soonMs ? 'bad strong' : ''}>
+              certificate ends <Moment time={expires_at} />
+            </dd>
+          </>
+        ))}
+      </dl>
+    </Section>
+  );
+}

@@ -1,0 +1,47 @@
+import type { ServerDocument, TopDocument } from '../../../contract/server.ts';
+import { Head } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { ServerActivity } from './activity.tsx';
+import { BackupSection } from './backup.tsx';
+import { Configuration } from './configuration.tsx';
+import { Program } from './program.tsx';
+
+/** The server: what it does now, its shards, its certificates, its backup, and its configuration with sources. */
+export function ServerScreen({ fleetId }: { fleetId: string }) {
+  const top = useResource('server top', (signal) => call<TopDocument>('GET', '/top', { signal }), 2);
+  const server = useResource('server', (signal) => call<ServerDocument>('GET', '/server', { signal }), 30);
+  const refresh = (): void => {
+    top.refresh();
+    server.refresh();
+  };
+  useKeys({ r: refresh });
+  return (
+    <>
+      <Head title="Server" read={top} />
+      <div class="body">
+        <Loaded resource={top}>
+          {(document) => <ServerActivity fleetId={fleetId} top={document} onReleased={refresh} />}
+        </Loaded>
+        <div class="columns">
+          <div>
+            <BackupSection />
+          </div>
+          <div>
+            {server.value ? (
+              <Program server={server.value} />
+            ) : (
+              server.error && <ErrorBanner error={server.error} onRetry={server.refresh} />
+            )}
+          </div>
+        </div>
+        {server.value && <Configuration keys={server.value.configuration} />}
+      </div>
+      <Commands command={['top']} request={{ path: '/top' }} />
+      <Commands command={['status', '--all']} request={{ path: '/server' }} />
+    </>
+  );
+}
