@@ -31,7 +31,7 @@ modules=$tree/lib/node_modules/fleetpost/node_modules
 find "$modules" -regextype egrep -regex '.*/node_modules/(@[^/]+/)?[^/]+/(tests?|benchmarks?|docs|examples?|integration|scripts|dependencies|\.[^/]*)' \
   -not -path '*/.bin' -not -name .package-lock.json -prune -exec rm -r {} +
 # What the console is built from: it is there as it was built.
-rm -r "$modules"/{esbuild,@esbuild,preact,@preact,uplot}
+rm -r "$modules"/{esbuild,@esbuild,preact,@preact,uplot,@codemirror,@lezer,@marijn,crelt,style-mod,w3c-keyname}
 rm -f "$modules/.bin/esbuild"
 find "$modules" \( -name '*.musl.node' -o -name '*.html' -o -name '.*' -type f \) -delete
 find "$tree" -type f -exec chmod 644 {} + -o -type d -exec chmod 755 {} +
@@ -46,7 +46,9 @@ install -m 755 packaging/debian/fleetpost.sh "$root/usr/bin/fleetpost"
 install -m 644 packaging/fleetpost.service "$root/usr/lib/systemd/system/fleetpost.service"
 install -m 644 packaging/fleetpost.json "$root/etc/fleetpost/fleetpost.json"
 # Where people look for documents; the program reads them beside its code.
-ln -s ../../../lib/fleetpost/node_modules/fleetpost/docs "$root/usr/share/doc/fleetpost/docs"
+for document in README.md docs clients; do
+  ln -s "../../../lib/fleetpost/node_modules/fleetpost/$document" "$root/usr/share/doc/fleetpost/$document"
+done
 install -m 644 packaging/debian/copyright "$root/usr/share/doc/fleetpost/copyright"
 install -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overrides/fleetpost"
 sed "s/@VERSION@/$version/" packaging/debian/changelog | gzip --no-name --best >"$root/usr/share/doc/fleetpost/changelog.gz"

@@ -95,6 +95,22 @@ describe('links', () => {
     expect(broken).toEqual([]);
   });
 
+  it('what a page that is shipped links to is shipped with it', () => {
+    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+    // npm adds it.
+    const isShipped = (path: string): boolean =>
+      path === 'README.md' || files.some((file) => path === file || path.startsWith(`${file}/`));
+    const missing = pages
+      .filter(({ path }) => path.startsWith('docs/'))
+      .flatMap((page) =>
+        linksOf(page)
+          .filter((target) => !/^https?:|^#/.test(target))
+          .map((target) => join(dirname(page.path), target.split('#')[0] ?? '')),
+      )
+      .filter((path) => !isShipped(path));
+    expect([...new Set(missing)]).toEqual([]);
+  });
+
   it('the index has every page, but for the parts of generated ones', () => {
     const index = new Set(linksOf(pageAt('docs/README.md')).map((target) => join('docs', target)));
     const wanted = pages.filter(({ path }) => path.split('/').length === 3).map(({ path }) => path);

@@ -23,7 +23,10 @@ export interface ConnectionOptions {
 
 export function withConnectionOptions(command: Command): Command {
   return command
-    .option('--data <dir>', 'data folder of the running server; or set FLEETPOST_DATA; default: ./data')
+    .option(
+      '--data <dir>',
+      `data folder of the running server; or set FLEETPOST_DATA; default: ${process.env.FLEETPOST_DATA || './data'}`,
+    )
     .option(
       '--admin <url>',
       `URL of the admin API, instead of a data folder; or set ${adminVariable}; needs a token`,

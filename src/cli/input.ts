@@ -7,7 +7,9 @@ export async function readInput(file: string): Promise<Buffer> {
   try {
     return file === '-' ? await buffer(process.stdin) : await readFile(file);
   } catch (error) {
-    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.`);
+    const isForbidden = (error as NodeJS.ErrnoException).code === 'EACCES';
+    const next = isForbidden ? ' It is not for this user: give it to standard input, as -.' : '';
+    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.${next}`);
   }
 }
 

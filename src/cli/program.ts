@@ -26,7 +26,7 @@ import { addReleaseCommand } from './commands/server/release.ts';
 import { addStatusCommand } from './commands/server/status.ts';
 import { addTopCommand } from './commands/server/top.ts';
 import { StrictCommand } from './options.ts';
-import { printableLines } from './output.ts';
+import { endWithReader, printableLines } from './output.ts';
 import { refusalText } from './refusal-text.ts';
 
 /** Describes an option for `--help`, and marks it if the command does not work without it. */
@@ -45,7 +45,13 @@ export function createProgram(): Command {
     // Inherited, like the next calls, by all commands added later: `runProgram` sets the exit code.
     .exitOverride()
     .configureHelp({ optionDescription: describeOption })
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')) });
+    .configureOutput({
+      writeOut: (text) => {
+        endWithReader();
+        process.stdout.write(text);
+      },
+      outputError: (text, write) => write(text.replace(/^error: /, 'fleetpost: ')),
+    });
   addFleetCommands(program);
   addDeviceCommands(program);
   addLockoutCommands(program);

@@ -1,7 +1,16 @@
 import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
-import { deviceId, nullable, oneOrSeveral, tag, time, wordOf } from './document.ts';
+import {
+  deviceId,
+  nullable,
+  oneOrSeveral,
+  pageLimit,
+  repeatedParameter,
+  tag,
+  time,
+  wordOf,
+} from './document.ts';
 import { mailSettings } from './mail.ts';
 
 const target = Type.Object(
@@ -65,6 +74,49 @@ export const broadcastDocument = Type.Object({
   ended_at: nullable('string'),
 });
 export type BroadcastDocument = Static<typeof broadcastDocument>;
+
+/** As in `broadcastMailStates`, which the compiler holds against this. */
+const mailState = wordOf(
+  [
+    'delayed',
+    'queued',
+    'acked',
+    'rejected',
+    'expired',
+    'withdrawn',
+    'over_requeued',
+    'mailbox_full',
+    'unknown',
+  ],
+  { description: 'Unknown: it went with its device, or its receipt is no longer retained.' },
+);
+
+/** What became of the mail of a broadcast on one device. */
+export const broadcastMailDocument = Type.Object({
+  device_id: deviceId,
+  mail_id: Type.String(),
+  state: mailState,
+});
+export type BroadcastMailDocument = Static<typeof broadcastMailDocument>;
+
+export const broadcastMailQuery = Type.Object({
+  state: repeatedParameter(mailState, 9, 'The mail is in any of these states.'),
+  after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
+  limit: pageLimit,
+});
+
+export const broadcastOutcomesDocument = Type.Object({
+  delayed: Type.Integer({ description: 'Waits for its time.' }),
+  queued: Type.Integer({ description: 'Waits in the mailbox.' }),
+  acked: Type.Integer(),
+  rejected: Type.Integer(),
+  expired: Type.Integer(),
+  withdrawn: Type.Integer(),
+  over_requeued: Type.Integer(),
+  mailbox_full: Type.Integer({ description: 'Was delayed, and found the mailbox full when it was due.' }),
+  unknown: Type.Integer({ description: 'Went with its device, or its receipt is no longer retained.' }),
+});
+export type BroadcastOutcomesDocument = Static<typeof broadcastOutcomesDocument>;
 
 export const broadcastRefusalDocument = Type.Object({
   device_id: deviceId,

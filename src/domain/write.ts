@@ -7,7 +7,7 @@ import type {
   DevicePut,
   PutOutcome,
 } from './devices/device.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './mail/broadcast.ts';
+import type { Broadcast, BroadcastOutcome } from './mail/broadcast.ts';
 import type {
   Announcement,
   Enqueue,
@@ -34,7 +34,7 @@ export interface ShardWrites {
   dropDeadLetter: { params: { device: DeviceKey; mailId: Uint8Array }; answer: boolean };
   pruneDedupeKeys: { params: Uint8Array | undefined; answer: number };
   broadcast: { params: Broadcast; answer: BroadcastOutcome };
-  pruneBroadcasts: { params: readonly BroadcastProgress[]; answer: number };
+  forgetBroadcast: { params: Uint8Array; answer: number };
   createDevices: { params: readonly Device[]; answer: DeviceKey | undefined };
   changeDevice: { params: { device: DeviceKey; change: DeviceChange }; answer: boolean };
   changeDevices: { params: { devices: readonly DeviceKey[]; change: DeviceChange }; answer: ChangeOutcome[] };

@@ -23,6 +23,13 @@ it('help lists the commands, and the topics by folder', async () => {
   expect(stdout).toMatch(/\n {2}internals +.*architecture.*glossary/);
 });
 
+it('help takes a page as another page links to it, and a folder for its pages', async () => {
+  const linked = await fleetpostProcess(['help', '../run/service.md#certificates']);
+  expect(linked.stdout).toMatch(/^# Running the service\n/);
+  const folder = await fleetpostProcess(['help', 'start']);
+  expect(folder).toMatchObject({ status: 0, stdout: expect.stringMatching(/start +concepts, install/) });
+});
+
 it('help says what was meant, and fails', async () => {
   const topic = await fleetpostProcess(['help', 'configuraton']);
   expect(topic).toMatchObject({ status: 1, stdout: '' });

@@ -196,10 +196,14 @@ it('a port that is taken is refused, and the folder is free again', async () => 
 });
 
 it('fleetpost config shows every value with its source', async () => {
-  const { stdout } = await fleetpost(['config', '--json', '--shards', '5'], { FLEETPOST_LOG_LEVEL: 'warn' });
+  const file = join(temporaryFolder(), 'fleetpost.json');
+  writeFileSync(file, '{"mailboxMailsMax":77}');
+  const environment = { FLEETPOST_LOG_LEVEL: 'warn', FLEETPOST_CONFIG: file };
+  const { stdout } = await fleetpost(['config', '--json', '--shards', '5'], environment);
   const { items } = JSON.parse(stdout) as { items: { key: string; value: unknown; source: string }[] };
   const of = (key: string) => items.find((item) => item.key === key);
   expect(of('shards')).toMatchObject({ value: 5, source: 'flag' });
   expect(of('logLevel')).toMatchObject({ value: 'warn', source: 'environment' });
+  expect(of('mailboxMailsMax')).toMatchObject({ value: 77, source: 'file' });
   expect(of('bodyBytesMax')).toMatchObject({ value: 65_536, source: 'default' });
 });

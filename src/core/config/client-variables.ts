@@ -1,19 +1,21 @@
 /**
- * Environment variables of the client commands. They are no configuration keys, though `FLEETPOST_ADMIN` is also the
+ * Environment variables of commands. They are no configuration keys, though `FLEETPOST_ADMIN` is also the
  * variable of the key `admin`: to commands it is a URL, to the server HOST:PORT, and either ignores the other's.
  */
 export const tokenVariable = 'FLEETPOST_TOKEN';
 export const fleetVariable = 'FLEETPOST_FLEET';
 export const contextVariable = 'FLEETPOST_CONTEXT';
 export const adminVariable = 'FLEETPOST_ADMIN';
+/** The configuration file of commands that take `--config`. */
+export const configVariable = 'FLEETPOST_CONFIG';
 
 /** Whether a value of `FLEETPOST_ADMIN` is the URL for commands. */
 export function isAdminUrl(text: string): boolean {
   return /^https?:\/\//.test(text);
 }
 
-/** Whether a variable is for the client commands alone. */
+/** Whether a variable is for commands, and no configuration key. */
 export function isClientVariable(name: string, value: string): boolean {
   if (name === adminVariable) return isAdminUrl(value);
-  return name === tokenVariable || name === fleetVariable || name === contextVariable;
+  return [tokenVariable, fleetVariable, contextVariable, configVariable].includes(name);
 }

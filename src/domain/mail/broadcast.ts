@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
+import type { Receipt } from './ended-mail.ts';
 import type { Enqueue, MailOutcome } from './mail.ts';
 
 /** One mail for many devices. */
@@ -18,10 +19,18 @@ export interface BroadcastOutcome {
   refused: { device: DeviceKey; reason: BroadcastRefusal }[];
 }
 
-/** Durable progress of a broadcast: done up to and including `after`, in device key order. */
-export interface BroadcastProgress {
-  broadcast: Uint8Array;
-  after: string;
+/** A broadcast of which a shard remembers who got the mail. */
+export interface MarkedBroadcast {
+  fleetId: string;
+  id: Buffer;
+}
+
+/** A device that got the mail of a broadcast, and what became of it. */
+export interface BroadcastMail {
+  device: DeviceKey;
+  mailId: Buffer;
+  /** `unknown`: the mail went with its device, or its receipt is no longer retained. */
+  state: Receipt['state'] | 'unknown';
 }
 
 /** Sends to each device in turn, and sums up what came of it. */

@@ -1,7 +1,7 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Page } from '../page.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from './broadcast.ts';
+import type { Broadcast, BroadcastMail, BroadcastOutcome, MarkedBroadcast } from './broadcast.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type {
   DelayedMail,
@@ -33,6 +33,8 @@ export interface ShardMail {
   ): Awaitable<Page<DelayedMail> & { total: number }>;
   /** Undefined if the mail never existed, or its receipt is no longer retained. */
   receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  /** The mails of a broadcast by device, after the cursor, which is a device. */
+  ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Awaitable<Page<BroadcastMail>>;
 
   enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
   settle(settle: Settle): Promise<SettleOutcome>;
@@ -64,9 +66,11 @@ export interface ShardDedupe {
    * the number removed, 0 when done.
    */
   prune(before: Uint8Array | undefined): Promise<number>;
+  /** Broadcasts of which it remembers who got the mail, in order of id, after one. */
+  broadcasts(after: Uint8Array | undefined, limit: number): Awaitable<MarkedBroadcast[]>;
   /**
-   * Forgets which devices got mail of broadcasts, except where an active broadcast may still repeat it. One bounded
-   * write; returns the number removed, 0 when done.
+   * Forgets who got the mail of a broadcast. One bounded write; returns the number removed, less than
+   * `sweepRecordsMax` when done.
    */
-  pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number>;
+  forgetBroadcast(broadcast: Uint8Array): Promise<number>;
 }

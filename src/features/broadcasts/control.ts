@@ -39,11 +39,11 @@ export class LocalBroadcastService implements BroadcastService {
   }
 
   get(fleetId: string, id: string): BroadcastStatus {
-    return this.#status(keyOf(fleetId, id));
+    return this.#status(broadcastKeyOf(fleetId, id));
   }
 
   refusals(fleetId: string, id: string, after: string, limit: number): Page<BroadcastRefusalCount> {
-    const key = keyOf(fleetId, id);
+    const key = broadcastKeyOf(fleetId, id);
     this.#status(key);
     return this.#broadcaster.store.refusals(key, after, limit);
   }
@@ -63,7 +63,7 @@ export class LocalBroadcastService implements BroadcastService {
   }
 
   async delete(fleetId: string, id: string): Promise<void> {
-    const key = keyOf(fleetId, id);
+    const key = broadcastKeyOf(fleetId, id);
     this.#status(key);
     if (this.#broadcaster.job(key) !== undefined) throw new ApiError('broadcast_running');
     await this.#broadcaster.store.remove(key);
@@ -82,7 +82,7 @@ export class LocalBroadcastService implements BroadcastService {
     id: string,
     state: 'running' | 'paused' | 'cancelled',
   ): Promise<BroadcastStatus> {
-    const key = keyOf(fleetId, id);
+    const key = broadcastKeyOf(fleetId, id);
     this.#status(key);
     const active: ActiveJob | undefined = this.#broadcaster.job(key);
     if (active === undefined) throw new ApiError('broadcast_ended');
@@ -97,8 +97,8 @@ export class LocalBroadcastService implements BroadcastService {
   }
 }
 
-/** @throws ApiError broadcast_not_found. */
-function keyOf(fleetId: string, id: string): JobKey {
+/** @throws ApiError broadcast_not_found, for an id that is none. */
+export function broadcastKeyOf(fleetId: string, id: string): JobKey {
   const bytes = parseUuid(id);
   if (bytes === undefined) throw new ApiError('broadcast_not_found');
   return [fleetId, bytes];

@@ -11,13 +11,20 @@ import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type BroadcastDocument,
   broadcastDocument,
+  broadcastMailDocument,
+  broadcastMailQuery,
+  broadcastOutcomesDocument,
   broadcastRefusalDocument,
   type NewBroadcastBody,
   newBroadcastBody,
 } from '../../contract/broadcast.ts';
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
+import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
+import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
+import { broadcastKeyOf } from './control.ts';
+import { BroadcastOutcomes, broadcastMailStates } from './outcomes.ts';
 import type { BroadcastStatus, BroadcastTarget } from './service.ts';
 
 const quote = 0x22;
@@ -216,6 +223,48 @@ const listRefusals =
     return { items: items.map(({ deviceId, reason }) => ({ device_id: deviceId, reason })), next };
   };
 
+const listingMails = {
+  summary: 'List the mails of a broadcast',
+  description:
+    'What became of the mail on each device that got it, by id. Each call looks at a bounded number of mails: a page may have fewer than `limit` and still have a next one.',
+  params: broadcastPath,
+  querystring: broadcastMailQuery,
+  response: { 200: listOf(broadcastMailDocument), ...errorAnswers },
+};
+
+const listMails =
+  ({ registry, broadcasts }: AdminContext, outcomes: BroadcastOutcomes): Handler<typeof listingMails> =>
+  async ({ params, query: { state = broadcastMailStates, after, limit } }) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
+    await broadcasts.get(fleetId, params.broadcast_id);
+    const { items, next } = await outcomes.list(id, new Set(state), deviceKeyOf(fleetId, after), limit);
+    return {
+      items: items.map(({ device, mailId, state: reached }) => ({
+        device_id: deviceIdOf(device),
+        mail_id: formatUuid(mailId),
+        state: reached,
+      })),
+      next: next === null ? null : deviceIdOf(next as DeviceKey),
+    };
+  };
+
+const countingOutcomes = {
+  summary: 'Count what became of a broadcast',
+  description: 'Counts the mails by state, which takes some seconds for a million devices.',
+  params: broadcastPath,
+  response: { 200: broadcastOutcomesDocument, ...errorAnswers },
+};
+
+const countOutcomes =
+  ({ registry, broadcasts }: AdminContext, outcomes: BroadcastOutcomes): Handler<typeof countingOutcomes> =>
+  async ({ params }) => {
+    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
+    await broadcasts.get(fleetId, params.broadcast_id);
+    return outcomes.count(id);
+  };
+
 const changes = {
   pause: 'Nothing more is sent once this is answered, until the broadcast is resumed.',
   resume: 'Continues after the last device that is done.',
@@ -281,6 +330,17 @@ export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/broadcasts/:broadcast_id/refusals',
     { config: { scope: 'read' }, schema: listingRefusals },
     listRefusals(context),
+  );
+  const outcomes = new BroadcastOutcomes(context.shards.all);
+  app.get(
+    '/fleets/:fleet_id/broadcasts/:broadcast_id/mails',
+    { config: { scope: 'read' }, schema: listingMails },
+    listMails(context, outcomes),
+  );
+  app.get(
+    '/fleets/:fleet_id/broadcasts/:broadcast_id/outcomes',
+    { config: { scope: 'read' }, schema: countingOutcomes },
+    countOutcomes(context, outcomes),
   );
   for (const change of Object.keys(changes) as Change[]) {
     app.post(

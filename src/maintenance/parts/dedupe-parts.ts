@@ -7,8 +7,6 @@ import * as rows from '../../storage/postgres/schema/tables.ts';
 import { keyOfIdempotency } from '../../storage/tables/idempotency-keys.ts';
 import { behind, type Part } from './part.ts';
 
-const nothing = Buffer.alloc(0);
-
 /** Parts that keep anything from being done twice. */
 export function dedupeParts(tables: Tables): Part[] {
   return [sent(tables), broadcastMarks(tables), idempotencyKeys(tables)];
@@ -36,13 +34,15 @@ function broadcastMarks({ broadcast: table }: Tables): Part<rows.BroadcastMarkRo
     name: 'broadcast marks',
     table: rows.broadcastMark,
     *read(after) {
-      for (const key of table.getKeys(behind(after))) {
-        const broadcast = Buffer.from(key.subarray(0, uuidBytesLength));
-        yield { key, rows: [{ broadcast, device: readDevice(key, uuidBytesLength) }] };
+      for (const { key, value } of table.getRange(behind(after))) {
+        const device = readDevice(key, uuidBytesLength);
+        yield { key, rows: [{ broadcast: copyUuid(key), device, mail_id: copyUuid(value) }] };
       }
     },
     write(written) {
-      for (const { broadcast, device } of written) table.putSync(keyOfBroadcast(broadcast, device), nothing);
+      for (const { broadcast, device, mail_id } of written) {
+        table.putSync(keyOfBroadcast(broadcast, device), mail_id);
+      }
     },
   };
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { bracketed, parseHostPort } from '../../core/address.ts';
+import { configVariable } from '../../core/config/client-variables.ts';
 import { type EffectiveConfig, loadConfig } from '../configuration/config.ts';
 import { demoCommands } from '../demo.ts';
 import type { RunningServer } from '../serve.ts';
@@ -21,7 +22,7 @@ interface ServeFlags {
 /** Adds the flags that `serve` and `config` share; each sets the key of its name. */
 export function withConfigFlags(command: Command): Command {
   return command
-    .option('--config <file>', 'configuration file, JSON')
+    .option('--config <file>', `configuration file, JSON; or set ${configVariable}`)
     .option('--data <dir>', 'data folder')
     .option('--listen <host:port>', 'address of the device API')
     .option('--admin <host:port>', 'address of the admin API')
@@ -30,7 +31,7 @@ export function withConfigFlags(command: Command): Command {
 
 export function effectiveConfig(flags: ServeFlags): EffectiveConfig {
   const { config, json: _json, parent: _parent, demo: _demo, paused: _paused, ...values } = flags;
-  return loadConfig(config, process.env, values);
+  return loadConfig(config ?? (process.env[configVariable] || undefined), process.env, values);
 }
 
 export function addServeCommand(program: Command): void {

@@ -304,3 +304,45 @@ it('what is not a broadcast is refused with the place that is wrong', async () =
     'fleet_not_found',
   );
 });
+
+it('tells what became of it: counts by state, and each device with its mail', async () => {
+  const made = [];
+  for (let n = 0; n < 6; n += 1) made.push(await fleet.createDevice());
+  const [acks, rejects, deleted, ...waits] = made;
+  const put = await broadcasts.put({ name: 'note', payload: {}, to: { all: true } });
+  await broadcasts.done(put.broadcast_id);
+  for (const [device, verb] of [
+    [acks, 'ack'],
+    [rejects, 'reject'],
+  ] as const) {
+    const next = await device?.request('GET', '/v1/mailbox/next');
+    const settled = await device?.request('PUT', `/v1/mailbox/${verb}/${next?.headers.get('x-mail-id')}`);
+    expect(settled?.status).toBe(200);
+  }
+  await server.admin('DELETE', deleted?.adminPath ?? '');
+  const path = `/fleets/${fleet.fleetId}/broadcasts/${put.broadcast_id}`;
+  const counts = { acked: 1, rejected: 1, queued: 3, unknown: 1 };
+  const none = { delayed: 0, expired: 0, withdrawn: 0, over_requeued: 0, mailbox_full: 0 };
+  expect((await server.admin('GET', `${path}/outcomes`)).body).toEqual({ ...none, ...counts });
+  const { body } = await server.admin<{ items: { device_id: string; state: string }[]; next: string }>(
+    'GET',
+    `${path}/mails?state=queued&state=rejected`,
+  );
+  const ids = [...waits, rejects].map((device) => device?.deviceId).sort();
+  expect(body.items.map(({ device_id }) => device_id)).toEqual(ids);
+  expect(body.next).toBeNull();
+  const seen: string[] = [];
+  for (let after: string | null = ''; after !== null; ) {
+    type Mails = { items: { device_id: string }[]; next: string | null };
+    const page: Mails = (await server.admin<Mails>('GET', `${path}/mails?limit=2&after=${after}`)).body;
+    seen.push(...page.items.map(({ device_id }) => device_id));
+    after = page.next;
+  }
+  expect(seen).toEqual(made.map(({ deviceId }) => deviceId).sort());
+  const statusOf = async (rest: string): Promise<number> => (await server.admin('GET', rest)).status;
+  expect(await statusOf(`${path}/mails?state=lost`)).toBe(400);
+  expect(await statusOf(`/fleets/${fleet.fleetId}/broadcasts/${uuidv7()}/outcomes`)).toBe(404);
+  // With the broadcast goes what is kept of it.
+  await server.admin('DELETE', path);
+  expect(await statusOf(`${path}/mails`)).toBe(404);
+});

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../../src/core/uuid.ts';
-import type { Broadcast, BroadcastOutcome, BroadcastProgress } from '../../../src/domain/mail/broadcast.ts';
+import type { Broadcast, BroadcastMail, BroadcastOutcome } from '../../../src/domain/mail/broadcast.ts';
+import type { Page } from '../../../src/domain/page.ts';
 import { engines } from './engine.ts';
 import { fleetId, mailFor, NotingSink, newDevice, payloadOf, useStore } from './store.ts';
 
@@ -25,15 +26,9 @@ describe.each(engines)('broadcasts on $name', (engine) => {
   const sizes = (): Promise<number[]> =>
     Promise.all(devices.map(async (device) => store.shard.mail.size(device)));
 
-  /** Until there is nothing more to forget. */
-  async function forget(active: readonly BroadcastProgress[]): Promise<number> {
-    let total = 0;
-    for (;;) {
-      const count = await store.shard.dedupe.pruneBroadcasts(active);
-      if (count === 0) return total;
-      total += count;
-    }
-  }
+  /** Of each device that got the mail, what became of it. */
+  const statesOf = async (broadcast: Uint8Array): Promise<string[]> =>
+    (await store.shard.mail.ofBroadcast(broadcast, '', 100)).items.map(({ state }) => state);
 
   it('each device gets the mail of a broadcast once, however often it is sent and across restarts', async () => {
     await store.create(...devices);
@@ -90,22 +85,50 @@ describe.each(engines)('broadcasts on $name', (engine) => {
     expect(await store.shard.mail.size(second)).toBe(1);
   });
 
-  it('who has had it is forgotten up to where each broadcast has come, and with those that are over', async () => {
+  it('tells of each device what became of its mail, by device and page by page', async () => {
     await store.create(...devices);
-    const [over, active, behind] = [generateUuid(), generateUuid(), generateUuid()];
-    for (const broadcast of [over, active, behind]) await send(broadcast);
-    const progress = [
-      { broadcast: active, after: second },
-      { broadcast: behind, after: fleetId },
-    ];
-    expect(await forget(progress)).toBe(5 + 2);
-    expect(await forget(progress)).toBe(0);
+    const one = generateUuid();
+    await send(one);
+    expect(await statesOf(one)).toEqual(Array(5).fill('queued'));
+    const mails = (await store.shard.mail.ofBroadcast(one, '', 100)).items;
+    const settle = (n: number, verb: 'ack' | 'reject' | 'requeue') =>
+      store.settle(devices[n] as DeviceKey, mails[n]?.mailId ?? Buffer.alloc(16), verb);
+    await settle(0, 'ack');
+    await settle(1, 'reject');
+    // Behind another mail: it is no longer where it was.
+    await store.sendMany(devices[2] as DeviceKey, 1);
+    await settle(2, 'requeue');
+    await store.shard.devices.delete(devices[3] as DeviceKey);
+    expect(await statesOf(one)).toEqual(['acked', 'rejected', 'queued', 'unknown', 'queued']);
+    const pages: string[][] = [];
+    for (let after: string | null = ''; after !== null; ) {
+      const page: Page<BroadcastMail> = await store.elsewhere.mail.ofBroadcast(one, after, 2);
+      pages.push(page.items.map(({ device }) => device));
+      after = page.next;
+    }
+    expect(pages).toEqual([devices.slice(0, 2), devices.slice(2, 4), devices.slice(4)]);
+    const later = generateUuid();
+    await send(later, [first], { deliverAtMs: Date.now() + 3_600_000 });
+    expect(await statesOf(later)).toEqual(['delayed']);
+    expect(await statesOf(generateUuid())).toEqual([]);
+    await store.reopen();
+    expect(await statesOf(one)).toEqual(['acked', 'rejected', 'queued', 'unknown', 'queued']);
+  });
+
+  it('who had the mail of a broadcast is forgotten with it, and of no other', async () => {
+    await store.create(...devices);
+    const sent = [generateUuid(), generateUuid(), generateUuid()] as const;
+    for (const broadcast of sent) await send(broadcast);
+    const { dedupe } = store.shard;
+    expect(await dedupe.broadcasts(undefined, 10)).toEqual(sent.map((id) => ({ fleetId, id })));
+    expect(await dedupe.broadcasts(sent[0], 1)).toEqual([{ fleetId, id: sent[1] }]);
+    expect(await dedupe.broadcasts(sent[2], 1)).toEqual([]);
     for (const device of devices) await store.shard.devices.delete(device);
+    expect(await dedupe.forgetBroadcast(sent[1])).toBe(5);
+    expect(await dedupe.forgetBroadcast(sent[1])).toBe(0);
     // Known, though the device is not.
-    expect((await send(active)).queued).toBe(3);
-    expect((await send(behind)).queued).toBe(5);
-    expect((await send(over)).queued).toBe(0);
-    expect(await forget([])).toBe(8);
-    expect(await forget([])).toBe(0);
+    expect((await send(sent[0])).queued).toBe(5);
+    expect((await send(sent[1])).queued).toBe(0);
+    expect((await send(sent[2])).queued).toBe(5);
   });
 });

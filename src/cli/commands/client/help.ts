@@ -33,10 +33,10 @@ function topicsOf(program: Command): Map<string, string> {
 }
 
 /** The topics by folder, without the parts of larger pages. */
-function topicList(program: Command): string {
+function topicList(program: Command, of: readonly string[] = folders): string {
   const width = Math.max(...folders.map((folder) => folder.length));
   const topics = [...topicsOf(program)].filter(([, page]) => page.split('/').length === 2);
-  const lines = folders.flatMap((folder) => {
+  const lines = of.flatMap((folder) => {
     const own = topics.filter(([, page]) => page.startsWith(`${folder}/`)).map(([topic]) => topic);
     return own.length === 0 ? [] : [`  ${folder.padEnd(width)}  ${own.join(', ')}\n`];
   });
@@ -78,10 +78,17 @@ function unknownTopic(program: Command, words: readonly string[]): OperatorError
 /** Prints the help of a command, or else a page of the documents. @throws OperatorError if there is neither. */
 function printHelp(program: Command, words: readonly string[]): void {
   const command = commandAt(program, words);
-  const [name = ''] = words.length === 1 ? words : [];
+  const [word = ''] = words.length === 1 ? words : [];
+  // As a page links to another one: ../run/service.md#certificates.
+  const name = word
+    .replace(/#.*$/, '')
+    .replace(/\.md$/, '')
+    .replace(/^(\.{0,2}\/)+/, '')
+    .replace(/^docs\//, '');
   const page = topicsOf(program).get(name) ?? pages().find((one) => one === name);
   if (command !== undefined) printCommand(program, command);
   else if (page !== undefined) printPage(page);
+  else if (folders.includes(name)) process.stdout.write(topicList(program, [name]));
   else throw unknownTopic(program, words);
 }
 

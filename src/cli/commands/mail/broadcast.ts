@@ -1,11 +1,22 @@
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
-import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
+import type {
+  BroadcastDocument,
+  BroadcastMailDocument,
+  BroadcastOutcomesDocument,
+  BroadcastRefusalDocument,
+} from '../../../contract/broadcast.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf } from '../../admin-client.ts';
+import { type AdminClient, definedOf, pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
+import {
+  type FleetOptions,
+  fleetCommand,
+  type ListOptions,
+  several,
+  withListOptions,
+} from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 
 const pollIntervalMs = 500;
@@ -72,8 +83,29 @@ async function showBroadcast(id: string, options: FleetOptions & { follow?: bool
   const client = connect(options);
   const shown = await client.request<BroadcastDocument>('GET', pathTo(options, id));
   const broadcast = options.follow ? await follow(client, options, shown) : shown;
-  print(options, broadcast, options.follow ? summaryOf(broadcast) : fields(broadcast));
+  const outcomes = await client.request<BroadcastOutcomesDocument>('GET', pathTo(options, id, 'outcomes'));
+  const text = `${options.follow ? summaryOf(broadcast) : fields(broadcast)}\n${outcomesText(outcomes)}`;
+  print(options, { ...broadcast, outcomes }, text);
   if (options.follow) checkRefusals(broadcast);
+}
+
+function outcomesText(outcomes: BroadcastOutcomesDocument): string {
+  const counts = Object.entries(outcomes).filter(([, count]) => count > 0);
+  const text = counts.map(([state, count]) => `${count} ${state}`).join(', ');
+  return `Mails: ${text === '' ? 'none' : text}.`;
+}
+
+async function listMails(
+  id: string,
+  options: FleetOptions & ListOptions & { state?: string[] },
+): Promise<void> {
+  const { state } = options;
+  const list = await connect(options).list<BroadcastMailDocument>(
+    pathTo(options, id, 'mails'),
+    options,
+    definedOf({ state }),
+  );
+  print(options, list, listText(list, ['device_id', 'state', 'mail_id'], 'There are no such mails.'));
 }
 
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
@@ -102,6 +134,15 @@ export function addBroadcastCommands(program: Command): void {
   fleetCommand(group, 'show <id>', 'show a broadcast and its progress')
     .option('--follow', followHelp)
     .action(showBroadcast);
+  withListOptions(
+    fleetCommand(group, 'mails <id>', 'list what became of the mail on each device that got it'),
+  )
+    .option(
+      '--state <state>',
+      'only this state: delayed, queued, acked, rejected, expired, withdrawn, over_requeued, mailbox_full or unknown; repeat it for any of several',
+      several,
+    )
+    .action(listMails);
   withListOptions(
     fleetCommand(group, 'refusals <id>', 'list the devices that did not get the mail, and why'),
   ).action(listRefusals);

@@ -5,8 +5,9 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Hold } from '../../../domain/hold.ts';
-import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import type { MarkedBroadcast } from '../../../domain/mail/broadcast.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import { sweepRecordsMax } from '../../../domain/write.ts';
 import type { Journal } from '../../../storage/tables/journal.ts';
 import type { BroadcastConfig } from '../config.ts';
 import type { BroadcastCounts, BroadcastRequest, BroadcastStatus } from '../service.ts';
@@ -80,14 +81,15 @@ export interface BroadcasterOptions {
   log: Log;
 }
 
-const pruneMs = 5_000;
 const upkeepMs = 60_000;
+/** Broadcasts looked up per read of a shard. */
+const prunedPageMax = 100;
 /** Delay before retrying a failed write. */
 const retryMs = 1_000;
 
 /**
  * Sends broadcasts in turns, one chunk of devices by id at a time, and saves the progress after each. The shards
- * remember who had the mail, and so drop what a crash makes it send again, until the saved progress lets them prune.
+ * remember who had the mail while the broadcast is retained, and so drop what a crash makes it send again.
  */
 export class Broadcaster {
   readonly store: JobStore;
@@ -120,11 +122,8 @@ export class Broadcaster {
       this.#start(active);
     }
     this.#running = this.#run();
-    this.#timers = [
-      setInterval(() => void this.#pruning.run(), pruneMs),
-      setInterval(() => this.#upkeepSoon(), upkeepMs),
-    ];
-    void this.#pruning.run();
+    this.#timers = [setInterval(() => this.#upkeepSoon(), upkeepMs)];
+    this.#upkeepSoon();
   }
 
   get active(): number {
@@ -223,7 +222,6 @@ export class Broadcaster {
   #end(active: ActiveJob): void {
     this.#jobs.remove(active);
     this.#share.release(active.fleetId);
-    void this.#pruning.run();
   }
 
   async #run(): Promise<void> {
@@ -271,7 +269,6 @@ export class Broadcaster {
       return;
     }
     await this.#save(active, { after: last }, delivered);
-    void this.#pruning.run();
   }
 
   async #save(active: ActiveJob, change: Partial<JobProgress>, delivered?: Delivered): Promise<void> {
@@ -299,24 +296,24 @@ export class Broadcaster {
   }
 
   /**
-   * Lets the shards forget who had the mail, up to the saved progress. Not during a backup, which copies the progress
-   * first: the copies of the shards must know what was sent since.
+   * Lets the shards forget who had the mail of broadcasts that are no longer retained. Not during a backup, which
+   * copies the progress first: the copies of the shards must know what was sent since.
    */
   async #prune(): Promise<void> {
-    for (const shard of this.#options.shards.all) {
-      let pruned: number;
+    for (const { dedupe } of this.#options.shards.all) {
+      let page: MarkedBroadcast[];
+      let after: Buffer | undefined;
       do {
-        if (this.#isStopping || this.#options.isBackupRunning()) return;
-        pruned = await shard.dedupe.pruneBroadcasts(this.#savedProgress());
-      } while (pruned > 0);
+        page = await dedupe.broadcasts(after, prunedPageMax);
+        for (const { fleetId, id } of page) {
+          if (this.store.progress([fleetId, id]) !== undefined) continue;
+          do {
+            if (this.#isStopping || this.#options.isBackupRunning()) return;
+          } while ((await dedupe.forgetBroadcast(id)) === sweepRecordsMax);
+        }
+        after = page.at(-1)?.id;
+      } while (page.length === prunedPageMax);
     }
-  }
-
-  #savedProgress(): BroadcastProgress[] {
-    return [...this.#jobs.all()].map(({ id, fleetId, progress }) => ({
-      broadcast: id,
-      after: fleetId + progress.after,
-    }));
   }
 
   #logging(what: string): (error: unknown) => void {
@@ -339,6 +336,7 @@ export class Broadcaster {
         if (this.#isStopping) return;
       }
     }
+    await this.#pruning.run();
   }
 }
 

@@ -30,7 +30,7 @@ export function keyOfDevice(device: DeviceKey): Buffer {
   return device18;
 }
 
-/** tags: prefix of the tag's digest, device. The value is empty. */
+/** tags: prefix of the tag's digest, device. The value is the mail's id. */
 export function keyOfTag(digest: string, device: DeviceKey): Buffer {
   return Buffer.from(digest + device, 'latin1');
 }

@@ -1,9 +1,9 @@
-import type { BroadcastProgress } from '../../../domain/mail/broadcast.ts';
+import type { MarkedBroadcast } from '../../../domain/mail/broadcast.ts';
 import type { ShardDedupe } from '../../../domain/mail/shard-mail.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
-import { prunable } from './broadcast-mail.ts';
+import { broadcastsIn } from './broadcast-marks.ts';
 import { dedupeKeysBefore } from './dedupe-keys.ts';
 
 /** What a shard on LMDB remembers of senders: writes only where there is something to forget. */
@@ -25,10 +25,13 @@ export class LmdbDedupe implements ShardDedupe {
     return isEmpty(old) ? 0 : this.#queue.write('pruneDedupeKeys', before);
   }
 
-  async pruneBroadcasts(active: readonly BroadcastProgress[]): Promise<number> {
+  broadcasts(after: Uint8Array | undefined, limit: number): MarkedBroadcast[] {
     this.#environment.refresh();
-    const old = prunable(this.#tables.broadcast, active, 1);
-    return isEmpty(old) ? 0 : this.#queue.write('pruneBroadcasts', active);
+    return broadcastsIn(this.#tables.broadcast, after, limit);
+  }
+
+  forgetBroadcast(broadcast: Uint8Array): Promise<number> {
+    return this.#queue.write('forgetBroadcast', broadcast);
   }
 }
 

@@ -1,4 +1,5 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
 import { EngineMail } from '../../../domain/mail/engine-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
@@ -11,6 +12,7 @@ import { readHead, readSize } from '../layout/mailbox-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
+import { mailsOfBroadcast } from './broadcast-marks.ts';
 import { readDelayed } from './delayed-mail.ts';
 import { readReceipt } from './read-dead-letters.ts';
 
@@ -66,5 +68,10 @@ export class LmdbMail extends EngineMail implements ShardMail {
   receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
     this.#environment.refresh();
     return readReceipt(this.#tables, device, mailId);
+  }
+
+  ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Page<BroadcastMail> {
+    this.#environment.refresh();
+    return mailsOfBroadcast(this.#tables, broadcast, after, limit);
   }
 }

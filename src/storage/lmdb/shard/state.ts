@@ -25,7 +25,7 @@ import type { Tables } from '../layout/tables.ts';
 import { IngestLog, type LogBatch } from '../log/ingest-log.ts';
 import { storeTrimState } from '../log/log-trim-state.ts';
 import type { TrimStep } from '../log/log-trimmer.ts';
-import { BroadcastMail } from '../mail/broadcast-mail.ts';
+import { BroadcastMarks } from '../mail/broadcast-marks.ts';
 import { DeadLetters } from '../mail/dead-letters.ts';
 import { DedupeKeys } from '../mail/dedupe-keys.ts';
 import { DelayedMailTable } from '../mail/delayed-mail.ts';
@@ -59,7 +59,7 @@ export class ShardState {
   readonly #history: MailHistory;
   readonly #retention: MailRetention;
   readonly #dedupeKeys: DedupeKeys;
-  readonly #broadcasts: BroadcastMail;
+  readonly #broadcasts: BroadcastMarks;
   readonly #log: IngestLog;
   readonly #keys: IdempotencyKeys;
   #effects: Effects = noEffects();
@@ -67,7 +67,7 @@ export class ShardState {
   constructor(tables: Tables, options: StateOptions) {
     this.#tables = tables;
     this.clock = new ShardClock(tables.times, options.clockJumpGraceSeconds);
-    this.#broadcasts = new BroadcastMail(tables.broadcast);
+    this.#broadcasts = new BroadcastMarks(tables.broadcast);
     this.#devices = new DeviceWrites(tables, () => this.#effects);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
@@ -99,8 +99,8 @@ export class ShardState {
         return this.#dedupeKeys.prune(write.params, sweepRecordsMax);
       case 'broadcast':
         return this.#broadcasts.send(write.params, (enqueue) => this.#enqueue(enqueue));
-      case 'pruneBroadcasts':
-        return this.#broadcasts.prune(write.params, sweepRecordsMax);
+      case 'forgetBroadcast':
+        return this.#broadcasts.forget(write.params, sweepRecordsMax);
       case 'createDevices':
         return this.#devices.create(write.params);
       case 'changeDevice':

@@ -37,11 +37,12 @@ export function verifyDedupeKeys(walk: TableWalk, belongsHere: (device: DeviceKe
   });
 }
 
-/** Verifies which devices got the mail of broadcasts. */
+/** Verifies which devices got which mail of broadcasts. */
 export function verifyBroadcast(walk: TableWalk, belongsHere: (device: DeviceKey) => boolean): void {
   walk('broadcast', (key, value) => {
     const device = readDevice(key, uuidBytesLength);
-    if (!isUuid(key) || key.length !== restAt || !isDeviceKey(device) || value.length !== 0) {
+    const isMark = isUuid(key) && key.length === restAt && value.length === uuidBytesLength && isUuid(value);
+    if (!isMark || !isDeviceKey(device)) {
       return 'the record does not decode';
     }
     return belongsHere(device) ? undefined : 'its device belongs in another shard';

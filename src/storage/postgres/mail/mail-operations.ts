@@ -9,8 +9,8 @@ import { letterKey } from './dead-letters.ts';
 import { endedMailOf, noteEvent } from './mail-history.ts';
 import {
   broadcastOperation,
+  forgetBroadcast,
   mailSweep,
-  pruneBroadcastMarks,
   pruneDedupeKeys,
   type SweepLimits,
 } from './mail-sweep.ts';
@@ -71,7 +71,7 @@ export function mailOperations(options: MailOptions): Operations {
 export function exclusiveMailOperations(options: MailOptions): ExclusiveOperations {
   return {
     pruneDedupeKeys: pruneDedupeKeys,
-    pruneBroadcasts: pruneBroadcastMarks,
+    forgetBroadcast,
     sweep: mailSweep(options),
   };
 }

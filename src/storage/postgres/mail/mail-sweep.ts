@@ -1,4 +1,4 @@
-import { type BroadcastProgress, broadcastOutcome } from '../../../domain/mail/broadcast.ts';
+import { broadcastOutcome } from '../../../domain/mail/broadcast.ts';
 import { sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
@@ -23,9 +23,9 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
       return broadcastOutcome(params, (device) => {
         const mark = { broadcast: viewOf(params.broadcast), device };
         if (work.marks.get(mark) !== undefined) return 'queued';
-        const { result } = enqueue(work, { ...params.mail, device }, limits);
-        if (result === 'queued') work.marks.put(mark);
-        return result;
+        const outcome = enqueue(work, { ...params.mail, device }, limits);
+        if (outcome.result === 'queued') work.marks.put({ ...mark, mail_id: viewOf(outcome.mailId) });
+        return outcome.result;
       });
     },
   };
@@ -35,13 +35,9 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
 const oldestDedupeKeys = `
   SELECT once, device FROM sent WHERE $1::bytea IS NULL OR once < $1
   ORDER BY once, device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
-const oldestMarks = `
-  SELECT t.broadcast, t.device FROM broadcast_mark t
-  WHERE NOT EXISTS (
-    SELECT 1 FROM unnest($1::bytea[], $2::text[]) AS k (broadcast, after)
-    WHERE k.broadcast = t.broadcast AND t.device > k.after
-  )
-  ORDER BY t.broadcast, t.device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
+const marksOf = `
+  SELECT broadcast, device FROM broadcast_mark WHERE broadcast = $1
+  ORDER BY device LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 
 /** Removes the oldest dedupe keys, only those before a UUIDv7 if given, and returns how many. */
 export async function pruneDedupeKeys(
@@ -55,15 +51,15 @@ export async function pruneDedupeKeys(
   return rows.length;
 }
 
-/** Removes the oldest broadcast marks, except behind the cursor of an active broadcast, and returns how many. */
-export async function pruneBroadcastMarks(
+/** Removes marks of a broadcast, and returns how many. */
+export async function forgetBroadcast(
   work: UnitOfWork,
   transaction: Transaction,
-  active: readonly BroadcastProgress[],
+  broadcast: Uint8Array,
 ): Promise<number> {
-  const broadcasts = active.map(({ broadcast }) => viewOf(broadcast));
-  const values = [broadcasts, active.map(({ after }) => after)];
-  const rows = await transaction.query<BroadcastMarkRow>(oldestMarks, values);
+  const rows = await transaction.query<Pick<BroadcastMarkRow, 'broadcast' | 'device'>>(marksOf, [
+    viewOf(broadcast),
+  ]);
   for (const row of rows) work.marks.remove(row);
   return rows.length;
 }

@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
+import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
 import { EngineMail } from '../../../domain/mail/engine-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
@@ -9,7 +10,7 @@ import type { Page } from '../../../domain/page.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Database } from '../connection/database.ts';
 import { QueryBatcher } from '../connection/query-batcher.ts';
-import type { DelayedMailRow, MailRow } from '../schema/tables.ts';
+import type { BroadcastMarkRow, DelayedMailRow, MailRow } from '../schema/tables.ts';
 import type { Writer } from '../writes/writer.ts';
 
 /** Statements of one kind in flight; devices that come meanwhile share the next one. */
@@ -49,6 +50,19 @@ const receiptOf = `
     FROM receipt WHERE device = $1 AND mail_id = $2
     UNION ALL ${waiting}
   ) AS found LIMIT 1`;
+const marksFrom = `
+  SELECT device, mail_id FROM broadcast_mark WHERE broadcast = $1 AND device > $2 ORDER BY device LIMIT $3`;
+/** As in `receiptOf`, the whole mailbox comes last: only mail that was requeued needs it. */
+const statesOf = `
+  SELECT coalesce(
+    (SELECT r.state FROM receipt r WHERE r.device = k.device AND r.mail_id = k.mail_id),
+    (SELECT 'queued' FROM mail m WHERE m.device = k.device AND m.sequence = k.sequence AND m.mail_id = k.mail_id),
+    (SELECT 'delayed' FROM delayed_mail d WHERE d.device = k.device AND d.mail_id = k.mail_id),
+    (SELECT 'queued' FROM mail m WHERE m.device = k.device AND m.mail_id = k.mail_id),
+    'unknown'
+  ) AS state
+  FROM unnest($1::text[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS k (device, mail_id, sequence, ordinal)
+  ORDER BY k.ordinal`;
 type FoundMail = Omit<MailRow, 'device'>;
 type HeadRow = { size: number | null } & { [C in keyof FoundMail]: FoundMail[C] | null };
 type FoundDelayed = Pick<DelayedMailRow, 'mail_id' | 'name' | 'payload' | 'deliver_at_ms' | 'ttl_seconds'>;
@@ -160,6 +174,28 @@ export class PostgresMail extends EngineMail implements ShardMail {
         settledAtMs: row.settled_at_ms ?? undefined,
       }
     );
+  }
+
+  async ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Promise<Page<BroadcastMail>> {
+    const marks = await this.#database.query<Pick<BroadcastMarkRow, 'device' | 'mail_id'>>(marksFrom, [
+      viewOf(broadcast),
+      after,
+      limit + 1,
+    ]);
+    const page = marks.slice(0, limit);
+    const states = await this.#database.query<Pick<BroadcastMail, 'state'>>(statesOf, [
+      page.map(({ device }) => device),
+      page.map(({ mail_id }) => mail_id),
+      page.map(({ mail_id }) => sequenceFrom(1, mail_id)),
+    ]);
+    return {
+      items: page.map(({ device, mail_id: mailId }, index) => ({
+        device,
+        mailId,
+        state: states[index]?.state ?? 'unknown',
+      })),
+      next: marks.length > limit ? (page.at(-1)?.device ?? null) : null,
+    };
   }
 }
 

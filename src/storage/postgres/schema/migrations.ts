@@ -137,6 +137,7 @@ export const migrations: readonly string[] = [
   CREATE TABLE broadcast_mark (
     broadcast bytea NOT NULL,
     device text COLLATE "C" NOT NULL,
+    mail_id bytea NOT NULL,
     PRIMARY KEY (broadcast, device)
   );
 

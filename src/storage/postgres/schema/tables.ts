@@ -209,11 +209,11 @@ export const dedupe = new DatabaseTable<DedupeRow>({
   key: ['once', 'device'],
 });
 
-export type BroadcastMarkRow = { broadcast: Buffer; device: DeviceKey };
+export type BroadcastMarkRow = { broadcast: Buffer; device: DeviceKey; mail_id: Buffer };
 
 export const broadcastMark = new DatabaseTable<BroadcastMarkRow>({
   table: 'broadcast_mark',
-  columns: { broadcast: 'bytea', device: 'text' },
+  columns: { broadcast: 'bytea', device: 'text', mail_id: 'bytea' },
   key: ['broadcast', 'device'],
 });
 

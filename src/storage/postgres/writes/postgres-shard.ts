@@ -37,7 +37,7 @@ export class PostgresShard implements Shard {
     this.deadLetters = new PostgresDeadLetters(database, writer);
     this.log = log;
     this.streams = streams;
-    this.dedupe = new PostgresDedupe(writer);
+    this.dedupe = new PostgresDedupe(database, writer);
     this.#database = database;
     this.#writer = writer;
     this.#sweeper = sweeper;
