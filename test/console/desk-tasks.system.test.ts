@@ -51,6 +51,18 @@ it('a broadcast is watched, resumed, paused and cancelled, and its refusals are 
   expect(console.faults).toEqual([]);
 });
 
+it('whoever did not take the mail of a broadcast is seen, and the mail with it', async () => {
+  await using console = await open(`broadcasts/${desk.doneId}`);
+  const { page } = console;
+  await button(page, 'waits in the mailbox 5').waitFor();
+  await button(page, 'acknowledged 1').click();
+  await page.getByRole('link', { name: 'DESK000001' }).waitFor();
+  await button(page, 'rejected 1').click();
+  await page.getByRole('link', { name: 'DESK000002 rejected' }).click();
+  await page.waitForURL(/devices\/DESK000002\/mail\//);
+  expect(console.faults).toEqual([]);
+});
+
 it('a token is made and shown once, used, revoked, and all of it is in the audit log', async () => {
   await using console = await open('access');
   const { page } = console;

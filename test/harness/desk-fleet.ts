@@ -17,7 +17,7 @@ export const deskConfig = {
 export interface DeskFleet {
   fleet: TestFleet;
   devices: readonly TestDevice[];
-  /** Ended, with refusals for two reasons. */
+  /** Ended, with refusals for two reasons; the second device acknowledged it, the third rejected it. */
   doneId: string;
   /** Paused on its way. */
   pausedId: string;
@@ -44,6 +44,13 @@ export async function createDeskFleet(server: TestServer): Promise<DeskFleet> {
   const read = async (id: string): Promise<BroadcastDocument> =>
     (await server.admin<BroadcastDocument>('GET', `${path}/broadcasts/${id}`)).body;
   await until(async () => (await read(done.broadcast_id)).state === 'done');
+  for (const [index, verb] of [
+    [1, 'ack'],
+    [2, 'reject'],
+  ] as const) {
+    const next = await devices[index]?.next();
+    await devices[index]?.settle(verb, String(next?.headers.get('x-mail-id')));
+  }
   const paused = await put({ name: 'set_clock', to: { all: true }, ttl_seconds: 3_600 });
   await until(async () => (await read(paused.broadcast_id)).queued > 0);
   await server.admin('POST', `${path}/broadcasts/${paused.broadcast_id}/pause`, {});

@@ -16,6 +16,7 @@ import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
 import { targetText } from './broadcasts.tsx';
+import { Outcomes } from './outcomes.tsx';
 import { doneOf, isRunning, usePace } from './progress.ts';
 import { BroadcastRefusalList } from './refusals.tsx';
 import { Turns } from './turns.tsx';
@@ -48,9 +49,10 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
               <Pace broadcast={document} readAtMs={broadcast.readAtMs} />
               <div class="columns">
                 <div>
-                  <BroadcastRefusalList fleetId={fleetId} path={path} broadcast={document} />
+                  <Outcomes fleetId={fleetId} path={path} broadcast={document} />
                 </div>
                 <div>
+                  <BroadcastRefusalList fleetId={fleetId} path={path} broadcast={document} />
                   <BroadcastFacts broadcast={document} />
                 </div>
               </div>

@@ -1,0 +1,86 @@
+import { useState } from 'preact/hooks';
+import type { ListDocument } from '../../../contract/document.ts';
+import { href } from '../../page/router.ts';
+import { Loaded } from '../../parts/banner.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+
+/** Rows that are drawn at most; the API pages on. */
+const shownMax = 2_000;
+const pageMax = 1_000;
+
+export interface DeviceRowsProps<T> {
+  fleetId: string;
+  /** Of the list in the API, with its filter. */
+  path: string;
+  filter?: Record<string, string>;
+  everySeconds: number | undefined;
+  /** Where a row leads, after the fleet, and what it says. */
+  placeOf(item: T): readonly string[];
+  textOf(item: T): string;
+  /** Prints all of them. */
+  command: string;
+}
+
+/** A list of devices, of which more are read when they are asked for. */
+export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsProps<T>) {
+  const { fleetId, path, filter = {}, everySeconds, placeOf, textOf, command } = props;
+  const [limit, setLimit] = useState(100);
+  const list = useResource(
+    `${path}?${limit}&${new URLSearchParams(filter)}`,
+    (signal) => readRows<T>(path, filter, limit, signal),
+    everySeconds,
+  );
+  return (
+    <Loaded resource={list}>
+      {({ items, next }) => (
+        <>
+          {items.length === 0 && next === null && <p class="empty">There are none now.</p>}
+          <ul class="list">
+            {items.map((item) => (
+              <li key={item.device_id}>
+                <a class="row" href={href([fleetId, ...placeOf(item)])}>
+                  <code>{item.device_id}</code>
+                  <span class="end small">{textOf(item)}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+          {next !== null && limit < shownMax && (
+            <button
+              type="button"
+              class="button is-plain"
+              onClick={() => setLimit(Math.min(limit * 5, shownMax))}
+            >
+              Show more
+            </button>
+          )}
+          {next !== null && limit >= shownMax && (
+            <p class="hint">
+              The first {shownMax.toLocaleString('en')}. All: <code>{command}</code>
+            </p>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+async function readRows<T>(
+  path: string,
+  filter: Record<string, string>,
+  limit: number,
+  signal: AbortSignal,
+): Promise<ListDocument<T>> {
+  const items: T[] = [];
+  let next: string | null = '';
+  while (next !== null && items.length < limit) {
+    const page: ListDocument<T> = await call('GET', path, {
+      query: { ...filter, after: next, limit: Math.min(limit - items.length, pageMax) },
+      signal,
+    });
+    items.push(...page.items);
+    next = page.next;
+  }
+  return { items, next };
+}

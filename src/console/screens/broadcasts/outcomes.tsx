@@ -1,0 +1,78 @@
+import { useState } from 'preact/hooks';
+import type { BroadcastMailDocument, BroadcastOutcomesDocument } from '../../../contract/broadcast.ts';
+import { Section } from '../../frame.tsx';
+import { Loaded } from '../../parts/banner.tsx';
+import { Choice } from '../../parts/choice.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { DeviceRows } from './device-rows.tsx';
+import type { OfBroadcastProps } from './refusals.tsx';
+
+type State = BroadcastMailDocument['state'];
+
+/** In the order in which one asks: who has not taken it, who would not, who has. */
+const sentences: Readonly<Record<State, string>> = {
+  queued: 'waits in the mailbox',
+  delayed: 'waits for its time',
+  rejected: 'rejected',
+  expired: 'expired',
+  over_requeued: 'requeued too often',
+  mailbox_full: 'mailbox full when it was due',
+  withdrawn: 'withdrawn',
+  unknown: 'not known any more',
+  acked: 'acknowledged',
+};
+const states = Object.keys(sentences) as State[];
+/** The server counts afresh at most so often, however long that takes it. */
+const everySeconds = 5;
+
+/** What became of the mail since it was queued: how many of each state, and on which devices. */
+export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
+  const [chosen, setChosen] = useState<State | undefined>();
+  const outcomes = useResource(
+    broadcast.queued === 0 ? undefined : `${path}/outcomes`,
+    (signal) => call<BroadcastOutcomesDocument>('GET', `${path}/outcomes`, { signal }),
+    everySeconds,
+  );
+  return (
+    <Section title="What became of it">
+      {broadcast.queued === 0 ? (
+        <p class="empty">No device has got it yet.</p>
+      ) : (
+        <Loaded resource={outcomes}>
+          {(counts) => {
+            const found = states.filter((state) => counts[state] > 0);
+            const shown = chosen !== undefined && found.includes(chosen) ? chosen : found[0];
+            return (
+              <>
+                {shown !== undefined && (
+                  <>
+                    <Choice
+                      label="State of the mail"
+                      value={shown}
+                      options={found.map((state) => [
+                        state,
+                        `${sentences[state]} ${counts[state].toLocaleString('en')}`,
+                      ])}
+                      onChange={setChosen}
+                    />
+                    <DeviceRows<BroadcastMailDocument>
+                      key={shown}
+                      fleetId={fleetId}
+                      path={`${path}/mails`}
+                      filter={{ state: shown }}
+                      everySeconds={everySeconds}
+                      placeOf={({ device_id, mail_id }) => ['devices', device_id, 'mail', mail_id]}
+                      textOf={({ state }) => sentences[state]}
+                      command={`fleetpost broadcast mails ${broadcast.broadcast_id} --state ${shown} --fleet ${fleetId}`}
+                    />
+                  </>
+                )}
+              </>
+            );
+          }}
+        </Loaded>
+      )}
+    </Section>
+  );
+}
