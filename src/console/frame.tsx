@@ -17,6 +17,8 @@ const screens: readonly (readonly [string, string, IconName])[] = [
   ['devices', 'Devices', 'device'],
   ['live', 'Live', 'live'],
   ['dead-letters', 'Dead letters', 'tray'],
+  ['actions', 'Actions', 'code'],
+  ['schemas', 'Schemas', 'braces'],
 ];
 
 /** Dead letters of today, as Now has read them last. */
