@@ -37,7 +37,7 @@ export async function buildConsole(folder) {
     entryPoint?.endsWith('main.tsx'),
   );
   const urlOf = (path) => `/console/assets/${basename(path)}`;
-  // What it is in pieces with is asked for at once, rather than once it is read.
+  // What the entry shares with screens that are loaded later: asked for at once, not after the entry was read.
   const preloads = imports
     .filter(({ kind }) => kind === 'import-statement')
     .map(({ path }) => `<link rel="modulepreload" href="${urlOf(path)}">`);
@@ -48,6 +48,6 @@ export async function buildConsole(folder) {
     page
       .replace('@SCRIPT@', urlOf(script))
       .replace('@STYLE@', urlOf(cssBundle))
-      .replace('<script', `${preloads.join('\n    ')}\n    <script`),
+      .replace('<!-- @PRELOADS@ -->', preloads.join('\n    ')),
   );
 }

@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks';
 import type { ListDocument } from '../contract/document.ts';
 import type { FleetDocument } from '../contract/fleet.ts';
+import { lazyScreen } from './around/lazy-screen.tsx';
 import { Frame, Head } from './frame.tsx';
-import { lazyScreen } from './page/lazy-screen.tsx';
-import { go, href, path } from './page/router.ts';
+import { go, href, path, search } from './page/router.ts';
 import { Banner, Loaded } from './parts/banner.tsx';
 import { DeadLettersScreen } from './screens/dead-letters/dead-letters.tsx';
 import { DeviceScreen } from './screens/device/device.tsx';
@@ -18,18 +18,8 @@ import { useResource } from './server/resource.ts';
 import { isStarting } from './session/session.ts';
 import { Welcome } from './session/welcome.tsx';
 
-const ActionsScreen = lazyScreen(() =>
-  import('./screens/actions/actions.tsx').then((file) => file.ActionsScreen),
-);
-const ActionScreen = lazyScreen(() =>
-  import('./screens/actions/action.tsx').then((file) => file.ActionScreen),
-);
-const SchemasScreen = lazyScreen(() =>
-  import('./screens/schemas/schemas.tsx').then((file) => file.SchemasScreen),
-);
-const SchemaScreen = lazyScreen(() =>
-  import('./screens/schemas/schema.tsx').then((file) => file.SchemaScreen),
-);
+// With the editor behind it: the entry is what everybody loads.
+const WorkshopScreen = lazyScreen(async () => (await import('./screens/workshop.tsx')).WorkshopScreen);
 
 /** The screen of an address. */
 function Screen({ parts }: { parts: readonly string[] }) {
@@ -42,17 +32,9 @@ function Screen({ parts }: { parts: readonly string[] }) {
       return <MailScreen key={mailId} fleetId={fleetId} deviceId={deviceId} mailId={mailId} />;
   }
   if (screen === 'live') return <LiveScreen fleetId={fleetId} />;
+  const isOfAction = screen === 'dead-letters' && search.value.has('action');
+  if (screen === 'actions' || screen === 'schemas' || isOfAction) return <WorkshopScreen parts={parts} />;
   if (screen === 'dead-letters') return <DeadLettersScreen fleetId={fleetId} />;
-  if (screen === 'actions') {
-    if (deviceId === undefined) return <ActionsScreen fleetId={fleetId} />;
-    return <ActionScreen key={deviceId} fleetId={fleetId} name={deviceId} />;
-  }
-  if (screen === 'schemas') {
-    const kind = (['datapoint', 'message', 'mail'] as const).find((one) => one === deviceId);
-    if (deviceId === undefined) return <SchemasScreen fleetId={fleetId} />;
-    if (kind !== undefined && what !== undefined)
-      return <SchemaScreen key={`${kind}:${what}`} fleetId={fleetId} kind={kind} name={what} />;
-  }
   return <Lost />;
 }
 

@@ -62,7 +62,8 @@ export async function createConsoleActions(
   });
   await put('asleep', { source: tooWarm, ...onTemperature, enabled: false });
   await put('keep-notes', { source: keeper, on: [{ kind: 'message', schema: 'note' }] });
-  for (const celsius of [21.5, 27.25, 31.75]) await pump.request('POST', '/v1/datapoint/temperature', { celsius });
+  for (const celsius of [21.5, 27.25, 31.75])
+    await pump.request('POST', '/v1/datapoint/temperature', { celsius });
   for (const payload of hostilePayloads) await hostile.request('POST', '/v1/msg/note', payload);
   await until(async () => {
     const { body } = await server.admin<{ dead_letters: number; in_hand: number }>(

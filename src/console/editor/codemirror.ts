@@ -162,7 +162,7 @@ export function openEditor(place: HTMLElement, options: EditorOptions): Editor {
   const extensions = [
     seen,
     languageOf(options.language),
-    EditorView.contentAttributes.of({ 'aria-label': label }),
+    EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
     isReadOnly ? [EditorState.readOnly.of(true), lintGutter()] : writing(options),
   ];
   const view = new EditorView({ state: EditorState.create({ doc: text, extensions }), parent: root, root });
@@ -196,10 +196,9 @@ export function openDifference(place: HTMLElement, options: DifferenceOptions): 
   const extensions = [
     seen,
     languageOf(language),
-    EditorView.contentAttributes.of({ 'aria-label': label }),
+    EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
-    EditorView.contentAttributes.of({ tabindex: '0' }),
     EditorState.phrases.of({ '$ unchanged lines': '$ lines unchanged' }),
     unifiedMergeView({
       original: before,

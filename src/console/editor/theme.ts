@@ -63,11 +63,17 @@ const look = EditorView.theme({
     textDecoration: 'underline wavy var(--bad) 1px',
     textUnderlineOffset: '3px',
   },
+  '.cm-gutter-lint': { width: '0.9em' },
+  '.cm-gutter-lint .cm-gutterElement': { padding: '0' },
   '.cm-lint-marker': { width: '0.7em' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)' },
-  '.cm-deletedChunk .cm-deletedText': { background: 'color-mix(in srgb, var(--bad) 22%, transparent)' },
+  '.cm-deletedChunk .cm-deletedText': {
+    background: 'color-mix(in srgb, var(--bad) 22%, transparent)',
+    color: 'var(--ink)',
+  },
   '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--good-soft)' },
   '&.cm-merge-b .cm-changedText': { background: 'color-mix(in srgb, var(--good) 22%, transparent)' },
+  '&.cm-merge-b .cm-changedText, &.cm-merge-b .cm-changedText span': { color: 'var(--ink)' },
   '&.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },
   '.cm-deletedLineGutter': { background: 'var(--bad)' },
   '.cm-collapsedLines': {

@@ -36,7 +36,7 @@ export function ActionRuns({ fleetId, name }: { fleetId: string; name: string })
   };
   return (
     <div class="stack">
-      <div>
+      <div class="inline">
         <Choice label="Outcome" value={outcome} options={outcomes} onChange={choose} />
       </div>
       <Loaded resource={runs}>

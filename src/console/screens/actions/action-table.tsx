@@ -46,7 +46,6 @@ const namedTriggers = 3;
 function ActionRow({ fleetId, action }: { fleetId: string; action: ActionDocument }) {
   const { name, on, version, runs_last_minute, behind, dead_letters, last_error, last_failed_at } = action;
   const { mark, word, advice } = actionHealth(action);
-  const failed = action.failures > 0 ? last_error : null;
   return (
     <tr>
       <td class="cut">
@@ -81,16 +80,16 @@ function ActionRow({ fleetId, action }: { fleetId: string; action: ActionDocumen
         )}
       </td>
       <td class="cut less">
-        {failed && (
+        {last_error && (
           <>
             {last_failed_at !== null && (
               <span class="faint small">
                 <Moment time={last_failed_at} />{' '}
               </span>
             )}
-            <code class="small">{failed.code}</code>{' '}
+            <code class="small">{last_error.code}</code>{' '}
             <span class="soft small">
-              <Untrusted text={failed.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
+              <Untrusted text={last_error.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
             </span>
           </>
         )}

@@ -24,7 +24,7 @@ import { ActionVersions } from './versions.tsx';
 const everySeconds = 5;
 
 const tabs = [
-  ['code', 'Code'],
+  ['code', 'Write'],
   ['runs', 'Runs'],
   ['log', 'Log'],
   ['state', 'State'],

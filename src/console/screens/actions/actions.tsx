@@ -51,7 +51,7 @@ export function ActionsScreen({ fleetId }: { fleetId: string }) {
               <NoAction onNew={() => setNaming(true)} />
             ) : (
               <>
-                <div>
+                <div class="inline">
                   <Choice
                     label="Which actions"
                     value={onlyTroubled ? 'attention' : 'all'}
