@@ -85,7 +85,7 @@ const screens: { name: string; place: string; ready: (page: Page) => Promise<unk
     ready: (page) => button(page, /dead: threw/).click(),
   },
   { name: 'Action, log', place: 'actions/keep-notes?tab=log', ready: (page) => seen(page, 'k3 3') },
-  { name: 'Action, state', place: 'actions/keep-notes?tab=state', ready: (page) => seen(page, 'U+200B') },
+  { name: 'Action, state', place: 'actions/keep-notes?tab=state', ready: (page) => seen(page, 'counter') },
   {
     name: 'Action, versions',
     place: 'actions/too-warm?tab=versions',
@@ -137,11 +137,11 @@ it('an action that turns a fan on above 30 °C is written, tried, deployed and r
   await write(page, 'Code of fan-control', begun.join('\n'));
   // Completed from the schema of the datapoint, then from the types of `fleet`.
   await page.keyboard.type('cel');
-  await page.getByRole('option', { name: 'celsius' }).waitFor();
+  await page.locator('.cm-tooltip-autocomplete li', { hasText: 'celsius' }).waitFor();
   await page.keyboard.press('Enter');
   await page.keyboard.insertText(' > 30) await fleet.');
   await page.keyboard.type('se');
-  await page.getByRole('option', { name: /^sendToTag/ }).waitFor();
+  await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sendToTag' }).waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.insertText("nd(record.device, 'set_fan', { on: tru });\n};\nexport default fan;\n");
   // As one types: the mistake is named with its line.

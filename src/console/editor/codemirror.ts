@@ -25,6 +25,7 @@ import { completeAction, type KnownOfFleet } from './completion.ts';
 import { diagnosticsOf, type Fault } from './faults.ts';
 import { readApi } from './shapes.ts';
 import { editorLook } from './theme.ts';
+import { typeOver } from './type-over.ts';
 
 export type EditorLanguage = 'javascript' | 'typescript' | 'json';
 
@@ -133,6 +134,7 @@ function writing(options: EditorOptions): Extension {
     autocompletion({ icons: false }),
     complete ? EditorState.languageData.of(() => [{ autocomplete: complete }]) : [],
     checking(options),
+    typeOver,
     keymap.of([
       {
         key: 'Mod-Enter',

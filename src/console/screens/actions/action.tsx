@@ -78,10 +78,10 @@ function Missing({ fleetId, name, onDeployed }: MissingProps) {
               ) : undefined
             }
           >
-            There is no action of this name in the fleet.{' '}
-            <a class="link" href={href([fleetId, 'actions'])}>
-              All actions
-            </a>
+            <p>
+              There is no action of this name in the fleet.{' '}
+              <a href={href([fleetId, 'actions'])}>All actions</a>
+            </p>
           </Banner>
         )}
       </div>

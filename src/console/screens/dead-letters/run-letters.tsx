@@ -57,10 +57,7 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
             items.length === 0 && after === '' ? (
               <p class="empty">
                 No run of this action has failed for good. Those of mail are under{' '}
-                <a class="link" href={href([fleetId, 'dead-letters'])}>
-                  Dead letters
-                </a>
-                .
+                <a href={href([fleetId, 'dead-letters'])}>Dead letters</a>.
               </p>
             ) : (
               <>

@@ -59,10 +59,10 @@ export function SchemaScreen({ fleetId, kind, name }: SchemaScreenProps) {
               ) : undefined
             }
           >
-            There is no {kind} schema of this name in the fleet.{' '}
-            <a class="link" href={href([fleetId, 'schemas'])}>
-              All schemas
-            </a>
+            <p>
+              There is no {kind} schema of this name in the fleet.{' '}
+              <a href={href([fleetId, 'schemas'])}>All schemas</a>
+            </p>
           </Banner>
         </div>
       </>

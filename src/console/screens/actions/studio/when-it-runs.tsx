@@ -31,10 +31,10 @@ export function WhenItRuns(props: WhenItRunsProps) {
     <div class="stack when">
       {schemas !== undefined && triggers.length === 0 && (
         <Banner kind="warn">
-          The fleet has no schema of messages or datapoints yet, and an action runs for one at least.{' '}
-          <a class="link" href={href([fleetId, 'schemas'])}>
-            Put a schema
-          </a>
+          <p>
+            The fleet has no schema of messages or datapoints yet, and an action runs for one at least.{' '}
+            <a href={href([fleetId, 'schemas'])}>Put a schema</a>
+          </p>
         </Banner>
       )}
       <WordsField
