@@ -21,6 +21,7 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view';
+import { shownText } from '../parts/untrusted.tsx';
 import { completeAction, type KnownOfFleet } from './completion.ts';
 import { diagnosticsOf, type Fault } from './faults.ts';
 import { readApi } from './shapes.ts';
@@ -121,7 +122,7 @@ function checking({ check, language }: EditorOptions): Extension {
 
 function writing(options: EditorOptions): Extension {
   const { known, onChange, onRun } = options;
-  const complete = known && completeAction(api, known);
+  const complete = known && completeAction(api, known, shownText);
   return [
     history(),
     drawSelection(),

@@ -5,7 +5,6 @@ import {
   snippetCompletion,
 } from '@codemirror/autocomplete';
 import { syntaxTree } from '@codemirror/language';
-import { shownText } from '../parts/untrusted.tsx';
 import { Resolver } from './resolve.ts';
 import type { ApiShapes, Member } from './shapes.ts';
 
@@ -26,12 +25,15 @@ const template = snippetCompletion(
   { label: 'action', detail: 'a whole action', type: 'keyword' },
 );
 
-function optionOf({ name, isMethod, detail, info }: Member): Completion {
+/** Makes a text of a schema's author harmless to be drawn, cut at a length. */
+export type Shown = (text: string, lengthMax: number) => string;
+
+function optionOf({ name, isMethod, detail, info }: Member, shown: Shown): Completion {
   return {
     label: name,
     type: isMethod ? 'method' : 'property',
-    detail: shownText(detail, 120),
-    ...(info !== '' && { info: shownText(info, 600) }),
+    detail: shown(detail, 120),
+    ...(info !== '' && { info: shown(info, 600) }),
   };
 }
 
@@ -43,7 +45,7 @@ export interface KnownOfFleet {
 }
 
 /** Completes members of the record, its payload and the fleet, and names of mail where one is sent. */
-export function completeAction(api: ApiShapes, known: () => KnownOfFleet) {
+export function completeAction(api: ApiShapes, known: () => KnownOfFleet, shown: Shown) {
   return (context: CompletionContext): CompletionResult | null => {
     const { state, pos } = context;
     const { payloads, mailNames } = known();
@@ -54,7 +56,9 @@ export function completeAction(api: ApiShapes, known: () => KnownOfFleet) {
     const members = new Resolver(state, { api, payloads }).membersAt(pos);
     if (members !== undefined) {
       // A member whose name is no identifier is written in brackets, by its author.
-      const options = members.filter(({ name }) => identifier.test(name)).map(optionOf);
+      const options = members
+        .filter(({ name }) => identifier.test(name))
+        .map((member) => optionOf(member, shown));
       return options.length === 0 ? null : { from, options, validFor: /^[\p{ID_Continue}$]*$/u };
     }
     if (word === null || (from === pos && !context.explicit)) return null;

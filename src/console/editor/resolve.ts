@@ -9,6 +9,11 @@ export interface ActionWorld {
   payloads: readonly unknown[];
 }
 
+/** A declaration, of which nothing may be known: it hides those further out all the same. */
+interface Found {
+  shape: Shape | undefined;
+}
+
 /** Expressions are followed this far: `a.b(c).d` is three. */
 const stepsMax = 24;
 
@@ -79,32 +84,32 @@ export class Resolver {
     for (let scope = from.parent; scope !== null; scope = scope.parent) {
       if (functions.includes(scope.name)) {
         const found = this.#parameter(name, scope);
-        if (found !== undefined) return found;
+        if (found !== undefined) return found.shape;
       } else if (scope.name === 'Block' || scope.name === 'Script') {
         for (const declaration of scope.getChildren('VariableDeclaration')) {
           if (declaration.from > from.from) break;
           const found = this.#declared(name, declaration);
-          if (found !== undefined) return found;
+          if (found !== undefined) return found.shape;
         }
       }
     }
     return undefined;
   }
 
-  #declared(name: string, declaration: SyntaxNode): Shape | undefined {
+  #declared(name: string, declaration: SyntaxNode): Found | undefined {
     const value =
       declaration.lastChild?.name === ';' ? declaration.lastChild.prevSibling : declaration.lastChild;
     const variable = declaration.getChild('VariableDefinition');
-    if (variable && this.#text(variable) === name) return this.#shapeOf(value ?? null);
+    if (variable && this.#text(variable) === name) return { shape: this.#shapeOf(value ?? null) };
     const pattern = declaration.getChild('ObjectPattern');
     return pattern ? this.#inPattern(name, pattern, () => this.#shapeOf(value ?? null)) : undefined;
   }
 
   /** A parameter of the action itself: its record, or the fleet. */
-  #parameter(name: string, scope: SyntaxNode): Shape | undefined {
+  #parameter(name: string, scope: SyntaxNode): Found | undefined {
     for (const [index, parameter] of parametersOf(scope).entries()) {
       if (parameter.name === 'VariableDefinition' && this.#text(parameter) === name)
-        return shapeOfParameter(scope, index);
+        return { shape: shapeOfParameter(scope, index) };
       if (parameter.name === 'ObjectPattern') {
         const found = this.#inPattern(name, parameter, () => shapeOfParameter(scope, index));
         if (found !== undefined) return found;
@@ -113,11 +118,12 @@ export class Resolver {
     return undefined;
   }
 
-  #inPattern(name: string, pattern: SyntaxNode, whole: () => Shape | undefined): Shape | undefined {
+  #inPattern(name: string, pattern: SyntaxNode, whole: () => Shape | undefined): Found | undefined {
     for (const property of pattern.getChildren('PatternProperty')) {
       const variable = property.getChild('VariableDefinition');
       if (!variable || this.#text(variable) !== name) continue;
-      return this.#member(whole(), this.#text(property.getChild('PropertyName') ?? variable));
+      const member = this.#text(property.getChild('PropertyName') ?? variable);
+      return { shape: this.#member(whole(), member) };
     }
     return undefined;
   }

@@ -28,7 +28,7 @@ export function WhenItRuns(props: WhenItRunsProps) {
     .filter(({ kind }) => kind === 'message' || kind === 'datapoint')
     .map(({ kind, name }) => `${kind}:${name}`);
   return (
-    <div class="stack when">
+    <div class="stack">
       {schemas !== undefined && triggers.length === 0 && (
         <Banner kind="warn">
           <p>
