@@ -4,6 +4,18 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 
+/** What authors of actions import, as the text that the editor completes from. */
+const actionApi = {
+  name: 'action-api',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^fleetpost:action-api$/ }, ({ path }) => ({ path, namespace: 'action-api' }));
+    bundle.onLoad({ filter: /.*/, namespace: 'action-api' }, () => ({
+      contents: readFileSync('src/features/actions/pool/api.ts', 'utf8'),
+      loader: 'text',
+    }));
+  },
+};
+
 export async function buildConsole(folder) {
   const { metafile } = await build({
     entryPoints: ['src/console/main.tsx'],
@@ -18,6 +30,7 @@ export async function buildConsole(folder) {
     target: 'es2022',
     tsconfig: 'src/console/tsconfig.json',
     legalComments: 'none',
+    plugins: [actionApi],
     logLevel: 'warning',
   });
   const [[script, { cssBundle, imports }]] = Object.entries(metafile.outputs).filter(([, { entryPoint }]) =>

@@ -4,7 +4,7 @@ import type { FleetDocument } from '../contract/fleet.ts';
 import { lazyScreen } from './around/lazy-screen.tsx';
 import { isPaletteOpen, usePaletteKey } from './around/palette-key.ts';
 import { Frame } from './frame.tsx';
-import { go, href, path } from './page/router.ts';
+import { go, href, path, search } from './page/router.ts';
 import { Banner, Loaded } from './parts/banner.tsx';
 import { DeadLettersScreen } from './screens/dead-letters/dead-letters.tsx';
 import { DeviceScreen } from './screens/device/device.tsx';
@@ -23,6 +23,8 @@ import { Welcome } from './session/welcome.tsx';
 const furtherScreens = () => import('./screens/further.tsx');
 const FurtherScreen = lazyScreen(async () => (await furtherScreens()).FurtherScreen);
 const Palette = lazyScreen(async () => (await furtherScreens()).Palette);
+// With the editor behind it: the entry is what everybody loads.
+const WorkshopScreen = lazyScreen(async () => (await import('./screens/workshop.tsx')).WorkshopScreen);
 
 /** The screen of an address. */
 function Screen({ parts }: { parts: readonly string[] }) {
@@ -35,6 +37,8 @@ function Screen({ parts }: { parts: readonly string[] }) {
       return <MailScreen key={mailId} fleetId={fleetId} deviceId={deviceId} mailId={mailId} />;
   }
   if (screen === 'live') return <LiveScreen fleetId={fleetId} />;
+  const isOfAction = screen === 'dead-letters' && search.value.has('action');
+  if (screen === 'actions' || screen === 'schemas' || isOfAction) return <WorkshopScreen parts={parts} />;
   if (screen === 'dead-letters') return <DeadLettersScreen fleetId={fleetId} />;
   return <FurtherScreen parts={parts} />;
 }

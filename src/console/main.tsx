@@ -4,6 +4,7 @@ import './style/tokens.css';
 import './style/base.css';
 import './style/frame.css';
 import './style/parts.css';
+import './style/studio.css';
 import { Console } from './app.tsx';
 import { startRouter } from './page/router.ts';
 import { startSession } from './session/session.ts';

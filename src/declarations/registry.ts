@@ -6,8 +6,8 @@ import { Changes } from './changes.ts';
 import type { DisabledSchema, Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { fleetTable, type SchemaKey, schemaTable } from './fleet-tables.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
-import { parseJson } from './schemas/payload.ts';
 import { checkSchema, type SchemaKind } from './schemas/schema.ts';
+import { parseSchema } from './schemas/schema-trial.ts';
 
 export interface RegistryLimits {
   settings: Settings<{ fleetsMax: number; schemasPerFleetMax: number; schemaStepsMax: number }>;
@@ -183,11 +183,7 @@ export class Registry {
   putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
-      const value = parseJson(bytes);
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-        throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
-      }
-      checkSchema(value as Record<string, unknown>, this.#limits.settings.current.schemaStepsMax);
+      checkSchema(parseSchema(bytes), this.#limits.settings.current.schemaStepsMax);
       const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
       if (others.length >= this.#limits.settings.current.schemasPerFleetMax) {
         throw new ApiError('limit_reached', {

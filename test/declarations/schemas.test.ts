@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { SchemaCheckDocument } from '../../src/contract/schema.ts';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { evaluate, inspected } from '../harness/inspector.ts';
 import { TestServer } from '../harness/server.ts';
@@ -16,6 +17,8 @@ beforeAll(async () => {
 
 const inA = (schema: object): object => ({ properties: { a: schema } });
 const root = { $ref: '#' };
+
+const root0 = { $ref: '#/$defs/0' };
 
 /** Each level holds a value against the next one twice. */
 function doubling(levels: number): object {
@@ -254,4 +257,63 @@ it.each([0, 'main'] as const)('a promise that fails unheard of on thread %s ends
   await until(() => /unhandled promise rejection/.test(watched.stderr));
   expect(watched.stderr.match(/unhandled promise rejection/g)).toHaveLength(1);
   expect((await sender.request('POST', '/v1/datapoint/reading', { a: 1 })).status).toBe(201);
+});
+
+describe('a schema is tried before it is put', () => {
+  const check = (body: object) =>
+    server.admin<SchemaCheckDocument>('POST', `/fleets/${fleet.fleetId}/schemas:check`, body);
+  const climate = JSON.stringify({
+    properties: { celsius: { maximum: 60 }, readings: { items: { enum: ['a', 'b', 'c'] } } },
+    required: ['celsius'],
+  });
+
+  it('says what it costs, and which value of a body costs most', async () => {
+    const { body } = await check({ kind: 'datapoint', schema: climate });
+    expect(body).toMatchObject({ fault: null, steps_at: '/readings/*', sample: null });
+    expect(body.steps).toBeLessThan(body.steps_max);
+    const costly = JSON.stringify({ ...doubling(30), $ref: undefined, ...inA({ items: root0 }) });
+    expect((await check({ kind: 'datapoint', schema: costly })).body.fault).toMatch(
+      /schemaStepsMax\) at \/a\/\*/,
+    );
+  });
+
+  it('holds a sample against it as it was written, a stored one too', async () => {
+    const sampled = async (kind: string, sample: string, schema = climate) =>
+      (await check({ kind, schema, sample })).body.sample;
+    expect(await sampled('datapoint', '{"celsius":21.5}')).toMatchObject({ matches: true });
+    expect(await sampled('datapoint', '{"celsius":99}')).toEqual({
+      matches: false,
+      error: 'schema_mismatch',
+      msg: expect.any(String),
+      errors: [{ path: '/celsius', msg: 'must be <= 60' }],
+    });
+    expect(await sampled('datapoint', '{}', '{}')).toMatchObject({ error: 'invalid_body' });
+    expect(await sampled('message', '', '{}')).toMatchObject({ matches: true });
+    expect(await sampled('message', '{"a":')).toMatchObject({ error: 'invalid_json' });
+    expect(await sampled('message', '{"a":'.repeat(200))).toMatchObject({ error: 'invalid_json' });
+    expect(await sampled('message', '{}', '{"type":')).toBeNull();
+    await fleet.putSchema('message', 'tried', { required: ['by'] });
+    const stored = await check({ kind: 'message', name: 'tried', sample: '{"by":1}' });
+    expect(stored.body.sample).toMatchObject({ matches: true });
+    expect((await check({ kind: 'message', name: 'none' })).status).toBe(404);
+    expect((await check({ kind: 'message' })).status).toBe(400);
+    const large = await check({ kind: 'message', schema: '{}', sample: ' '.repeat(70_000) });
+    expect(large.status).toBe(413);
+  });
+
+  it('is no change in the audit log, and not for who may only read', async () => {
+    await check({ kind: 'datapoint', schema: climate });
+    const { body } = await server.admin<{ items: { route: string }[] }>('GET', '/audit?limit=1000');
+    expect(body.items.filter(({ route }) => route.endsWith(':check'))).toEqual([]);
+    const reader = await server.admin<{ token: string }>('POST', '/tokens', {
+      name: 'reader',
+      scopes: ['read'],
+    });
+    const answer = await fetch(`${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/schemas:check`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${reader.body.token}`, 'content-type': 'application/json' },
+      body: '{"kind":"mail","schema":"{}"}',
+    });
+    expect(answer.status).toBe(403);
+  });
 });

@@ -44,6 +44,7 @@ import { addHoldRoutes } from '../routes/hold.ts';
 import { addLockoutRoutes } from '../routes/lockouts.ts';
 import { addMailRoutes } from '../routes/mail.ts';
 import { addReceiptRoutes } from '../routes/receipts.ts';
+import { addSchemaCheckRoute } from '../routes/schema-check.ts';
 import { addSchemaRoutes } from '../routes/schemas.ts';
 import { addServerRoute } from './about-server.ts';
 import { errorHandler } from './error-handler.ts';
@@ -235,6 +236,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addSeriesRoute(documents, context);
     addConsumerRoutes(documents, context);
     addBroadcastRoutes(documents, context);
+    addSchemaCheckRoute(documents, context);
   });
   await admin.register(async (imports) => {
     takeDocuments(imports);

@@ -36,11 +36,13 @@ export const screenGroups: readonly (readonly [string, readonly ScreenLink[]])[]
         topic: 'operate/records',
         also: ['forwarders'],
       },
+      { part: 'actions', name: 'Actions', icon: 'code', topic: 'actions/writing' },
     ],
   ],
   [
     'Set up',
     [
+      { part: 'schemas', name: 'Schemas', icon: 'braces', topic: 'operate/schemas' },
       { part: 'fleet', name: 'Fleet', icon: 'sliders', topic: 'run/overload' },
       { part: 'access', name: 'Access', icon: 'key', topic: 'run/access' },
       { part: 'server', name: 'Server', icon: 'server', topic: 'run/service' },

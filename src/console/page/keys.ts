@@ -2,7 +2,8 @@ import { useEffect } from 'preact/hooks';
 
 /** Whether the key is meant for a field, a menu or a dialog. */
 function isTyping(event: KeyboardEvent): boolean {
-  const target = event.target;
+  // An editor is in a shadow root, from which an event seems to come from its host.
+  const [target] = event.composedPath();
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
   if (!(target instanceof HTMLElement)) return false;
   const field = target.closest('input:not([type=checkbox]), textarea, select, dialog');

@@ -23,11 +23,18 @@ function useModal(onClose: () => void) {
   return { attributes: { ref: dialog, onClose: closed }, close: () => dialog.current?.close() };
 }
 
-/** A sheet at the side of the screen, whose content stays in view beside it. `foot` stays at its end. */
-export function Drawer({ title, onClose, children, foot }: DialogProps & { foot?: ComponentChildren }) {
+export interface DrawerProps extends DialogProps {
+  /** Stays at its end. */
+  foot?: ComponentChildren;
+  /** For what needs the width of a page, such as the lines of a source. */
+  isWide?: boolean;
+}
+
+/** A sheet at the side of the screen, whose content stays in view beside it. */
+export function Drawer({ title, onClose, children, foot, isWide = false }: DrawerProps) {
   const { attributes, close } = useModal(onClose);
   return (
-    <dialog class="drawer" aria-label={title} {...attributes}>
+    <dialog class={isWide ? 'drawer is-wide' : 'drawer'} aria-label={title} {...attributes}>
       <div class="drawer-head">
         <h2>{title}</h2>
         <button

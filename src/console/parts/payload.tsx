@@ -68,7 +68,7 @@ export function Payload({ value }: { value: unknown }) {
     () => piecesOf(value, isWhole ? wholeCharactersMax : shownCharactersMax),
     [value, isWhole],
   );
-  const copied = (): string => wholeText(value);
+  const copied = (): string => indentedJson(value);
   return (
     <div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must reach that */}
@@ -94,7 +94,8 @@ export function Payload({ value }: { value: unknown }) {
   );
 }
 
-function wholeText(value: unknown): string {
+/** A payload in indented lines, its numbers as they were written. */
+export function indentedJson(value: unknown): string {
   return piecesOf(value, wholeCharactersMax)
     .pieces.map(({ text }) => text)
     .join('');

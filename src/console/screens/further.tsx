@@ -1,4 +1,3 @@
-import { Head } from '../frame.tsx';
 import { AccessScreen } from './access/access.tsx';
 import { BroadcastScreen } from './broadcasts/broadcast.tsx';
 import { BroadcastsScreen } from './broadcasts/broadcasts.tsx';
@@ -6,6 +5,7 @@ import { ConsumerScreen } from './consumers/consumer.tsx';
 import { ConsumersScreen } from './consumers/consumers.tsx';
 import { ForwarderScreen } from './consumers/forwarder.tsx';
 import { FleetScreen } from './fleet/fleet.tsx';
+import { Lost } from './lost.tsx';
 import { ServerScreen } from './server/server.tsx';
 
 export { Palette } from './palette/palette.tsx';
@@ -25,15 +25,4 @@ export function FurtherScreen({ parts }: { parts: readonly string[] }) {
   if (screen === 'fleet') return <FleetScreen key={fleetId} fleetId={fleetId} />;
   if (screen === 'server') return <ServerScreen fleetId={fleetId} />;
   return <Lost />;
-}
-
-function Lost() {
-  return (
-    <>
-      <Head title="Not here" />
-      <div class="body">
-        <p class="empty">There is no screen at this address.</p>
-      </div>
-    </>
-  );
 }

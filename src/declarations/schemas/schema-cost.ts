@@ -1,6 +1,7 @@
 import { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
-import type { Subschema } from './schema-keywords.ts';
+import { escapeToken, type Subschema } from './schema-keywords.ts';
+import { quoted } from './schema-references.ts';
 
 /** The reason for refusing a schema, as a sentence for its author. */
 export class SchemaTooCostly extends Error {}
@@ -24,6 +25,13 @@ const repeatedFactor = 10;
 /** Limit on the analysis itself, as a multiple of the steps allowed per value. */
 const analysisFactor = 1_000;
 
+/** What a schema may cost at most, and which value of a body costs it. */
+export interface SchemaCost {
+  steps: number;
+  /** JSON Pointer to the value; `*` is any of its items or members. */
+  path: string;
+}
+
 /** The subschemas applied to one value, and how often each. */
 type Load = Map<Subschema, number>;
 
@@ -46,13 +54,13 @@ interface Cost {
  * is bounded likewise.
  * @throws SchemaTooCostly if it exceeds `stepsMax`, or cannot be determined.
  */
-export function schemaSteps(schema: JsonObject, stepsMax: number): number {
+export function schemaCost(schema: JsonObject, stepsMax: number): SchemaCost {
   return new Analysis(schema, stepsMax, true).most();
 }
 
 /** The same for validation that continues after a failed `maxLength`. */
 export function exhaustiveSteps(schema: JsonObject): number {
-  return new Analysis(schema, Number.MAX_SAFE_INTEGER, false).most();
+  return new Analysis(schema, Number.MAX_SAFE_INTEGER, false).most().steps;
 }
 
 class Analysis {
@@ -66,6 +74,7 @@ class Analysis {
   readonly #done = new Map<string, number>();
   readonly #open = new Set<string>();
   #most = 0;
+  #mostPath = '';
   #workLeft: number;
 
   constructor(root: JsonObject, stepsMax: number, respectsLengths: boolean) {
@@ -75,16 +84,16 @@ class Analysis {
     this.#workLeft = stepsMax * analysisFactor;
   }
 
-  most(): number {
-    const shortTexts = this.#follow(new Map([[this.#root, 1]]), false);
-    return this.#most + shortTexts;
+  most(): SchemaCost {
+    const shortTexts = this.#follow(new Map([[this.#root, 1]]), '', false);
+    return { steps: Math.ceil(this.#most + shortTexts), path: this.#mostPath };
   }
 
   /**
    * Visits each load once, or twice if it turns out to be repeated: from there on everything is as before. Returns
    * the steps of all short texts that a body can have there once.
    */
-  #follow(load: Load, isRepeated: boolean): number {
+  #follow(load: Load, path: string, isRepeated: boolean): number {
     if (load.size === 0) return 0;
     this.#work(load.size);
     const names = [...load].map(([schema, times]) => `${this.#numberOf(schema)}*${times}`);
@@ -95,9 +104,10 @@ class Analysis {
     if (known !== undefined) return known;
     this.#done.set(key, 0);
     this.#open.add(name);
-    const { applied, shortText } = this.#apply(load, repeats);
-    const shortTexts = shortText + this.#followMembers(applied, repeats) + this.#followItems(applied);
-    if (shortTexts > this.#stepsMax) throw this.#tooMany('its patterns may take');
+    const { applied, shortText } = this.#apply(load, path, repeats);
+    const shortTexts =
+      shortText + this.#followMembers(applied, path, repeats) + this.#followItems(applied, path);
+    if (shortTexts > this.#stepsMax) throw this.#tooMany('its patterns may take', path);
     this.#open.delete(name);
     this.#done.set(key, shortTexts);
     return shortTexts;
@@ -109,8 +119,9 @@ class Analysis {
       throw new SchemaTooCostly('it refers to itself in too many ways (schemaStepsMax)');
   }
 
-  #tooMany(what: string): SchemaTooCostly {
-    return new SchemaTooCostly(`${what} more than ${this.#stepsMax} steps (schemaStepsMax)`);
+  #tooMany(what: string, path: string): SchemaTooCostly {
+    const place = path === '' ? '' : ` at ${quoted(path)}`;
+    return new SchemaTooCostly(`${what} more than ${this.#stepsMax} steps (schemaStepsMax)${place}`);
   }
 
   #numberOf(schema: Subschema): number {
@@ -126,7 +137,7 @@ class Analysis {
   }
 
   /** Collects all subschemas applied to a value under this load, counting their steps. */
-  #apply(load: Load, isRepeated: boolean): { applied: Load; shortText: number } {
+  #apply(load: Load, place: string, isRepeated: boolean): { applied: Load; shortText: number } {
     const applied: Load = new Map();
     const path = new Set<Subschema>();
     let steps = 0;
@@ -141,14 +152,14 @@ class Analysis {
       const text = cost.text + (isShort ? 0 : cost.pattern);
       steps += times * (cost.base * (isRepeated ? repeatedFactor : 1) + text);
       if (isShort) shortText += times * (cost.shortText ?? 0);
-      if (steps > this.#stepsMax) throw this.#tooMany('checking one value may take');
+      if (steps > this.#stepsMax) throw this.#tooMany('checking one value may take', place);
       applied.set(schema, (applied.get(schema) ?? 0) + times);
       path.add(schema);
       for (const next of this.#inPlace(schema)) apply(next, times);
       path.delete(schema);
     };
     for (const [schema, times] of load) apply(schema, times);
-    this.#most = Math.max(this.#most, steps);
+    if (steps > this.#most) [this.#most, this.#mostPath] = [steps, place];
     return { applied, shortText };
   }
 
@@ -169,7 +180,7 @@ class Analysis {
     return oneOf(mapOf(this.#root.$defs)[$ref.slice('#/$defs/'.length)]);
   }
 
-  #followMembers(applied: Load, isRepeated: boolean): number {
+  #followMembers(applied: Load, path: string, isRepeated: boolean): number {
     const named = new Map<string, Load>();
     const others: Load = new Map();
     const names: Load = new Map();
@@ -190,16 +201,16 @@ class Analysis {
       for (const member of oneOf(schema.propertyNames)) add(names, member, times);
     }
     let shortTexts = 0;
-    for (const own of named.values()) {
+    for (const [name, own] of named) {
       this.#work(others.size);
-      shortTexts += this.#follow(sum(own, others), isRepeated);
+      shortTexts += this.#follow(sum(own, others), `${path}/${escapeToken(name)}`, isRepeated);
     }
-    this.#follow(others, true);
-    this.#follow(names, true);
+    this.#follow(others, `${path}/*`, true);
+    this.#follow(names, `${path}/*`, true);
     return shortTexts;
   }
 
-  #followItems(applied: Load): number {
+  #followItems(applied: Load, path: string): number {
     const byIndex: Load[] = [];
     const others: Load = new Map();
     for (const [schema, times] of applied) {
@@ -212,11 +223,11 @@ class Analysis {
       }
       for (const item of [...rest, ...oneOf(schema.contains)]) add(others, item, times);
     }
-    for (const own of byIndex) {
+    for (const [index, own] of byIndex.entries()) {
       this.#work(others.size);
-      this.#follow(sum(own, others), true);
+      this.#follow(sum(own, others), `${path}/${index}`, true);
     }
-    this.#follow(others, true);
+    this.#follow(others, `${path}/*`, true);
     return 0;
   }
 }

@@ -4,7 +4,7 @@ import { ApiError, type FieldError, unavailable } from '../../core/errors.ts';
 import { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
-import { exhaustiveSteps, schemaSteps } from './schema-cost.ts';
+import { exhaustiveSteps, type SchemaCost, schemaCost } from './schema-cost.ts';
 import { metaSchemaFault, schemaFault } from './schema-faults.ts';
 import { numberUniqueItems } from './unique-items.ts';
 
@@ -56,18 +56,19 @@ function compile(plain: JsonObject, allErrors: boolean): ValidateFunction {
 
 /**
  * Refuses invalid schemas, and those with which a body could take more than `stepsMax` steps for one value, so that
- * no device can stall a worker.
+ * no device can stall a worker. Returns what it may cost.
  * @throws ApiError invalid_schema, with the reason.
  */
-export function checkSchema(schema: JsonObject, stepsMax: number): void {
+export function checkSchema(schema: JsonObject, stepsMax: number): SchemaCost {
   try {
     // Ignores its own `$schema`, which may name just a part of the meta-schema.
     if (!metaSchema.validate(metaSchemaId, schema)) {
       throw new Error(metaSchemaFault(metaSchema.errors));
     }
     const plain = plainSchema(schema);
-    schemaSteps(plain, stepsMax);
+    const cost = schemaCost(plain, stepsMax);
     compile(plain, false);
+    return cost;
   } catch (error) {
     const reason = schemaFault(error as Error, schema).slice(0, 300);
     throw new ApiError('invalid_schema', { msg: `This is not a usable JSON Schema 2020-12: ${reason}` });

@@ -1,11 +1,12 @@
 import { Argument, type Command } from 'commander';
 import type { ListDocument } from '../../../contract/document.ts';
-import type { SchemaDocument } from '../../../contract/schema.ts';
+import type { SchemaCheckDocument, SchemaDocument } from '../../../contract/schema.ts';
+import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { readInput } from '../../input.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
-import { listText, print, printRaw } from '../../output.ts';
+import { listText, print, printable, printRaw } from '../../output.ts';
 
 /** Adds a command on one schema, by kind and name. */
 function schemaCommand(group: Command, verb: string, description: string): Command {
@@ -18,7 +19,42 @@ function pathTo({ fleet }: FleetOptions, kind: string, name: string): string {
   return pathOf('fleets', fleet, 'schemas', kind, name);
 }
 
-/** `schema put|list|show|delete`. */
+async function textOf(file: string): Promise<string> {
+  return (await readInput(file)).toString('utf8');
+}
+
+/** Checks a stored schema or that of a file, and a sample against it; neither is stored. */
+async function trySample(
+  kind: string,
+  name: string,
+  sampleFile: string | undefined,
+  options: FleetOptions & { file?: string },
+): Promise<void> {
+  if (sampleFile === undefined && options.file === undefined) {
+    throw new OperatorError('Name a sample, a schema by --file, or both.');
+  }
+  const json = {
+    kind,
+    ...(options.file === undefined ? { name } : { schema: await textOf(options.file) }),
+    ...(sampleFile !== undefined && { sample: await textOf(sampleFile) }),
+  };
+  const path = `${pathOf('fleets', options.fleet)}/schemas:check`;
+  const check = await connect(options).request<SchemaCheckDocument>('POST', path, { json });
+  if (check.fault !== null || check.sample?.matches === false) process.exitCode = 1;
+  print(options, check, checkText(check));
+}
+
+function checkText({ fault, steps, steps_at, steps_max, sample }: SchemaCheckDocument): string {
+  if (fault !== null) return printable(fault);
+  const place = steps_at ? `, at ${steps_at}` : '';
+  const cost = `Checking one value takes at most ${steps} of ${steps_max} steps${place}.`;
+  if (sample === null) return printable(cost);
+  if (sample.matches) return ['The sample matches.', cost].map(printable).join('\n');
+  const errors = sample.errors.map(({ path, msg }) => `${path || '/'}: ${msg}`);
+  return [`The sample is refused: ${sample.msg}`, ...errors, cost].map(printable).join('\n');
+}
+
+/** `schema put|try|list|show|delete`. */
 export function addSchemaCommands(program: Command): void {
   const group = program
     .command('schema')
@@ -33,6 +69,11 @@ export function addSchemaCommands(program: Command): void {
       });
       print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
     });
+
+  schemaCommand(group, 'try', 'hold a sample against a schema, and say what it costs; nothing is stored')
+    .argument('[sample]', 'a JSON file; - is standard input')
+    .option('--file <file>', 'try this JSON Schema instead of the stored one')
+    .action(trySample);
 
   fleetCommand(group, 'list', 'list the schemas of a fleet, and why one is disabled').action(
     async (options: FleetOptions) => {

@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks';
+import { useKeys } from '../../page/keys.ts';
+import { href } from '../../page/router.ts';
+import { Banner, ErrorBanner } from '../../parts/banner.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { visible } from '../../parts/untrusted.tsx';
+import { exactText } from '../../server/clock.ts';
+import { useFollowedLog } from './followed-log.ts';
+import { countText } from './health.ts';
+
+/** What an action logs, as it comes. */
+export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) {
+  const [isPaused, setPaused] = useState(false);
+  const [text, setText] = useState('');
+  const [device, setDevice] = useState('');
+  useKeys({ p: () => setPaused(!isPaused), ' ': () => setPaused(!isPaused) });
+  const isDevice = /^[A-Za-z0-9]{10}$/.test(device);
+  const filter = { text: text || undefined, device: isDevice ? device : undefined };
+  const log = useFollowedLog(`/fleets/${fleetId}/actions/${name}/logs`, filter, isPaused);
+  const { lines, skipped, isRead, error, brokenSinceMs } = log;
+  const isRefused = error !== undefined && error.status >= 400 && error.status < 500;
+  return (
+    <div class="stack">
+      <div class="filters">
+        <input
+          class="input"
+          aria-label="Text in it"
+          placeholder="Text in it"
+          value={text}
+          maxLength={1_000}
+          spellcheck={false}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <input
+          class="input mono"
+          aria-label="Device id"
+          placeholder="Device id"
+          value={device}
+          maxLength={10}
+          spellcheck={false}
+          onChange={({ currentTarget }) => setDevice(currentTarget.value.trim())}
+        />
+        <span class="inline read" role="status">
+          <span class={`state ${isPaused || error ? '' : 'is-connected'}`}>
+            {isPaused ? 'paused' : error ? 'not followed' : 'following'}
+          </span>
+          <span>{countText(lines.length)} lines</span>
+          {skipped > 0 && <span class="warn">{countText(skipped)} skipped</span>}
+        </span>
+        <button
+          type="button"
+          class="button"
+          aria-pressed={isPaused}
+          title="p"
+          onClick={() => setPaused(!isPaused)}
+        >
+          <Icon name={isPaused ? 'play' : 'pause'} />
+          {isPaused ? 'Follow' : 'Pause'}
+        </button>
+      </div>
+      {device !== '' && !isDevice && <Banner kind="warn">A device id is 10 letters or digits.</Banner>}
+      {isRefused && <ErrorBanner error={error} />}
+      {!isRefused && brokenSinceMs !== undefined && (
+        <Banner kind="warn">
+          The log cannot be read since {exactText(brokenSinceMs).slice(11, 19)}; it is tried again. What is
+          below is older.
+        </Banner>
+      )}
+      {isRead && lines.length === 0 && (
+        <p class="empty">
+          {text === '' && !isDevice
+            ? 'Nothing is logged yet. An action logs by fleet.log(…) or console.log(…).'
+            : 'No line fits.'}
+        </p>
+      )}
+      {!isRead && error === undefined && (
+        <p class="waiting" role="status">
+          Reading…
+        </p>
+      )}
+      <ol class="log" aria-label="Log lines">
+        {lines.map(({ line, at, device: from, run, text: said }) => (
+          <li key={line}>
+            <time class="faint" dateTime={at} title={exactText(at)}>
+              {exactText(at).slice(11, 23)}
+            </time>
+            <a class="mono link" href={href([fleetId, 'devices', from])}>
+              {from}
+            </a>
+            <span class="faint less">run {run}</span>
+            <code>{visible(said.slice(0, 4_000))}</code>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}

@@ -1,0 +1,215 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
+import { Head } from '../../frame.tsx';
+import { beginDraft, hasDraft } from '../../page/drafts.ts';
+import { go, href, search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Choice } from '../../parts/choice.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { visible } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
+import { ActionLog } from './action-log.tsx';
+import { ActionRuns } from './action-runs.tsx';
+import { ActionState } from './action-state.tsx';
+import { newAction, textOf } from './action-text.ts';
+import { ActionTools } from './action-tools.tsx';
+import { actionDraftKey } from './draft-key.ts';
+import { actionHealth, countText } from './health.ts';
+import { Studio } from './studio/studio.tsx';
+import { ActionVersions } from './versions.tsx';
+
+const everySeconds = 5;
+
+const tabs = [
+  ['code', 'Write'],
+  ['runs', 'Runs'],
+  ['log', 'Log'],
+  ['state', 'State'],
+  ['versions', 'Versions'],
+] as const;
+type Tab = (typeof tabs)[number][0];
+
+/** One action: its code and whatever becomes of it. */
+export function ActionScreen({ fleetId, name }: { fleetId: string; name: string }) {
+  const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}`;
+  const action = useResource(path, (signal) => call<ActionDocument>('GET', path, { signal }), everySeconds);
+  const isMissing = action.error?.code === 'action_not_found';
+  if (isMissing) return <Missing fleetId={fleetId} name={name} onDeployed={action.refresh} />;
+  const { value } = action;
+  if (value === undefined) {
+    return (
+      <>
+        <Head title={name} />
+        <div class="body">
+          <Loaded resource={action}>{() => null}</Loaded>
+        </div>
+      </>
+    );
+  }
+  return <Deployed fleetId={fleetId} action={value} resource={action} />;
+}
+
+interface MissingProps {
+  fleetId: string;
+  name: string;
+  onDeployed: () => void;
+}
+
+/** An action that the fleet does not have: it is being written, or was deleted. */
+function Missing({ fleetId, name, onDeployed }: MissingProps) {
+  const key = actionDraftKey(fleetId, name);
+  const isName = /^[A-Za-z0-9_-]{1,255}$/.test(name);
+  return (
+    <>
+      <Head title={name} beside={<span class="tag">not deployed yet</span>} />
+      <div class="body">
+        {hasDraft(key) ? (
+          <Studio fleetId={fleetId} name={name} current={newAction} isNew onDeployed={onDeployed} />
+        ) : (
+          <Banner
+            tools={
+              isName ? (
+                <Act scope="admin" onClick={() => beginDraft(key, newAction)}>
+                  Write it
+                </Act>
+              ) : undefined
+            }
+          >
+            <p>
+              There is no action of this name in the fleet.{' '}
+              <a href={href([fleetId, 'actions'])}>All actions</a>
+            </p>
+          </Banner>
+        )}
+      </div>
+    </>
+  );
+}
+
+interface DeployedProps {
+  fleetId: string;
+  action: ActionDocument;
+  resource: Resource<ActionDocument>;
+}
+
+function Deployed({ fleetId, action, resource }: DeployedProps) {
+  const { name, version } = action;
+  const asked = search.value.get('tab');
+  const tab: Tab = tabs.find(([one]) => one === asked)?.[0] ?? 'code';
+  const path = `/fleets/${fleetId}/actions/${name}/versions/${version}`;
+  const shown = useResource(path, (signal) => call<ActionVersionDocument>('GET', path, { signal }));
+  // What is edited stays on the screen while the version that was deployed meanwhile is read.
+  const [last, setLast] = useState<ActionVersionDocument | undefined>();
+  if (shown.value !== undefined && shown.value !== last) setLast(shown.value);
+  const current = useMemo(() => last && textOf(last), [last]);
+  const { mark, word } = actionHealth(action);
+  return (
+    <>
+      <Head
+        title={name}
+        read={resource}
+        beside={
+          <span class="inline">
+            <span class={`state is-${mark}`}>{word}</span>
+            <span class="tag">version {version}</span>
+          </span>
+        }
+        tools={<ActionTools fleetId={fleetId} action={action} onChanged={resource.refresh} />}
+      />
+      <div class="body">
+        <Trouble fleetId={fleetId} action={action} />
+        <div class="inline">
+          <Choice
+            label="Part of the action"
+            value={tab}
+            options={tabs}
+            onChange={(one) =>
+              go(href([fleetId, 'actions', name], { tab: one === 'code' ? '' : one }), { replace: true })
+            }
+          />
+          <Figures action={action} />
+        </div>
+        {tab === 'code' &&
+          (current === undefined ? (
+            <Loaded resource={shown}>{() => null}</Loaded>
+          ) : (
+            <Studio
+              key={name}
+              fleetId={fleetId}
+              name={name}
+              current={current}
+              rate={action.runs_per_second_max}
+              onDeployed={resource.refresh}
+            />
+          ))}
+        {tab === 'runs' && <ActionRuns fleetId={fleetId} name={name} />}
+        {tab === 'log' && <ActionLog fleetId={fleetId} name={name} />}
+        {tab === 'state' && <ActionState fleetId={fleetId} name={name} />}
+        {tab === 'versions' && (
+          <ActionVersions fleetId={fleetId} action={action} onChanged={resource.refresh} />
+        )}
+      </div>
+      {tab !== 'code' && (
+        <Commands command={commandOf(tab, fleetId, name)} request={{ path: pathOfTab(tab, fleetId, name) }} />
+      )}
+    </>
+  );
+}
+
+function commandOf(tab: Tab, fleetId: string, name: string): string[] {
+  const words = {
+    code: ['show', name, '--source'],
+    runs: ['runs', name],
+    log: ['logs', name, '--follow'],
+    state: ['state', 'list', name],
+    versions: ['show', name],
+  } as const;
+  return ['action', ...words[tab], '--fleet', fleetId];
+}
+
+function pathOfTab(tab: Tab, fleetId: string, name: string): string {
+  const rest = { code: '', versions: '', runs: '/runs', log: '/logs', state: '/state' };
+  return `/fleets/${fleetId}/actions/${name}${rest[tab]}`;
+}
+
+function Figures({ action }: { action: ActionDocument }) {
+  const { runs_last_minute, in_hand, behind, lost } = action;
+  return (
+    <span class="hint">
+      {countText(runs_last_minute)} runs in the last minute, {countText(in_hand)} in hand, {countText(behind)}{' '}
+      behind
+      {lost > 0 && <span class="bad">, {countText(lost)} lost to retention</span>}
+    </span>
+  );
+}
+
+/** What is wrong with it and what to do, with its last error as it stands in the log. */
+function Trouble({ fleetId, action }: { fleetId: string; action: ActionDocument }) {
+  const { mark, word, advice } = actionHealth(action);
+  const { last_error, last_failed_at, dead_letters, failures, name } = action;
+  if (advice === undefined || (mark === 'disabled' && dead_letters === 0)) return null;
+  const letters = dead_letters > 0 && (
+    <a class="link" href={href([fleetId, 'dead-letters'], { action: name })}>
+      {countText(dead_letters)} dead {dead_letters === 1 ? 'letter' : 'letters'}
+    </a>
+  );
+  return (
+    <Banner kind={mark === 'bad' ? 'bad' : mark === 'warn' ? 'warn' : 'plain'} tools={letters || undefined}>
+      <span class="strong">{word[0]?.toUpperCase() + word.slice(1)}.</span> {advice}
+      {failures > 0 && last_error !== null && (
+        <pre class="small">
+          {last_failed_at !== null && (
+            <>
+              <Moment time={last_failed_at} />
+              {': '}
+            </>
+          )}
+          {last_error.code}: {visible(last_error.msg, '\n')}
+        </pre>
+      )}
+    </Banner>
+  );
+}

@@ -1,0 +1,170 @@
+import { useState } from 'preact/hooks';
+import type { ActionDocument } from '../../../contract/action.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import { Head } from '../../frame.tsx';
+import { beginDraft, draftKeys, draftsMax } from '../../page/drafts.ts';
+import { useKeys } from '../../page/keys.ts';
+import { go, href, search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Choice } from '../../parts/choice.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Ask } from '../../parts/dialogs.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { ActionTable } from './action-table.tsx';
+import { newAction } from './action-text.ts';
+import { actionDraftKey } from './draft-key.ts';
+import { actionHealth } from './health.ts';
+
+const everySeconds = 5;
+
+/** The actions of a fleet with the health of each. */
+export function ActionsScreen({ fleetId }: { fleetId: string }) {
+  const path = `/fleets/${fleetId}/actions`;
+  const list = useResource(
+    path,
+    (signal) => call<ListDocument<ActionDocument>>('GET', path, { signal }),
+    everySeconds,
+  );
+  const [isNaming, setNaming] = useState(false);
+  useKeys({ n: () => setNaming(true) });
+  const onlyTroubled = search.value.get('show') === 'attention';
+  const items = list.value?.items ?? [];
+  const troubled = items.filter((action) => action.enabled && actionHealth(action).mark !== 'active');
+  return (
+    <>
+      <Head
+        title="Actions"
+        read={list}
+        tools={
+          <Act scope="admin" kind="main" title="n" onClick={() => setNaming(true)}>
+            New action
+          </Act>
+        }
+      />
+      <div class="body">
+        <Drafts fleetId={fleetId} items={items} />
+        <Loaded resource={list}>
+          {() =>
+            items.length === 0 ? (
+              <NoAction onNew={() => setNaming(true)} />
+            ) : (
+              <>
+                <div class="inline">
+                  <Choice
+                    label="Which actions"
+                    value={onlyTroubled ? 'attention' : 'all'}
+                    options={[
+                      ['all', `All ${items.length}`],
+                      ['attention', `Need attention ${troubled.length}`],
+                    ]}
+                    onChange={(show) =>
+                      go(href([fleetId, 'actions'], { show: show === 'all' ? '' : show }), { replace: true })
+                    }
+                  />
+                </div>
+                <ActionTable fleetId={fleetId} items={onlyTroubled ? troubled : items} />
+              </>
+            )
+          }
+        </Loaded>
+      </div>
+      <Commands command={['action', 'list', '--fleet', fleetId]} request={{ path }} />
+      {isNaming && <NewAction fleetId={fleetId} items={items} onClose={() => setNaming(false)} />}
+    </>
+  );
+}
+
+function NoAction({ onNew }: { onNew: () => void }) {
+  return (
+    <div class="empty stack">
+      <p>
+        No action yet. An action is a function of yours that runs when a device has sent a message or a
+        datapoint: it can queue mail for devices and keep a little state.
+      </p>
+      <p>
+        First put the schema of what your devices send, then write the action here, or with{' '}
+        <code>fleetpost action put NAME FILE --on SCHEMA</code>.
+      </p>
+      <div>
+        <Act scope="admin" onClick={onNew}>
+          Write the first one
+        </Act>
+      </div>
+    </div>
+  );
+}
+
+/** Drafts of actions that the fleet does not have yet: no row leads to them. */
+function Drafts({ fleetId, items }: { fleetId: string; items: readonly ActionDocument[] }) {
+  const beginning = actionDraftKey(fleetId, '');
+  const names = draftKeys(beginning)
+    .map((key) => key.slice(beginning.length))
+    .filter((name) => !name.includes('#') && !items.some((action) => action.name === name));
+  if (names.length === 0) return null;
+  return (
+    <Banner>
+      <span class="inline">
+        Written in this tab and not deployed:
+        {names.map((name) => (
+          <a key={name} class="link" href={href([fleetId, 'actions', name])}>
+            {name}
+          </a>
+        ))}
+      </span>
+    </Banner>
+  );
+}
+
+interface NewActionProps {
+  fleetId: string;
+  items: readonly ActionDocument[];
+  onClose: () => void;
+}
+
+function NewAction({ fleetId, items, onClose }: NewActionProps) {
+  const [name, setName] = useState('');
+  const [wrong, setWrong] = useState<string | undefined>();
+  const open = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const isThere = items.some((action) => action.name === name);
+    if (!isThere && !beginDraft(actionDraftKey(fleetId, name), newAction))
+      setWrong(`${draftsMax} drafts are kept in this tab: deploy or discard one first.`);
+    else {
+      onClose();
+      go(href([fleetId, 'actions', name]));
+    }
+  };
+  return (
+    <Ask title="New action" onClose={onClose}>
+      <form onSubmit={open}>
+        <div class="field">
+          <label for="new-action">Name</label>
+          <input
+            id="new-action"
+            class="input"
+            required
+            maxLength={255}
+            pattern="[A-Za-z0-9_\-]+"
+            title="Letters, digits, _ and -"
+            autocomplete="off"
+            spellcheck={false}
+            value={name}
+            onInput={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          <span class="hint">Letters, digits, _ and -. It stays: versions, log and state are under it.</span>
+        </div>
+        {wrong && <p class="wrong">{wrong}</p>}
+        <div class="inline">
+          <button type="submit" class="button is-main">
+            Write it
+          </button>
+          <button type="button" class="button is-plain" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Ask>
+  );
+}

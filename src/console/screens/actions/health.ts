@@ -1,0 +1,71 @@
+import type { ActionDocument } from '../../../contract/action.ts';
+
+/** What an action is, in one word, and what to do about it. */
+export interface ActionHealth {
+  /** Class of its mark. */
+  mark: 'disabled' | 'bad' | 'warn' | 'active';
+  word: string;
+  /** What is wrong, and what to do. */
+  advice: string | undefined;
+}
+
+/** More positions than this are not those of the last moments; the server calls it behind from there on too. */
+const behindMax = 10_000;
+
+const heldAdvice: Readonly<Record<NonNullable<ActionDocument['held']>, readonly [string, string]>> = {
+  dead_letters_full: [
+    'too many dead letters',
+    'It takes no records: it has as many dead letters as it may, or could have one too many. Replay or drop some.',
+  ],
+  devices_full: [
+    'too many devices behind',
+    'It takes no records: a hundred devices wait at a place of their own. Look at their dead letters and mailboxes.',
+  ],
+  limited: [
+    'rate limit',
+    'It has reached its runs a second; the rest waits in the log. If it answers its own mail through a device, break that loop.',
+  ],
+  disk_full: ['disk full', 'It takes no records: the store takes no writes. Make room.'],
+  server_held: ['server held', 'It takes no records: the server holds all actions until it is released.'],
+};
+
+/** The worst that is to be said of an action. */
+export function actionHealth(action: ActionDocument): ActionHealth {
+  const { enabled, held, failures, behind, last_error, dead_letters, devices_behind } = action;
+  if (!enabled)
+    return { mark: 'disabled', word: 'disabled', advice: 'It takes no notice of what is stored meanwhile.' };
+  if (held !== null) {
+    const [word, advice] = heldAdvice[held];
+    return { mark: 'bad', word: `held: ${word}`, advice };
+  }
+  if (failures > 0 && last_error !== null)
+    return {
+      mark: 'warn',
+      word: 'failing',
+      advice: `${countText(failures)} failed ${failures === 1 ? 'attempt' : 'attempts'} since the last that succeeded.`,
+    };
+  if (behind > behindMax)
+    return {
+      mark: 'warn',
+      word: 'behind',
+      advice: `${countText(behind)} positions of the logs are before it.`,
+    };
+  if (devices_behind > 0)
+    return {
+      mark: 'warn',
+      word: 'devices wait',
+      advice: `Records of ${countText(devices_behind)} devices wait while those of others pass.`,
+    };
+  if (dead_letters > 0)
+    return {
+      mark: 'warn',
+      word: 'dead letters',
+      advice: `${countText(dead_letters)} ${dead_letters === 1 ? 'run has' : 'runs have'} failed for good.`,
+    };
+  return { mark: 'active', word: 'running', advice: undefined };
+}
+
+/** A number as it is shown. */
+export function countText(one: number): string {
+  return one.toLocaleString('en');
+}

@@ -1,0 +1,115 @@
+import type { CheckDocument, DeployedActionDocument } from '../../../../contract/action.ts';
+import { Difference } from '../../../editor/code-editor.tsx';
+import { Section } from '../../../frame.tsx';
+import { Act } from '../../../parts/act.tsx';
+import { Banner, ErrorBanner } from '../../../parts/banner.tsx';
+import { Commands } from '../../../parts/commands.tsx';
+import { Drawer } from '../../../parts/dialogs.tsx';
+import { Untrusted } from '../../../parts/untrusted.tsx';
+import { call } from '../../../server/client.ts';
+import { useResource } from '../../../server/resource.ts';
+import { useSubmit } from '../../../server/submit.ts';
+import { type ActionText, deploymentBody, putWords, triggerIn } from '../action-text.ts';
+import { SettingChanges } from './setting-changes.tsx';
+import { TestList } from './test-list.tsx';
+import { testTexts, useTestRuns } from './test-runs.ts';
+
+export interface DeployProps {
+  fleetId: string;
+  name: string;
+  /** What runs now; of a new action, what it began as. */
+  current: ActionText;
+  text: ActionText;
+  isNew: boolean;
+  onClose: () => void;
+  onDone: (deployed: DeployedActionDocument) => void;
+}
+
+/** Shows what a deployment changes and what its tests come to, before it is done. */
+export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onDone }: DeployProps) {
+  const path = `/fleets/${fleetId}/actions/${name}`;
+  const tests = testTexts(text.tests);
+  const results = useTestRuns(`${path}/test`, tests.length === 0 ? undefined : 'once', text);
+  const types = useResource(text.language === 'typescript' ? 'types' : undefined, (signal) =>
+    call<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
+      body: { source: text.source, on: text.on.map(triggerIn) },
+      signal,
+    }),
+  );
+  const { error, isBusy, submit } = useSubmit();
+  const isPending = results.length < tests.length || results.includes(undefined);
+  const isChecking = text.language === 'typescript' && types.value === undefined && types.error === undefined;
+  const failed = results.filter((result) => result !== undefined && !result.hasPassed).length;
+  const faults = types.value?.items ?? [];
+  const isDoubtful = failed > 0 || faults.length > 0 || types.error !== undefined;
+  const unless = isBusy
+    ? 'It is being deployed.'
+    : isPending
+      ? 'Its tests run.'
+      : isChecking
+        ? 'Its types are checked.'
+        : undefined;
+  const deploy = (): void =>
+    void submit(async () =>
+      onDone(
+        await call<DeployedActionDocument>('PUT', path, { body: deploymentBody(text, isNew, isDoubtful) }),
+      ),
+    );
+  return (
+    <Drawer
+      title={isNew ? `Deploy ${name}` : `Deploy ${name} after version ${current.base}`}
+      isWide
+      onClose={onClose}
+      foot={
+        <>
+          <Act scope="admin" kind={isDoubtful ? 'bad' : 'main'} unless={unless} onClick={deploy}>
+            {isDoubtful ? 'Deploy in spite of it' : 'Deploy'}
+          </Act>
+          <button type="button" class="button is-plain" onClick={onClose}>
+            Cancel
+          </button>
+          {unless !== undefined && <span class="hint">{unless}</span>}
+        </>
+      }
+    >
+      {error && <ErrorBanner error={error} />}
+      {types.error && <ErrorBanner error={types.error} onRetry={types.refresh} />}
+      {faults.length > 0 && (
+        <Banner kind="bad">
+          {faults.length} type {faults.length === 1 ? 'error' : 'errors'}
+          {faults.slice(0, 5).map(({ line, column, msg }) => (
+            <div class="small" key={`${line}:${column}`}>
+              <code>
+                {line}:{column}
+              </code>{' '}
+              <Untrusted text={msg} />
+            </div>
+          ))}
+        </Banner>
+      )}
+      <Section
+        title={tests.length === 0 ? 'No tests' : `Tests: ${tests.length}`}
+        note={
+          tests.length === 0 ? (
+            <span class="hint">Keep a run as a test, and each later version is held to it.</span>
+          ) : undefined
+        }
+      >
+        <TestList results={results} />
+      </Section>
+      <Section title="What changes">
+        <SettingChanges before={current} after={text} />
+        <Difference
+          label={isNew ? 'The whole code' : `From version ${current.base} to what is written`}
+          before={isNew ? '' : current.source}
+          after={text.source}
+          language={text.language}
+        />
+      </Section>
+      <Commands
+        command={putWords(fleetId, name, text)}
+        request={{ method: 'PUT', path, body: deploymentBody(text, isNew, isDoubtful) }}
+      />
+    </Drawer>
+  );
+}

@@ -1,0 +1,218 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { DeployedActionDocument } from '../../../../contract/action.ts';
+import { CodeEditor } from '../../../editor/code-editor.tsx';
+import type { Editor } from '../../../editor/codemirror.ts';
+import { type Draft, draftsMax, useDraft } from '../../../page/drafts.ts';
+import { Act } from '../../../parts/act.tsx';
+import { Banner } from '../../../parts/banner.tsx';
+import { Choice } from '../../../parts/choice.tsx';
+import { Commands } from '../../../parts/commands.tsx';
+import { Ask } from '../../../parts/dialogs.tsx';
+import { may } from '../../../session/session.ts';
+import { type ActionText, actionProblem, isSameAction, putWords, testsIn } from '../action-text.ts';
+import { actionDraftKey } from '../draft-key.ts';
+import { DeployDrawer } from './deploy.tsx';
+import { FaultList } from './fault-list.tsx';
+import { TestsEditor } from './tests-editor.tsx';
+import { TryRecord } from './try-record.tsx';
+import { useActionCheck } from './use-action-check.ts';
+import { useFleetKnowledge } from './use-fleet-knowledge.ts';
+import { useTrial } from './use-trial.ts';
+import { WhenItRuns } from './when-it-runs.tsx';
+
+export interface StudioProps {
+  fleetId: string;
+  name: string;
+  /** What runs now; of a new action, what it begins as. */
+  current: ActionText;
+  isNew?: boolean;
+  /** Runs a second that it may have now. */
+  rate?: number;
+  onDeployed: () => void;
+}
+
+type Part = 'code' | 'when' | 'tests';
+
+/** Where an action is written, tried and deployed. What is written outlives the screen. */
+export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed }: StudioProps) {
+  const draft = useDraft(actionDraftKey(fleetId, name), current, isNew);
+  const text = draft.value;
+  const [part, setPart] = useState<Part>(isNew ? 'when' : 'code');
+  const [isDeploying, setDeploying] = useState(false);
+  const [deployed, setDeployed] = useState<DeployedActionDocument | undefined>();
+  const editor = useRef<Editor | null>(null);
+  const isReadOnly = !may('admin');
+  const knowledge = useFleetKnowledge(fleetId, text.on);
+  const check = useActionCheck(fleetId, text, isReadOnly);
+  const trial = useTrial({ fleetId, name, text, latest: knowledge.latest });
+  // Once the server has what was deployed, nothing is left to be kept.
+  useEffect(() => {
+    if (!isNew && draft.isChanged && isSameAction(text, current)) draft.discard();
+  }, [current, text]);
+  const done = (document: DeployedActionDocument): void => {
+    setDeploying(false);
+    setDeployed(document);
+    draft.change({ rate: '', isDisabled: false, base: document.version });
+    onDeployed();
+  };
+  const toLine = (line: number, column: number): void => {
+    setPart('code');
+    // It is drawn again first.
+    setTimeout(() => editor.current?.goTo(line, column));
+  };
+  const testCount = testsIn(text)?.length ?? 0;
+  const shared = { fleetId, text, isReadOnly, onChange: draft.change };
+  return (
+    <>
+      <Notices draft={draft} current={current} isNew={isNew} deployed={deployed} />
+      <div class="studio">
+        <div class="stack">
+          <div class="inline">
+            <Choice
+              label="What is written"
+              value={part}
+              options={[
+                ['code', 'Code'],
+                ['when', 'When it runs'],
+                ['tests', testCount === 0 ? 'Tests' : `Tests ${testCount}`],
+              ]}
+              onChange={setPart}
+            />
+            <StudioTools draft={draft} isNew={isNew} onDeploy={() => setDeploying(true)} />
+          </div>
+          <div class="stack" hidden={part !== 'code'}>
+            <CodeEditor
+              label={`Code of ${name}`}
+              language={text.language}
+              text={text.source}
+              isReadOnly={isReadOnly}
+              onChange={(source) => draft.change({ source })}
+              onRun={trial.run}
+              check={check.check}
+              checkKey={text.on.join()}
+              known={knowledge.known}
+              editor={editor}
+            />
+            <FaultList
+              check={check}
+              text={text}
+              isReadOnly={isReadOnly}
+              onLine={toLine}
+              onChange={draft.change}
+            />
+          </div>
+          {part === 'when' && (
+            <WhenItRuns {...shared} isNew={isNew} rate={rate} schemas={knowledge.schemas} />
+          )}
+          {part === 'tests' && <TestsEditor {...shared} name={name} />}
+        </div>
+        <aside aria-label="Try it">
+          <TryRecord
+            fleetId={fleetId}
+            latest={knowledge.latest}
+            triggers={text.on}
+            {...trial.shown}
+            onRun={trial.run}
+            onKeep={isReadOnly ? undefined : () => draft.change({ tests: trial.asTest() })}
+            onLine={toLine}
+          />
+        </aside>
+      </div>
+      <Commands
+        command={putWords(fleetId, name, text)}
+        request={{ method: 'PUT', path: `/fleets/${fleetId}/actions/${name}`, body: '@action.json' }}
+      />
+      {isDeploying && (
+        <DeployDrawer
+          fleetId={fleetId}
+          name={name}
+          current={current}
+          text={text}
+          isNew={isNew}
+          onClose={() => setDeploying(false)}
+          onDone={done}
+        />
+      )}
+    </>
+  );
+}
+
+interface NoticesProps {
+  draft: Draft<ActionText>;
+  current: ActionText;
+  isNew: boolean;
+  deployed: DeployedActionDocument | undefined;
+}
+
+function Notices({ draft, current, isNew, deployed }: NoticesProps) {
+  const { isChanged, isKept, value } = draft;
+  const passed = deployed?.tests.filter((test) => test.passed).length ?? 0;
+  return (
+    <>
+      {deployed && (
+        <Banner kind="good">
+          Version {deployed.version} is deployed{deployed.enabled ? '' : ', and disabled'}.
+          {deployed.tests.length > 0 && ` ${passed} of ${deployed.tests.length} tests passed.`}
+        </Banner>
+      )}
+      {!isNew && isChanged && value.base < current.base && deployed?.version !== current.base && (
+        <Banner kind="warn">
+          Version {current.base} was deployed since you began from version {value.base}: deploying yours
+          undoes what it changed. <em>Deploy</em> shows the difference to it.
+        </Banner>
+      )}
+      {!isKept && (
+        <Banner kind="warn">
+          This is lost when you leave the screen: {draftsMax} drafts are kept already. Deploy or discard one.
+        </Banner>
+      )}
+    </>
+  );
+}
+
+interface StudioToolsProps {
+  draft: Draft<ActionText>;
+  isNew: boolean;
+  onDeploy: () => void;
+}
+
+function StudioTools({ draft, isNew, onDeploy }: StudioToolsProps) {
+  const [isAsking, setAsking] = useState(false);
+  const unless =
+    actionProblem(draft.value) ?? (isNew || draft.isChanged ? undefined : 'Nothing has changed.');
+  return (
+    <div class="inline end">
+      {draft.isChanged && (
+        <>
+          <span class="hint">kept as a draft in this tab</span>
+          <button type="button" class="button is-plain" onClick={() => setAsking(true)}>
+            Discard
+          </button>
+        </>
+      )}
+      <Act scope="admin" kind="main" unless={unless} onClick={onDeploy}>
+        Deploy…
+      </Act>
+      {isAsking && (
+        <Ask title="Discard what you have written?" onClose={() => setAsking(false)}>
+          <p>{isNew ? 'Nothing of it was deployed.' : 'What runs stays as it is.'} It cannot be had back.</p>
+          <div class="inline">
+            <button
+              type="button"
+              class="button is-bad"
+              onClick={() => {
+                setAsking(false);
+                draft.discard();
+              }}
+            >
+              Discard
+            </button>
+            <button type="button" class="button is-plain" onClick={() => setAsking(false)}>
+              Go on writing
+            </button>
+          </div>
+        </Ask>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { CheckDocument } from '../../../../contract/action.ts';
+import { checkInTurn } from '../../../editor/check-in-turn.ts';
+import type { Fault } from '../../../editor/faults.ts';
+import { CallError, call } from '../../../server/client.ts';
+import { type ActionText, triggerIn } from '../action-text.ts';
+
+type PlacedFault = CheckDocument['items'][number];
+
+/** What is known of the types of a source. */
+export interface ActionCheck {
+  check: ((source: string) => Promise<readonly Fault[] | undefined>) | undefined;
+  state: 'unchecked' | 'checking' | 'checked' | 'failed';
+  faults: readonly PlacedFault[];
+  /** Why it could not be checked. */
+  msg: string;
+}
+
+/** Checks the types of a source as it is typed: one check at a time, and answers for older texts are dropped. */
+export function useActionCheck(fleetId: string, text: ActionText, isOff: boolean): ActionCheck {
+  const [state, setState] = useState<Omit<ActionCheck, 'check'>>({ state: 'unchecked', faults: [], msg: '' });
+  const on = text.on.join();
+  const check = useMemo(() => {
+    const ask = checkInTurn((source) =>
+      call<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
+        body: { source, on: on === '' ? [] : on.split(',').map(triggerIn) },
+      }),
+    );
+    return async (source: string): Promise<readonly Fault[] | undefined> => {
+      setState((before) => ({ ...before, state: 'checking' }));
+      try {
+        const answer = await ask(source);
+        // A later text is being checked, and says what it came to.
+        if (answer === undefined) return undefined;
+        setState({ state: 'checked', faults: answer.items, msg: '' });
+        return answer.items;
+      } catch (error) {
+        if (!(error instanceof CallError)) throw error;
+        setState({ state: 'failed', faults: [], msg: error.message });
+        // What the server refuses to check, it refuses again.
+        return error.status >= 400 && error.status < 500 && error.status !== 429 ? [] : undefined;
+      }
+    };
+  }, [fleetId, on]);
+  return { ...state, check: isOff || text.language !== 'typescript' ? undefined : check };
+}

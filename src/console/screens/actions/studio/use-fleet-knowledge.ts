@@ -1,0 +1,56 @@
+import type { ListDocument } from '../../../../contract/document.ts';
+import type { RecordDocument } from '../../../../contract/record.ts';
+import type { SchemaDocument } from '../../../../contract/schema.ts';
+import type { KnownOfFleet } from '../../../editor/completion.ts';
+import { call } from '../../../server/client.ts';
+import { type Resource, useResource } from '../../../server/resource.ts';
+import { triggerIn } from '../action-text.ts';
+
+/** What a fleet has that an action may use. */
+export interface FleetKnowledge {
+  /** Undefined while they are read. */
+  schemas: readonly SchemaDocument[] | undefined;
+  known: KnownOfFleet;
+  /** Newest records of the schemas that the action runs for. */
+  latest: Resource<{ items: RecordDocument[] }>;
+}
+
+const latestRecords = 20;
+
+/** Reads what is completed and tried on: schemas, and the newest records of the triggers. */
+export function useFleetKnowledge(fleetId: string, on: readonly string[]): FleetKnowledge {
+  const path = `/fleets/${fleetId}`;
+  const schemas = useResource(`${path}/schemas`, (signal) =>
+    call<ListDocument<SchemaDocument>>('GET', `${path}/schemas`, { signal }),
+  );
+  const triggers = on.map(triggerIn);
+  const key = on.join();
+  const payloads = useResource(on.length === 0 ? undefined : `${path} ${key}`, (signal) =>
+    Promise.all(
+      triggers.map(({ kind, schema }) =>
+        // A schema that is gone completes nothing.
+        call<unknown>('GET', `${path}/schemas/${kind}/${schema}`, { signal }).catch(() => ({})),
+      ),
+    ),
+  );
+  const latest = useResource(on.length === 0 ? undefined : `${path} ${key}`, async (signal) => {
+    const { items } = await call<{ items: RecordDocument[] }>('GET', `${path}/records:latest`, {
+      query: {
+        kind: [...new Set(triggers.map(({ kind }) => kind))],
+        schema: [...new Set(triggers.map(({ schema }) => schema))],
+        limit: latestRecords,
+      },
+      signal,
+    });
+    // A message and a datapoint may have schemas of one name.
+    return { items: items.filter(({ kind, schema }) => on.includes(`${kind}:${schema}`)) };
+  });
+  const mailNames = (schemas.value?.items ?? [])
+    .filter(({ kind }) => kind === 'mail')
+    .map(({ name }) => name);
+  return {
+    schemas: schemas.value?.items,
+    known: { payloads: payloads.value ?? [], mailNames },
+    latest,
+  };
+}

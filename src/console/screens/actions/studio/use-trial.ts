@@ -1,0 +1,63 @@
+import { useState } from 'preact/hooks';
+import type { TrialDocument } from '../../../../contract/action-run.ts';
+import type { RecordDocument } from '../../../../contract/record.ts';
+import { useDraft } from '../../../page/drafts.ts';
+import { indentedJson } from '../../../parts/payload.tsx';
+import { call } from '../../../server/client.ts';
+import { parseExactly } from '../../../server/exact-json.ts';
+import type { Resource } from '../../../server/resource.ts';
+import { useSubmit } from '../../../server/submit.ts';
+import {
+  type ActionText,
+  type RecordText,
+  recordJson,
+  recordProblem,
+  trialBodyText,
+} from '../action-text.ts';
+import { actionDraftKey } from '../draft-key.ts';
+import { recordTextOf } from './try-record.tsx';
+
+export interface TrialProps {
+  fleetId: string;
+  name: string;
+  text: ActionText;
+  latest: Resource<{ items: RecordDocument[] }>;
+}
+
+const noRecord: RecordText = { device: '', on: '', payload: '{}' };
+
+/** Runs what is written on a record: the newest at first, then whichever was chosen or typed. */
+export function useTrial({ fleetId, name, text, latest }: TrialProps) {
+  // The newest when the screen was opened: what one looks at must not change under the hand.
+  const [first, setFirst] = useState<RecordText | undefined>();
+  const newest = latest.value?.items[0];
+  if (first === undefined && newest !== undefined) setFirst(recordTextOf(newest));
+  const begun = first ?? { ...noRecord, on: text.on[0] ?? '' };
+  const record = useDraft(`${actionDraftKey(fleetId, name)}#record`, begun);
+  const [tried, setTried] = useState<{ trial: TrialDocument; record: RecordText } | undefined>();
+  const { error, isBusy, submit } = useSubmit();
+  const problem =
+    text.on.length === 0 ? 'First choose when it runs: a schema at least.' : recordProblem(record.value);
+  const run = (): void => {
+    if (problem !== undefined) return;
+    const used = record.value;
+    void submit(async () => {
+      setTried(undefined);
+      const body = trialBodyText(text, { record: used });
+      const path = `/fleets/${fleetId}/actions/${name}/test`;
+      setTried({ trial: await call<TrialDocument>('POST', path, { body }), record: used });
+    });
+  };
+  /** The tests with one more: that its run sends what it has just sent. */
+  const asTest = (): string => {
+    if (tried === undefined) return text.tests;
+    const { mails } = tried.trial;
+    const test = {
+      record: parseExactly(recordJson(tried.record)),
+      mails: mails.map(({ device, name: mail, payload }) => ({ to: device, name: mail, payload })),
+    };
+    const others = text.tests.trim() === '' ? [] : parseExactly(text.tests);
+    return indentedJson([...(Array.isArray(others) ? others : []), test]);
+  };
+  return { run, asTest, shown: { record, problem, trial: tried?.trial, error, isBusy } };
+}

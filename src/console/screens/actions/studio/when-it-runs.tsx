@@ -1,0 +1,117 @@
+import type { SchemaDocument } from '../../../../contract/schema.ts';
+import { CodeEditor } from '../../../editor/code-editor.tsx';
+import { href } from '../../../page/router.ts';
+import { Banner } from '../../../parts/banner.tsx';
+import type { ActionText } from '../action-text.ts';
+import { WordsField } from './words-field.tsx';
+
+const triggersMax = 32;
+const devicesMax = 1_000;
+const tagsMax = 32;
+
+export interface WhenItRunsProps {
+  fleetId: string;
+  text: ActionText;
+  isNew: boolean;
+  isReadOnly: boolean;
+  /** Runs a second that it may have now. */
+  rate: number | undefined;
+  /** Undefined while they are read. */
+  schemas: readonly SchemaDocument[] | undefined;
+  onChange: (changed: Partial<ActionText>) => void;
+}
+
+/** Which records run an action, and how many a second: the options of `action put`. */
+export function WhenItRuns(props: WhenItRunsProps) {
+  const { fleetId, text, isNew, isReadOnly, rate, schemas, onChange } = props;
+  const triggers = (schemas ?? [])
+    .filter(({ kind }) => kind === 'message' || kind === 'datapoint')
+    .map(({ kind, name }) => `${kind}:${name}`);
+  return (
+    <div class="stack">
+      {schemas !== undefined && triggers.length === 0 && (
+        <Banner kind="warn">
+          <p>
+            The fleet has no schema of messages or datapoints yet, and an action runs for one at least.{' '}
+            <a href={href([fleetId, 'schemas'])}>Put a schema</a>
+          </p>
+        </Banner>
+      )}
+      <WordsField
+        id="action-on"
+        label="Runs for"
+        hint="schemas of the fleet, as datapoint:NAME or message:NAME"
+        words={text.on}
+        offered={triggers}
+        isClosed={schemas !== undefined}
+        wordsMax={triggersMax}
+        isDisabled={isReadOnly}
+        onChange={(on) => onChange({ on })}
+      />
+      <div class="pair">
+        <WordsField
+          id="action-tags"
+          label="Only devices with a tag"
+          hint="one of these; empty: any"
+          words={text.tags}
+          wordsMax={tagsMax}
+          pattern={/^.{1,64}$/u}
+          isDisabled={isReadOnly}
+          onChange={(tags) => onChange({ tags })}
+        />
+        <WordsField
+          id="action-devices"
+          label="Only these devices"
+          hint="ids of 10 letters or digits; empty: all"
+          words={text.devices}
+          wordsMax={devicesMax}
+          pattern={/^[A-Za-z0-9]{10}$/}
+          isDisabled={isReadOnly}
+          onChange={(devices) => onChange({ devices })}
+        />
+      </div>
+      <div class="field">
+        <span class="label">Only payloads that match this JSON Schema</span>
+        <CodeEditor
+          label="JSON Schema of the payloads"
+          language="json"
+          size="small"
+          text={text.where}
+          isReadOnly={isReadOnly}
+          onChange={(where) => onChange({ where })}
+        />
+        <span class="hint">
+          Runs no code, so what it leaves out costs next to nothing. Like{' '}
+          <code>{'{"properties":{"celsius":{"exclusiveMinimum":30}}}'}</code>; empty: any
+        </span>
+      </div>
+      <div class="pair">
+        <div class="field">
+          <label for="action-rate">Runs a second at most</label>
+          <input
+            id="action-rate"
+            class="input"
+            inputMode="numeric"
+            disabled={isReadOnly}
+            placeholder={
+              rate === undefined ? 'the configured number' : `as it is: ${rate.toLocaleString('en')}`
+            }
+            value={text.rate}
+            onInput={({ currentTarget }) => onChange({ rate: currentTarget.value.trim() })}
+          />
+          <span class="hint">“default” for the configured number</span>
+        </div>
+        {isNew && (
+          <label class="inline">
+            <input
+              type="checkbox"
+              checked={text.isDisabled}
+              onChange={({ currentTarget }) => onChange({ isDisabled: currentTarget.checked })}
+            />
+            Deploy it disabled
+          </label>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks';
+import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
+import { Difference } from '../../editor/code-editor.tsx';
+import { Act } from '../../parts/act.tsx';
+import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Drawer } from '../../parts/dialogs.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { useSubmit } from '../../server/submit.ts';
+import { textOf } from './action-text.ts';
+import { SettingChanges } from './studio/setting-changes.tsx';
+
+export interface ActionVersionsProps {
+  fleetId: string;
+  action: ActionDocument;
+  onChanged: () => void;
+}
+
+/** The retained versions, newest first; each can be looked at against what runs, and made current again. */
+export function ActionVersions({ fleetId, action, onChanged }: ActionVersionsProps) {
+  const [opened, setOpened] = useState<number | undefined>();
+  const [rolledBack, setRolledBack] = useState<number | undefined>();
+  return (
+    <div class="stack">
+      {rolledBack !== undefined && <Banner kind="good">Version {rolledBack} runs now.</Banner>}
+      <ul class="list">
+        {[...action.versions].reverse().map(({ version, created_at }) => (
+          <li key={version}>
+            <div class="row">
+              <span class="strong">Version {version}</span>
+              {version === action.version && <span class="tag">runs now</span>}
+              <span class="end">
+                <Moment time={created_at} />
+                {version !== action.version && (
+                  <button type="button" class="button" onClick={() => setOpened(version)}>
+                    Compare, roll back
+                  </button>
+                )}
+              </span>
+            </div>
+          </li>
+        ))}
+      </ul>
+      <p class="hint">
+        State and dead letters stay; the version runs from the first record that is not done.
+      </p>
+      {opened !== undefined && (
+        <RollbackDrawer
+          fleetId={fleetId}
+          action={action}
+          version={opened}
+          onClose={() => setOpened(undefined)}
+          onDone={() => {
+            setRolledBack(opened);
+            setOpened(undefined);
+            onChanged();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+interface RollbackProps {
+  fleetId: string;
+  action: ActionDocument;
+  version: number;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackProps) {
+  const path = `/fleets/${fleetId}/actions/${action.name}`;
+  // Against what ran when it was opened: the answer to "what changes if I do this?" must not move.
+  const [current] = useState(action.version);
+  const both = useResource(`${path} ${version} ${current}`, (signal) =>
+    Promise.all(
+      [current, version].map((one) =>
+        call<ActionVersionDocument>('GET', `${path}/versions/${one}`, { signal }),
+      ),
+    ),
+  );
+  const { error, isBusy, submit } = useSubmit();
+  const rollBack = (): void =>
+    void submit(() => call('POST', `${path}/rollback`, { body: { version } })).then(
+      (isDone) => isDone && onDone(),
+    );
+  return (
+    <Drawer
+      title={`From version ${current} to version ${version}`}
+      isWide
+      onClose={onClose}
+      foot={
+        <>
+          <Act scope="admin" kind="main" unless={isBusy ? 'It is being done.' : undefined} onClick={rollBack}>
+            Roll back to version {version}
+          </Act>
+          <button type="button" class="button is-plain" onClick={onClose}>
+            Cancel
+          </button>
+        </>
+      }
+    >
+      {error && <ErrorBanner error={error} />}
+      <Loaded resource={both}>
+        {([before, after]) =>
+          before &&
+          after && (
+            <>
+              <SettingChanges before={textOf(before)} after={textOf(after)} />
+              <Difference
+                label={`From version ${current} to version ${version}`}
+                before={before.source}
+                after={after.source}
+                language={textOf(after).language}
+              />
+            </>
+          )
+        }
+      </Loaded>
+      <Commands
+        command={['action', 'rollback', action.name, String(version), '--fleet', fleetId]}
+        request={{ method: 'POST', path: `${path}/rollback`, body: { version } }}
+      />
+    </Drawer>
+  );
+}

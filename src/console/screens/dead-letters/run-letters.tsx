@@ -1,0 +1,180 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { DeadRunDocument } from '../../../contract/action-run.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import { Head } from '../../frame.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { href, search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { RunLetterSide } from './run-letter-side.tsx';
+import { type SettledRuns, SettleRunsDialog } from './settle-runs.tsx';
+
+const pageLetters = 100;
+
+/** Runs of an action that failed for good: looked at with their records, replayed or dropped, one or all. */
+export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: string }) {
+  const after = search.value.get('after') ?? '';
+  const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}/dead-letters`;
+  const list = useResource(`${path} ${after}`, (signal) =>
+    call<ListDocument<DeadRunDocument>>('GET', path, { query: { after, limit: pageLetters }, signal }),
+  );
+  const [asked, setAsked] = useState<SettledRuns | undefined>();
+  const unless = list.value?.items.length === 0 ? 'There is none.' : undefined;
+  const askAll = (verb: SettledRuns['verb']) => () => setAsked({ verb, run: undefined });
+  const target = (next: string): string => href([fleetId, 'dead-letters'], { action: name, after: next });
+  return (
+    <>
+      <Head
+        title={`Dead letters of ${name}`}
+        read={list}
+        beside={
+          <a class="link small" href={href([fleetId, 'actions', name])}>
+            the action
+          </a>
+        }
+        tools={
+          <>
+            <button type="button" class="button" onClick={list.refresh}>
+              Refresh
+            </button>
+            <Act scope="admin" kind="bad" unless={unless} onClick={askAll('drop')}>
+              Drop all
+            </Act>
+            <Act scope="admin" unless={unless} onClick={askAll('replay')}>
+              Replay all
+            </Act>
+          </>
+        }
+      />
+      <div class="body">
+        <Loaded resource={list}>
+          {({ items, next }) =>
+            items.length === 0 && after === '' ? (
+              <p class="empty">
+                No run of this action has failed for good. Those of mail are under{' '}
+                <a href={href([fleetId, 'dead-letters'])}>Dead letters</a>.
+              </p>
+            ) : (
+              <>
+                <FailedRuns key={after} fleetId={fleetId} name={name} items={items} onAsk={setAsked} />
+                <nav class="inline" aria-label="Pages">
+                  {after !== '' && (
+                    <a class="button" href={target('')}>
+                      First page
+                    </a>
+                  )}
+                  {next !== null && (
+                    <a class="button" href={target(next)}>
+                      Next page
+                    </a>
+                  )}
+                </nav>
+              </>
+            )
+          }
+        </Loaded>
+      </div>
+      <Commands
+        command={['action', 'dead-letters', name, '--fleet', fleetId]}
+        request={{ path, query: { after } }}
+      />
+      {asked && (
+        <SettleRunsDialog
+          path={path}
+          asked={asked}
+          onClose={() => setAsked(undefined)}
+          onDone={list.refresh}
+        />
+      )}
+    </>
+  );
+}
+
+interface FailedRunsProps {
+  fleetId: string;
+  name: string;
+  items: readonly DeadRunDocument[];
+  onAsk: (asked: SettledRuns) => void;
+}
+
+/** A page of runs, with the one that the keys are at beside it. */
+function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
+  const [cursor, setCursor] = useState(0);
+  const at = Math.max(Math.min(cursor, items.length - 1), 0);
+  const current = items[at];
+  const act = (verb: SettledRuns['verb']) => () => current && onAsk({ verb, run: current.run });
+  useKeys({
+    j: () => setCursor(Math.min(at + 1, items.length - 1)),
+    k: () => setCursor(Math.max(at - 1, 0)),
+    r: act('replay'),
+    d: act('drop'),
+  });
+  useEffect(() => {
+    document.querySelector('tr[data-cursor]')?.scrollIntoView({ block: 'nearest' });
+  }, [at]);
+  return (
+    <div class="split">
+      <div class="table">
+        <table>
+          <thead>
+            <tr>
+              <th>Error</th>
+              <th>Device</th>
+              <th class="less">Schema</th>
+              <th class="number less">Attempts</th>
+              <th class="number">Failed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map(({ run, error, device, name: schema, attempts, failed_at }, index) => (
+              <tr key={run} data-cursor={index === at ? '' : undefined}>
+                <td class="cut">
+                  <button
+                    type="button"
+                    class="cell"
+                    aria-current={index === at ? 'true' : undefined}
+                    onClick={() => setCursor(index)}
+                  >
+                    {error.code.replaceAll('_', ' ')}
+                  </button>{' '}
+                  <span class="soft small">
+                    <Untrusted text={error.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
+                  </span>
+                </td>
+                <td>
+                  <a class="mono" href={href([fleetId, 'devices', device])}>
+                    {device}
+                  </a>
+                </td>
+                <td class="cut soft less">
+                  <Untrusted text={schema} lengthMax={80} />
+                </td>
+                <td class="number soft less">{attempts}</td>
+                <td class="number soft">
+                  <Moment time={failed_at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <aside aria-label="The run">
+        {current && (
+          <RunLetterSide
+            key={current.run}
+            fleetId={fleetId}
+            name={name}
+            letter={current}
+            onReplay={act('replay')}
+            onDrop={act('drop')}
+          />
+        )}
+      </aside>
+    </div>
+  );
+}

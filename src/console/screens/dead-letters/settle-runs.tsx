@@ -1,0 +1,69 @@
+import { useState } from 'preact/hooks';
+import { ErrorBanner } from '../../parts/banner.tsx';
+import { Ask } from '../../parts/dialogs.tsx';
+import { call } from '../../server/client.ts';
+import { useSubmit } from '../../server/submit.ts';
+
+/** What is to be done with one dead letter of an action, or with all. */
+export interface SettledRuns {
+  verb: 'replay' | 'drop';
+  /** Undefined: all of them. */
+  run: number | undefined;
+}
+
+export interface SettleRunsProps {
+  /** Of the dead letters in the API. */
+  path: string;
+  asked: SettledRuns;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+const sentences = {
+  replay: 'Each has all its attempts again, with the version that is deployed now.',
+  drop: 'They are removed for good, with their records.',
+};
+
+/** Asks before runs are replayed or dropped, then says how many. */
+export function SettleRunsDialog({ path, asked: { verb, run }, onClose, onDone }: SettleRunsProps) {
+  const [settled, setSettled] = useState<number | undefined>();
+  const { error, isBusy, submit } = useSubmit();
+  const title = verb === 'replay' ? 'Replay' : 'Drop';
+  const start = (): void =>
+    void submit(async () => {
+      const one = run === undefined ? path : `${path}/${run}`;
+      const answer = await (verb === 'replay'
+        ? call<{ replayed: number }>('POST', `${one}/replay`)
+        : call<{ dropped: number }>('DELETE', one));
+      setSettled('replayed' in answer ? answer.replayed : answer.dropped);
+    }).then(onDone);
+  return (
+    <Ask title={title} onClose={onClose}>
+      <p>
+        {run === undefined ? 'All of this action' : `Run ${run}`}. {sentences[verb]}
+      </p>
+      {isBusy && <progress aria-label={title} />}
+      {settled !== undefined && (
+        <p role="status">
+          {settled.toLocaleString('en')} {verb === 'replay' ? 'replayed' : 'dropped'}.
+        </p>
+      )}
+      {error && <ErrorBanner error={error} />}
+      <div class="inline">
+        {settled === undefined && (
+          <button
+            type="button"
+            class={`button ${verb === 'drop' ? 'is-bad' : 'is-main'}`}
+            disabled={isBusy}
+            onClick={start}
+          >
+            {title}
+          </button>
+        )}
+        <button type="button" class="button" onClick={onClose}>
+          {settled === undefined ? 'Cancel' : 'Close'}
+        </button>
+      </div>
+    </Ask>
+  );
+}

@@ -1,0 +1,13 @@
+import { Head } from '../frame.tsx';
+
+/** At an address that no screen has. */
+export function Lost() {
+  return (
+    <>
+      <Head title="Not here" />
+      <div class="body">
+        <p class="empty">There is no screen at this address.</p>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import { Untrusted } from '../../parts/untrusted.tsx';
+import type { SchemaCheck } from './use-schema-check.ts';
+
+/** Why the server would refuse a schema, or what checking a body costs, and where most of it. */
+export function Cost({ check, isReadOnly }: { check: SchemaCheck; isReadOnly: boolean }) {
+  const { document, error, isChecking } = check;
+  if (isReadOnly) return <p class="hint">To change it takes the scope provision.</p>;
+  if (error)
+    return (
+      <p class="wrong" role="status">
+        It cannot be checked now: <Untrusted text={error.message} lengthMax={300} />
+      </p>
+    );
+  if (document === undefined)
+    return (
+      <p class="hint" role="status">
+        {isChecking ? 'Checking…' : ''}
+      </p>
+    );
+  const { fault, steps, steps_at, steps_max } = document;
+  if (fault !== null)
+    return (
+      <p class="wrong" role="status">
+        <Untrusted text={fault} lengthMax={500} />
+      </p>
+    );
+  const count = Number(steps);
+  return (
+    <div class="inline small" role="status">
+      <meter aria-label="Steps" min={0} max={steps_max} value={count} />
+      <span>
+        Checking one value takes at most {count.toLocaleString('en')} of {steps_max.toLocaleString('en')}{' '}
+        steps
+        {steps_at ? (
+          <>
+            , the most at{' '}
+            <code>
+              <Untrusted text={steps_at} lengthMax={120} />
+            </code>
+          </>
+        ) : (
+          ', at the body itself'
+        )}
+        .
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import type { SchemaDocument } from '../../../contract/schema.ts';
+
+export type SchemaKindName = SchemaDocument['kind'];
+
+/** A schema as it is written, and a body that it is tried on. */
+export interface SchemaText {
+  text: string;
+}
+
+export interface SampleText {
+  sample: string;
+}
+
+/** What a new schema begins as. */
+export const newSchema: SchemaText = {
+  text: `{
+  "type": "object",
+  "required": [],
+  "properties": {
+  }
+}
+`,
+};
+
+export const noSample: SampleText = { sample: '{\n}' };
+
+/** Key of the draft of a schema; with `#sample`, of the body that it is tried on. */
+export function schemaDraftKey(fleetId: string, kind: string, name: string): string {
+  return `${fleetId}/schema/${kind}/${name}`;
+}
+
+/** Whether it can be stored as far as this page knows. */
+export function schemaProblem({ text }: SchemaText): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? undefined : 'A schema is a JSON object.';
+  } catch {
+    return 'It is no JSON yet.';
+  }
+}

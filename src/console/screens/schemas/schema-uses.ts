@@ -1,0 +1,48 @@
+import type { ActionDocument } from '../../../contract/action.ts';
+import type { ConsumerDocument } from '../../../contract/consumer.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { ForwarderDocument } from '../../../contract/forwarder.ts';
+import { call } from '../../server/client.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
+
+/** What names a schema, with the command that shows it. */
+export interface SchemaUse {
+  what: 'action' | 'forwarder' | 'consumer';
+  name: string;
+}
+
+/** What of a fleet names schemas, by `kind:name`. */
+export type SchemaUses = ReadonlyMap<string, readonly SchemaUse[]>;
+
+/** Reads what uses the schemas of a fleet. What reads records of all schemas names none. */
+export function useSchemaUses(fleetId: string): Resource<SchemaUses> {
+  const path = `/fleets/${fleetId}`;
+  return useResource(`${path} uses`, async (signal) => {
+    const [actions, forwarders, consumers] = await Promise.all([
+      call<ListDocument<ActionDocument>>('GET', `${path}/actions`, { signal }),
+      call<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
+      call<ListDocument<ConsumerDocument>>('GET', `${path}/consumers`, { signal }),
+    ]);
+    const uses = new Map<string, SchemaUse[]>();
+    const add = (key: string, use: SchemaUse): void => {
+      uses.set(key, [...(uses.get(key) ?? []), use]);
+    };
+    for (const { name, on } of actions.items)
+      for (const { kind, schema } of on) add(`${kind}:${schema}`, { what: 'action', name });
+    const addReader = (
+      use: SchemaUse,
+      kinds: readonly string[] | undefined,
+      schemas: readonly string[] | undefined,
+    ): void => {
+      const read = kinds === undefined || kinds.length === 0 ? ['datapoint', 'message', 'receipt'] : kinds;
+      // A receipt is of a mail.
+      for (const schema of new Set(schemas))
+        for (const kind of read) add(`${kind === 'receipt' ? 'mail' : kind}:${schema}`, use);
+    };
+    for (const { name, filter } of forwarders.items)
+      addReader({ what: 'forwarder', name }, filter.kinds, filter.schemas);
+    for (const { name, kinds, schemas } of consumers.items)
+      addReader({ what: 'consumer', name }, kinds, schemas);
+    return uses;
+  });
+}

@@ -1,0 +1,197 @@
+import { useState } from 'preact/hooks';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { SchemaDocument } from '../../../contract/schema.ts';
+import { Head } from '../../frame.tsx';
+import { beginDraft, draftKeys, draftsMax, hasDraft } from '../../page/drafts.ts';
+import { useKeys } from '../../page/keys.ts';
+import { go, href, search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Choice } from '../../parts/choice.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
+import { NewSchema } from './new-schema.tsx';
+import { newSchema, schemaDraftKey } from './schema-text.ts';
+import { type SchemaUses, useSchemaUses } from './schema-uses.ts';
+import { UsedBy } from './used-by.tsx';
+
+const everySeconds = 10;
+/** Rows drawn at first; the rest when they are asked for. */
+const drawnRows = 200;
+
+const kinds = [
+  ['', 'All'],
+  ['datapoint', 'Datapoints'],
+  ['message', 'Messages'],
+  ['mail', 'Mail'],
+] as const;
+type Kind = (typeof kinds)[number][0];
+
+/** What devices may send and mail may hold. */
+export function SchemasScreen({ fleetId }: { fleetId: string }) {
+  const path = `/fleets/${fleetId}/schemas`;
+  const list = useResource(
+    path,
+    (signal) => call<ListDocument<SchemaDocument>>('GET', path, { signal }),
+    everySeconds,
+  );
+  const uses = useSchemaUses(fleetId);
+  const [isNaming, setNaming] = useState(false);
+  useKeys({ n: () => setNaming(true) });
+  const kind = kinds.find(([one]) => one === search.value.get('kind'))?.[0] ?? '';
+  const text = search.value.get('name') ?? '';
+  const items = list.value?.items ?? [];
+  const shown = items.filter((one) => (kind === '' || one.kind === kind) && one.name.startsWith(text));
+  const show = (changed: { kind?: Kind; name?: string }): void =>
+    go(href([fleetId, 'schemas'], { kind, name: text, ...changed }), { replace: true });
+  return (
+    <>
+      <Head
+        title="Schemas"
+        read={list}
+        tools={
+          <Act scope="provision" kind="main" title="n" onClick={() => setNaming(true)}>
+            New schema
+          </Act>
+        }
+      />
+      <div class="body">
+        <Drafts fleetId={fleetId} items={items} />
+        <Loaded resource={list}>
+          {() =>
+            items.length === 0 ? (
+              <NoSchema onNew={() => setNaming(true)} />
+            ) : (
+              <>
+                <div class="inline">
+                  <Choice label="Kind" value={kind} options={kinds} onChange={(one) => show({ kind: one })} />
+                  <input
+                    class="input is-narrow"
+                    aria-label="Name begins with"
+                    placeholder="Name begins with"
+                    value={text}
+                    maxLength={255}
+                    spellcheck={false}
+                    onInput={({ currentTarget }) => show({ name: currentTarget.value.trim() })}
+                  />
+                </div>
+                <SchemaTable key={kind + text} fleetId={fleetId} items={shown} uses={uses.value} />
+              </>
+            )
+          }
+        </Loaded>
+      </div>
+      <Commands command={['schema', 'list', '--fleet', fleetId]} request={{ path }} />
+      {isNaming && (
+        <NewSchema
+          onClose={() => setNaming(false)}
+          onName={(chosen, name) => {
+            const isThere = items.some((one) => one.kind === chosen && one.name === name);
+            if (!isThere && !beginDraft(schemaDraftKey(fleetId, chosen, name), newSchema))
+              return `${draftsMax} drafts are kept in this tab: store or discard one first.`;
+            setNaming(false);
+            go(href([fleetId, 'schemas', chosen, name]));
+            return undefined;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function NoSchema({ onNew }: { onNew: () => void }) {
+  return (
+    <div class="empty stack">
+      <p>
+        No schema yet. A datapoint or a message is taken only if the fleet has a schema of its name, and
+        matches it; mail without one may hold anything.
+      </p>
+      <p>
+        Write the first one here, or with <code>fleetpost schema put datapoint NAME FILE</code>.
+      </p>
+      <div>
+        <Act scope="provision" onClick={onNew}>
+          Write the first one
+        </Act>
+      </div>
+    </div>
+  );
+}
+
+/** Drafts of schemas that the fleet does not have yet: no row leads to them. */
+function Drafts({ fleetId, items }: { fleetId: string; items: readonly SchemaDocument[] }) {
+  const beginning = `${fleetId}/schema/`;
+  const names = draftKeys(beginning)
+    .map((key) => key.slice(beginning.length))
+    .filter((name) => !name.includes('#') && !items.some((one) => `${one.kind}/${one.name}` === name));
+  if (names.length === 0) return null;
+  return (
+    <Banner>
+      <span class="inline">
+        Written in this tab and not stored:
+        {names.map((name) => (
+          <a key={name} class="link" href={href([fleetId, 'schemas', ...name.split('/')])}>
+            {name.replace('/', ' ')}
+          </a>
+        ))}
+      </span>
+    </Banner>
+  );
+}
+
+interface SchemaTableProps {
+  fleetId: string;
+  items: readonly SchemaDocument[];
+  uses: SchemaUses | undefined;
+}
+
+function SchemaTable({ fleetId, items, uses }: SchemaTableProps) {
+  const [drawn, setDrawn] = useState(drawnRows);
+  if (items.length === 0) return <p class="empty">None fits.</p>;
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th>Schema</th>
+            <th>Kind</th>
+            <th>State</th>
+            <th class="less">Used by</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.slice(0, drawn).map(({ kind, name, disabled }) => (
+            <tr key={`${kind}:${name}`}>
+              <td class="cut">
+                <a class="link strong" href={href([fleetId, 'schemas', kind, name])}>
+                  {name}
+                </a>
+                {hasDraft(schemaDraftKey(fleetId, kind, name)) && <span class="tag draft-mark">draft</span>}
+              </td>
+              <td class="soft">{kind}</td>
+              <td class="cut">
+                {disabled === null ? (
+                  <span class="state is-active">checked</span>
+                ) : (
+                  <span class="state is-bad">
+                    disabled: <Untrusted text={disabled} />
+                  </span>
+                )}
+              </td>
+              <td class="less">
+                <UsedBy fleetId={fleetId} uses={uses?.get(`${kind}:${name}`) ?? []} isShort />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {items.length > drawn && (
+        <button type="button" class="button is-plain" onClick={() => setDrawn(drawn * 3)}>
+          Show more of {items.length.toLocaleString('en')}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,75 @@
+import { Difference } from '../../editor/code-editor.tsx';
+import { Section } from '../../frame.tsx';
+import { Act } from '../../parts/act.tsx';
+import { ErrorBanner } from '../../parts/banner.tsx';
+import { Drawer } from '../../parts/dialogs.tsx';
+import { call } from '../../server/client.ts';
+import { useSubmit } from '../../server/submit.ts';
+import type { SchemaUse } from './schema-uses.ts';
+import { UsedBy } from './used-by.tsx';
+
+export interface StoreProps {
+  fleetId: string;
+  kind: string;
+  name: string;
+  /** What is stored now; undefined: nothing. */
+  before: string | undefined;
+  after: string;
+  uses: readonly SchemaUse[];
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Shows what storing a schema changes and whom, before it is done. */
+export function StoreDrawer({ fleetId, kind, name, before, after, uses, onClose, onDone }: StoreProps) {
+  const { error, isBusy, submit } = useSubmit();
+  const verb = before === undefined ? 'Store' : 'Replace';
+  const store = (): void =>
+    void submit(() => call('PUT', `/fleets/${fleetId}/schemas/${kind}/${name}`, { body: after })).then(
+      (isDone) => isDone && onDone(),
+    );
+  return (
+    <Drawer
+      title={`${verb} the ${kind} schema ${name}`}
+      isWide
+      onClose={onClose}
+      foot={
+        <>
+          <Act
+            scope="provision"
+            kind="main"
+            unless={isBusy ? 'It is being stored.' : undefined}
+            onClick={store}
+          >
+            {verb}
+          </Act>
+          <button type="button" class="button is-plain" onClick={onClose}>
+            Cancel
+          </button>
+        </>
+      }
+    >
+      {error && <ErrorBanner error={error} />}
+      <p>
+        {kind === 'mail'
+          ? 'Every mail of this name must match it from then on.'
+          : `Each ${kind} of this name must match it from then on: a device whose bodies do not is answered 400. Records that are stored stay as they are.`}
+      </p>
+      {uses.length > 0 && (
+        <Section title="Used by">
+          <div class="below">
+            <UsedBy fleetId={fleetId} uses={uses} />
+          </div>
+        </Section>
+      )}
+      <Section title="What changes">
+        <Difference
+          label={`The ${kind} schema ${name}`}
+          before={before ?? ''}
+          after={after}
+          language="json"
+        />
+      </Section>
+    </Drawer>
+  );
+}

@@ -1,0 +1,82 @@
+import { useState } from 'preact/hooks';
+import type { RecordDocument } from '../../../contract/record.ts';
+import { CodeEditor } from '../../editor/code-editor.tsx';
+import { Section } from '../../frame.tsx';
+import type { Draft } from '../../page/drafts.ts';
+import { Banner } from '../../parts/banner.tsx';
+import { indentedJson } from '../../parts/payload.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useSubmit } from '../../server/submit.ts';
+import type { SampleText } from './schema-text.ts';
+import { faultsOfSample, type SchemaCheck } from './use-schema-check.ts';
+
+export interface TrySampleProps {
+  fleetId: string;
+  kind: string;
+  name: string;
+  sample: Draft<SampleText>;
+  check: SchemaCheck;
+  isReadOnly: boolean;
+}
+
+/** The side where a body is held against the schema as both are typed. */
+export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: TrySampleProps) {
+  const [isNone, setNone] = useState(false);
+  const { error, isBusy, submit } = useSubmit();
+  const faults = faultsOfSample(check);
+  const takeNewest = (): void =>
+    void submit(async () => {
+      const { items } = await call<{ items: RecordDocument[] }>('GET', `/fleets/${fleetId}/records:latest`, {
+        query: { kind: [kind], schema: [name], limit: 1 },
+      });
+      setNone(items[0] === undefined);
+      if (items[0] !== undefined) sample.change({ sample: indentedJson(items[0].payload) });
+    });
+  return (
+    <Section
+      title="Try a sample"
+      tools={
+        kind === 'mail' ? undefined : (
+          <button type="button" class="button" disabled={isBusy} onClick={takeNewest}>
+            Take the newest {kind}
+          </button>
+        )
+      }
+    >
+      <div class="stack below">
+        <CodeEditor
+          label="Sample"
+          language="json"
+          size="small"
+          text={sample.value.sample}
+          onChange={(changed) => sample.change({ sample: changed })}
+          check={() => Promise.resolve(faults)}
+          checkKey={faults.map(({ msg }) => msg).join()}
+        />
+        {isNone && <p class="hint">No device has sent one lately.</p>}
+        {error && <p class="wrong">{error.message}</p>}
+        {isReadOnly ? <p class="hint">To try it takes the scope provision.</p> : <Verdict check={check} />}
+      </div>
+    </Section>
+  );
+}
+
+function Verdict({ check: { document } }: { check: SchemaCheck }) {
+  const sample = document?.sample ?? null;
+  if (sample === null) return null;
+  if (sample.matches) return <Banner kind="good">It matches: such a body is taken.</Banner>;
+  return (
+    <Banner kind="bad">
+      It is refused: <Untrusted text={sample.msg ?? ''} />
+      {sample.errors.map(({ path, msg }) => (
+        <div class="small" key={path + msg}>
+          <code>
+            <Untrusted text={path || '/'} />
+          </code>{' '}
+          <Untrusted text={msg} />
+        </div>
+      ))}
+    </Banner>
+  );
+}

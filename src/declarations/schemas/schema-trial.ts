@@ -1,0 +1,53 @@
+import { ApiError, type FieldError } from '../../core/errors.ts';
+import { type JsonObject, parseDatapoint, parseJson, parseMessage } from './payload.ts';
+import { checkSchema, Schema, type SchemaKind, unwatched } from './schema.ts';
+import type { SchemaCost } from './schema-cost.ts';
+
+/** What would become of a schema if it were put, and of a body that is held against it. */
+export interface SchemaTrial {
+  /** Why the schema would be refused. */
+  fault: string | undefined;
+  cost: SchemaCost | undefined;
+  /** Why the sample would be refused; null if it matches. Undefined if it was not checked. */
+  refusal: { code: string; msg: string; errors: readonly FieldError[] } | null | undefined;
+}
+
+/** Text of a schema, and of a sample of its kind. */
+export interface TriedSchema {
+  kind: SchemaKind;
+  text: string;
+  sample?: string;
+}
+
+/** Parses a schema that is to be stored. @throws ApiError invalid_json, invalid_schema. */
+export function parseSchema(bytes: Buffer): JsonObject {
+  const value = parseJson(bytes);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
+  }
+  return value as JsonObject;
+}
+
+/** Checks a schema as it is checked when it is put, and a body as a device's or an operator's is. */
+export function trySchema({ kind, text, sample }: TriedSchema, stepsMax: number): SchemaTrial {
+  try {
+    const cost = checkSchema(parseSchema(Buffer.from(text)), stepsMax);
+    const refusal = sample === undefined ? undefined : refusalOf(new Schema(text, unwatched), kind, sample);
+    return { fault: undefined, cost, refusal };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { fault: error.message, cost: undefined, refusal: undefined };
+  }
+}
+
+function refusalOf(schema: Schema, kind: SchemaKind, sample: string): SchemaTrial['refusal'] {
+  const bytes = Buffer.from(sample);
+  try {
+    const body = kind === 'datapoint' ? parseDatapoint(bytes) : (parseMessage(bytes) ?? {});
+    schema.check(body, bytes.length);
+    return null;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { code: error.code, msg: error.message, errors: error.options.errors ?? [] };
+  }
+}

@@ -1,0 +1,297 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ActionDocument, ActionVersionDocument } from '../../src/contract/action.ts';
+import { ConsolePage, launchBrowser } from '../harness/browser.ts';
+import { createConsoleActions } from '../harness/console-actions.ts';
+import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
+import { createFleet } from '../harness/device.ts';
+import { checkScreen } from '../harness/screen-check.ts';
+import { TestServer } from '../harness/server.ts';
+import { until } from '../harness/vitals.ts';
+
+let server: TestServer;
+let browser: Browser;
+let made: ConsoleFleet;
+beforeAll(async () => {
+  const config = { activityFlushSeconds: 1, actionAttemptsMax: 1 };
+  [server, browser] = await Promise.all([TestServer.start(config), launchBrowser()]);
+  made = await createConsoleFleet(server);
+  await createConsoleActions(server, made.fleet, made);
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const fleetId = (): string => made.fleet.fleetId;
+const open = (place: string, options: { token?: string } = {}): Promise<ConsolePage> =>
+  ConsolePage.open(browser, server, { place: `${fleetId()}/${place}`, ...options });
+const seen = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name }).first();
+
+/** Puts a text in the place of what an editor holds. */
+async function write(page: Page, label: string, text: string): Promise<void> {
+  await page.getByLabel(label, { exact: true }).click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText(text);
+}
+
+const screens: { name: string; place: string; ready: (page: Page) => Promise<unknown> }[] = [
+  { name: 'Actions', place: 'actions', ready: (page) => seen(page, 'keep-notes') },
+  {
+    name: 'Action, written',
+    place: 'actions/too-warm',
+    ready: async (page) => {
+      await seen(page, 'No type errors');
+      await button(page, /^Run Ctrl/).click();
+      await seen(page, 'It would send 1 mail');
+    },
+  },
+  {
+    name: 'Action, when it runs',
+    place: 'actions/too-warm',
+    ready: async (page) => {
+      await button(page, 'When it runs').click();
+      await page.getByLabel('JSON Schema of the payloads').waitFor();
+    },
+  },
+  {
+    name: 'Action, tests',
+    place: 'actions/too-warm',
+    ready: async (page) => {
+      await button(page, 'Tests 1').click();
+      await button(page, 'Run the tests').click();
+      await seen(page, 'Test 1 passed');
+    },
+  },
+  {
+    name: 'Action, deployment',
+    place: 'actions/too-warm',
+    ready: async (page) => {
+      await write(
+        page,
+        'Code of too-warm',
+        'export default async (record: any, fleet: any) => { fleet.nothing(); };',
+      );
+      await seen(page, 'kept as a draft');
+      await button(page, 'Deploy…').click();
+      await seen(page, 'Test 1 failed');
+      await button(page, 'Deploy in spite of it').waitFor();
+    },
+  },
+  {
+    name: 'Action, runs',
+    place: 'actions/keep-notes?tab=runs',
+    ready: (page) => button(page, /dead: threw/).click(),
+  },
+  { name: 'Action, log', place: 'actions/keep-notes?tab=log', ready: (page) => seen(page, 'k3 3') },
+  { name: 'Action, state', place: 'actions/keep-notes?tab=state', ready: (page) => seen(page, 'counter') },
+  {
+    name: 'Action, versions',
+    place: 'actions/too-warm?tab=versions',
+    ready: async (page) => {
+      await button(page, /Compare/).click();
+      await page.locator('.cm-changedLine').first().waitFor();
+    },
+  },
+  {
+    name: 'Dead letters of an action',
+    place: 'dead-letters?action=keep-notes',
+    ready: (page) => page.getByLabel('Payload', { exact: true }).waitFor(),
+  },
+  { name: 'Schemas', place: 'schemas', ready: (page) => seen(page, 'action too-warm') },
+  {
+    name: 'Schema',
+    place: 'schemas/datapoint/temperature',
+    ready: async (page) => {
+      await write(page, 'Sample', '{"celsius": "warm"}');
+      await seen(page, 'It is refused');
+    },
+  },
+];
+
+it.each(screens)('$name: no fault, and WCAG 2.2 AA, in light and dark, narrow and wide', async (screen) => {
+  await using console = await open(screen.place);
+  await screen.ready(console.page);
+  await checkScreen(console, screen.name);
+});
+
+it('an action that turns a fan on above 30 °C is written, tried, deployed and rolled back', async () => {
+  const { fleet } = made;
+  const hall = await fleet.createDevice({ name: 'Hall' });
+  for (const celsius of [24, 33.5]) await hall.request('POST', '/v1/datapoint/temperature', { celsius });
+  await using console = await open('actions');
+  const { page } = console;
+  await page.keyboard.press('n');
+  await page.getByLabel('Name').fill('fan-control');
+  await page.keyboard.press('Enter');
+  // When it runs: chosen from the fleet's schemas.
+  await page.getByLabel('Runs for', { exact: true }).fill('datapoint:temperature');
+  await button(page, 'Remove datapoint:temperature').waitFor();
+  await button(page, 'Code').click();
+  const begun = [
+    "import type { Action } from 'fleetpost/action';",
+    'const fan: Action = async (record, fleet) => {',
+    '  if (record.payload.',
+  ];
+  await write(page, 'Code of fan-control', begun.join('\n'));
+  // Completed from the schema of the datapoint, then from the types of `fleet`.
+  await page.keyboard.type('cel');
+  await page.locator('.cm-tooltip-autocomplete li', { hasText: 'celsius' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.insertText(' > 30) await fleet.');
+  await page.keyboard.type('se');
+  await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sendToTag' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.insertText("nd(record.device, 'set_fan', { on: tru });\n};\nexport default fan;\n");
+  // As one types: the mistake is named with its line.
+  await seen(page, /Cannot find name 'tru'|No value exists in scope/);
+  await button(page, /^3:/).click();
+  const source = `${begun.join('\n')}celsius > 30) await fleet.send(record.device, 'set_fan', { on: true });
+};
+export default fan;
+`;
+  await write(page, 'Code of fan-control', source);
+  await seen(page, 'No type errors');
+  // On the newest record of the log, which is the hall's at 33.5 °C.
+  await button(page, /^Run Ctrl/).click();
+  await seen(page, 'It would send 1 mail');
+  await seen(page, '{"on": true}');
+  expect((await hall.mails()).map(({ name }) => name)).not.toContain('set_fan{"on":true} of fan-control');
+  await button(page, 'Keep as a test').click();
+  await button(page, 'Deploy…').click();
+  await seen(page, 'Test 1 passed');
+  await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click();
+  await seen(page, 'version 1');
+  const path = `/fleets/${fleetId()}/actions/fan-control`;
+  const deployed = await server.admin<ActionVersionDocument>('GET', `${path}/versions/1`);
+  expect(deployed.body).toMatchObject({
+    source,
+    on: [{ kind: 'datapoint', schema: 'temperature' }],
+    tests: [{ mails: [{ to: hall.deviceId, name: 'set_fan', payload: { on: true } }] }],
+  });
+  // Nothing is left to be kept.
+  await page.getByText('kept as a draft').waitFor({ state: 'detached' });
+  // A second version that the test does not hold is not deployed unseen.
+  await write(page, 'Code of fan-control', source.replace('> 30', '> 40'));
+  await button(page, 'Deploy…').click();
+  await seen(page, 'Test 1 failed');
+  await button(page, 'Deploy in spite of it').click();
+  await seen(page, 'Version 2 is deployed. 0 of 1 tests passed.');
+  await button(page, 'Versions').click();
+  await button(page, /Compare/).click();
+  await page.locator('.cm-changedLine').first().waitFor();
+  await button(page, 'Roll back to version 1').click();
+  await seen(page, 'Version 1 runs now.');
+  expect((await server.admin<ActionDocument>('GET', path)).body).toMatchObject({ version: 1 });
+  await hall.request('POST', '/v1/datapoint/temperature', { celsius: 35 });
+  await until(async () => (await hall.mails()).some(({ name }) => name === 'set_fan'));
+  expect(console.faults).toEqual([]);
+}, 120_000);
+
+it('a schema is put, tried with a good and a bad sample, and replaced after a look at what changes', async () => {
+  await using console = await open('schemas');
+  const { page } = console;
+  await page.keyboard.press('n');
+  await page.getByLabel('Name', { exact: true }).fill('humidity');
+  await page.keyboard.press('Enter');
+  await write(
+    page,
+    'JSON Schema humidity',
+    '{"type": "object", "required": ["percent"], "properties": {"percent": {"type": "number", "maximum": 100}}}',
+  );
+  await write(page, 'Sample', '{"percent": 41.5}');
+  await seen(page, 'It matches');
+  await write(page, 'Sample', '{"percent": 141.5}');
+  await seen(page, 'must be <= 100');
+  await seen(page, /Checking one value takes at most \d+ of 1,000 steps/);
+  await button(page, 'Store…').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Store', exact: true }).click();
+  await seen(page, 'It is stored');
+  const device = await made.fleet.createDevice();
+  expect((await device.request('POST', '/v1/datapoint/humidity', { percent: 141.5 })).status).toBe(400);
+  expect((await device.request('POST', '/v1/datapoint/humidity', { percent: 41.5 })).status).toBe(201);
+  // What the server would refuse is said at once, with its place.
+  await write(page, 'JSON Schema humidity', '{"type": "object", "nullable": true}');
+  await seen(page, '/nullable is not a keyword');
+  expect(await button(page, 'Replace…').getAttribute('aria-disabled')).toBe('true');
+  await write(page, 'JSON Schema humidity', '{"type": "object"}');
+  await page.getByRole('button', { name: 'Replace…', disabled: false }).waitFor();
+  await button(page, 'Replace…').click();
+  await page.locator('.cm-deletedChunk').first().waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace', exact: true }).click();
+  await seen(page, 'It is stored');
+  expect((await device.request('POST', '/v1/datapoint/humidity', { percent: 141.5 })).status).toBe(201);
+  expect(console.faults).toEqual([]);
+}, 120_000);
+
+it('what is written outlives the screen and a reload, and is asked for before it is discarded', async () => {
+  await using console = await open('actions/asleep');
+  const { page } = console;
+  await write(page, 'Code of asleep', '// half a thought');
+  await seen(page, 'kept as a draft');
+  await page.getByRole('link', { name: 'Devices' }).click();
+  await seen(page, 'LAMP000003');
+  await console.go(`${fleetId()}/actions/asleep`);
+  await seen(page, '// half a thought');
+  await page.reload();
+  await seen(page, '// half a thought');
+  await button(page, 'Discard').click();
+  await button(page, 'Go on writing').click();
+  await seen(page, '// half a thought');
+  await button(page, 'Discard').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+  await seen(page, 'tooWarm');
+  expect(console.faults).toEqual([]);
+});
+
+it('a failed run is tried again with its own record, digit by digit, and replayed', async () => {
+  await using console = await open('dead-letters?action=keep-notes');
+  const { page } = console;
+  await button(page, /Try it where/).click();
+  await page.getByLabel('Payload of the record').getByText('"isHacked"').waitFor();
+  await button(page, /^Run Ctrl/).click();
+  await seen(page, 'It failed: threw');
+  await button(page, 'Line 9').click();
+  await page
+    .getByLabel('From the log')
+    .selectOption({ label: /9007199254740993/ as unknown as string })
+    .catch(() => undefined);
+  await console.go(`${fleetId()}/dead-letters?action=keep-notes`);
+  await page.getByLabel('Payload', { exact: true }).waitFor();
+  await page.keyboard.press('r');
+  await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+  await seen(page, '1 replayed.');
+  expect(console.faults).toEqual([]);
+});
+
+it('who may only read sees all, and which scope each change takes', async () => {
+  const { body } = await server.admin<{ token: string }>('POST', '/tokens', {
+    name: 'looker',
+    scopes: ['read'],
+    fleet_id: fleetId(),
+  });
+  await using console = await open('actions/too-warm', { token: body.token });
+  const { page } = console;
+  await seen(page, 'To change it takes the scope admin.');
+  expect(await button(page, /^Deploy/).getAttribute('title')).toBe('Your session lacks the scope admin.');
+  await console.go(`${fleetId()}/schemas/datapoint/temperature`);
+  await seen(page, 'To try it takes the scope provision.');
+  expect(await button(page, /^Replace/).getAttribute('title')).toBe(
+    'Your session lacks the scope provision.',
+  );
+  expect(console.faults).toEqual([]);
+});
+
+it('a fleet without actions and schemas says what to do first, and one without that action says so', async () => {
+  const fleet = await createFleet(server);
+  await using console = await ConsolePage.open(browser, server, { place: `${fleet.fleetId}/actions` });
+  const { page } = console;
+  await seen(page, 'fleetpost action put');
+  await checkScreen(console, 'no actions');
+  await console.go(`${fleet.fleetId}/actions/nothing`);
+  await seen(page, 'There is no action of this name in the fleet.');
+  await console.go(`${fleet.fleetId}/schemas/mail/nothing`);
+  await seen(page, 'There is no mail schema of this name in the fleet.');
+  await checkScreen(console, 'no schema');
+});
