@@ -49,12 +49,25 @@ it('delivery and expiry hold across kill -9, a stop, and other shard counts; the
     );
     return [...new Set(all)];
   };
+  const waiting = async () => {
+    const path = `/fleets/${fleet.fleetId}/devices?waiting_before=2099-01-01T00:00:00Z`;
+    const { body } = await server.admin<{ items: { device_id: string; waiting_since: string }[] }>(
+      'GET',
+      path,
+    );
+    return body.items.map(({ device_id, waiting_since }) => `${waiting_since} ${device_id}`);
+  };
+  const waitingBefore = await waiting();
+  expect(waitingBefore).toHaveLength(8);
   await restart('kill');
+  expect(await waiting()).toEqual(waitingBefore);
   await expect.poll(states, soon).toEqual(['queued expired queued delayed']);
   await restart('stop', shards + 1);
   expect(await states()).toEqual(['queued expired queued delayed']);
+  expect(await waiting()).toEqual(waitingBefore);
   await restart('kill', Math.max(1, shards - 1));
   expect(await states()).toEqual(['queued expired queued delayed']);
+  expect(await waiting()).toEqual(waitingBefore);
   for (const { device: one, present, soon: next, late } of ends) {
     const here = one.on(server);
     expect((await here.mails()).map(({ name }) => name)).toEqual(['present', 'soon']);

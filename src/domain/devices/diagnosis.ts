@@ -1,4 +1,5 @@
 import { plainText } from '../../core/plain-text.ts';
+import { durationText } from '../duration-text.ts';
 import type { Mail } from '../mail/mail.ts';
 import type { Refusal } from './refusals.ts';
 
@@ -91,7 +92,7 @@ function lockedOut({ lockouts, nowMs }: DiagnosisInput): string | undefined {
   if (first === undefined) return undefined;
   const more =
     others.length === 0 ? '' : ` and ${counted(others.length, 'other address', 'other addresses')}`;
-  return `Calls, and is locked out for ${duration(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
+  return `Calls, and is locked out for ${durationText(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
 }
 
 function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): string | undefined {
@@ -155,7 +156,7 @@ function neverFetches({ mails: [head], state, lastSeenMs = 0, nowMs }: Diagnosis
   if (head === undefined || head.fetchCount > 0 || state === 'connected') return undefined;
   const hasCalled = lastSeenMs > head.acceptedAtMs && nowMs - head.acceptedAtMs > patienceMs;
   if (!hasCalled) return undefined;
-  return `Calls, but has not fetched ${head.name} in ${duration(nowMs - head.acceptedAtMs)}: does its firmware look at X-Messages-Available?`;
+  return `Calls, but has not fetched ${head.name} in ${durationText(nowMs - head.acceptedAtMs)}: does its firmware look at X-Messages-Available?`;
 }
 
 function offlineWithMail(input: DiagnosisInput): string | undefined {
@@ -164,7 +165,7 @@ function offlineWithMail(input: DiagnosisInput): string | undefined {
   const from = lastAddress === undefined ? '' : ` from ${lastAddress}`;
   const firstExpiryMs = Math.min(...mails.map(({ expiresAtMs }) => expiresAtMs));
   const expiry = Number.isFinite(firstExpiryMs)
-    ? `, the first expires in ${duration(firstExpiryMs - nowMs)}`
+    ? `, the first expires in ${durationText(firstExpiryMs - nowMs)}`
     : '';
   return `Last called ${ago(lastSeenMs, nowMs)}${from}; ${counted(mailboxSize, 'mail waits', 'mails wait')}${expiry}.`;
 }
@@ -172,7 +173,7 @@ function offlineWithMail(input: DiagnosisInput): string | undefined {
 function onlyDelayed(input: DiagnosisInput): string | undefined {
   const { mailboxSize, delayedMails, nextDeliveryMs, nowMs } = input;
   if (mailboxSize > 0 || delayedMails === 0 || nextDeliveryMs === undefined) return undefined;
-  return `Nothing is due: the next of ${counted(delayedMails, 'delayed mail', 'delayed mails')} in ${duration(nextDeliveryMs - nowMs)}.`;
+  return `Nothing is due: the next of ${counted(delayedMails, 'delayed mail', 'delayed mails')} in ${durationText(nextDeliveryMs - nowMs)}.`;
 }
 
 function wellOf({ state, lastSeenMs, mailboxSize, nowMs }: DiagnosisInput): string {
@@ -194,19 +195,5 @@ function times(count: number): string {
 }
 
 function ago(timeMs: number, nowMs: number): string {
-  return nowMs - timeMs < 1_000 ? 'just now' : `${duration(nowMs - timeMs)} ago`;
-}
-
-const units: readonly [string, number][] = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-  ['s', 1],
-];
-
-/** In the largest unit of which there is at least one. */
-function duration(ms: number): string {
-  const seconds = Math.max(1, Math.round(ms / 1_000));
-  for (const [unit, size] of units) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
-  return '1 s';
+  return nowMs - timeMs < 1_000 ? 'just now' : `${durationText(nowMs - timeMs)} ago`;
 }
