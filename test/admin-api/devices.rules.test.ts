@@ -107,7 +107,9 @@ describe('finding devices', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     await devices[5]?.sendMail('later', '{}', '?deliver_at=2099-01-01T00:00:00Z');
-    const waiting = await list('waiting_before=2099-01-01T00:00:00Z');
+    const listing = () => list('waiting_before=2099-01-01T00:00:00Z');
+    await expect.poll(listing, { timeout: 30_000 }).toHaveLength(order.length);
+    const waiting = await listing();
     const ids = order.map((at) => devices[at]?.deviceId);
     expect(waiting.map(({ device_id }) => device_id)).toEqual(ids);
     const times = waiting.map(({ waiting_since: since }) => since ?? '');

@@ -49,7 +49,7 @@ it('one stuck device among others is found from the first page in two clicks', a
   const { page } = console;
   await page.getByText('1 mailbox has had the same mail at the head for more than 1 s.').click();
   await page.getByText(`fleetpost device list --fleet ${fleet.fleetId} --waiting-before 1s`).waitFor();
-  expect(await page.locator('tbody tr').count()).toBe(1);
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
   await page.getByRole('link', { name: stuck.deviceId, exact: true }).click();
   await page.getByText('lock_check').first().waitFor();
   expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${stuck.deviceId}`);
