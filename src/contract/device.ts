@@ -37,6 +37,10 @@ export const deviceDocument = Type.Object({
     description: 'Address of the client, or of the load balancer in front.',
   }),
   mailbox_size: Type.Integer(),
+  waiting_since: nullable('string', {
+    description:
+      'Since when the mail at the head of the mailbox is there; null without mail. Delayed mail does not wait.',
+  }),
 });
 export type DeviceDocument = Static<typeof deviceDocument>;
 
@@ -93,6 +97,9 @@ export const deviceFilter = Type.Object({
   state: Type.Optional(wordOf(states)),
   seen_after: Type.Optional(timeText('Last seen at that time or later.')),
   seen_before: Type.Optional(timeText('Last seen before that time, or never.')),
+  waiting_before: Type.Optional(
+    timeText('Mail waits, and the first one has been the first in the mailbox since before that time.'),
+  ),
 });
 
 /** Maximum devices per call, which takes some milliseconds of each shard. */

@@ -50,6 +50,10 @@ export const fleetCountsDocument = Type.Object({
   disabled: Type.Integer(),
   connected: Type.Integer({ description: 'Devices with an open event stream.' }),
   active: Type.Integer({ description: 'Devices seen within active_seconds, connected or not.' }),
+  stuck: Type.Integer({
+    description:
+      'Devices whose mailbox has had the same mail at its head for longer than `stuckSeconds`: the list by `waiting_before` has them.',
+  }),
   counted_at: time,
 });
 export type FleetCountsDocument = Static<typeof fleetCountsDocument>;

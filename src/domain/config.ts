@@ -75,6 +75,14 @@ export const domainKeys = {
       'How long a device counts as active after it was last seen; a fleet can override it.',
     ),
   ),
+  stuckSeconds: reloadable(
+    integer(
+      600,
+      1,
+      activeSecondsMax,
+      'How long a mailbox may have the same mail at its head before it counts as stuck: it is then named on the first page of the console. Raise it for devices that sleep longer.',
+    ),
+  ),
   secretGraceSecondsMax: reloadable(
     integer(2_592_000, 0, 31_536_000, 'Maximum grace period of an old device secret beside the new one.'),
   ),

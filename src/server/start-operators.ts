@@ -124,6 +124,7 @@ function contextOf(
     activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
     lockouts: cluster.lockouts,
     refusals: refusalLog(cluster),
+    watched: cluster.watched,
     backups,
     consoleFiles: config.console ? ConsoleFiles.read(consoleFolder) : undefined,
     log,
@@ -134,7 +135,7 @@ function contextOf(
 function refusalLog(cluster: WorkerPool): RefusalLog {
   const own = new Refusals();
   return {
-    of: async (device) => joinRefusals([...(await cluster.refusalsOf(device)), ...own.of(device)]),
+    of: async (device) => joinRefusals([...(await cluster.refusalsOf(device)), own.of(device)]),
     note: (device, refused) => own.note(device, refused),
   };
 }

@@ -4,6 +4,7 @@ import type { NotReady } from '../core/telemetry/readiness.ts';
 import { allocateLockouts } from '../device-api/auth/lockouts.ts';
 import { allocateConnections } from '../device-api/limits/connection-gate.ts';
 import { allocateRates } from '../device-api/limits/request-rates.ts';
+import { DeviceMarks } from '../domain/devices/device-marks.ts';
 import { shardFor } from '../domain/placement.ts';
 import type { Shard } from '../domain/shard.ts';
 import { DeviceVersions, versionsBytes } from '../storage/lmdb/devices/device-versions.ts';
@@ -33,6 +34,8 @@ export function allocateCounters(shards: number): SharedCounters {
     connections: allocateConnections(),
     lockouts: allocateLockouts(seed),
     rates: allocateRates(seed),
+    refused: DeviceMarks.allocate(),
+    watched: DeviceMarks.allocate(),
   };
 }
 

@@ -20,8 +20,10 @@ import {
   listenExclusively,
   uws,
 } from '../device-api/uws/uws.ts';
+import { DeviceMarks } from '../domain/devices/device-marks.ts';
 import type { LockoutList } from '../domain/devices/lockout.ts';
-import type { Refusal } from '../domain/devices/refusals.ts';
+import type { SeenRequests } from '../domain/devices/refusals.ts';
+import { WatchedDevices } from '../domain/devices/watched-devices.ts';
 import type { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
@@ -64,6 +66,7 @@ export class WorkerPool {
   readonly metrics: readonly WorkerMetrics[];
   readonly connections: ConnectionCounts;
   readonly lockouts: LockoutList;
+  readonly watched: WatchedDevices;
   readonly #counters: SharedCounters;
   readonly #members: readonly Member[];
   readonly #config: ThreadConfig;
@@ -88,6 +91,7 @@ export class WorkerPool {
     this.metrics = metrics;
     this.connections = new ConnectionCounts(counters.connections);
     this.lockouts = new Lockouts(counters.lockouts, config.settings);
+    this.watched = new WatchedDevices(new DeviceMarks(counters.watched));
     this.#census = new AddressCensus(this.connections, config.connectionsPerAddressMax, (addresses) => {
       for (const { channel } of members) channel.notify({ type: 'fullAddresses', addresses });
     });
@@ -230,10 +234,10 @@ export class WorkerPool {
       .slice(0, talkersMax);
   }
 
-  /** What the workers have refused to the device, in no particular order. */
-  async refusalsOf(device: DeviceKey): Promise<Refusal[]> {
+  /** What each worker has refused to the device, and accepted since. */
+  async refusalsOf(device: DeviceKey): Promise<SeenRequests[]> {
     const answers = this.#members.map(({ channel }) => channel.ask({ type: 'refusals', device }));
-    return ((await Promise.all(answers)) as Refusal[][]).flat();
+    return (await Promise.all(answers)) as SeenRequests[];
   }
 
   /** Takes the spans of all workers since the last call. */

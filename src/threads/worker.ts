@@ -16,6 +16,7 @@ import { ConnectionCounts, ConnectionGate } from '../device-api/limits/connectio
 import { RequestRates } from '../device-api/limits/request-rates.ts';
 import { TopTalkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
+import { DeviceMarks } from '../domain/devices/device-marks.ts';
 import { Refusals } from '../domain/devices/refusals.ts';
 import { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
@@ -85,7 +86,12 @@ const mainChannel = new Channel(start.mainPort, onCall, (notice, channel) => {
   if (notice.type === 'fullAddresses') connections.setFull(notice.addresses);
   else shardAccess.notice(notice, channel);
 });
-const activity = new ActivityNotes(shards, config.activityFlushSeconds, log);
+const activity = new ActivityNotes({
+  shards,
+  flushSeconds: config.activityFlushSeconds,
+  watched: new DeviceMarks(counters.watched),
+  log,
+});
 const streams = new EventStreams(config, metrics);
 const deviceCache = new DeviceCache(config.cachedDevicesMax);
 const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
@@ -96,7 +102,7 @@ const claims = {
   claim: (claim: ClaimRequest) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
 const topTalkers = new TopTalkers();
-const refusals = new Refusals();
+const refusals = new Refusals(new DeviceMarks(counters.refused));
 const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
   {

@@ -17,13 +17,14 @@ interface DeviceDocument {
   state: string;
   last_seen: string | null;
   last_address: string | null;
+  waiting_since: string | null;
 }
 
 let server: TestServer;
 let fleet: TestFleet;
 let devices: TestDevice[];
 beforeAll(async () => {
-  server = await TestServer.start({ activityFlushSeconds: 1 });
+  server = await TestServer.start({ activityFlushSeconds: 1, stuckSeconds: 1 });
   fleet = await createFleet(server);
   devices = await Promise.all(
     Array.from({ length: 12 }, (_, index) =>
@@ -96,6 +97,36 @@ describe('finding devices', () => {
     expect((await server.admin('GET', `/fleets/${fleet.fleetId}/devices?seen_after=soon`)).status).toBe(400);
     const past = await server.admin('GET', `/fleets/${fleet.fleetId}/devices?after=t.AAAA`);
     expect([past.status, past.body.error]).toEqual([400, 'bad_request']);
+  });
+
+  it('by how long their mailbox has had the same mail at its head, the longest first, and counted', async () => {
+    const order = [7, 2, 11, 3];
+    for (const at of order) {
+      await devices[at]?.sendMail('first');
+      await devices[at]?.sendMail('second');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await devices[5]?.sendMail('later', '{}', '?deliver_at=2099-01-01T00:00:00Z');
+    const listing = () => list('waiting_before=2099-01-01T00:00:00Z');
+    await expect.poll(listing, { timeout: 30_000 }).toHaveLength(order.length);
+    const waiting = await listing();
+    const ids = order.map((at) => devices[at]?.deviceId);
+    expect(waiting.map(({ device_id }) => device_id)).toEqual(ids);
+    const times = waiting.map(({ waiting_since: since }) => since ?? '');
+    expect(await found(`waiting_before=${times[1]}`)).toEqual(idsOf(7));
+    expect(await found('waiting_before=2020-01-01T00:00:00Z')).toEqual([]);
+    expect(await found('waiting_before=2099-01-01T00:00:00Z&name_prefix=door')).toEqual(idsOf(3, 7, 11));
+    const path = `/fleets/${fleet.fleetId}/devices`;
+    expect((await server.admin('GET', `${path}?waiting_before=1h`)).status).toBe(400);
+    const listed = ['device', 'list', '--fleet', fleet.fleetId, '--waiting-before'];
+    expect((await fleetpostJson(server, [...listed, '0s'])).items).toHaveLength(4);
+    expect((await fleetpostJson(server, [...listed, '10m'])).items).toEqual([]);
+    const sentence = '4 mailboxes have had the same mail at the head for more than 1 s.';
+    const stuck = { kind: 'stuck_mailboxes', name: null, count: 4, sentence };
+    await expect
+      .poll(async () => (await server.admin('GET', `/fleets/${fleet.fleetId}/attention`)).body, patience)
+      .toMatchObject({ stuck_seconds: 1, items: [stuck] });
+    expect((await server.admin('GET', `/fleets/${fleet.fleetId}/counts`)).body).toMatchObject({ stuck: 4 });
   });
 
   it('by state: a stream that is open, seen within the time of the fleet, or neither', async () => {

@@ -33,6 +33,7 @@ const others: Record<string, string> = {
   state: 'offline',
   seen_after: '2020-01-01T00:00:00Z',
   seen_before: '2099-01-01T00:00:00Z',
+  waiting_before: '2099-01-01T00:00:00Z',
   device_id: 'NODEVICE00',
   device: 'NODEVICE00',
   address: '192.0.2.1',

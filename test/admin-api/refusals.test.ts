@@ -1,3 +1,4 @@
+import type { Agent } from 'undici';
 import { beforeAll, expect, it } from 'vitest';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
@@ -37,7 +38,7 @@ it('what a device is refused is listed with its reason, and counted when it come
     expect((await server.admin('POST', path, {})).status).toBe(expected);
   }
   const found = await refusals();
-  const none = { name: null, detail: null, path: null, path_msg: null, count: 1 };
+  const none = { name: null, detail: null, path: null, path_msg: null, count: 1, accepted_at: null };
   const always = { msg: expect.any(String), first_at: expect.any(String), last_at: expect.any(String) };
   expect(found).toEqual([
     {
@@ -64,9 +65,34 @@ it('what a device is refused is listed with its reason, and counted when it come
       path: '/celsius',
       path_msg: expect.stringContaining('number'),
       count: 2,
+      accepted_at: expect.any(String),
     },
   ]);
   expect(JSON.stringify(found)).not.toContain('FOS-');
+});
+
+it('a refusal is the diagnosis until a request of its kind is accepted, on whatever thread, and again with the next', async () => {
+  const fleet = await createFleet(server);
+  for (const name of ['climate', 'energy']) {
+    await fleet.putSchema('datapoint', name, { type: 'object', properties: { value: { type: 'number' } } });
+  }
+  const device = await fleet.createDevice();
+  const send = (name: string, value: unknown, agent?: Agent) =>
+    device.request('POST', `/v1/datapoint/${name}`, { value }, {}, agent);
+  const kind = async () =>
+    (await server.admin<{ kind: string }>('GET', `${device.adminPath}/diagnosis`)).body.kind;
+  expect((await send('climate', 'warm')).status).toBe(400);
+  expect(await kind()).toBe('schema_mismatch');
+  // Another kind says nothing of it.
+  expect((await send('energy', 1)).status).toBe(201);
+  expect(await kind()).toBe('schema_mismatch');
+  // A connection of its own is dealt to another thread.
+  const other = TestServer.agentFor(server.ca);
+  expect((await send('climate', 21, other)).status).toBe(201);
+  await other.destroy();
+  await expect.poll(kind, { timeout: 10_000 }).toBe('ok');
+  expect((await send('climate', 'cold')).status).toBe(400);
+  expect(await kind()).toBe('schema_mismatch');
 });
 
 it('nothing is noted of a device that does not exist', async () => {

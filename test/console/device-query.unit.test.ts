@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { isDeviceId, parseDeviceQuery } from '../../src/console/screens/devices/device-query.ts';
+import { exactSpanText } from '../../src/console/server/clock.ts';
 
 it.each([
   ['', {}, []],
@@ -21,6 +22,14 @@ it('a span of time is a time of the server for the API, and a span for the comma
   expect(Math.abs(passedMs - 5_400_000)).toBeLessThan(5_000);
   expect(filter.seen_before).toBeDefined();
   expect(flags).toEqual(['--seen-after', '90m', '--seen-before', '30s']);
+});
+
+it('a mailbox that waits is found by the span that the first page links to', () => {
+  const { filter, flags, problems } = parseDeviceQuery(`waiting>${exactSpanText(600)}`);
+  expect(Math.abs(Date.now() - Date.parse(String(filter.waiting_before)) - 600_000)).toBeLessThan(5_000);
+  expect([flags, problems]).toEqual([['--waiting-before', '10m'], []]);
+  expect([1, 90, 7_200, 31_536_000].map(exactSpanText)).toEqual(['1s', '90s', '2h', '365d']);
+  expect(parseDeviceQuery('waiting<10m').problems).toHaveLength(1);
 });
 
 it.each(['size:4', 'state:asleep', 'seen<soon', 'tag:', 'id:-', 'Lamp 4', 'enabled:maybe'])(

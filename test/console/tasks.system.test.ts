@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ConsolePage, launchBrowser } from '../harness/browser.ts';
 import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
+import { createFleet } from '../harness/device.ts';
 import { freePort } from '../harness/free-port.ts';
 import { TestServer } from '../harness/server.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
@@ -13,7 +14,11 @@ let browser: Browser;
 let made: ConsoleFleet;
 beforeAll(async () => {
   // Ports of its own, which a restarted server has again.
-  config = { admin: `127.0.0.1:${await freePort()}`, activityFlushSeconds: 1 } as typeof config;
+  config = {
+    admin: `127.0.0.1:${await freePort()}`,
+    activityFlushSeconds: 1,
+    stuckSeconds: 1,
+  } as typeof config;
   [server, browser] = await Promise.all([TestServer.start(config, data), launchBrowser()]);
   made = await createConsoleFleet(server);
 });
@@ -31,6 +36,24 @@ it('a device is found by its id, and its state is a sentence', async () => {
   await page.getByText(/its datapoints do not match schema flow/).waitFor();
   // The code is used, and the address holds nothing of it.
   expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${pump.deviceId}`);
+});
+
+it('one stuck device among others is found from the first page in two clicks', async () => {
+  const fleet = await createFleet(server);
+  const devices = await Promise.all(Array.from({ length: 30 }, () => fleet.createDevice()));
+  const [stuck, busy] = devices;
+  if (stuck === undefined || busy === undefined) throw new Error('devices were made');
+  await stuck.sendMail('lock_check');
+  await busy.settle('ack', (await busy.sendMail('lock_check')).mailId);
+  await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
+  const { page } = console;
+  await page.getByText('1 mailbox has had the same mail at the head for more than 1 s.').click();
+  await page.getByText(`fleetpost device list --fleet ${fleet.fleetId} --waiting-before 1s`).waitFor();
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+  await page.getByRole('link', { name: stuck.deviceId, exact: true }).click();
+  await page.getByText('lock_check').first().waitFor();
+  expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${stuck.deviceId}`);
+  expect(console.faults).toEqual([]);
 });
 
 it('a mail is written by the form of its schema, and seen being fetched and acknowledged', async () => {

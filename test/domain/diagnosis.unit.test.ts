@@ -16,6 +16,7 @@ const well: DiagnosisInput = {
   lastAddress: '192.0.2.7',
   mailboxSize: 0,
   mailboxMailsMax: 100,
+  waitingSinceMs: nowMs - 3 * hour,
   mails: [],
   delayedMails: 0,
   nextDeliveryMs: undefined,
@@ -97,6 +98,21 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
     'never_fetches: Calls, but has not fetched lock_check in 3 h: does its firmware look at X-Messages-Available?',
   ],
   [
+    'connected, head never fetched',
+    { state: 'connected', mailboxSize: 1, mails: [mail] },
+    'never_fetches: Holds an event stream, but has not fetched lock_check in 3 h: does its firmware act on new_mail?',
+  ],
+  [
+    'head never fetched, but at the head for a moment only',
+    { mailboxSize: 2, mails: [mail, mail], waitingSinceMs: nowMs - 30_000 },
+    'ok: Last called 2 min ago; 2 mails wait.',
+  ],
+  [
+    'head fetched once, not settled',
+    { mailboxSize: 1, mails: [{ ...mail, fetchCount: 1, firstFetchedAtMs: nowMs - 2 * hour }] },
+    'never_answers: Calls, and has lock_check in hand since 2 h ago, without an answer: has what works on it failed?',
+  ],
+  [
     'head fetched often, not settled',
     { mailboxSize: 1, mails: [{ ...mail, fetchCount: 37, firstFetchedAtMs: nowMs - 2 * hour }] },
     'never_answers: Fetches lock_check again and again (37 times, first 2 h ago) and never answers.',
@@ -126,7 +142,14 @@ it('what is over is not said: a wrong secret before the last call, an old refusa
   const wrong = { ...refusal, detail: 'device_secret_incorrect' as const, lastMs: nowMs - 3 * minute };
   const old = { ...refusal, code: 'rate_limited' as const, lastMs: nowMs - 2 * hour };
   const fresh = { ...mail, acceptedAtMs: nowMs - 1_000 };
-  expect(sentenceOf({ refusals: [wrong, old], mailboxSize: 1, mails: [fresh] })).toContain('ok: ');
+  const waitingSinceMs = fresh.acceptedAtMs;
+  expect(sentenceOf({ refusals: [wrong, old], mailboxSize: 1, waitingSinceMs, mails: [fresh] })).toContain(
+    'ok: ',
+  );
+  const accepted = { ...refusal, code: 'schema_mismatch' as const, acceptedMs: nowMs };
+  expect(sentenceOf({ refusals: [accepted, { ...accepted, code: 'rate_limited' }] })).toContain('ok: ');
+  const before = { ...accepted, acceptedMs: nowMs - hour };
+  expect(sentenceOf({ refusals: [before] })).toContain('schema_mismatch: ');
 });
 
 it('a device may have several reasons, what explains most first', () => {

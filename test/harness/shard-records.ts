@@ -50,7 +50,7 @@ export async function readShardRecords(report: ServerReport): Promise<ShardRecor
     for (const name of tableNames.filter((table) => !ofNoDevice.includes(table))) {
       const at = deviceAt[name] ?? 0;
       for (const { key, value } of environment.table(name).getRange({})) {
-        const isSplit = name === 'names' || name === 'seen';
+        const isSplit = ['names', 'seen', 'waiting'].includes(name);
         const device = isSplit
           ? readSplitDevice(key)
           : (key.toString('latin1', at, at + deviceKeyLength) as DeviceKey);

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { verifyFolder } from '../../src/maintenance/verify.ts';
-import { createFleet, type TestFleet } from '../harness/device.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { engine, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 
 const soon = { timeout: 30_000, interval: 100 };
@@ -49,12 +49,29 @@ it('delivery and expiry hold across kill -9, a stop, and other shard counts; the
     );
     return [...new Set(all)];
   };
+  const waiting = async () => {
+    const path = `/fleets/${fleet.fleetId}/devices?waiting_before=2099-01-01T00:00:00Z`;
+    const { body } = await server.admin<{ items: { device_id: string; waiting_since: string }[] }>(
+      'GET',
+      path,
+    );
+    return body.items.map(({ device_id, waiting_since }) => `${waiting_since} ${device_id}`);
+  };
+  const sinceOf = async (one: TestDevice) =>
+    (await server.admin<{ waiting_since: string }>('GET', one.adminPath)).body.waiting_since;
+  const waits = await Promise.all(
+    ends.map(async ({ device: one }) => `${await sinceOf(one)} ${one.deviceId}`),
+  );
+  const waitingBefore = waits.sort();
   await restart('kill');
+  await expect.poll(waiting, soon).toEqual(waitingBefore);
   await expect.poll(states, soon).toEqual(['queued expired queued delayed']);
   await restart('stop', shards + 1);
   expect(await states()).toEqual(['queued expired queued delayed']);
+  expect(await waiting()).toEqual(waitingBefore);
   await restart('kill', Math.max(1, shards - 1));
   expect(await states()).toEqual(['queued expired queued delayed']);
+  expect(await waiting()).toEqual(waitingBefore);
   for (const { device: one, present, soon: next, late } of ends) {
     const here = one.on(server);
     expect((await here.mails()).map(({ name }) => name)).toEqual(['present', 'soon']);

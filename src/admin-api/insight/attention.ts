@@ -1,11 +1,14 @@
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { type AttentionItem, attentionDocument } from '../../contract/insight/attention.ts';
+import { durationText } from '../../domain/duration-text.ts';
 import type { ShownAction } from '../../features/actions/service.ts';
 import type { ConsumerStatus } from '../../features/consumers/service.ts';
 import type { ForwarderStatus } from '../../features/forwarders/service.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { timeTextOf } from '../request/times.ts';
 import { listDeadLetters } from '../routes/dead-letter-list.ts';
+import { stuckBeforeMs } from '../routes/device-state.ts';
+import type { DeviceCounts } from './device-counts.ts';
 
 const dayMs = 86_400_000;
 /** Bounds of one count of dead letters; beyond, it says that there are more. */
@@ -40,6 +43,13 @@ function ofLetters({ count, isAll }: { count: number; isAll: boolean }): Attenti
   const number = isAll ? String(count) : `${count} or more`;
   const sentence = `${number} ${count === 1 ? 'mail' : 'mails'} died in the last 24 hours.`;
   return [{ kind: 'dead_letters', name: null, count, sentence }];
+}
+
+function ofStuck(count: number, stuckSeconds: number): AttentionItem[] {
+  if (count === 0) return [];
+  const what = count === 1 ? 'mailbox has' : 'mailboxes have';
+  const sentence = `${count} ${what} had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}.`;
+  return [{ kind: 'stuck_mailboxes', name: null, count, sentence }];
 }
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {
@@ -112,18 +122,20 @@ function deadOf(what: 'action' | 'forwarder', name: string, count: number): Atte
 const showing = {
   summary: 'List what needs attention in a fleet',
   description:
-    'Reasons why the server is not ready, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
+    'Reasons why the server is not ready, mailboxes that have had the same mail at their head for longer than `stuckSeconds`, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
   params: fleetPath,
   response: { 200: attentionDocument, ...errorAnswers },
 };
 
 const showAttention =
-  (context: AdminContext): Handler<typeof showing> =>
+  (context: AdminContext, counts: DeviceCounts): Handler<typeof showing> =>
   async ({ params }) => {
-    const { actionWork, consumers, forwarderWork, notReady, registry } = context;
+    const { actionWork, config, consumers, forwarderWork, notReady, registry } = context;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const { stuckSeconds } = config.settings.current;
     const nowMs = Date.now();
-    const [letters, ownActions, ownForwarders, ownConsumers] = await Promise.all([
+    const [stuck, letters, ownActions, ownForwarders, ownConsumers] = await Promise.all([
+      counts.waiting(fleetId, stuckBeforeMs(config)).devices,
       countLetters(context, fleetId, nowMs),
       actionWork.list(fleetId),
       forwarderWork.list(fleetId),
@@ -131,19 +143,20 @@ const showAttention =
     ]);
     const items: AttentionItem[] = [
       ...notReady().map(({ msg }) => ({ kind: 'server' as const, name: null, count: null, sentence: msg })),
+      ...ofStuck(stuck, stuckSeconds),
       ...ofLetters(letters),
       ...ownActions.flatMap(ofAction),
       ...ownForwarders.flatMap(ofForwarder),
       ...ownConsumers.flatMap(ofConsumer),
     ];
-    return { time: timeTextOf(nowMs), items };
+    return { time: timeTextOf(nowMs), stuck_seconds: stuckSeconds, items };
   };
 
 /** Adds `/fleets/{fleet_id}/attention`. */
-export function addAttentionRoute(app: AdminApp, context: AdminContext): void {
+export function addAttentionRoute(app: AdminApp, context: AdminContext, counts: DeviceCounts): void {
   app.get(
     '/fleets/:fleet_id/attention',
     { config: { scope: 'read' }, schema: showing },
-    showAttention(context),
+    showAttention(context, counts),
   );
 }

@@ -27,7 +27,7 @@ async function inputOf(
   const delayed = await shard.mail.listDelayed(device, '', 1);
   const { fleetId } = fleet;
   const locked = lockouts.list({ fleetId, deviceId: deviceIdOf(device) }, '', lockoutsMax);
-  const { enabled, createdAtMs, lastSeenMs, lastAddress, mailboxSize } = status;
+  const { enabled, createdAtMs, lastSeenMs, lastAddress, mailboxSize, waitingSinceMs } = status;
   return {
     nowMs: Date.now(),
     enabled,
@@ -37,6 +37,7 @@ async function inputOf(
     lastAddress: lastAddress === undefined ? undefined : addressText(lastAddress),
     mailboxSize,
     mailboxMailsMax: fleet.mailboxMailsMax ?? config.settings.current.mailboxMailsMax,
+    waitingSinceMs,
     mails: mails.items,
     delayedMails: delayed.total,
     nextDeliveryMs: delayed.items[0]?.deliverAtMs,

@@ -15,6 +15,7 @@ function describe({
   count,
   firstMs,
   lastMs,
+  acceptedMs,
 }: Refusal): RefusalDocument {
   return {
     route,
@@ -27,6 +28,7 @@ function describe({
     count,
     first_at: timeTextOf(firstMs),
     last_at: timeTextOf(lastMs),
+    accepted_at: timeTextOf(acceptedMs),
   };
 }
 

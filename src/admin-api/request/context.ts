@@ -24,6 +24,7 @@ import type { Tokens } from '../../declarations/tokens.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import type { RefusalLog } from '../../domain/devices/refusals.ts';
+import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { ActionDeclarations } from '../../features/actions/control.ts';
 import type { ActionDeadLetter, ActionWork } from '../../features/actions/service.ts';
@@ -130,6 +131,7 @@ export interface AdminContext {
   activity: ActivityView;
   lockouts: LockoutList;
   refusals: RefusalLog;
+  watched: WatchedDevices;
   /** One for each listener in HTTPS. */
   certificates: readonly { readonly listener: string; readonly endMs: number }[];
   /** Undefined if no certificate is obtained from an ACME directory. */

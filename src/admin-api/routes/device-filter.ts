@@ -20,6 +20,7 @@ export function deviceFilterOf(
     enabled: input.enabled,
     seenAfterMs: parseTime('seen_after', input.seen_after),
     seenBeforeMs: parseTime('seen_before', input.seen_before),
+    waitingBeforeMs: parseTime('waiting_before', input.waiting_before),
   };
   return input.state === undefined ? filter : withState(filter, input.state, activeSinceMs(fleet, config));
 }

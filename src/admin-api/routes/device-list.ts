@@ -31,6 +31,7 @@ const letters: Readonly<Record<DeviceIndex, string>> = {
   tag: 't',
   name: 'n',
   seen: 's',
+  waiting: 'w',
   disabled: 'd',
   connected: 'c',
 };
@@ -50,6 +51,7 @@ function candidates(filter: DeviceFilter): DeviceIndex[] {
   if (filter.namePrefix !== undefined && filter.namePrefix !== '') possible.push('name');
   if (filter.tags?.length) possible.push('tag');
   if (filter.enabled === false) possible.push('disabled');
+  if (filter.waitingBeforeMs !== undefined) possible.push('waiting');
   if (filter.seenAfterMs !== undefined || filter.seenBeforeMs !== undefined) possible.push('seen');
   return possible;
 }

@@ -18,6 +18,11 @@ export function activeSinceMs(fleet: Fleet, config: AdminApiConfig): number {
   return Date.now() - activeSecondsOf(fleet, config) * 1_000;
 }
 
+/** Returns the time before which a mail must have come to the head of its mailbox for that to count as stuck. */
+export function stuckBeforeMs(config: AdminApiConfig): number {
+  return Date.now() - config.settings.current.stuckSeconds * 1_000;
+}
+
 function stateOf(isConnected: boolean, { lastSeenMs }: DeviceStatus, sinceMs: number): DeviceState {
   if (isConnected) return 'connected';
   return lastSeenMs !== undefined && lastSeenMs >= sinceMs ? 'active' : 'offline';
@@ -47,6 +52,7 @@ function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocumen
     last_seen: timeTextOf(status.lastSeenMs),
     last_address: status.lastAddress === undefined ? null : addressText(status.lastAddress),
     mailbox_size: status.mailboxSize,
+    waiting_since: timeTextOf(status.waitingSinceMs),
   };
 }
 

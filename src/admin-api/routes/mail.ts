@@ -159,6 +159,7 @@ const listMail =
     const device = deviceOfRequest(context, params);
     const shard = shards.of(device);
     if ((await shard.devices.credentials(device)) === undefined) throw new ApiError('device_not_found');
+    context.watched.glance(device);
     const { items, next } = await (state === 'delayed'
       ? shard.mail.listDelayed(device, after, limit)
       : shard.mail.list(device, after, limit));

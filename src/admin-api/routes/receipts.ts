@@ -36,7 +36,7 @@ export function mailIdOf(text: string): Buffer {
 const showing = {
   summary: 'Show the receipt of a mail',
   description:
-    'Shows the receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end.',
+    'Shows the receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end. Fetches are written every few seconds; at once, as far as devices call this node, for 15 seconds after a receipt of a queued mail or the mailbox was read, or while a stream of records of this device alone is open, for 256 devices at most.',
   params: mailPath,
   response: { 200: receiptDocument, ...errorAnswers },
 };
@@ -52,6 +52,7 @@ const showReceipt =
         msg: 'There is no receipt for this mail, or it has expired (receiptRetentionSeconds).',
       });
     }
+    if (receipt.state === 'queued') context.watched.glance(device);
     return describe(receipt);
   };
 

@@ -28,6 +28,7 @@ import { addConsoleCodeRoute, addConsoleSessionRoute, authenticateByCode } from 
 import { addExportRoute } from '../import-export/device-export.ts';
 import { addImportRoute } from '../import-export/import.ts';
 import { addAttentionRoute } from '../insight/attention.ts';
+import { DeviceCounts } from '../insight/device-counts.ts';
 import { addDiagnosisRoute } from '../insight/diagnosis.ts';
 import { addRefusalRoute } from '../insight/refusals.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
@@ -209,10 +210,11 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
   await admin.register(async (documents) => {
     takeDocuments(documents);
     addFleetRoutes(documents, context);
-    addFleetCountRoute(documents, context);
+    const counts = new DeviceCounts(context.shards.all);
+    addFleetCountRoute(documents, context, counts);
     addDeviceRoutes(documents, context);
     addDeviceChangeRoute(documents, context);
-    addAttentionRoute(documents, context);
+    addAttentionRoute(documents, context, counts);
     addRefusalRoute(documents, context);
     addDiagnosisRoute(documents, context);
     addLockoutRoutes(documents, context);

@@ -29,10 +29,16 @@ export function spanText(spanMs: number): string {
 
 /** Milliseconds of a span like `2d` or `90 min`; undefined for another text. */
 export function parseSpan(text: string): number | undefined {
-  const [, digits, letter] = /^(\d{1,6})\s*(s|m|min|h|d)$/.exec(text.trim()) ?? [];
+  const [, digits, letter] = /^(\d{1,8})\s*(s|m|min|h|d)$/.exec(text.trim()) ?? [];
   if (digits === undefined || letter === undefined) return undefined;
   const unit = units.find(([name]) => name[0] === letter[0]);
   return unit && Number(digits) * unit[1];
+}
+
+/** A span as `parseSpan` reads it, in the largest unit that divides it: `10m`. */
+export function exactSpanText(seconds: number): string {
+  const [unit, unitMs] = units.find(([, ms]) => (seconds * 1_000) % ms === 0) ?? units[3];
+  return `${(seconds * 1_000) / unitMs}${unit[0]}`;
 }
 
 /** `in 3 h`, `12 s ago`, `now`. */

@@ -4,6 +4,7 @@ import { nullable, wordOf } from '../document.ts';
 const kind = wordOf([
   'server',
   'dead_letters',
+  'stuck_mailboxes',
   'action_held',
   'action_behind',
   'action_lost',
@@ -26,6 +27,9 @@ export type AttentionItem = Static<typeof attentionItem>;
 /** What an operator of a fleet should look at. */
 export const attentionDocument = Type.Object({
   time: Type.String(),
+  stuck_seconds: Type.Integer({
+    description: 'How long a mailbox may have the same mail at its head before it counts as stuck.',
+  }),
   items: Type.Array(attentionItem, { description: 'Empty if nothing needs attention.' }),
 });
 export type AttentionDocument = Static<typeof attentionDocument>;

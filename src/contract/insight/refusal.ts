@@ -13,6 +13,10 @@ export const refusalDocument = Type.Object({
   count: Type.Integer(),
   first_at: time,
   last_at: time,
+  accepted_at: nullable('string', {
+    description:
+      'When a request of the same route and name was accepted last; null if none was since the first refusal.',
+  }),
 });
 export type RefusalDocument = Static<typeof refusalDocument>;
 

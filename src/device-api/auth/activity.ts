@@ -4,6 +4,7 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { copyUuid, formatUuid } from '../../core/uuid.ts';
 import type { Activity } from '../../domain/devices/device.ts';
+import type { DeviceMarks } from '../../domain/devices/device-marks.ts';
 import type { Fetches } from '../../domain/mail/mail.ts';
 import type { Shard } from '../../domain/shard.ts';
 
@@ -28,6 +29,14 @@ export interface NotedDevice {
   note: Note | undefined;
 }
 
+interface ActivityOptions {
+  shards: { of(device: DeviceKey): Shard };
+  flushSeconds: number;
+  /** Devices whose fetches are written at once. */
+  watched: DeviceMarks;
+  log: Log;
+}
+
 /** Maximum unflushed notes. One more triggers an early flush, or drops the oldest while a flush is running. */
 const notesMax = 100_000;
 /** Notes per write, so that no transaction blocks a shard for long. */
@@ -36,14 +45,20 @@ const notesPerWrite = 1_000;
 /** Buffers last-seen times and fetch counts, which change on every request, and writes them in batches (D13). */
 export class ActivityNotes {
   readonly #shards: { of(device: DeviceKey): Shard };
+  readonly #watched: DeviceMarks;
   readonly #log: Log;
   readonly #timer: NodeJS.Timeout;
   #notes = new Map<DeviceKey, Note>();
   /** One flush at a time, so that batches do not pile up while the store is stalled. */
   readonly #writing = new SingleFlight(() => this.#flush());
+  /** Watched devices that have fetched since they were written. */
+  #fetching = new Set<DeviceKey>();
+  /** Likewise one at a time: what is fetched meanwhile shares the next one. */
+  readonly #writingFetches = new SingleFlight(() => this.#flushFetches());
 
-  constructor(shards: { of(device: DeviceKey): Shard }, flushSeconds: number, log: Log) {
+  constructor({ shards, flushSeconds, watched, log }: ActivityOptions) {
     this.#shards = shards;
+    this.#watched = watched;
     this.#log = log;
     this.#timer = setInterval(() => void this.#writing.run(), flushSeconds * 1_000);
   }
@@ -62,6 +77,9 @@ export class ActivityNotes {
     const fetch = note.fetches.get(id);
     if (fetch !== undefined) fetch.count += 1;
     else note.fetches.set(id, { mailId: copyUuid(mailId), count: 1, firstMs: note.lastSeenMs });
+    if (!this.#watched.has(known.device)) return;
+    this.#fetching.add(known.device);
+    void this.#writingFetches.run();
   }
 
   /** Removes and returns a mail's unflushed fetches, to be written along with its settling. */
@@ -85,7 +103,7 @@ export class ActivityNotes {
   /** Flushes the remaining notes. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#writing.settled();
+    await Promise.all([this.#writing.settled(), this.#writingFetches.settled()]);
     await this.#writing.run();
   }
 
@@ -109,6 +127,22 @@ export class ActivityNotes {
     this.#notes = new Map();
     for (const note of notes.values()) note.isOpen = false;
     await this.#write(notes);
+  }
+
+  /** Writes the notes of watched devices, whose fetches somebody waits to see. */
+  async #flushFetches(): Promise<void> {
+    while (this.#fetching.size > 0) {
+      const notes = new Map<DeviceKey, Note>();
+      for (const device of this.#fetching) {
+        const note = this.#notes.get(device);
+        if (note === undefined) continue;
+        note.isOpen = false;
+        this.#notes.delete(device);
+        notes.set(device, note);
+      }
+      this.#fetching = new Set();
+      await this.#write(notes);
+    }
   }
 
   #dropOldest(): void {

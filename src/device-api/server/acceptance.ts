@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse } from '../uws/uws.ts';
 import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type OpenEndpoint, type RequestInput } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { noteRefusal } from './note-refusal.ts';
+import { noteAccepted, noteRefusal } from './note-refusal.ts';
 import type { Reply } from './reply.ts';
 import { isJson, RequestHeaders } from './request-headers.ts';
 
@@ -191,14 +191,21 @@ export class Acceptance implements BodyTaker {
   #reply(reply: Reply | Promise<Reply>): void {
     const exchange = this.#exchange;
     if (!(reply instanceof Promise)) {
-      exchange.reply(reply);
+      this.#accept(reply);
       return;
     }
     if (this.#route.endpoint.writes) exchange.trace?.waits();
     reply.then(
-      (later) => exchange.reply(later),
+      (later) => this.#accept(later),
       (error: unknown) => this.#refuse(error),
     );
+  }
+
+  #accept(reply: Reply): void {
+    const { endpoint, context } = this.#route;
+    const device = this.#device?.device;
+    if (device !== undefined) noteAccepted(context.refusals, { device, endpoint, input: this.#input });
+    this.#exchange.reply(reply);
   }
 
   /**

@@ -20,6 +20,14 @@ export function noteRefusal(refusals: Refusals, error: unknown, refused: Refused
   if (device !== undefined) refusals.note(device, describe(error, refused));
 }
 
+/** Notes that a request was accepted, if anything was refused to its device: so what was is told from what is. */
+export function noteAccepted(
+  refusals: Refusals,
+  { device, endpoint, input }: RefusedInput & { device: DeviceKey },
+): void {
+  if (refusals.wasRefused(device)) refusals.noteAccepted(device, kindOf(endpoint, input));
+}
+
 function namedDevice(
   refusals: Refusals,
   { code, options: { detail } }: ApiError,
@@ -35,14 +43,13 @@ function describe(
   { code, message: msg, options: { detail, errors } }: ApiError,
   { endpoint, input }: RefusedInput,
 ): RefusedRequest {
-  const { method, path } = endpoint;
-  const hasName = path.endsWith(':schema_name') && schemaNamePattern.test(input.parameter);
-  return {
-    route: `${method} ${path}`,
-    name: hasName ? input.parameter : undefined,
-    code,
-    detail,
-    msg,
-    error: errors?.[0],
-  };
+  return { ...kindOf(endpoint, input), code, detail, msg, error: errors?.[0] };
+}
+
+function kindOf(
+  { method, path }: Endpoint | OpenEndpoint,
+  { parameter }: RequestInput,
+): Pick<RefusedRequest, 'route' | 'name'> {
+  const hasName = path.endsWith(':schema_name') && schemaNamePattern.test(parameter);
+  return { route: `${method} ${path}`, name: hasName ? parameter : undefined };
 }

@@ -4,12 +4,14 @@ import { type DeviceFilter, foldName } from './device-query.ts';
 
 /** Whether a device matches the whole filter: an index covers just one of its conditions, and not exactly. */
 export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
-  const { tags, idPrefix, namePrefix, enabled, seenAfterMs, seenBeforeMs } = filter;
-  const { lastSeenMs } = status;
+  const { tags, idPrefix, namePrefix, enabled, seenAfterMs, seenBeforeMs, waitingBeforeMs } = filter;
+  const { lastSeenMs, waitingSinceMs } = status;
   if (tags?.some((tag) => !status.tags.includes(tag))) return false;
   if (idPrefix !== undefined && !deviceIdOf(status.device).startsWith(idPrefix)) return false;
   if (namePrefix !== undefined && !foldName(status.name).startsWith(foldName(namePrefix))) return false;
   if (enabled !== undefined && status.enabled !== enabled) return false;
+  const isWaiting = (beforeMs: number): boolean => waitingSinceMs !== undefined && waitingSinceMs < beforeMs;
+  if (waitingBeforeMs !== undefined && !isWaiting(waitingBeforeMs)) return false;
   if (seenAfterMs !== undefined && (lastSeenMs === undefined || lastSeenMs < seenAfterMs)) return false;
   return seenBeforeMs === undefined || lastSeenMs === undefined || lastSeenMs < seenBeforeMs;
 }

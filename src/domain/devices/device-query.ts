@@ -3,10 +3,10 @@ import type { DeviceStatus } from './device.ts';
 
 /**
  * Indexes of devices. Each has its own order, the same in all shards: `id`, `tag` and `disabled` that of ids, `name`
- * of names, `seen` of times, roughly. All but `id` contain only devices that may match their condition, and require
- * it: a tag, a prefix that is not empty, a time, `enabled: false`, `connected: true`.
+ * of names, `seen` of times, roughly, `waiting` of times. All but `id` contain only devices that may match their
+ * condition, and require it: a tag, a prefix that is not empty, a time, `enabled: false`, `connected: true`.
  */
-export type DeviceIndex = 'id' | 'tag' | 'name' | 'seen' | 'disabled' | 'connected';
+export type DeviceIndex = 'id' | 'tag' | 'name' | 'seen' | 'waiting' | 'disabled' | 'connected';
 
 /** A filter for devices of one fleet; all conditions must hold. */
 export interface DeviceFilter {
@@ -21,6 +21,8 @@ export interface DeviceFilter {
   seenAfterMs?: number | undefined;
   /** Exclusive; includes devices that were never seen. */
   seenBeforeMs?: number | undefined;
+  /** Exclusive: the first mail of its mailbox has been the first one since an earlier time. */
+  waitingBeforeMs?: number | undefined;
   /** Whether it has an open event stream. */
   connected?: boolean | undefined;
 }
@@ -48,7 +50,8 @@ export interface FoundDevices {
   reached: string | undefined;
 }
 
-export interface SeenCount {
+/** One step of a count. */
+export interface CountStep {
   count: number;
   /** The last position scanned; undefined at the end. */
   reached: string | undefined;

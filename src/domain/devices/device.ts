@@ -27,6 +27,8 @@ export interface Device extends DeviceCredentials {
 
 export interface DeviceStatus extends Device {
   mailboxSize: number;
+  /** Since when the first mail of its mailbox is the first one; undefined if none waits. */
+  waitingSinceMs: number | undefined;
   /** Undefined until the device's first activity is stored. */
   lastSeenMs: number | undefined;
   /** 4 or 16 bytes; undefined if unknown. */

@@ -1,4 +1,5 @@
 import { plainText } from '../../core/plain-text.ts';
+import { durationText } from '../duration-text.ts';
 import type { Mail } from '../mail/mail.ts';
 import type { Refusal } from './refusals.ts';
 
@@ -6,6 +7,8 @@ import type { Refusal } from './refusals.ts';
 const recentMs = 3_600_000;
 /** A mail may wait so long for a device that works. */
 const patienceMs = 60_000;
+/** A mail may be in the hands of a device that works for so long. */
+const workMs = 600_000;
 /** Fetches of the head without an answer, and requeues of every mail, that are no coincidence. */
 const fetchesMin = 3;
 const requeuesMin = 3;
@@ -45,6 +48,8 @@ export interface DiagnosisInput {
   lastAddress: string | undefined;
   mailboxSize: number;
   mailboxMailsMax: number;
+  /** Since when the first mail is the first one; undefined without mail. */
+  waitingSinceMs: number | undefined;
   /** The first mails of its mailbox, head first. */
   mails: readonly Pick<
     Mail,
@@ -91,7 +96,7 @@ function lockedOut({ lockouts, nowMs }: DiagnosisInput): string | undefined {
   if (first === undefined) return undefined;
   const more =
     others.length === 0 ? '' : ` and ${counted(others.length, 'other address', 'other addresses')}`;
-  return `Calls, and is locked out for ${duration(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
+  return `Calls, and is locked out for ${durationText(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
 }
 
 function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): string | undefined {
@@ -102,7 +107,7 @@ function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): strin
 }
 
 function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined {
-  const refusal = recent(refusals, nowMs).find(({ code }) => code === 'schema_mismatch');
+  const refusal = current(refusals, nowMs).find(({ code }) => code === 'schema_mismatch');
   if (refusal === undefined) return undefined;
   const { route, name = '', error, count, lastMs } = refusal;
   const kind = route.includes('/datapoint/') ? 'datapoints' : 'messages';
@@ -114,7 +119,7 @@ function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined
 const explained: readonly string[] = ['schema_mismatch', 'unauthorized', 'mailbox_full', 'limit_reached'];
 
 function otherRefusal({ refusals, nowMs }: DiagnosisInput): string | undefined {
-  const refusal = recent(refusals, nowMs).find(({ code }) => !explained.includes(code));
+  const refusal = current(refusals, nowMs).find(({ code }) => !explained.includes(code));
   if (refusal === undefined) return undefined;
   const { route, code, msg, count, lastMs } = refusal;
   return `Calls, and is refused at ${route}: ${code}, ${times(count)}, last ${ago(lastMs, nowMs)}. ${plainText(msg)}`;
@@ -144,18 +149,31 @@ function requeuesAll({ mails, mailboxSize }: DiagnosisInput): string | undefined
     : `Requeues everything: each of ${some} mails went round ${least} times or more.`;
 }
 
-function neverAnswers({ mails: [head], nowMs }: DiagnosisInput): string | undefined {
-  if (head === undefined || head.fetchCount < fetchesMin || head.requeueCount > 0) return undefined;
-  const firstMs = head.firstFetchedAtMs ?? head.acceptedAtMs;
-  if (nowMs - firstMs < patienceMs) return undefined;
-  return `Fetches ${head.name} again and again (${head.fetchCount} times, first ${ago(firstMs, nowMs)}) and never answers.`;
+function neverAnswers({ mails: [head], state, waitingSinceMs, nowMs }: DiagnosisInput): string | undefined {
+  if (head === undefined || head.fetchCount === 0 || head.requeueCount > 0) return undefined;
+  const firstMs = head.firstFetchedAtMs ?? waitingSinceMs ?? nowMs;
+  if (head.fetchCount >= fetchesMin && nowMs - firstMs >= patienceMs) {
+    return `Fetches ${head.name} again and again (${head.fetchCount} times, first ${ago(firstMs, nowMs)}) and never answers.`;
+  }
+  if (state === 'offline' || nowMs - firstMs < workMs) return undefined;
+  return `Calls, and has ${head.name} in hand since ${ago(firstMs, nowMs)}, without an answer: has what works on it failed?`;
 }
 
-function neverFetches({ mails: [head], state, lastSeenMs = 0, nowMs }: DiagnosisInput): string | undefined {
-  if (head === undefined || head.fetchCount > 0 || state === 'connected') return undefined;
-  const hasCalled = lastSeenMs > head.acceptedAtMs && nowMs - head.acceptedAtMs > patienceMs;
-  if (!hasCalled) return undefined;
-  return `Calls, but has not fetched ${head.name} in ${duration(nowMs - head.acceptedAtMs)}: does its firmware look at X-Messages-Available?`;
+function neverFetches(input: DiagnosisInput): string | undefined {
+  const {
+    mails: [head],
+    state,
+    lastSeenMs = 0,
+    waitingSinceMs = input.nowMs,
+    nowMs,
+  } = input;
+  if (head === undefined || head.fetchCount > 0 || nowMs - waitingSinceMs <= patienceMs) return undefined;
+  const waited = durationText(nowMs - waitingSinceMs);
+  if (state === 'connected') {
+    return `Holds an event stream, but has not fetched ${head.name} in ${waited}: does its firmware act on new_mail?`;
+  }
+  if (lastSeenMs <= waitingSinceMs) return undefined;
+  return `Calls, but has not fetched ${head.name} in ${waited}: does its firmware look at X-Messages-Available?`;
 }
 
 function offlineWithMail(input: DiagnosisInput): string | undefined {
@@ -164,7 +182,7 @@ function offlineWithMail(input: DiagnosisInput): string | undefined {
   const from = lastAddress === undefined ? '' : ` from ${lastAddress}`;
   const firstExpiryMs = Math.min(...mails.map(({ expiresAtMs }) => expiresAtMs));
   const expiry = Number.isFinite(firstExpiryMs)
-    ? `, the first expires in ${duration(firstExpiryMs - nowMs)}`
+    ? `, the first expires in ${durationText(firstExpiryMs - nowMs)}`
     : '';
   return `Last called ${ago(lastSeenMs, nowMs)}${from}; ${counted(mailboxSize, 'mail waits', 'mails wait')}${expiry}.`;
 }
@@ -172,7 +190,7 @@ function offlineWithMail(input: DiagnosisInput): string | undefined {
 function onlyDelayed(input: DiagnosisInput): string | undefined {
   const { mailboxSize, delayedMails, nextDeliveryMs, nowMs } = input;
   if (mailboxSize > 0 || delayedMails === 0 || nextDeliveryMs === undefined) return undefined;
-  return `Nothing is due: the next of ${counted(delayedMails, 'delayed mail', 'delayed mails')} in ${duration(nextDeliveryMs - nowMs)}.`;
+  return `Nothing is due: the next of ${counted(delayedMails, 'delayed mail', 'delayed mails')} in ${durationText(nextDeliveryMs - nowMs)}.`;
 }
 
 function wellOf({ state, lastSeenMs, mailboxSize, nowMs }: DiagnosisInput): string {
@@ -181,8 +199,9 @@ function wellOf({ state, lastSeenMs, mailboxSize, nowMs }: DiagnosisInput): stri
   return `Last called ${ago(lastSeenMs ?? nowMs, nowMs)}; ${mail}.`;
 }
 
-function recent(refusals: readonly Refusal[], nowMs: number): Refusal[] {
-  return refusals.filter(({ lastMs }) => nowMs - lastMs <= recentMs);
+/** Recent refusals of what has not been accepted since. */
+function current(refusals: readonly Refusal[], nowMs: number): Refusal[] {
+  return refusals.filter(({ lastMs, acceptedMs = 0 }) => nowMs - lastMs <= recentMs && acceptedMs <= lastMs);
 }
 
 function counted(count: number, one: string, more: string): string {
@@ -194,19 +213,5 @@ function times(count: number): string {
 }
 
 function ago(timeMs: number, nowMs: number): string {
-  return nowMs - timeMs < 1_000 ? 'just now' : `${duration(nowMs - timeMs)} ago`;
-}
-
-const units: readonly [string, number][] = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-  ['s', 1],
-];
-
-/** In the largest unit of which there is at least one. */
-function duration(ms: number): string {
-  const seconds = Math.max(1, Math.round(ms / 1_000));
-  for (const [unit, size] of units) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
-  return '1 s';
+  return nowMs - timeMs < 1_000 ? 'just now' : `${durationText(nowMs - timeMs)} ago`;
 }

@@ -1,5 +1,6 @@
 import type { CredentialDetail, ErrorCode, FieldError } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
+import { DeviceMarks } from './device-marks.ts';
 
 /** Maximum devices that one thread remembers; beyond, the one refused longest ago is forgotten. */
 const devicesMax = 4_096;
@@ -27,6 +28,19 @@ export interface Refusal extends RefusedRequest {
   count: number;
   firstMs: number;
   lastMs: number;
+  /** When a request of the same route and name was accepted last, if one was since the first refusal. */
+  acceptedMs?: number | undefined;
+}
+
+/** Accepted requests of a device that was refused before: of which kind, and when the last one was. */
+export interface AcceptedRequests extends Pick<RefusedRequest, 'route' | 'name'> {
+  lastMs: number;
+}
+
+/** What one thread has seen of a device; in no particular order. */
+export interface SeenRequests {
+  refused: Refusal[];
+  accepted: AcceptedRequests[];
 }
 
 /** The refusals of all threads of this node. */
@@ -44,6 +58,14 @@ export interface RefusalLog {
 export class Refusals {
   /** The device refused last comes last. */
   readonly #devices = new Map<DeviceKey, Map<string, Refusal>>();
+  /** Of devices that any thread has refused something: the one accepted last comes last. */
+  readonly #accepted = new Map<DeviceKey, Map<string, AcceptedRequests>>();
+  readonly #marks: DeviceMarks;
+
+  /** `marks` has the devices that any thread has refused something. */
+  constructor(marks = new DeviceMarks()) {
+    this.#marks = marks;
+  }
 
   isKnown(device: DeviceKey): boolean {
     return this.#devices.has(device);
@@ -52,7 +74,9 @@ export class Refusals {
   note(device: DeviceKey, refused: RefusedRequest, nowMs = Date.now()): void {
     const path = refused.error?.path.slice(0, pathLengthMax);
     const name = JSON.stringify([refused.route, refused.code, refused.detail, refused.name, path]);
-    const own = this.#devices.get(device) ?? new Map<string, Refusal>();
+    const known = this.#devices.get(device);
+    if (known === undefined) this.#marks.add(device);
+    const own = known ?? new Map<string, Refusal>();
     const before = own.get(name);
     own.delete(name);
     const error = refused.error && { path: path ?? '', msg: refused.error.msg };
@@ -61,26 +85,59 @@ export class Refusals {
     if (own.size > refusalsPerDeviceMax) dropFirst(own);
     this.#devices.delete(device);
     this.#devices.set(device, own);
-    if (this.#devices.size > devicesMax) dropFirst(this.#devices);
+    if (this.#devices.size <= devicesMax) return;
+    const dropped = dropFirst(this.#devices);
+    if (dropped !== undefined) this.#marks.remove(dropped);
   }
 
-  /** In no particular order. */
-  of(device: DeviceKey): Refusal[] {
-    return [...(this.#devices.get(device)?.values() ?? [])];
+  /** Whether it is worth to note what is accepted of the device. */
+  wasRefused(device: DeviceKey): boolean {
+    return this.#marks.has(device);
+  }
+
+  /** Notes that a request was accepted, of a device that was refused before. */
+  noteAccepted(
+    device: DeviceKey,
+    { route, name }: Pick<RefusedRequest, 'route' | 'name'>,
+    nowMs = Date.now(),
+  ): void {
+    const own = this.#accepted.get(device) ?? new Map<string, AcceptedRequests>();
+    const kind = kindOf({ route, name });
+    own.delete(kind);
+    own.set(kind, { route, name, lastMs: nowMs });
+    if (own.size > refusalsPerDeviceMax) dropFirst(own);
+    this.#accepted.delete(device);
+    this.#accepted.set(device, own);
+    if (this.#accepted.size > devicesMax) dropFirst(this.#accepted);
+  }
+
+  of(device: DeviceKey): SeenRequests {
+    return {
+      refused: [...(this.#devices.get(device)?.values() ?? [])],
+      accepted: [...(this.#accepted.get(device)?.values() ?? [])],
+    };
   }
 }
 
-function dropFirst(map: Map<string, unknown>): void {
-  for (const key of map.keys()) {
-    map.delete(key);
-    return;
-  }
+function kindOf({ route, name = '' }: Pick<RefusedRequest, 'route' | 'name'>): string {
+  return `${route} ${name}`;
 }
 
-/** Joins what several threads have seen of one device; last one first. */
-export function joinRefusals(seen: readonly Refusal[]): Refusal[] {
+function dropFirst<K extends string>(map: Map<K, unknown>): K | undefined {
+  const [first] = map.keys();
+  if (first !== undefined) map.delete(first);
+  return first;
+}
+
+/** Joins what several threads have seen of one device; the last refusal first. */
+export function joinRefusals(seen: readonly SeenRequests[]): Refusal[] {
+  const acceptedMs = new Map<string, number>();
+  for (const accepted of seen.flatMap((one) => one.accepted)) {
+    const kind = kindOf(accepted);
+    acceptedMs.set(kind, Math.max(accepted.lastMs, acceptedMs.get(kind) ?? 0));
+  }
   const joined = new Map<string, Refusal>();
-  for (const refusal of seen) {
+  for (const refusal of seen.flatMap(({ refused }) => refused)) {
     const { route, code, detail, name, error } = refusal;
     const key = JSON.stringify([route, code, detail, name, error?.path]);
     const other = joined.get(key);
@@ -90,6 +147,7 @@ export function joinRefusals(seen: readonly Refusal[]): Refusal[] {
       ...newer,
       count: newer.count + (older?.count ?? 0),
       firstMs: Math.min(newer.firstMs, older?.firstMs ?? newer.firstMs),
+      acceptedMs: acceptedMs.get(kindOf(refusal)),
     });
   }
   return [...joined.values()].sort((a, b) => b.lastMs - a.lastMs);

@@ -11,7 +11,7 @@ import type {
   FleetCounts,
   PutOutcome,
 } from './device.ts';
-import type { DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices, SeenCount } from './device-query.ts';
+import type { CountStep, DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices } from './device-query.ts';
 
 /**
  * Checks, at the cost of a memory access, whether the device, its credentials or its mailbox changed since the token
@@ -33,10 +33,15 @@ export interface ShardDevices {
   /** Counts the index entries that a search would scan, up to `max`. */
   countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
   /**
-   * Counts those of the next `scanMax` entries after `after` that were seen at `seenAfterMs` or later; the filter has
-   * no other condition but the fleet.
+   * Counts, of the next `scanMax` entries of an index after `after`, those that match: `seen` with `seenAfterMs`, or
+   * `waiting` with `waitingBeforeMs`. The filter has no other condition but the fleet.
    */
-  countSeen(filter: DeviceFilter, after: string, scanMax: number): Awaitable<SeenCount>;
+  countStep(
+    by: 'seen' | 'waiting',
+    filter: DeviceFilter,
+    after: string,
+    scanMax: number,
+  ): Awaitable<CountStep>;
   fleetCounts(fleetId: string): Awaitable<FleetCounts>;
   /** In order of device id, after `after`. */
   ids(fleetId: string, after: string, limit: number): Awaitable<string[]>;

@@ -101,8 +101,12 @@ const readRecords =
     if (reply.raw.destroyed) throw new ApiError('bad_request');
     const controller = new AbortController();
     open.add(controller);
+    const [watched, ...others] = records.devices ?? [];
+    const leave =
+      follow && watched !== undefined && others.length === 0 ? context.watched.watch(watched) : undefined;
     reply.raw.once('close', () => {
       open.delete(controller);
+      leave?.();
       controller.abort();
     });
     const lines = await context.records.read(records, controller.signal);

@@ -82,6 +82,7 @@ const indexes = [
   'due',
   'activity',
   'mailboxes',
+  'waiting',
   'auditOwners',
 ];
 

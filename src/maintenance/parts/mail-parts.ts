@@ -15,6 +15,7 @@ import {
 import { decodeMail, encodeMail } from '../../storage/lmdb/layout/mail-record.ts';
 import { decodeMailbox, emptyMailbox, encodeMailbox } from '../../storage/lmdb/layout/mailbox-record.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
+import { changeWaiting } from '../../storage/lmdb/mail/waiting-index.ts';
 import { viewOf } from '../../storage/postgres/connection/bytes.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { behind, type Part, type ShardSide } from './part.ts';
@@ -28,7 +29,7 @@ export function mailParts(side: ShardSide<Tables>): Part[] {
 }
 
 /** One row per device. */
-function mailboxes({ tables }: ShardSide<Tables>): Part<rows.MailboxRow> {
+function mailboxes({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailboxRow> {
   return {
     name: 'mailboxes',
     table: rows.mailbox,
@@ -41,15 +42,27 @@ function mailboxes({ tables }: ShardSide<Tables>): Part<rows.MailboxRow> {
       for (const key of tables.devices.getKeys(behind(after))) {
         const device = readDevice(key, 0);
         const bytes = tables.mailboxes.getBinary(keyOfDevice(device));
-        const { size, head, tail, settled } = bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
-        const row = { device, size, head, tail, delayed: countDelayed(tables, device) };
-        yield { key, rows: [{ ...row, settled: Buffer.from(settled) }] };
+        const { size, head, tail, waitingSinceMs, settled } =
+          bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+        const row: rows.MailboxRow = {
+          device,
+          size,
+          head,
+          tail,
+          waiting_since_ms: waitingSinceMs === 0 ? null : waitingSinceMs + jumpsMs,
+          delayed: countDelayed(tables, device),
+          settled: Buffer.from(settled),
+        };
+        yield { key, rows: [row] };
       }
     },
     write(written) {
-      for (const { device, size, head, tail, settled } of written) {
+      for (const { device, size, head, tail, waiting_since_ms: sinceMs, settled } of written) {
         if (tail === 1 && settled.length === 0) continue;
-        tables.mailboxes.putSync(keyOfDevice(device), encodeMailbox({ size, head, tail, settled }));
+        const waitingSinceMs = sinceMs === null ? 0 : sinceMs - jumpsMs;
+        const record = { size, head, tail, waitingSinceMs, settled };
+        tables.mailboxes.putSync(keyOfDevice(device), encodeMailbox(record));
+        changeWaiting(tables.waiting, device, 0, waitingSinceMs);
       }
     },
   };

@@ -28,7 +28,7 @@ export type Call =
   | { type: 'takeSpans' }
   /** The answer is the top devices of this worker. */
   | { type: 'talkers'; limit: number }
-  /** The answer is what this worker has refused to the device. */
+  /** The answer is what this worker has refused to the device, and accepted since. */
   | { type: 'refusals'; device: DeviceKey }
   /** Finish requests in flight and close every connection. */
   | { type: 'drain' }
@@ -65,6 +65,9 @@ export interface SharedCounters {
   connections: SharedArrayBuffer;
   lockouts: LockoutMemory;
   rates: RateMemory;
+  /** `DeviceMarks` of devices that were refused something, and of those that are watched. */
+  refused: SharedArrayBuffer;
+  watched: SharedArrayBuffer;
 }
 
 export interface WorkerStart {

@@ -45,7 +45,7 @@ describe.each(engines)('activity on $name', (engine) => {
     ]);
     await store.create(device);
     expect(await store.shard.devices.get(device)).toMatchObject({ lastSeenMs: undefined });
-    expect(await store.shard.devices.countSeen({ fleetId, seenAfterMs: 1 }, '', 10)).toMatchObject({
+    expect(await store.shard.devices.countStep('seen', { fleetId, seenAfterMs: 1 }, '', 10)).toMatchObject({
       count: 0,
     });
   });

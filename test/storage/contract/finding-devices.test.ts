@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../src/core/identity.ts';
 import type { Device } from '../../../src/domain/devices/device.ts';
-import type { DeviceFilter, DeviceIndex, DeviceQuery } from '../../../src/domain/devices/device-query.ts';
+import type {
+  CountStep,
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+} from '../../../src/domain/devices/device-query.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, namesake, newDevice, otherFleetId, type Store, useStore } from './store.ts';
 
@@ -247,7 +252,12 @@ describe.each(engines)('finding devices on $name', (engine) => {
           const seenAfterMs = n * (hourMs / 12) + n + offMs;
           let total = 0;
           for (let after: string | undefined = ''; after !== undefined; ) {
-            const step = await store.shard.devices.countSeen({ fleetId, seenAfterMs }, after, scanMax);
+            const step: CountStep = await store.shard.devices.countStep(
+              'seen',
+              { fleetId, seenAfterMs },
+              after,
+              scanMax,
+            );
             expect(step.count).toBeLessThanOrEqual(scanMax);
             total += step.count;
             after = step.reached;

@@ -4,6 +4,7 @@ import { unavailable } from '../../../src/core/errors.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
 import { formatUuid } from '../../../src/core/uuid.ts';
 import { ActivityNotes } from '../../../src/device-api/auth/activity.ts';
+import { DeviceMarks } from '../../../src/domain/devices/device-marks.ts';
 import type { Shard } from '../../../src/domain/shard.ts';
 import { engines } from './engine.ts';
 import { device, useStore } from './store.ts';
@@ -64,11 +65,12 @@ describe.each(engines)('fetches on $name', (engine) => {
         return error === undefined ? store.shard.devices.noteActivity(...params) : Promise.reject(error);
       },
     };
-    const notes = new ActivityNotes(
-      { of: () => ({ devices }) as unknown as Shard },
-      3_600,
-      createLog('silent'),
-    );
+    const notes = new ActivityNotes({
+      shards: { of: () => ({ devices }) as unknown as Shard },
+      flushSeconds: 3_600,
+      watched: new DeviceMarks(),
+      log: createLog('silent'),
+    });
     const known = { device, note: undefined };
     notes.fetched(known, formatUuid(mailId), mailId);
     notes.fetched({ device: 'FLEET001NOBODY0001' as typeof device, note: undefined }, 'x', Buffer.alloc(16));

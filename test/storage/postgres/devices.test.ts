@@ -139,13 +139,17 @@ describe('devices of several nodes on one database', () => {
       newDevice(deviceOf(n), { tags: [`t${n % 10}`], enabled: n % 50 !== 0, name: `device ${n % 100}` }),
     );
     await nodes[0].write('createDevices', many);
+    await nodes[0].database.query(
+      `UPDATE mailbox SET size = 1, waiting_since_ms = 1 WHERE right(device, 1) = '0'`,
+    );
     await nodes[0].database.query('ANALYZE');
-    const filter = { fleetId, tag: 't3', namePrefix: 'device 5', seenBeforeMs: 1e12 };
+    const filter = { fleetId, tag: 't3', namePrefix: 'device 5', seenBeforeMs: 1e12, waitingBeforeMs: 1e12 };
     const expected = {
       id: 'device_pkey',
       tag: 'device_tag_pkey',
       name: 'device_by_name',
       seen: 'activity_by_bucket',
+      waiting: 'mailbox_waiting',
       disabled: 'device_disabled',
     };
     for (const [by, index] of Object.entries(expected)) {

@@ -97,7 +97,7 @@ export async function prepare(url: string, devices: number): Promise<void> {
   await database.query('CREATE TABLE record_all PARTITION OF record DEFAULT');
   await database.query('CREATE TABLE idempotency_all PARTITION OF idempotency DEFAULT');
   for (let number = 1; number <= devices; number += 1) {
-    await database.query(`INSERT INTO mailbox VALUES ($1, 0, 1, 1, 0, '')`, [deviceOf(number)]);
+    await database.query(`INSERT INTO mailbox VALUES ($1, 0, 1, 1, NULL, 0, '')`, [deviceOf(number)]);
   }
   await database.close();
 }

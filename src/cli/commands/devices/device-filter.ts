@@ -16,6 +16,7 @@ export interface DeviceFilterOptions {
   state?: string;
   seenAfter?: string;
   seenBefore?: string;
+  waitingBefore?: string;
 }
 
 export function withDeviceFilter(command: Command): Command {
@@ -40,6 +41,11 @@ export function withDeviceFilter(command: Command): Command {
     .option(
       '--seen-before <when>',
       'only devices last seen before this time, likewise, or never',
+      moment('back'),
+    )
+    .option(
+      '--waiting-before <when>',
+      'only devices whose mailbox has had the same mail at its head since before this time, likewise',
       moment('back'),
     );
 }
@@ -69,15 +75,16 @@ export async function selectDevices(
 
 /** Converts the options to a query or selector of the admin API. */
 export function filterQuery(options: DeviceFilterOptions): Record<string, string | string[]> {
-  const { tag, idPrefix, namePrefix, enabled, disabled, state, seenAfter, seenBefore } = options;
+  const { tag, idPrefix, namePrefix, enabled, disabled, state } = options;
   const query = {
     tag,
     id_prefix: idPrefix,
     name_prefix: namePrefix,
     enabled: enabled ? 'true' : disabled ? 'false' : undefined,
     state,
-    seen_after: seenAfter,
-    seen_before: seenBefore,
+    seen_after: options.seenAfter,
+    seen_before: options.seenBefore,
+    waiting_before: options.waitingBefore,
   };
   const present = Object.entries(query).filter(([, value]) => value !== undefined);
   return Object.fromEntries(present) as Record<string, string | string[]>;

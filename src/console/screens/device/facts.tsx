@@ -7,7 +7,8 @@ import { Tags } from '../devices/device-table.tsx';
 
 /** What the server knows of a device. */
 export function Facts({ fleetId, device }: { fleetId: string; device: ShownDeviceDocument }) {
-  const { last_seen, last_address, created_at, old_secret_until, next_delivery_at, lockouts, tags } = device;
+  const { last_seen, last_address, created_at, old_secret_until, waiting_since, next_delivery_at } = device;
+  const { lockouts, tags } = device;
   return (
     <Section title="Facts">
       <dl class="facts">
@@ -25,6 +26,14 @@ export function Facts({ fleetId, device }: { fleetId: string; device: ShownDevic
         <dd>
           <Moment time={created_at} />
         </dd>
+        {waiting_since !== null && (
+          <>
+            <dt>Mail waits</dt>
+            <dd>
+              the first since <Moment time={waiting_since} />
+            </dd>
+          </>
+        )}
         {next_delivery_at !== null && (
           <>
             <dt>Next mail</dt>

@@ -12,7 +12,7 @@ export interface ParsedQuery {
 const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
 const states = ['connected', 'active', 'offline'];
 
-export const queryWords = 'tag: state: name: id: enabled: seen< seen>';
+export const queryWords = 'tag: state: name: id: enabled: seen< seen> waiting>';
 
 /** Whether the whole text is the id of a device, which opens it. */
 export function isDeviceId(text: string): boolean {
@@ -44,7 +44,7 @@ function takeName({ filter, flags }: ParsedQuery, value: string): string | undef
 
 function takeFilter(query: ParsedQuery, key: string, operator: string, value: string): string | undefined {
   const { filter, flags } = query;
-  if (key === 'seen') return takeTime(query, key, operator, value);
+  if (key === 'seen' || key === 'waiting') return takeTime(query, key, operator, value);
   if (operator !== ':' || value === '') return `“${key}${operator}${value}” is no filter: ${queryWords}`;
   switch (key) {
     case 'tag':
@@ -77,6 +77,7 @@ function takeFilter(query: ParsedQuery, key: string, operator: string, value: st
 const timeFilters: Readonly<Record<string, readonly [string, string]>> = {
   'seen<': ['seen_after', '--seen-after'],
   'seen>': ['seen_before', '--seen-before'],
+  'waiting>': ['waiting_before', '--waiting-before'],
 };
 
 function takeTime(
@@ -88,7 +89,7 @@ function takeTime(
   const [parameter, flag] = timeFilters[key + operator] ?? [];
   const spanMs = parseSpan(value);
   if (parameter === undefined || flag === undefined || spanMs === undefined)
-    return `“${key}${operator}${value}”: a span, as in seen<2d or seen>12h.`;
+    return `“${key}${operator}${value}”: a span, as in seen<2d, seen>12h or waiting>10m.`;
   filter[parameter] = new Date(serverNow() - spanMs).toISOString();
   flags.push(flag, value.replace('min', 'm'));
   return undefined;

@@ -34,6 +34,7 @@ export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableP
             <th>Name</th>
             <th class="less">Tags</th>
             <th class="number">Mail</th>
+            <th class="number less">Head since</th>
             <th class="number less">Last seen</th>
             <th class="less">From</th>
           </tr>
@@ -64,7 +65,7 @@ interface RowProps {
 }
 
 function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
-  const { device_id, name, tags, mailbox_size, last_seen, last_address } = device;
+  const { device_id, name, tags, mailbox_size, waiting_since, last_seen, last_address } = device;
   const target = href([fleetId, 'devices', device_id]);
   return (
     <tr class={isSelected ? 'is-selected' : undefined} data-cursor={isCurrent ? '' : undefined}>
@@ -86,6 +87,7 @@ function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
       <td class={`number ${mailbox_size === 0 ? 'faint' : mailbox_size >= manyMails ? 'warn strong' : ''}`}>
         {mailbox_size.toLocaleString('en')}
       </td>
+      <td class="number soft less">{waiting_since !== null && <Moment time={waiting_since} />}</td>
       <td class="number soft less">{last_seen === null ? 'never' : <Moment time={last_seen} />}</td>
       <td class="soft less mono small">{last_address}</td>
     </tr>

@@ -34,7 +34,7 @@ export function QueryBar({ fleetId, text, isLarge = false }: QueryBarProps) {
         onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         onKeyDown={({ key, currentTarget }) => key === 'Escape' && currentTarget.blur()}
         aria-label="Find devices"
-        placeholder="Device id, name, or tag:hall state:offline seen>2d"
+        placeholder="Device id, name, or tag:hall state:offline waiting>10m"
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}

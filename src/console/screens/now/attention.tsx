@@ -9,6 +9,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { ReadNote } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
+import { exactSpanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 
 const everySeconds = 5;
@@ -17,8 +18,10 @@ const everySeconds = 5;
 const badKinds = /^(server|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
 
 /** Where the list behind an item is; undefined if only a command shows it. */
-function targetOf(fleetId: string, { kind }: AttentionItem): string | undefined {
-  return kind === 'dead_letters' ? href([fleetId, 'dead-letters'], { since: '1d' }) : undefined;
+function targetOf(fleetId: string, { kind }: AttentionItem, stuckSeconds: number): string | undefined {
+  if (kind === 'dead_letters') return href([fleetId, 'dead-letters'], { since: '1d' });
+  if (kind !== 'stuck_mailboxes') return undefined;
+  return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
 }
 
 /** The command that shows what an item is about. */
@@ -46,14 +49,14 @@ export function Attention({ fleetId }: { fleetId: string }) {
       note={<ReadNote readAtMs={attention.readAtMs} failingSinceMs={attention.failingSinceMs} />}
     >
       <Loaded resource={attention}>
-        {({ items }) =>
+        {({ items, stuck_seconds }) =>
           items.length === 0 ? (
             <p class="empty">Nothing does.</p>
           ) : (
             <ul class="list">
               {items.map((item) => (
                 <li key={item.kind + item.name}>
-                  <Item fleetId={fleetId} item={item} />
+                  <Item fleetId={fleetId} item={item} stuckSeconds={stuck_seconds} />
                 </li>
               ))}
             </ul>
@@ -64,9 +67,10 @@ export function Attention({ fleetId }: { fleetId: string }) {
   );
 }
 
-function Item({ fleetId, item }: { fleetId: string; item: AttentionItem }) {
+function Item(props: { fleetId: string; item: AttentionItem; stuckSeconds: number }) {
+  const { fleetId, item, stuckSeconds } = props;
   const { kind, sentence } = item;
-  const target = targetOf(fleetId, item);
+  const target = targetOf(fleetId, item, stuckSeconds);
   const command = commandOf(fleetId, item);
   const content = (
     <>

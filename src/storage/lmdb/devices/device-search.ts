@@ -2,16 +2,17 @@ import { type DeviceKey, deviceKeyOf } from '../../../core/identity.ts';
 import type { DeviceStatus } from '../../../domain/devices/device.ts';
 import { matches } from '../../../domain/devices/device-filter.ts';
 import {
+  type CountStep,
   type DeviceFilter,
   type DeviceIndex,
   type DeviceQuery,
   type FoundDevices,
   nameInKey,
-  type SeenCount,
 } from '../../../domain/devices/device-query.ts';
 import { bucketInKey, bucketOf } from '../../../domain/devices/seen-bucket.ts';
 import type { Table } from '../environment/stored-tables.ts';
-import { keyOfDevice, readSequence } from '../layout/keys.ts';
+import { keyOfDevice, readSequence, sequenceKey } from '../layout/keys.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { digestOfTag, disabledDigest } from './tag-index.ts';
 
@@ -37,6 +38,7 @@ function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
     namePrefix = '',
     seenAfterMs,
     seenBeforeMs,
+    waitingBeforeMs,
   } = filter;
   const ids = { from: idPrefix, to: idPrefix + last };
   switch (by) {
@@ -51,6 +53,10 @@ function rangeOf(tables: Tables, by: DeviceIndex, filter: DeviceFilter): Range {
     case 'seen': {
       const [first, end] = [bucketOf(seenAfterMs), bucketOf(seenBeforeMs ?? Number.MAX_SAFE_INTEGER)];
       return { table: tables.seen, front: fleetId, from: bucketInKey(first), to: bucketInKey(end + 1) };
+    }
+    case 'waiting': {
+      const lifeMs = Math.max(0, (waitingBeforeMs ?? 0) - storedJumpsMs(tables.times));
+      return { table: tables.waiting, front: fleetId, from: '', to: sequenceKey(lifeMs).toString('latin1') };
     }
     default:
       return { table: tables.devices, front: fleetId, ...ids };
@@ -91,11 +97,17 @@ export function searchDevices(
   return found;
 }
 
-/** Counts devices seen in the time range among the next index entries. */
-export function countSeen(tables: Tables, filter: DeviceFilter, after: string, scanMax: number): SeenCount {
-  const range = rangeOf(tables, 'seen', filter);
-  // Beyond the first bucket the index alone proves that they were seen late enough.
-  const exactUpTo = bucketInKey(bucketOf(filter.seenAfterMs) + 1);
+/** Counts devices that match among the next index entries. */
+export function countStep(
+  tables: Tables,
+  by: 'seen' | 'waiting',
+  filter: DeviceFilter,
+  after: string,
+  scanMax: number,
+): CountStep {
+  const range = rangeOf(tables, by, filter);
+  // Beyond the first bucket the index alone proves that they were seen late enough; of waiting ones it always does.
+  const exactUpTo = by === 'waiting' ? '' : bucketInKey(bucketOf(filter.seenAfterMs) + 1);
   let count = 0;
   let scanned = 0;
   let reached: string | undefined;

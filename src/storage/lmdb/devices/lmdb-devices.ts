@@ -1,12 +1,12 @@
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
 import type { DeviceCredentials, DeviceStatus, FleetCounts } from '../../../domain/devices/device.ts';
 import type {
+  CountStep,
   DeviceFilter,
   DeviceIndex,
   DeviceQuery,
   FoundDevices,
   Presence,
-  SeenCount,
 } from '../../../domain/devices/device-query.ts';
 import { EngineDevices } from '../../../domain/devices/engine-devices.ts';
 import type { ChangeToken, ShardDevices } from '../../../domain/devices/shard-devices.ts';
@@ -14,11 +14,12 @@ import type { Environment } from '../environment/environment.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeCredentials, decodeDevice } from '../layout/device-record.ts';
 import { keyOfDevice, keyOfTag, readDevice, tagDigestBytes } from '../layout/keys.ts';
-import { readSize } from '../layout/mailbox-record.ts';
+import { readSize, readWaitingSinceMs } from '../layout/mailbox-record.ts';
+import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
 import { indexedOf, readCounts } from './device-index.ts';
-import { countEntries, countSeen, searchDevices } from './device-search.ts';
+import { countEntries, countStep, searchDevices } from './device-search.ts';
 import type { DeviceVersions } from './device-versions.ts';
 import { digestOfTag } from './tag-index.ts';
 
@@ -63,7 +64,7 @@ export class LmdbDevices extends EngineDevices implements ShardDevices {
   get(device: DeviceKey): DeviceStatus | undefined {
     this.#environment.refresh();
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
-    return bytes && this.#status(device, bytes);
+    return bytes && this.#status(device, bytes, storedJumpsMs(this.#tables.times));
   }
 
   async countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Promise<number> {
@@ -72,9 +73,9 @@ export class LmdbDevices extends EngineDevices implements ShardDevices {
     return countEntries(this.#tables, by, filter, max);
   }
 
-  countSeen(filter: DeviceFilter, after: string, scanMax: number): SeenCount {
+  countStep(by: 'seen' | 'waiting', filter: DeviceFilter, after: string, scanMax: number): CountStep {
     this.#environment.refresh();
-    return countSeen(this.#tables, filter, after, scanMax);
+    return countStep(this.#tables, by, filter, after, scanMax);
   }
 
   fleetCounts(fleetId: string): FleetCounts {
@@ -108,30 +109,34 @@ export class LmdbDevices extends EngineDevices implements ShardDevices {
 
   protected search(query: DeviceQuery): FoundDevices {
     this.#environment.refresh();
-    return searchDevices(this.#tables, query, (device) => this.#readSound(device));
+    const jumpsMs = storedJumpsMs(this.#tables.times);
+    return searchDevices(this.#tables, query, (device) => this.#readSound(device, jumpsMs));
   }
 
   protected statusesOf(devices: readonly DeviceKey[]): (DeviceStatus | undefined)[] {
     this.#environment.refresh();
-    return devices.map((device) => this.#readSound(device));
+    const jumpsMs = storedJumpsMs(this.#tables.times);
+    return devices.map((device) => this.#readSound(device, jumpsMs));
   }
 
   /** Reads a device; a damaged one counts as missing, so that it does not break a whole page. */
-  #readSound(device: DeviceKey): DeviceStatus | undefined {
+  #readSound(device: DeviceKey, jumpsMs: number): DeviceStatus | undefined {
     const bytes = this.#tables.devices.getBinary(keyOfDevice(device));
     try {
-      return bytes && this.#status(device, bytes);
+      return bytes && this.#status(device, bytes, jumpsMs);
     } catch {
       return undefined;
     }
   }
 
-  #status(device: DeviceKey, bytes: Buffer): DeviceStatus {
+  #status(device: DeviceKey, bytes: Buffer, jumpsMs: number): DeviceStatus {
     const decoded = decodeDevice(device, bytes);
     const seen = this.#tables.activity.getBinaryFast(keyOfDevice(device));
     const { lastSeenMs, address } = seen === undefined ? neverSeen : decodeSeen(seen);
     const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
     const mailboxSize = mailbox === undefined ? 0 : readSize(mailbox);
-    return { ...decoded, mailboxSize, lastSeenMs, lastAddress: address };
+    const waitingSinceMs =
+      mailbox === undefined || mailboxSize === 0 ? undefined : readWaitingSinceMs(mailbox) + jumpsMs;
+    return { ...decoded, mailboxSize, waitingSinceMs, lastSeenMs, lastAddress: address };
   }
 }

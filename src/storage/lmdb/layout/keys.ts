@@ -22,6 +22,7 @@ export const dedupeRestBytesMax = 32;
 const device18 = Buffer.allocUnsafe(deviceKeyLength);
 const deviceSequence = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
 const mailDevice = Buffer.allocUnsafe(uuidBytesLength + deviceKeyLength);
+const fleetTimeDevice = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
 const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
 
 /** devices, mailboxes, activity: device. */
@@ -45,6 +46,14 @@ export function keyOfSeen(device: DeviceKey, bucket: number): Buffer {
   return Buffer.from(fleetIdOf(device) + bucketInKey(bucket) + deviceIdOf(device), 'latin1');
 }
 
+/** waiting: fleet, time in milliseconds, device id. The value is empty. */
+export function keyOfWaiting(device: DeviceKey, sinceMs: number): Buffer {
+  fleetTimeDevice.write(device, 0, 'latin1');
+  fleetTimeDevice.copyWithin(fleetIdLength + sequenceBytes, fleetIdLength, deviceKeyLength);
+  fleetTimeDevice.writeUIntBE(sinceMs, fleetIdLength, sequenceBytes);
+  return fleetTimeDevice;
+}
+
 /** retiring: time in milliseconds, device. The value is empty. */
 export function keyOfRetiring(untilMs: number, device: DeviceKey): Buffer {
   return Buffer.concat([sequenceKey(untilMs), Buffer.from(device, 'latin1')]);
@@ -55,7 +64,7 @@ export function keyOfFleet(fleetId: string): Buffer {
   return Buffer.from(fleetId, 'latin1');
 }
 
-/** The device of a key of `names` or `seen`, with the fleet first and the device id last. */
+/** The device of a key of `names`, `seen` or `waiting`, with the fleet first and the device id last. */
 export function readSplitDevice(key: Buffer): DeviceKey {
   const fleetId = key.toString('latin1', 0, fleetIdLength);
   return (fleetId + key.toString('latin1', key.length - deviceIdLength, key.length)) as DeviceKey;

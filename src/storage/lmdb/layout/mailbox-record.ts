@@ -2,19 +2,22 @@ import { isSettledLength, isSettledList, type SettledMails } from '../../../doma
 import { readSequence, sequenceBytes } from './keys.ts';
 
 /**
- * A mailbox's summary, so that size and head need no scan. Live sequences range from `head` (the first mail, unless
- * size is 0) to `tail`, exclusive.
+ * A mailbox's summary, so that size, head and how long the head waits need no scan. Live sequences range from `head`
+ * (the first mail, unless size is 0) to `tail`, exclusive.
  */
 export interface MailboxRecord extends SettledMails {
   size: number;
   head: number;
   tail: number;
+  /** When the mail at the head came there, in shard life time; 0 without mail. */
+  waitingSinceMs: number;
 }
 
-const headerBytes = 4 + 2 * sequenceBytes;
+const waitingAt = 4 + 2 * sequenceBytes;
+const headerBytes = waitingAt + 6;
 
 export function emptyMailbox(): MailboxRecord {
-  return { size: 0, head: 1, tail: 1, settled: Buffer.alloc(0) };
+  return { size: 0, head: 1, tail: 1, waitingSinceMs: 0, settled: Buffer.alloc(0) };
 }
 
 export function encodeMailbox(record: MailboxRecord): Buffer {
@@ -22,6 +25,7 @@ export function encodeMailbox(record: MailboxRecord): Buffer {
   bytes.writeUInt32BE(record.size, 0);
   bytes.writeUIntBE(record.head, 4, sequenceBytes);
   bytes.writeUIntBE(record.tail, 4 + sequenceBytes, sequenceBytes);
+  bytes.writeUIntBE(record.waitingSinceMs, waitingAt, 6);
   bytes.set(record.settled, headerBytes);
   return bytes;
 }
@@ -36,12 +40,17 @@ export function readHead(bytes: Buffer): number {
   return readSequence(bytes, 4);
 }
 
+export function readWaitingSinceMs(bytes: Buffer): number {
+  return bytes.readUIntBE(waitingAt, 6);
+}
+
 /** Decodes a record; `settled` is a view of `bytes`. */
 export function decodeMailbox(bytes: Buffer): MailboxRecord {
   return {
     size: readSize(bytes),
     head: readHead(bytes),
     tail: readSequence(bytes, 4 + sequenceBytes),
+    waitingSinceMs: readWaitingSinceMs(bytes),
     settled: bytes.subarray(headerBytes),
   };
 }

@@ -10,6 +10,7 @@ export const tableNames = [
   'retiring',
   'activity',
   'mailboxes',
+  'waiting',
   'mail',
   'requeued',
   'expiry',

@@ -12,6 +12,13 @@ import { readExpiresAtMs, readRequeueCount } from '../layout/mail-record.ts';
 import { decodeMailbox, emptyMailbox, encodeMailbox, type MailboxRecord } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
 import { type FoundMail, findMail } from './find-mail.ts';
+import { changeWaiting } from './waiting-index.ts';
+
+/** A mailbox as it is being changed. */
+export interface LoadedMailbox extends MailboxRecord {
+  /** The time under which the index of waiting mailboxes has it. */
+  indexedSinceMs: number;
+}
 
 const sequenceMax = 2 ** 48 - 1;
 const nothing = Buffer.alloc(0);
@@ -20,7 +27,7 @@ const nothing = Buffer.alloc(0);
  * The queues of a shard's mailboxes, inside its owner's write transaction. First in, first out by sequence; a mail's
  * id ends in the low 32 bits of the sequence it was accepted under, so that it is found by id without an index. Only
  * a mail under another sequence, since it was requeued or got its id long before its mailbox accepted it, has an
- * entry in `requeued`. The caller stores the changed mailbox record at the end.
+ * entry in `requeued`. The caller stores the changed mailbox record at the end. `lifeMs` is now, in shard life time.
  */
 export class MailQueue {
   readonly #tables: Tables;
@@ -29,14 +36,23 @@ export class MailQueue {
     this.#tables = tables;
   }
 
-  load(device: DeviceKey): MailboxRecord {
+  load(device: DeviceKey): LoadedMailbox {
     const bytes = this.#tables.mailboxes.getBinary(keyOfDevice(device));
-    return bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+    const record = bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+    return { ...record, indexedSinceMs: record.waitingSinceMs };
   }
 
-  store(device: DeviceKey, record: MailboxRecord): void {
+  store(device: DeviceKey, record: LoadedMailbox): void {
     const bytes = encodeMailbox(record);
     this.#tables.mailboxes.putSync(keyOfDevice(device), bytes);
+    changeWaiting(this.#tables.waiting, device, record.indexedSinceMs, record.waitingSinceMs);
+    record.indexedSinceMs = record.waitingSinceMs;
+  }
+
+  /** Removes the record of a mailbox. */
+  delete(device: DeviceKey, { indexedSinceMs }: LoadedMailbox): void {
+    this.#tables.mailboxes.removeSync(keyOfDevice(device));
+    changeWaiting(this.#tables.waiting, device, indexedSinceMs, 0);
   }
 
   find(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): FoundMail | undefined {
@@ -44,8 +60,9 @@ export class MailQueue {
   }
 
   /** Appends a new mail. */
-  add(device: DeviceKey, record: MailboxRecord, mail: Buffer, mailId: Buffer): void {
+  add(device: DeviceKey, record: MailboxRecord, mail: Buffer, mailId: Buffer, lifeMs: number): void {
     this.#tables.expiry.putSync(keyOfExpiry(readExpiresAtMs(mail), device, mailId), nothing);
+    if (record.size === 0) record.waitingSinceMs = lifeMs;
     const sequence = this.#append(device, record, mail);
     if (!hasSequence(mailId, sequence)) this.#noteMoved(device, mailId, sequence);
     record.size += 1;
@@ -63,21 +80,36 @@ export class MailQueue {
     { sequence }: FoundMail,
     mail: Buffer,
     mailId: Uint8Array,
+    lifeMs: number,
   ): void {
     this.#noteMoved(device, mailId, this.#append(device, record, mail));
     this.#tables.mail.removeSync(keyOfMail(device, sequence));
-    if (sequence === record.head) record.head = this.#following(device, sequence);
+    if (sequence === record.head) this.#advance(device, record, lifeMs);
   }
 
-  remove(device: DeviceKey, record: MailboxRecord, { sequence, bytes }: FoundMail, mailId: Uint8Array): void {
+  remove(
+    device: DeviceKey,
+    record: MailboxRecord,
+    { sequence, bytes }: FoundMail,
+    mailId: Uint8Array,
+    lifeMs: number,
+  ): void {
     const expiresAtMs = readExpiresAtMs(bytes);
     const isRelocated = readRequeueCount(bytes) > 0 || !hasSequence(mailId, sequence);
     this.#tables.mail.removeSync(keyOfMail(device, sequence));
     this.#tables.expiry.removeSync(keyOfExpiry(expiresAtMs, device, mailId));
     if (isRelocated) this.#tables.requeued.removeSync(keyOfDeviceMail(device, mailId));
     record.size -= 1;
-    if (record.size === 0) record.head = record.tail;
-    else if (sequence === record.head) record.head = this.#following(device, sequence);
+    if (record.size === 0) {
+      record.head = record.tail;
+      record.waitingSinceMs = 0;
+    } else if (sequence === record.head) this.#advance(device, record, lifeMs);
+  }
+
+  /** The next mail becomes the head, and begins to wait. */
+  #advance(device: DeviceKey, record: MailboxRecord, lifeMs: number): void {
+    record.head = this.#following(device, record.head);
+    record.waitingSinceMs = lifeMs;
   }
 
   #append(device: DeviceKey, record: MailboxRecord, mail: Buffer): number {

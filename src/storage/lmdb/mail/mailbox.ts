@@ -28,14 +28,13 @@ import {
   readRequeuesMax,
   setAccepted,
 } from '../layout/mail-record.ts';
-import type { MailboxRecord } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
 import { DedupeKeys } from './dedupe-keys.ts';
 import type { DelayedMailTable } from './delayed-mail.ts';
 import { DueEntries } from './delayed-mail.ts';
 import { type FoundMail, readMail } from './find-mail.ts';
 import type { MailHistory } from './mail-history.ts';
-import { MailQueue } from './mail-queue.ts';
+import { type LoadedMailbox, MailQueue } from './mail-queue.ts';
 
 /** A delayed mail that became due. */
 export interface MailDelivery {
@@ -83,7 +82,7 @@ export class Mailboxes {
     if (isDelayed) this.#delay(enqueue, id, dueMs);
     else {
       writeSequence(id, mailbox.tail);
-      this.#accept(device, mailbox, newMail(enqueue, id, lifeMs), id);
+      this.#accept(device, mailbox, newMail(enqueue, id, lifeMs), id, lifeMs);
     }
     if (dedupeKey !== undefined) this.#dedupeKeys.remember(dedupeKey, device, id);
     return { result: 'queued', mailId: id, mailboxSize: mailbox.size, repeated: false, isDelayed };
@@ -110,7 +109,7 @@ export class Mailboxes {
       const mail = copyOf(found.bytes);
       addRequeue(mail);
       if (fetched !== undefined) addFetches(mail, fetched);
-      this.#queue.moveToTail(device, record, found, mail, mailId);
+      this.#queue.moveToTail(device, record, found, mail, mailId, lifeMs);
       this.#queue.store(device, record);
       this.#history.note(device, mail, event);
     } else this.#end(device, record, found, mailId, event, lifeMs, fetched);
@@ -157,7 +156,7 @@ export class Mailboxes {
         return { device, accepted: undefined };
       }
       setAccepted(mail, lifeMs, expiryMs(lifeMs, ttlSeconds));
-      this.#accept(device, record, mail, mailId);
+      this.#accept(device, record, mail, mailId, lifeMs);
       return { device, accepted: { mailId, name: readName(mail), mailboxSize: record.size } };
     });
   }
@@ -190,9 +189,9 @@ export class Mailboxes {
       const bytes = readMail(this.#tables, device, record.head);
       if (bytes === undefined) throw new Error(`no mail under sequence ${record.head}`);
       const mailId = copyUuid(bytes);
-      this.#queue.remove(device, record, { sequence: record.head, bytes }, mailId);
+      this.#queue.remove(device, record, { sequence: record.head, bytes }, mailId, record.waitingSinceMs);
     }
-    this.#tables.mailboxes.removeSync(keyOfDevice(device));
+    this.#queue.delete(device, record);
     this.#delayed.clear(device);
   }
 
@@ -203,8 +202,8 @@ export class Mailboxes {
     this.#history.note(device, mail, 'delayed');
   }
 
-  #accept(device: DeviceKey, record: MailboxRecord, mail: Buffer, id: Buffer): void {
-    this.#queue.add(device, record, mail, id);
+  #accept(device: DeviceKey, record: LoadedMailbox, mail: Buffer, id: Buffer, lifeMs: number): void {
+    this.#queue.add(device, record, mail, id, lifeMs);
     this.#queue.store(device, record);
     this.#history.note(device, mail, 'queued');
   }
@@ -212,7 +211,7 @@ export class Mailboxes {
   /** Removes a mail from its mailbox for good. */
   #end(
     device: DeviceKey,
-    record: MailboxRecord,
+    record: LoadedMailbox,
     found: FoundMail,
     mailId: Uint8Array,
     end: MailEnd,
@@ -221,7 +220,7 @@ export class Mailboxes {
   ): void {
     const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
     if (fetched !== undefined) addFetches(mail, fetched);
-    this.#queue.remove(device, record, found, mailId);
+    this.#queue.remove(device, record, found, mailId, lifeMs);
     rememberEnd(record, mailId, end);
     this.#queue.store(device, record);
     this.#history.end(device, mail, end, lifeMs);

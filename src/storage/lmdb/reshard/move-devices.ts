@@ -25,6 +25,7 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   retiring: at(sequenceBytes),
   activity: at(0),
   mailboxes: at(0),
+  waiting: readSplitDevice,
   mail: at(0),
   requeued: at(0),
   expiry: at(sequenceBytes),

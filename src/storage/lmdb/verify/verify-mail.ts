@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { deviceKeyLength, isDeviceKey } from '../../../core/identity.ts';
+import { type DeviceKey, deviceKeyLength, fleetIdLength, isDeviceKey } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
 import { hasSequence, sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import type { Findings } from '../../tables/findings.ts';
@@ -9,8 +9,10 @@ import {
   keyOfDeviceMail,
   keyOfExpiry,
   keyOfMail,
+  keyOfWaiting,
   readDevice,
   readSequence,
+  readSplitDevice,
   sequenceBytes,
 } from '../layout/keys.ts';
 import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record.ts';
@@ -25,8 +27,8 @@ interface Counted {
 }
 
 /**
- * Verifies mail against the mailbox records, and against `requeued` and `expiry` both ways. Returns the number of
- * mails. Counts are kept per device until its mailbox record: some dozen bytes for each device with mail.
+ * Verifies mail against the mailbox records and against `requeued` and `expiry`, and these against `waiting`, all both
+ * ways. Returns the number of mails. Counts are kept per device until its mailbox record: some dozen bytes for each device with mail.
  */
 export function verifyMail(
   tables: ReadonlyMap<string, StoredTable>,
@@ -62,9 +64,13 @@ export function verifyMail(
     counted.delete(device);
     if (!exists(device)) return 'its device does not exist';
     if (!isMailboxRecord(value)) return 'the record does not decode';
-    const { size, head, tail } = decodeMailbox(value);
+    const { size, head, tail, waitingSinceMs } = decodeMailbox(value);
     if (size !== count.size) return `its size is ${size}, and it has ${count.size} mails`;
     if (size > 0 && head !== count.head) return `its head is ${head}, and its first mail is ${count.head}`;
+    if (size > 0 !== waitingSinceMs > 0) return 'since when its head waits does not agree with its size';
+    const isIndexed = (): boolean =>
+      tables.get('waiting')?.get(keyOfWaiting(device as DeviceKey, waitingSinceMs)) !== undefined;
+    if (size > 0 && !isIndexed()) return 'since when its head waits is not in the index';
     return tail > count.last && head <= tail
       ? undefined
       : `its tail is ${tail}, and its last mail ${count.last}`;
@@ -74,6 +80,7 @@ export function verifyMail(
       `mailboxes: ${isDeviceKey(device) ? device : 'a device'} has mail and no record of its mailbox`,
     );
   }
+  verifyWaiting(tables, walk);
   walk('requeued', (key, value) => {
     if (key.length !== deviceKeyLength + uuidBytesLength || value.length !== sequenceBytes) {
       return 'the record does not decode';
@@ -92,6 +99,20 @@ export function verifyMail(
     return readExpiresAtMs(mail) === readSequence(key, 0) ? undefined : 'its mail expires at another time';
   });
   return mails;
+}
+
+/** Verifies the index of mailboxes that wait against them. */
+function verifyWaiting(tables: ReadonlyMap<string, StoredTable>, walk: TableWalk): void {
+  walk('waiting', (key, value) => {
+    if (key.length !== deviceKeyLength + sequenceBytes || value.length !== 0) {
+      return 'the record does not decode';
+    }
+    const mailbox = tables.get('mailboxes')?.get(keyOfDevice(readSplitDevice(key)));
+    if (mailbox === undefined || !isMailboxRecord(mailbox)) return 'its mailbox is not there';
+    return decodeMailbox(mailbox).waitingSinceMs === readSequence(key, fleetIdLength)
+      ? undefined
+      : 'its mailbox waits since another time';
+  });
 }
 
 /** Finds a mail as the mailbox does: by its requeued entry, or where its id was accepted. */

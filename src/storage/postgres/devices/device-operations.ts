@@ -154,7 +154,15 @@ async function makeDevices(
 /** Inserts everything but the mailbox row, which exists already. */
 function insertDevice(work: UnitOfWork, added: Device): void {
   const { device, tags } = added;
-  work.mailboxes.add({ device, size: 0, head: 1, tail: 1, delayed: 0, settled: Buffer.alloc(0) });
+  work.mailboxes.add({
+    device,
+    size: 0,
+    head: 1,
+    tail: 1,
+    waiting_since_ms: null,
+    delayed: 0,
+    settled: Buffer.alloc(0),
+  });
   work.devices.put(rowOf(added));
   for (const tag of tags) work.tags.put({ fleet_id: fleetIdOf(device), tag, device });
   work.activity.put({ device, last_seen_ms: null, address: null, bucket: 0 });

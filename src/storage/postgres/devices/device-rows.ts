@@ -1,6 +1,6 @@
 import type { Device, DeviceCredentials, DeviceStatus } from '../../../domain/devices/device.ts';
 import { nameInKey } from '../../../domain/devices/device-query.ts';
-import type { ActivityRow, DeviceRow } from '../schema/tables.ts';
+import type { ActivityRow, DeviceRow, MailboxRow } from '../schema/tables.ts';
 
 const digestBytes = 32;
 
@@ -22,15 +22,18 @@ export function deviceOfRow(row: DeviceRow): Device {
 
 /** Columns of a device's status, from tables `d`, `m` and `a`. */
 export const statusColumns = `d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, d.name, d.tags,
-  d.created_at_ms, m.size, a.last_seen_ms, a.address`;
+  d.created_at_ms, m.size, m.waiting_since_ms, a.last_seen_ms, a.address`;
 
-export type StatusRow = DeviceRow & Pick<ActivityRow, 'last_seen_ms' | 'address'> & { size: number };
+export type StatusRow = DeviceRow &
+  Pick<ActivityRow, 'last_seen_ms' | 'address'> &
+  Pick<MailboxRow, 'size' | 'waiting_since_ms'>;
 
 export function deviceStatusOfRow(row: StatusRow): DeviceStatus {
-  const { size: mailboxSize, last_seen_ms: lastSeenMs, address } = row;
+  const { size: mailboxSize, waiting_since_ms: waitingSinceMs, last_seen_ms: lastSeenMs, address } = row;
   return {
     ...deviceOfRow(row),
     mailboxSize,
+    waitingSinceMs: waitingSinceMs ?? undefined,
     lastSeenMs: lastSeenMs ?? undefined,
     lastAddress: address === null ? undefined : copyOf(address, 0, address.length),
   };

@@ -2,12 +2,12 @@ import { type DeviceKey, deviceIdOf } from '../../../core/identity.ts';
 import type { Authentication, DeviceStatus, FleetCounts } from '../../../domain/devices/device.ts';
 import { matches } from '../../../domain/devices/device-filter.ts';
 import type {
+  CountStep,
   DeviceFilter,
   DeviceIndex,
   DeviceQuery,
   FoundDevices,
   Presence,
-  SeenCount,
 } from '../../../domain/devices/device-query.ts';
 import { EngineDevices } from '../../../domain/devices/engine-devices.ts';
 import { bucketInKey, bucketOf } from '../../../domain/devices/seen-bucket.ts';
@@ -29,6 +29,7 @@ type Entry = {
   device: DeviceKey;
   name_key: Buffer | null;
   bucket: number;
+  waiting_since_ms: number | null;
 };
 
 /** A range of index entries behind a position, as SQL. */
@@ -46,6 +47,7 @@ const afterIds = '~';
 const afterNames = Buffer.of(0xff);
 const deviceIdLength = 10;
 const bucketBytes = 4;
+const timeBytes = 6;
 /** Fleet condition, phrased as the index expression. */
 const fleet = 'left(e.device, 8) COLLATE "C" = $1';
 
@@ -65,6 +67,8 @@ export function entriesOf(by: DeviceIndex, filter: DeviceFilter, after: string):
       return namesOf(filter, after);
     case 'seen':
       return seenOf(filter, after);
+    case 'waiting':
+      return waitingOf(filter, after);
     default:
       return {
         from: `device e WHERE ${by === 'disabled' ? 'NOT e.enabled AND' : ''} e.device > $1 AND e.device >= $2 AND e.device < $3`,
@@ -117,6 +121,28 @@ function seenOf({ fleetId, seenAfterMs, seenBeforeMs }: DeviceFilter, after: str
   };
 }
 
+/** Position: the time in six bytes, the device id. */
+function waitingOf({ fleetId, waitingBeforeMs = 0 }: DeviceFilter, after: string): EntryRange {
+  const isPosition = after.length >= timeBytes;
+  return {
+    from: `mailbox e WHERE ${fleet} AND e.waiting_since_ms < $2 AND (e.waiting_since_ms, e.device) > ($3, $4)`,
+    order: 'e.waiting_since_ms, e.device',
+    values: [
+      fleetId,
+      waitingBeforeMs,
+      isPosition ? Buffer.from(after, 'latin1').readUIntBE(0, timeBytes) : -1,
+      isPosition ? fleetId + textOf(after.slice(timeBytes)) : '',
+    ],
+    positionOf: ({ device, waiting_since_ms: sinceMs }) => timeInPosition(sinceMs ?? 0) + deviceIdOf(device),
+  };
+}
+
+function timeInPosition(timeMs: number): string {
+  const bytes = Buffer.allocUnsafe(timeBytes);
+  bytes.writeUIntBE(timeMs, 0, timeBytes);
+  return bytes.toString('latin1');
+}
+
 /** Cuts text at a zero byte: a position is untrusted, and PostgreSQL text cannot hold one. */
 function textOf(text: string): string {
   const end = text.indexOf('\0');
@@ -125,7 +151,8 @@ function textOf(text: string): string {
 
 /** Statements of one kind in flight; keys that come meanwhile share the next one. */
 const underWayMax = 2;
-const bucketDigits = 10;
+/** Digits of a bucket, or of a time in milliseconds. */
+const orderDigits = 15;
 
 /**
  * Includes the mailbox size, which heartbeats and polls need: a separate statement for it cost more than all of this
@@ -192,19 +219,28 @@ export class PostgresDevices extends EngineDevices implements ShardDevices {
     return row?.count ?? 0;
   }
 
-  async countSeen(filter: DeviceFilter, after: string, scanMax: number): Promise<SeenCount> {
-    const { from, order, values } = entriesOf('seen', filter, after);
-    const [row] = await this.#database.query<{ scanned: number; seen: number; last: string | null }>(
-      `SELECT count(*)::int AS scanned,
-          count(*) FILTER (WHERE e.last_seen_ms >= $${values.length + 2})::int AS seen,
-          max((lpad(e.bucket::text, ${bucketDigits}, '0') || e.device) COLLATE "C") AS last
+  async countStep(
+    by: 'seen' | 'waiting',
+    filter: DeviceFilter,
+    after: string,
+    scanMax: number,
+  ): Promise<CountStep> {
+    const { from, order, values, positionOf } = entriesOf(by, filter, after);
+    const column = by === 'seen' ? 'bucket' : 'waiting_since_ms';
+    // All entries of the waiting index in the range match.
+    const matching = by === 'seen' ? `e.last_seen_ms >= $${values.length + 2}` : 'true';
+    const matched = by === 'seen' ? [filter.seenAfterMs ?? 0] : [];
+    const [row] = await this.#database.query<{ scanned: number; matching: number; last: string | null }>(
+      `SELECT count(*)::int AS scanned, count(*) FILTER (WHERE ${matching})::int AS matching,
+          max((lpad(e.${column}::text, ${orderDigits}, '0') || e.device) COLLATE "C") AS last
         FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e`,
-      [...values, scanMax, filter.seenAfterMs ?? 0],
+      [...values, scanMax, ...matched],
     );
     if (row === undefined || row.last === null) return { count: 0, reached: undefined };
-    const { seen: count, scanned, last } = row;
-    const position =
-      bucketInKey(Number(last.slice(0, bucketDigits))) + deviceIdOf(last.slice(bucketDigits) as DeviceKey);
+    const { matching: count, scanned, last } = row;
+    const at = Number(last.slice(0, orderDigits));
+    const device = last.slice(orderDigits) as DeviceKey;
+    const position = positionOf({ device, name_key: null, bucket: at, waiting_since_ms: at });
     return { count, reached: scanned === scanMax ? position : undefined };
   }
 

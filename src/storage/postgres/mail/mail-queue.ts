@@ -36,7 +36,7 @@ interface Wanted {
 
 /**
  * The mail queues of a batch of writes: finds mail by id, and moves it within its mailbox, first in, first out by
- * sequence. Updates the mailbox row too.
+ * sequence. Updates the mailbox row too, for which `nowMs` is the time.
  */
 export class DatabaseMailQueue {
   readonly #mails: RowSet<MailRow>;
@@ -92,9 +92,12 @@ export class DatabaseMailQueue {
   }
 
   /** Adds a mail at the tail. */
-  add(mailbox: MailboxRow, mail: Omit<MailRow, 'sequence'>): void {
+  add(mailbox: MailboxRow, mail: Omit<MailRow, 'sequence'>, nowMs: number): void {
     this.#put({ ...mail, sequence: mailbox.tail });
-    if (mailbox.size === 0) mailbox.head = mailbox.tail;
+    if (mailbox.size === 0) {
+      mailbox.head = mailbox.tail;
+      mailbox.waiting_since_ms = nowMs;
+    }
     mailbox.tail += 1;
     mailbox.size += 1;
     this.#mailboxes.put(mailbox);
@@ -105,18 +108,23 @@ export class DatabaseMailQueue {
     this.#put(mail);
   }
 
-  moveToTail(mailbox: MailboxRow, mail: MailRow): void {
-    this.remove(mailbox, mail);
-    this.add(mailbox, mail);
+  moveToTail(mailbox: MailboxRow, mail: MailRow, nowMs: number): void {
+    this.remove(mailbox, mail, nowMs);
+    this.add(mailbox, mail, nowMs);
   }
 
-  remove(mailbox: MailboxRow, mail: MailRow): void {
+  remove(mailbox: MailboxRow, mail: MailRow, nowMs: number): void {
     const { device, sequence } = mail;
     this.#mails.remove(mail);
     this.#found.delete(textOfBytes(device, mail.mail_id));
     mailbox.size -= 1;
-    if (mailbox.size === 0) mailbox.head = mailbox.tail;
-    else if (sequence === mailbox.head || sequence === this.#firsts.get(device)) mailbox.head = sequence + 1;
+    if (mailbox.size === 0) {
+      mailbox.head = mailbox.tail;
+      mailbox.waiting_since_ms = null;
+    } else if (sequence === mailbox.head || sequence === this.#firsts.get(device)) {
+      mailbox.head = sequence + 1;
+      mailbox.waiting_since_ms = nowMs;
+    }
     this.#mailboxes.put(mailbox);
   }
 

@@ -123,7 +123,7 @@ export function settle(
   if (event === 'requeued') {
     const mail = receiptWithFetches(found, fetched);
     const requeued = { ...mail, requeue_count: requeuedCount(mail.requeue_count) };
-    work.mailQueue.moveToTail(mailbox, requeued);
+    work.mailQueue.moveToTail(mailbox, requeued, work.nowMs);
     work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
     noteEvent(work, requeued, event);
   } else end(work, mailbox, found, event, limits, fetched);
@@ -191,7 +191,7 @@ function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow):
   const accepted_at_ms = work.nowMs;
   const expires_at_ms = expiryMs(accepted_at_ms, delayed.ttl_seconds);
   const mail = { ...unaccepted(delayed), accepted_at_ms, expires_at_ms };
-  work.mailQueue.add(mailbox, mail);
+  work.mailQueue.add(mailbox, mail, work.nowMs);
   noteEvent(work, mail, 'queued');
   const announcement = { mailId: formatUuid(mail.mail_id), name: mail.name, mailboxSize: mailbox.size };
   work.mailboxEvents.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
@@ -206,7 +206,7 @@ function end(
   limits: MailLimits,
   fetched?: Fetches,
 ): void {
-  work.mailQueue.remove(mailbox, found);
+  work.mailQueue.remove(mailbox, found, work.nowMs);
   rememberEnd(mailbox, found.mail_id, by);
   endMail(work, receiptWithFetches(found, fetched), by, limits.deadLettersPerFleetMax);
 }

@@ -57,10 +57,14 @@ export const migrations: readonly string[] = [
     -- No mail has a sequence below head; tail is the next sequence.
     head bigint NOT NULL,
     tail bigint NOT NULL,
+    -- When the mail at the head came there; NULL without mail.
+    waiting_since_ms bigint,
     delayed integer NOT NULL,
     -- Mail settled last (D15), newest first: mail id 16 and verb 1 byte each.
     settled bytea NOT NULL
   ) WITH (fillfactor = 70);
+  CREATE INDEX mailbox_waiting ON mailbox (left(device, 8) COLLATE "C", waiting_since_ms, device)
+    WHERE waiting_since_ms IS NOT NULL;
 
   CREATE TABLE mail (
     device text COLLATE "C" NOT NULL,

@@ -64,6 +64,7 @@ export type MailboxRow = {
   size: number;
   head: number;
   tail: number;
+  waiting_since_ms: number | null;
   delayed: number;
   settled: Buffer;
 };
@@ -75,6 +76,7 @@ export const mailbox = new DatabaseTable<MailboxRow>({
     size: 'integer',
     head: 'bigint',
     tail: 'bigint',
+    waiting_since_ms: 'bigint',
     delayed: 'integer',
     settled: 'bytea',
   },

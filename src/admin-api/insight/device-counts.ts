@@ -1,0 +1,74 @@
+import { yieldToEventLoop } from '../../core/async.ts';
+import type { CountStep, DeviceFilter } from '../../domain/devices/device-query.ts';
+import type { Shard } from '../../domain/shard.ts';
+
+/** Entries counted in one turn of this thread: some milliseconds. */
+const countedPerTurn = 2_000;
+/** A count is cached for this long, or for ten times as long as the counting took. */
+const freshMs = 5_000;
+const freshPerCost = 10;
+/** Maximum counts that are cached. */
+const cachedMax = 2_000;
+
+/** A count, and when it was begun. */
+export interface DeviceCount {
+  devices: Promise<number>;
+  atMs: number;
+}
+
+interface CachedCount extends DeviceCount {
+  freshUntilMs: number;
+}
+
+/** Counts devices of fleets by an index, in steps; concurrent and later requests share a count. */
+export class DeviceCounts {
+  readonly #shards: readonly Shard[];
+  readonly #cache = new Map<string, CachedCount>();
+
+  constructor(shards: readonly Shard[]) {
+    this.#shards = shards;
+  }
+
+  /** Devices seen at this time or later. */
+  active(fleetId: string, seenAfterMs: number): DeviceCount {
+    return this.#of('seen', { fleetId, seenAfterMs });
+  }
+
+  /** Devices whose mailbox has had the same mail at its head since before this time. */
+  waiting(fleetId: string, waitingBeforeMs: number): DeviceCount {
+    return this.#of('waiting', { fleetId, waitingBeforeMs });
+  }
+
+  #of(by: 'seen' | 'waiting', filter: DeviceFilter): DeviceCount {
+    const key = `${by} ${filter.fleetId}`;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined && Date.now() < cached.freshUntilMs) return cached;
+    const atMs = Date.now();
+    const counted: CachedCount = { devices: this.#count(by, filter), atMs, freshUntilMs: Infinity };
+    counted.devices.then(
+      () => {
+        counted.freshUntilMs = Date.now() + Math.max(freshMs, freshPerCost * (Date.now() - atMs));
+      },
+      () => this.#cache.delete(key),
+    );
+    this.#cache.delete(key);
+    this.#cache.set(key, counted);
+    const [oldest] = this.#cache.keys();
+    if (this.#cache.size > cachedMax && oldest !== undefined) this.#cache.delete(oldest);
+    return counted;
+  }
+
+  async #count(by: 'seen' | 'waiting', filter: DeviceFilter): Promise<number> {
+    let found = 0;
+    for (const shard of this.#shards) {
+      let after: string | undefined = '';
+      while (after !== undefined) {
+        const step: CountStep = await shard.devices.countStep(by, filter, after, countedPerTurn);
+        found += step.count;
+        after = step.reached;
+        await yieldToEventLoop();
+      }
+    }
+    return found;
+  }
+}
