@@ -12,7 +12,7 @@ export interface Answer {
 }
 
 /** The code and the sentence of an error, both empty if the answer has none. */
-export function refusalOf({ body }: Answer): { code: string; msg: string } {
+export function serverErrorOf({ body }: Answer): { code: string; msg: string } {
   try {
     const found = JSON.parse(body.toString()) as { error?: unknown; msg?: unknown } | null;
     return { code: String(found?.error ?? ''), msg: String(found?.msg ?? '').slice(0, 500) };

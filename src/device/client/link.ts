@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, refusalOf, retryAfterSeconds } from './answer.ts';
+import { type Answer, retryAfterSeconds, serverErrorOf } from './answer.ts';
 import { Connection, type ServerAddress } from './connection.ts';
 import { Notifier } from './notifier.ts';
 import { backoffSeconds, type Pace } from './pace.ts';
@@ -119,7 +119,7 @@ export class ServerLink {
       this.#lose('connect_failed', message, seconds, `The server cannot be reached: ${message}`);
       return seconds;
     }
-    const { code, msg } = refusalOf(error);
+    const { code, msg } = serverErrorOf(error);
     const text = msg || code;
     if (error.status === 401 || error.status === 403) {
       const { unauthorizedSecondsMax } = this.pace;

@@ -1,4 +1,4 @@
-import { type Answer, isFinal, refusalOf } from './answer.ts';
+import { type Answer, isFinal, serverErrorOf } from './answer.ts';
 import { claimSecret } from './claim.ts';
 import type { Connection } from './connection.ts';
 import { mintIdempotencyKey } from './idempotency-key.ts';
@@ -131,7 +131,7 @@ export class QueueSender {
       this.#queue.remove(entry);
       return answer;
     }
-    const { code, msg } = refusalOf(answer);
+    const { code, msg } = serverErrorOf(answer);
     // The clock was wrong. Nothing was stored, so another key is safe.
     if (code === 'invalid_idempotency_key') await this.#queue.update({ ...entry, key: null, keyMs: null });
     else if (code === 'invalid_recorded_at') await this.#queue.update({ ...entry, atMs: null });
