@@ -7,6 +7,9 @@ export const fleetVariable = 'FLEETPOST_FLEET';
 export const contextVariable = 'FLEETPOST_CONTEXT';
 export const adminVariable = 'FLEETPOST_ADMIN';
 
+/** Of programs on devices and their agent, which may run on the machine of a server. */
+const deviceVariables = ['URL', 'CA', 'PINS', 'QUEUE', 'SOCKET'].map((name) => `FLEETPOST_${name}`);
+
 /** Whether a value of `FLEETPOST_ADMIN` is the URL for commands. */
 export function isAdminUrl(text: string): boolean {
   return /^https?:\/\//.test(text);
@@ -15,5 +18,10 @@ export function isAdminUrl(text: string): boolean {
 /** Whether a variable is for the client commands alone. */
 export function isClientVariable(name: string, value: string): boolean {
   if (name === adminVariable) return isAdminUrl(value);
-  return name === tokenVariable || name === fleetVariable || name === contextVariable;
+  return (
+    name === tokenVariable ||
+    name === fleetVariable ||
+    name === contextVariable ||
+    deviceVariables.includes(name)
+  );
 }

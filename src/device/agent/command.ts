@@ -11,7 +11,6 @@ const usage =
 
 /** Runs a command of the agent, and returns its exit status. file: what Node runs as the agent. */
 export async function runAgentCommand(args: readonly string[], file: string): Promise<number> {
-  process.umask(0o077);
   try {
     const { words, environment } = readCommand(args, process.env);
     const text = await runWords(words, environment, file);
@@ -36,6 +35,7 @@ async function runWords(
   if (name === 'status') return daemonStatus(socketPathIn(environment));
   if (name === 'install') return installShim(folder, file, environment);
   if (name !== 'run') throw usageError('invalid_command', usage);
+  process.umask(0o077);
   const isDaemon = process.send !== undefined;
   const say = isDaemon ? (): void => {} : (text: string): void => void process.stderr.write(`${text}\n`);
   await runUntilStopped(readSettings(environment), () => void report({ isStarted: true }), say);

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { usageError } from './agent-error.ts';
 
@@ -32,7 +32,9 @@ export function installShim(
   for (const processor of Object.values(processors)) {
     const path = join(folder, `fostrom-device-agent-linux-${processor}`);
     // Whole at any moment: it may be running.
-    writeFileSync(`${path}.new`, script, { mode: 0o755 });
+    writeFileSync(`${path}.new`, script);
+    // Whoever may use the SDK may run it.
+    chmodSync(`${path}.new`, 0o755);
     renameSync(`${path}.new`, path);
   }
   const link = join(folder, 'fostrom-device-agent');

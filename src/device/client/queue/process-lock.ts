@@ -13,8 +13,11 @@ function nameOf(pid: string): string | undefined {
   try {
     // After the name of the program, which may contain anything, the start is the 20th word.
     const [, words = ''] = /^.*\) (.*)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    const [state, start] = [words[0], words.split(' ')[19]];
+    // A zombie runs no more; in a container nobody may ever collect it.
+    if (state === 'Z' || state === 'X') return undefined;
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return `${pid}.${words.split(' ')[19]}.${boot}`;
+    return `${pid}.${start}.${boot}`;
   } catch {
     if (process.platform === 'linux') return undefined;
   }
