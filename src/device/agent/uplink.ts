@@ -19,7 +19,7 @@ const bootSeconds = 300;
 const attemptsMax = 3;
 
 /** A datapoint or a message, as a program has sent it. */
-export interface Pulse {
+export interface OutgoingPulse {
   kind: 'datapoint' | 'msg';
   name: string;
   body: Buffer;
@@ -115,7 +115,7 @@ export class Uplink {
   }
 
   /** Sends a datapoint or a message: the server's answer, or undefined if it was queued. */
-  async send(pulse: Pulse): Promise<Answer | undefined> {
+  async send(pulse: OutgoingPulse): Promise<Answer | undefined> {
     await this.requireConnection().catch((error) => {
       if (!this.#hasQueue) throw error;
     });
@@ -151,7 +151,11 @@ export class Uplink {
   }
 
   /** With a key it was sent before, and must be sent again as it was. */
-  async #enqueue(pulse: Pulse, key: string | null = null, keyMs: number | null = null): Promise<undefined> {
+  async #enqueue(
+    pulse: OutgoingPulse,
+    key: string | null = null,
+    keyMs: number | null = null,
+  ): Promise<undefined> {
     const body = pulse.body.toString();
     checkQueueable(pulse, body);
     const recordedMs = pulse.recordedAt === undefined ? Number.NaN : Date.parse(pulse.recordedAt);
@@ -185,7 +189,7 @@ function notConnected(error: unknown): AgentError {
 }
 
 /** The server would refuse it when nobody is there any more to be told. */
-function checkQueueable({ kind, body: bytes }: Pulse, body: string): void {
+function checkQueueable({ kind, body: bytes }: OutgoingPulse, body: string): void {
   if (!Buffer.from(body).equals(bytes)) throw new AgentError(400, 'invalid_json', 'The body is not UTF-8.');
   let value: unknown;
   try {

@@ -3,7 +3,7 @@ import { type Answer, serverErrorOf } from '../../client/answer.ts';
 import { backoffSeconds } from '../../client/pace.ts';
 import { AgentError } from '../agent-error.ts';
 import type { Uplink } from '../uplink.ts';
-import { EventStreams } from './event-streams.ts';
+import { LocalEventStreams } from './local-event-streams.ts';
 import { answerLocally } from './local-request.ts';
 import { MailHand } from './mail-hand.ts';
 
@@ -16,7 +16,7 @@ const requeueSecondsMax = 60;
 export class SdkRoutes {
   readonly #uplink: Uplink;
   readonly #hand = new MailHand();
-  readonly #streams = new EventStreams(
+  readonly #streams = new LocalEventStreams(
     () => this.#hand.reset(),
     () => this.#makeUp(),
   );

@@ -7,7 +7,7 @@ const streamsMax = 16;
 const waitingBytesMax = 65_536;
 
 /** The programs that listen on the socket. */
-export class EventStreams {
+export class LocalEventStreams {
   /** Each with the timer of its keep-alive. */
   readonly #streams = new Map<ServerResponse, NodeJS.Timeout>();
   readonly #left: () => void;
