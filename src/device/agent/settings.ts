@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parseServerUrl, type ServerAddress } from '../client/connection.ts';
 import type { DeviceIdentity } from '../client/link.ts';
+import { createTrust } from '../client/trust.ts';
 import { usageError } from './agent-error.ts';
 
 /** Where the SDKs look, whatever TMPDIR is. */
@@ -97,7 +98,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): AgentSettings {
   if (url === '') throw usageError('missing_url', 'FLEETPOST_URL or --url: https://HOST:PORT of the server.');
   try {
     const ca = caFile ? readFileSync(caFile, 'utf8') : undefined;
-    const trust = { ca, pins: pins ? pins.split(/[ ,]+/) : [] };
+    const trust = createTrust(ca, pins ? pins.split(/[ ,]+/) : []);
     const address = { ...parseServerUrl(url), trust };
     return {
       identity,

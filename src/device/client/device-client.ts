@@ -7,6 +7,7 @@ import { type MailHandler, MailWorker } from './mail-worker.ts';
 import { defaultPace, type Pace } from './pace.ts';
 import { DeviceQueue } from './queue/queue.ts';
 import { QueueSender } from './queue-sender.ts';
+import { createTrust } from './trust.ts';
 
 const queueBytesMaxDefault = 16 * 1024 * 1024;
 const queueEntriesMaxDefault = 100_000;
@@ -78,7 +79,7 @@ export class DeviceClient {
     if (secret === undefined && queue === undefined) {
       throw new Error('A device that claims its secret needs a queue file to keep it in.');
     }
-    const trust = { ca: ca === undefined ? undefined : readFileSync(ca, 'utf8'), pins: options.pins ?? [] };
+    const trust = createTrust(ca === undefined ? undefined : readFileSync(ca, 'utf8'), options.pins ?? []);
     const address = { ...parseServerUrl(options.url), trust };
     this.#link = new ServerLink(address, { fleet, id }, { ...defaultPace, ...options.pace }, () =>
       this.#tell(),

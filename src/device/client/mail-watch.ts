@@ -19,6 +19,8 @@ export class MailWatch {
   readonly #mailbox: Connection;
   #againSeconds = 5;
   #failures = 0;
+  #unreachable = 0;
+  #wasOpen = false;
   #streamAgainAtMs = 0;
 
   /** mailbox: the connection that the mailbox is looked at by. */
@@ -34,6 +36,7 @@ export class MailWatch {
       try {
         if (this.#failures < streamFailuresMax || performance.now() >= this.#streamAgainAtMs) {
           await this.#listen(mailWaits);
+          this.#wasOpen = false;
           await this.#link.pause(this.#againSeconds);
         } else await this.#poll(mailWaits);
       } catch (error) {
@@ -48,14 +51,23 @@ export class MailWatch {
 
   async #fail(error: unknown): Promise<void> {
     if (this.#link.isClosing) return;
+    // A server that is away is no reason to give up streams: looking at the mailbox would fail as well.
+    if (error instanceof UnreachableError) {
+      this.#unreachable += 1;
+      return this.#link.waitAfter(error, this.#unreachable);
+    }
+    this.#unreachable = 0;
+    if (this.#wasOpen) {
+      // All devices of a server lose it at the same moment.
+      this.#wasOpen = false;
+      return this.#link.pause(this.#againSeconds);
+    }
     this.#failures += 1;
     const { retrySecondsMax, streamAgainSeconds } = this.#link.pace;
-    const isStreamOver = performance.now() >= this.#streamAgainAtMs;
-    if (this.#failures >= streamFailuresMax && isStreamOver) {
+    if (this.#failures >= streamFailuresMax && performance.now() >= this.#streamAgainAtMs) {
       this.#streamAgainAtMs = performance.now() + streamAgainSeconds * 1_000;
     }
     if (error instanceof RefusedStreamError) await this.#link.pause(error.seconds);
-    else if (error instanceof UnreachableError) this.#link.reportError(error, this.#failures);
     await this.#link.pause(backoffSeconds(this.#failures, retrySecondsMax));
   }
 
@@ -86,7 +98,7 @@ export class MailWatch {
         // Drawn for each stream, so that not all devices come back at once (D20).
         if (event === 'retry') this.#againSeconds = Math.min(60, Number(data) / 1_000) || 5;
         else if (event === 'connected' || event === 'new_mail') {
-          this.#failures = 0;
+          [this.#failures, this.#unreachable, this.#wasOpen] = [0, 0, true];
           this.#link.mailbox = sizeIn(data);
           if (this.#link.mailbox > 0) await mailWaits();
         }

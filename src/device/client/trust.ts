@@ -1,6 +1,13 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from 'node:tls';
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls';
 
 /**
  * 2026-01-01. A clock before it is one of a device that has none: what it says of a certificate's dates is not asked,
@@ -10,12 +17,20 @@ const releasedAtMs = 1_767_225_600_000;
 const chainLengthMax = 8;
 const openSecondsMax = 30;
 
-/** By what the server proves itself. Without either it is by the authorities that Node knows. */
+/** By what the server proves itself. */
 export interface Trust {
   /** Authorities in PEM. */
   ca: string | undefined;
   /** Base64 of the SHA-256 of public keys (SubjectPublicKeyInfo, as in RFC 7469). */
   pins: readonly string[];
+  /** Made once: to read authorities takes longer than to shake hands. */
+  context: SecureContext;
+}
+
+/** Without authorities and pins a server proves itself by the authorities that Node knows. */
+export function createTrust(ca: string | undefined, pins: readonly string[]): Trust {
+  const context = createSecureContext({ ...(ca !== undefined && { ca }), minVersion: 'TLSv1.2' });
+  return { ca, pins, context };
 }
 
 /** No connection that could be trusted: nothing was sent. */
@@ -23,7 +38,7 @@ export class UnreachableError extends Error {}
 
 /** Opens a TLS connection, and gives it out only once the server has proved itself: no secret goes to another. */
 export function openTrusted(host: string, port: number, trust: Trust): Promise<TLSSocket> {
-  const { ca, pins } = trust;
+  const { ca, pins, context } = trust;
   const isClockWrong = Date.now() < releasedAtMs;
   // OpenSSL can be told to leave dates out, Node cannot; then the chain is checked here.
   const isCheckedHere = ca !== undefined && isClockWrong;
@@ -33,8 +48,7 @@ export function openTrusted(host: string, port: number, trust: Trust): Promise<T
       host,
       port,
       ...(isIP(host) === 0 && { servername: host }),
-      ...(ca !== undefined && { ca }),
-      minVersion: 'TLSv1.2',
+      secureContext: context,
       ALPNProtocols: ['http/1.1'],
       rejectUnauthorized: !isCheckedHere && !isByPinsAlone,
     });
